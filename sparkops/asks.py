@@ -1,0 +1,139 @@
+"""What a person asked for, one frozen value a verb, and the answer that a workflow gives back.
+
+Values only: the command line builds an `…Options`, a workflow of the same verb takes it with a `Report` and
+returns an `Answer`. Secrets are left out of every `repr`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sparkops.answer import Answer
+
+__all__ = [
+    "Answer",
+    "EndpointOptions",
+    "FactsOptions",
+    "InitOptions",
+    "KeyOptions",
+    "LogsOptions",
+    "PlanOptions",
+    "RollbackOptions",
+    "StatusOptions",
+    "StopOptions",
+    "TrustOptions",
+    "Where",
+]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Which nodes, and how to become root on them. `inventory` None means the usual places (`load.inventory`)."""
+
+    inventory: str | None = None
+    limit: str | None = None
+    become_password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """For `plan` and `deploy` alike: `deploy` does exactly what `plan` prints.
+
+    `sets` are `args.x=v` and `env.X=v` as typed, `extra` the words behind `--`, `allow` the rules switched off.
+    `expect` is a plan id. `stall` and `deadline` (seconds) bound the wait for a loading engine.
+    """
+
+    where: Where
+    topology: str
+    recipe: str | None = None
+    name: str | None = None
+    executor: Literal["ray", "mp"] | None = None
+    sets: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    allow: frozenset[str] = frozenset()
+    expect: str | None = None
+    alongside: bool = False
+    refresh: bool = False
+    proxy: Literal["first", "all"] = "first"
+    stall: float = 600.0
+    deadline: float = 2700.0
+    api_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class StatusOptions:
+    where: Where
+    deployment: str | None = None
+
+
+@dataclass(frozen=True)
+class StopOptions:
+    where: Where
+    deployment: str | None = None
+
+
+@dataclass(frozen=True)
+class RollbackOptions:
+    where: Where
+    deployment: str | None = None
+    stall: float = 600.0
+    deadline: float = 2700.0
+
+
+@dataclass(frozen=True)
+class LogsOptions:
+    """`previous`: the log of the revision before the one that runs, or of what was removed last."""
+
+    where: Where
+    deployment: str | None = None
+    previous: bool = False
+    tail: int = 200
+
+
+@dataclass(frozen=True)
+class KeyOptions:
+    """`rotate` makes a new key (or takes `api_key`) and puts it in force."""
+
+    where: Where
+    deployment: str | None = None
+    rotate: bool = False
+    api_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class EndpointOptions:
+    where: Where
+    client: Literal["openai", "claude-code"]
+    deployment: str | None = None
+
+
+@dataclass(frozen=True)
+class TrustOptions:
+    """`yes` pins without asking; without it the person is asked, and without a terminal nothing is pinned."""
+
+    where: Where
+    yes: bool = False
+
+
+@dataclass(frozen=True)
+class InitOptions:
+    """`output` None means the user's own inventory. `password` logs in once to install the public key of `key_file`."""
+
+    addresses: tuple[str, ...]
+    output: str | None = None
+    user: str | None = None
+    port: int = 22
+    key_file: str | None = None
+    yes: bool = False
+    force: bool = False
+    password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class FactsOptions:
+    """`raw` answers with the capture itself, for one node: a fixture file as it stands."""
+
+    where: Where
+    node: str | None = None
+    raw: bool = False

@@ -1,0 +1,91 @@
+"""How a deployment is: judged from what its containers are and what its API answered, never assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["serving", "starting", "degraded", "failed", "stopped", "unreachable"]
+
+EXIT_CODES: Mapping[State, int] = {
+    "serving": 0,
+    "stopped": 0,
+    "starting": 5,
+    "degraded": 5,
+    "failed": 5,
+    "unreachable": 4,
+}
+"""`starting` does not serve yet, so that a script may wait for exit code 0."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What `@serving` found at one API. `health` is an HTTP code, or refused, silent (no answer in time), broken."""
+
+    verdict: str
+    reason: str = ""
+    health: str = ""
+    answer: str = "none"
+    ray: tuple[int, int] | None = None
+
+    @property
+    def serves(self) -> bool:
+        return self.verdict == "ready"
+
+    @property
+    def coming(self) -> bool:
+        """Nothing listens yet: a load is under way, or a cluster waits for its nodes."""
+        return self.health == "refused"
+
+
+def heard(text: str) -> Heard:
+    """Read the output of `@serving`."""
+    lines = text.splitlines()
+    verdict, _, reason = (lines[0] if lines else "wait no answer from the node").partition(" ")
+    said = {key: value for key, _, value in (line.partition(" ") for line in lines[1:6])}
+    ray = said.get("ray", "").split()
+    counts = (int(ray[0]), int(ray[1])) if len(ray) == 2 and all(part.isdigit() for part in ray) else None
+    return Heard(verdict, reason, said.get("health", ""), said.get("answer", "none"), counts)
+
+
+@dataclass(frozen=True)
+class Part:
+    """One member's container as the node shows it; `container` None when it is not there."""
+
+    node: str
+    role: str
+    reachable: bool
+    container: str | None
+    state: str
+    gave_up: bool = False
+
+    @property
+    def up(self) -> bool:
+        return self.reachable and self.state == "running" and not self.gave_up
+
+    @property
+    def shown(self) -> str:
+        """The state as people read it."""
+        if not self.reachable:
+            return "unreachable"
+        if self.container is None:
+            return "missing"
+        return "failed (gave up)" if self.gave_up else self.state
+
+
+def condition(parts: Iterable[Part], fronts: Iterable[Heard], engines: Iterable[Heard]) -> State:
+    """One word for a deployment. `fronts` are the APIs that clients use, `engines` those of the servers behind them."""
+    parts, fronts, engines = tuple(parts), tuple(fronts), tuple(engines)
+    if not any(part.reachable and part.container for part in parts) or any(not part.reachable for part in parts):
+        return "unreachable" if any(not part.reachable for part in parts) else "stopped"
+    if not any(part.up or part.state in ("restarting", "paused") or part.gave_up for part in parts):
+        return "stopped"
+    all_up = all(part.up for part in parts)
+    if all_up and fronts and all(front.serves for front in (*fronts, *engines)):
+        return "serving"
+    if any(front.serves for front in fronts):
+        return "degraded"
+    if all_up and fronts and all(ask.serves or ask.coming for ask in (*fronts, *engines)):
+        return "starting"
+    return "failed"

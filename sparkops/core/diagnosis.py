@@ -1,0 +1,215 @@
+"""What an engine's last lines mean, and what to do: known crash lines of vLLM, Ray and NCCL on GB10.
+
+The table is in the order of trust: a precise cause before the general complaint that follows it in the log.
+A general complaint alone points to the first error above it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sparkops.core.enginelog import messages, progress
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """`line` is the log line that it stands on; `id` is stable, for tests and scripts."""
+
+    id: str
+    cause: str
+    hint: str
+    line: str
+
+
+@dataclass(frozen=True)
+class _Known:
+    """`during`: it counts only while the boot stands in that phase; a wait that ended explains nothing."""
+
+    id: str
+    pattern: str
+    cause: str
+    hint: str
+    during: str | None = None
+
+
+KNOWN = (
+    _Known(
+        "marlin-lm-head",
+        r"Invalid thread config: .*MKN = \[\d+, \d+, \d+\].*num_bits = 4",
+        "the output layer (lm_head), cut over the nodes, has no Marlin tile: its width is not divisible by 128",
+        "leave `lm_head` out of `mxfp4-layers` when tensor-parallel-size is 2 or more (rule cluster-lm-head)",
+    ),
+    _Known(
+        "unknown-flag",
+        r"vllm(?: serve)?: error: unrecognized arguments: (.*)",
+        "this image's vLLM does not know: {0}",
+        "use the image the recipe was written for, or drop the flag: `--set args.NAME=null`",
+    ),
+    _Known(
+        "bad-flag-value",
+        r"vllm(?: serve)?: error: argument ([\w/, -]+): (.*)",
+        "vLLM refuses the value of {0}: {1}",
+        "correct it in the recipe, or `--set args.NAME=VALUE`",
+    ),
+    _Known(
+        "memory-at-start",
+        r"Free memory on .*\(([\d.]+)/([\d.]+) GiB\) on startup is less than desired .*\(([\d.]+), ([\d.]+) GiB\)",
+        "{0} of {1} GiB were free, and gpu-memory-utilization {2} asks for {3} GiB: "
+        "the page cache or another container holds the rest",
+        "look for other containers with `docker ps`, then deploy again; if it stays so, "
+        "`--set args.gpu-memory-utilization=` a lower value",
+    ),
+    _Known(
+        "no-cache-memory",
+        r"No available memory for the cache blocks|Available KV cache memory: -",
+        "the weights leave no room for the KV cache",
+        "raise `gpu-memory-utilization` a little, or use `--topology cluster`",
+    ),
+    _Known(
+        "context-too-long",
+        r"To serve at least one request with the models?'s max seq len \((\d+)\)",
+        "one request of {0} tokens does not fit into the KV cache",
+        "`--set args.max-model-len=` a smaller value, or use `--topology cluster`",
+    ),
+    _Known(
+        "ray-memory",
+        r"ray\.exceptions\.OutOfMemoryError|workers? \(?.*were killed due to the node running low on memory",
+        "Ray killed a worker because the node ran low on memory",
+        "lower `gpu-memory-utilization`; the page cache counts as used on unified memory",
+    ),
+    _Known(
+        "out-of-memory",
+        r"OutOfMemoryError|CUDA out of memory|NV_ERR_NO_MEMORY|CUDA error: out of memory",
+        "the unified memory is used up",
+        "lower `gpu-memory-utilization` or `max-model-len`, or use `--topology cluster`",
+    ),
+    _Known(
+        "semaphores-removed",
+        r"SemLock\._rebuild",
+        "logind removed the worker's semaphores when an SSH session closed (RemoveIPC=yes without linger)",
+        "`sudo loginctl enable-linger $USER` on every node",
+    ),
+    _Known(
+        "graph-capture",
+        r"(?i)cuda ?graph.*(?:captur\w* (?:failed|error)|error)|operation not permitted when stream is capturing|"
+        r"cudaErrorStreamCapture\w+",
+        "capturing CUDA graphs failed; over two nodes this image's collectives cannot be captured",
+        "set `enforce-eager` (rule cluster-eager), or drop the capture sizes",
+    ),
+    _Known(
+        "collective-timeout",
+        r"Watchdog caught collective operation timeout",
+        "the nodes stopped hearing each other: a collective ran into its time limit (link down, or a peer died)",
+        "check the CX7 link on every node (`sparkops facts`), then deploy again",
+    ),
+    _Known(
+        "nccl",
+        r"(?i)NCCL error|ncclSystemError|ncclRemoteError|ncclUnhandledCudaError|ibv_modify_qp failed",
+        "NCCL could not use the link between the nodes",
+        "check cable, link and addresses of the CX7 ports on every node (`sparkops facts`)",
+    ),
+    _Known(
+        "peer-died",
+        r"RayWorkerProc rank=\[([\d, ]+)\] died unexpectedly|Raylet is terminated\. Termination is unexpected",
+        "a rank on another node died or its node went away",
+        "read that node's own log: `sparkops logs --previous`, and `journalctl -k` there",
+    ),
+    _Known(
+        "peer-gone",
+        r"gloo.*Connection (?:reset|closed) by peer|Connection (?:reset|closed) by peer.*remote worker",
+        "a rank on another node closed the connection: it died, or its node went away",
+        "read that node's own log: `sparkops logs --previous`",
+    ),
+    _Known(
+        "worker-killed",
+        r"Worker proc \S+ died unexpectedly \(exit code: -9\)",
+        "a worker process was killed from outside, mostly by the OOM killer",
+        "lower `gpu-memory-utilization`; `journalctl -k` on the node shows who killed it",
+    ),
+    _Known(
+        "worker-died",
+        r"Worker proc \S+ died unexpectedly \(exit code: (-?\d+)\)",
+        "a worker process died (exit code {0})",
+        "the lines above it in `sparkops logs --previous` say why",
+    ),
+    _Known(
+        "too-few-gpus",
+        r"Cannot provide a placement group requiring (\d+) GPUs",
+        "Ray never saw {0} GPUs: a node did not join",
+        "read the missing node's log (`sparkops logs --previous`); its address must be that of the CX7 side",
+    ),
+    _Known(
+        "model-missing",
+        r"LocalEntryNotFoundError|OfflineModeIsEnabled|does not appear to have a file named|"
+        r"Can't load the configuration of ",
+        "the model's files are not complete in the node's cache",
+        "fetch the model on every node, then deploy again",
+    ),
+    _Known(
+        "port-taken",
+        r"(?i)address already in use",
+        "another program holds a port that the engine needs",
+        "`ss -ltnp` on the node shows which; stop it, or set `api_port` in the inventory",
+    ),
+    _Known(
+        "unsupported-kernel",
+        r"kernel does not support current device|no kernel image is available for execution",
+        "this image has no kernel for the GB10 (sm_121)",
+        "use the image that the recipe names",
+    ),
+    _Known(
+        "stuck-collective",
+        r"No available shared memory broadcast block found in \d+ seconds",
+        "the ranks wait for each other and none goes on: a peer died, or the NCCL versions differ",
+        "stop and deploy again; image and driver must be the same on every node",
+    ),
+    _Known(
+        "rpc-timeout",
+        r"TimeoutError: RPC call to (\w+) timed out",
+        "the engine did not answer its own call {0}: memory pressure, or a peer that hangs",
+        "stop and deploy again; lower `gpu-memory-utilization` if it comes back",
+    ),
+    _Known(
+        "waiting-for-nodes",
+        r"Waiting for creating a placement group of specs for (\d+) seconds",
+        "a node with its GPU never joined Ray (waited {0} s)",
+        "read the missing node's log (`sparkops logs --previous`); its address must be that of the CX7 side",
+        during="nodes",
+    ),
+)
+
+_GENERAL = (
+    r"Engine core initialization failed|EngineCore (?:failed to start|encountered (?:a fatal error|an issue))"
+    r"|sparkops: (?:the engine ended with exit code|gave up after) \d+"
+)
+_ERROR = r"\bERROR\b|^\w*(?:Error|Exception): "
+_PREFIX = r"^(?:\([^)]*\) )*(?:[A-Z]+ [\d-]+ [\d:]+ \[[^\]]*\] )?"
+_RAISED = r"\b(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt): .+)"
+
+
+def diagnose(lines: Iterable[str]) -> Diagnosis | None:
+    """The best known reading of these lines, or None where nothing in them is known."""
+    log = list(messages(lines))
+    phase = progress(log)
+    for known in KNOWN:
+        if known.during not in (None, phase.name if phase else None):
+            continue
+        for line in log:
+            if found := re.search(known.pattern, line):
+                return Diagnosis(known.id, known.cause.format(*found.groups("")), known.hint, line.strip())
+    return _first_error(log)
+
+
+def _first_error(log: list[str]) -> Diagnosis | None:
+    """A general complaint means: the first error above it, best as the exception that it ends in; else one below."""
+    general = next((index for index, line in enumerate(log) if re.search(_GENERAL, line)), None)
+    if general is None:
+        return None
+    errors = [line for line in log[:general] if re.search(_ERROR, line) and not re.search(_GENERAL, line)]
+    raised = [line for line in (*errors, *log[general:]) if re.search(_RAISED, line) and not re.search(_GENERAL, line)]
+    line = (raised or errors or [log[general]])[0]
+    found = re.search(_RAISED, line)
+    cause = found[1] if found else re.sub(_PREFIX, "", line)
+    return Diagnosis("first-error", cause.strip(), "read the whole log: `sparkops logs --previous`", line.strip())

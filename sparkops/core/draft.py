@@ -1,0 +1,82 @@
+"""From what was asked for and what is there to a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sparkops.commands import proxy
+from sparkops.core.facts import Facts
+from sparkops.core.recipe import Effective
+from sparkops.core.revision import Image, Link, Member, Revision
+from sparkops.core.topology import Place, Placement
+
+POOLING = {
+    "pooling": "embedding",
+    "embed": "embedding",
+    "embedding": "embedding",
+    "score": "score",
+    "classify": "score",
+}
+
+
+def revise(name: str, effective: Effective, placement: Placement, facts: Mapping[str, Facts]) -> Revision:
+    """The revision that this placement of the recipe makes. Asks for the facts of every placed node."""
+    cluster = placement.topology.kind == "cluster"
+    first = facts[placement.head.node.name]
+    return Revision(
+        deployment=name,
+        recipe=effective.recipe.name,
+        model=effective.model,
+        model_revision=effective.recipe.revision,
+        served=effective.served_name,
+        kind=model_kind(effective),
+        topology=str(placement.topology),
+        executor=placement.executor if cluster else None,
+        image=_image(effective.image, first),
+        args={key: _plain(setting.value) for key, setting in sorted(effective.args.items())},
+        env={key: str(setting.value) for key, setting in sorted(effective.env.items())},
+        mounts=effective.mounts,
+        members=tuple(_member(place, facts[place.node.name], cluster) for place in placement.places),
+        proxy_image=_image(proxy.IMAGE, first) if placement.proxies else None,
+    )
+
+
+def model_kind(effective: Effective) -> str:
+    """What one short request must be: chat, embedding or score."""
+    for flag in ("task", "convert", "runner"):
+        if (kind := POOLING.get(str(effective.value(flag)))) is not None:
+            return kind
+    return "chat"
+
+
+def _member(place: Place, facts: Facts, cluster: bool) -> Member:
+    port = {"worker": None, "proxy": proxy.PORT}.get(place.role, place.node.api_port)
+    return Member(
+        name=place.node.name,
+        address=place.node.address,
+        role=place.role,
+        rank=place.rank,
+        port=port,
+        link=_link(place, facts) if cluster else None,
+        cache_dir=place.node.cache_dir,
+    )
+
+
+def _link(place: Place, facts: Facts) -> Link:
+    """The CX7 side of the node; without a usable one, which a check refuses unless allowed, the management address."""
+    fabric = facts.fabric(place.node.fabric_address)
+    if fabric is None:
+        return Link(place.node.address, facts.interface_of(place.node.address) or "")
+    return Link(fabric.address, fabric.interface, fabric.twin, fabric.devices)
+
+
+def _image(reference: str, facts: Facts) -> Image:
+    found = facts.image(reference)
+    return Image(reference, found.fingerprint if found else "")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

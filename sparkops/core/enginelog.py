@@ -1,0 +1,99 @@
+"""What a vLLM boot log says: how far the engine is. What went wrong is `core/diagnosis.py`.
+
+Matched on the messages, not on the prefixes: those differ by version, process and executor. The table is
+read from the end of the log, so that the latest line wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Where the boot stands. `name` is stable, `percent` is of the whole boot, `text` is for a person."""
+
+    name: str
+    percent: int
+    text: str
+
+
+@dataclass(frozen=True)
+class _Mark:
+    """One line of a boot. A span `start..end` is filled by the percentage that the line itself shows."""
+
+    name: str
+    start: int
+    pattern: str
+    text: str
+    end: int | None = None
+
+
+_LOADER = r"(?:(?:fast)?safetensors )?(?:checkpoint shards|using \w[\w ]* loader|using Runai Model Streamer)"
+
+MARKS = (
+    _Mark("ready", 100, r"Application startup complete", "engine is up"),
+    _Mark("http", 98, r"Starting vLLM (?:API )?server", "opening its port"),
+    _Mark("warm", 97, r"init engine \(profile, create kv cache, warmup model\) took ([\d.]+) s", "warmed up"),
+    _Mark("capture", 96, r"Graph capturing finished in (\d+) secs", "captured CUDA graphs in {0} s"),
+    _Mark(
+        "capture",
+        85,
+        r"Capturing CUDA graph(?:s \(([^)]*)\)|( shapes)):\s+(?P<percent>\d+)%",
+        "capturing CUDA graphs",
+        95,
+    ),
+    _Mark("cache", 82, r"[CG]PU KV cache size: ([\d,]+) tokens", "room for {0} tokens"),
+    _Mark("cache", 82, r"Available KV cache memory: ([\d.]+) GiB", "{0} GiB for the KV cache"),
+    _Mark(
+        "compile", 80, r"torch\.compile(?: and initial profiling run)? took ([\d.]+) s in total", "compiled in {0} s"
+    ),
+    _Mark("compile", 78, r"Directly load the compiled graph|saved AOT compiled function", "compiled"),
+    _Mark("compile", 74, r"Compiling a graph for compile range", "compiling"),
+    _Mark("compile", 70, r"Dynamo bytecode transform time", "compiling"),
+    _Mark("compile", 65, r"Using cache directory: .* for vLLM's torch\.compile", "compiling"),
+    _Mark("weights", 62, r"Model loading took ([\d.]+) GiB", "weights loaded, {0} GiB"),
+    _Mark("weights", 60, r"Loading weights took ([\d.]+) seconds", "weights loaded in {0} s"),
+    _Mark("weights", 10, rf"Loading {_LOADER}:\s+(?P<percent>\d+)% Completed \| (\d+/\d+)", "loading weights", 60),
+    _Mark("weights", 10, r"Starting to load model", "loading weights"),
+    _Mark("ranks", 9, r"rank \d+ in world size (\d+) is assigned", "{0} ranks met"),
+    _Mark("ranks", 8, r"world_size=(\d+) rank=\d+ .*distributed_init_method", "waiting for {0} ranks to meet"),
+    _Mark(
+        "nodes",
+        6,
+        r"Waiting for creating a placement group of specs for (\d+) seconds",
+        "waiting for nodes with GPUs, {0} s",
+    ),
+    _Mark("nodes", 6, r"Creating a new placement group|Connected to Ray cluster", "joining Ray"),
+    _Mark("engine", 5, r"Initializing a V1 LLM engine", "starting the engine"),
+    _Mark("config", 3, r"Resolved architecture: (\w+)", "read the model's configuration"),
+    _Mark("config", 1, r"non-default args: \{", "starting vLLM"),
+)
+
+
+def messages(lines: Iterable[str]) -> Iterator[str]:
+    """The log's lines without colours; a progress bar rewrites its line behind a carriage return."""
+    for line in lines:
+        for part in _COLOUR.sub("", line).split("\r"):
+            if part.strip():
+                yield part.rstrip()
+
+
+def progress(lines: Iterable[str]) -> Phase | None:
+    """The latest known phase in these lines, or None where none of them is known."""
+    for message in reversed(list(messages(lines))):
+        for mark in MARKS:
+            if found := re.search(mark.pattern, message):
+                return _phase(mark, found)
+    return None
+
+
+def _phase(mark: _Mark, found: re.Match[str]) -> Phase:
+    if mark.end is None:
+        return Phase(mark.name, mark.start, mark.text.format(*found.groups()))
+    inner = int(found["percent"])
+    return Phase(mark.name, mark.start + (mark.end - mark.start) * inner // 100, f"{mark.text} {inner}%")

@@ -1,0 +1,169 @@
+"""Who we are on the node, what we may do there, and what sparkops left: lock, orphan notes, jobs, key."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.core.facts.raw import Part, Probe, Unread, parts
+from sparkops.core.facts.reading import lines, pairs
+
+
+@dataclass(frozen=True)
+class User:
+    uid: int
+    name: str
+    gid: int
+    groups: tuple[str, ...]
+    home: str
+
+
+@dataclass(frozen=True)
+class Sudo:
+    """`able`: any command without a password. `drop_caches`: at least the one line that empties the page cache."""
+
+    able: bool
+    drop_caches: bool
+    said: str
+
+
+@dataclass(frozen=True)
+class Owned:
+    path: str
+    uid: int
+    gid: int
+    mode: str
+
+
+@dataclass(frozen=True)
+class Disk:
+    """Free space for a path. Sizes are KiB; `path` need not exist yet."""
+
+    path: str
+    mount: str
+    total_kib: int
+    free_kib: int
+
+
+@dataclass(frozen=True)
+class Lock:
+    """`owner` is what the holder wrote (run, user, machine, pid, since); it may be left over when `held` is False."""
+
+    held: bool
+    owner: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Orphan:
+    """A note that a container may still run on another node, which could not be reached when it was to be removed."""
+
+    name: str
+    path: str
+    address: str
+    deployment: str
+    container: str
+
+
+@dataclass(frozen=True)
+class Job:
+    """Detached work. `exit` is None while it runs, or when it died without telling."""
+
+    id: str
+    pid: int | None
+    alive: bool
+    exit: int | None
+    command: str
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is in sparkops' own folder. `keys` are SHA-256 digests by file name; a key itself is never read."""
+
+    orphans: tuple[Orphan, ...]
+    jobs: tuple[Job, ...]
+    keys: Mapping[str, str]
+    manifest: str | None
+
+
+def user(text: str) -> User:
+    found = re.search(r"uid=(\d+)(?:\(([^)]*)\))? gid=(\d+)", text)
+    if found is None:
+        raise ValueError(next(lines(text), "nothing was printed"))
+    groups = re.search(r"groups=(\S+)", text)
+    names = re.findall(r"\d+\(([^)]*)\)", groups[1]) if groups else []
+    return User(int(found[1]), found[2] or found[1], int(found[3]), tuple(names), pairs(text).get("home", ""))
+
+
+def sudo(probe: Probe) -> Sudo | Unread:
+    first, _, rest = probe.text.partition("\n")
+    word, _, said = first.partition(" ")
+    code, _, message = said.partition(" ")
+    if word != "true":
+        return probe.unread
+    if code == "127":
+        return Unread("sudo is not installed")
+    able = code == "0"
+    listed = re.search(r"NOPASSWD:.*(tee\S* /proc/sys/vm/drop_caches|\bALL\s*$)", rest, re.M)
+    return Sudo(able, able or listed is not None, message or rest.strip())
+
+
+def owned(text: str) -> tuple[Owned, ...]:
+    rows = (line.split(" ", 3) for line in lines(text))
+    return tuple(Owned(row[3], int(row[0]), int(row[1]), row[2]) for row in rows if len(row) == 4)
+
+
+def disks(text: str) -> Mapping[str, Disk]:
+    """By what it is for: `home`, `cache`, `docker`. `df` prints one row a path, in the order in which it was asked."""
+    first = list(lines(text))
+    asked = [line.partition(" ") for line in first if line.startswith(("home ", "cache ", "docker "))][:3]
+    rows = [found for line in first if (found := re.fullmatch(r".+?\s+(\d+)\s+\d+\s+(\d+)\s+(?:\d+%|-)\s+(.+)", line))]
+    if len(rows) != len(asked) or not rows:
+        raise ValueError("df did not answer for every path")
+    pairs_ = zip(asked, rows, strict=True)
+    return {use: Disk(path, row[3], int(row[1]), int(row[2])) for (use, _, path), row in pairs_}
+
+
+def lock(text: str) -> Lock:
+    first, _, rest = text.partition("\n")
+    try:
+        owner = json.loads(rest)
+    except (ValueError, RecursionError):
+        owner = None
+    return Lock(first == "held yes", owner if isinstance(owner, Mapping) else None)
+
+
+def left(text: str) -> Left:
+    found = parts(text)
+    folder = next((part.text for part in found if part.name == "folder"), "")
+    keys = [part for part in found if part.name == "key" or part.name.startswith("keys/")]
+    return Left(
+        orphans=tuple(orphan for part in found if (orphan := _orphan(part, folder)) is not None),
+        jobs=tuple(_job(part) for part in found if part.name.startswith("jobs/")),
+        keys={part.name.removeprefix("keys/"): part.text.split()[0] for part in keys if part.text.strip()},
+        manifest=next((part.text for part in found if part.name == "manifest"), None),
+    )
+
+
+def _orphan(part: Part, folder: str) -> Orphan | None:
+    words = part.text.split()
+    if not part.name.startswith("orphans/") or len(words) != 3:
+        return None
+    return Orphan(part.name.removeprefix("orphans/"), f"{folder}/{part.name}", *words)
+
+
+def _job(part: Part) -> Job:
+    found = pairs(part.text)
+    return Job(
+        id=part.name.removeprefix("jobs/"),
+        pid=_whole(found.get("pid", "")),
+        alive=found.get("alive") == "yes",
+        exit=_whole(found.get("rc", "")),
+        command=found.get("cmd", ""),
+    )
+
+
+def _whole(text: str) -> int | None:
+    return int(text) if text.isdigit() and len(text) < 12 else None

@@ -1,0 +1,125 @@
+"""Which CX7 port of a node carries the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+from sparkops.core.facts.network import Interface
+from sparkops.core.facts.raw import Unread
+
+Networks = frozenset[IPv4Network]
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The port in use. One netdev alone carries half of the cable's 200 Gb/s, so `twin` should have an address too.
+
+    `devices` are the RDMA devices of both; empty means that the address is on plain Ethernet.
+    """
+
+    interface: str
+    address: str
+    twin: str | None
+    twin_address: str | None
+    devices: tuple[str, ...]
+    port: str | None
+
+    @property
+    def complete(self) -> bool:
+        return self.twin_address is not None and len(self.devices) == 2
+
+
+@dataclass(frozen=True)
+class Port:
+    """One QSFP cage with the netdevs that share it, the plainer name first."""
+
+    name: str
+    interfaces: tuple[Interface, ...]
+
+    @property
+    def usable(self) -> tuple[Interface, ...]:
+        return tuple(one for one in self.interfaces if one.up and one.address)
+
+    @property
+    def up(self) -> bool:
+        return any(one.up for one in self.interfaces)
+
+    @property
+    def networks(self) -> Networks:
+        return frozenset(address.network for one in self.interfaces if one.up for address in one.ipv4)
+
+
+def ports(interfaces: Iterable[Interface]) -> tuple[Port, ...]:
+    """The CX7 ports of a node, in order of their names."""
+    grouped: dict[str, list[Interface]] = {}
+    for one in interfaces:
+        if one.port is not None:
+            grouped.setdefault(one.port, []).append(one)
+    return tuple(Port(name, tuple(sorted(group, key=_plain_first))) for name, group in sorted(grouped.items()))
+
+
+def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Fabric | Unread:
+    """The port that owns the wanted address, else the first with the most usable twins; or why there is none."""
+    found = ports(interfaces)
+    if wanted is not None:
+        return _owner(interfaces, found, wanted)
+    best = max(found, key=lambda port: len(port.usable), default=None)
+    if best is None:
+        return Unread("no CX7 interface is there; that usually means that no cable is plugged in")
+    if not best.usable:
+        return Unread(_unusable(found))
+    return _fabric(best, best.usable[0])
+
+
+def ring(nodes: Mapping[str, Iterable[Interface]]) -> bool:
+    """Whether some node's two ports lead to different peers, told by the subnets that they share."""
+    networks = {node: {port.name: port.networks for port in ports(found)} for node, found in nodes.items()}
+    for node, own in networks.items():
+        others = {peer: theirs for peer, theirs in networks.items() if peer != node}
+        cabled = [peers for shared in own.values() if (peers := _peers(shared, others))]
+        if len(cabled) > 1 and not frozenset.intersection(*cabled):
+            return True
+    return False
+
+
+def _peers(networks: Networks, others: Mapping[str, Mapping[str, Networks]]) -> frozenset[str]:
+    """The nodes that have one of these subnets on any port."""
+    return frozenset(peer for peer, theirs in others.items() if any(networks & shared for shared in theirs.values()))
+
+
+def _owner(interfaces: tuple[Interface, ...], found: tuple[Port, ...], wanted: str) -> Fabric | Unread:
+    owner = next((one for one in interfaces if any(str(address.ip) == wanted for address in one.ipv4)), None)
+    if owner is None:
+        return Unread(f"no interface has the fabric address {wanted}")
+    if not owner.up:
+        return Unread(f"{owner.name} with the fabric address {wanted} is {owner.state or 'not up'}")
+    port = next((port for port in found if owner in port.interfaces), None)
+    return _fabric(port or Port("", (owner,)), owner, wanted)
+
+
+def _fabric(port: Port, primary: Interface, address: str | None = None) -> Fabric:
+    twin = next((one for one in port.interfaces if one.name != primary.name), None)
+    usable = twin if twin in port.usable else None
+    devices = tuple(one.rdma.name for one in (primary, usable) if one is not None and one.rdma and one.rdma.active)
+    return Fabric(
+        interface=primary.name,
+        address=address or primary.address or "",
+        twin=twin.name if twin else None,
+        twin_address=usable.address if usable else None,
+        devices=devices,
+        port=port.name or None,
+    )
+
+
+def _unusable(found: tuple[Port, ...]) -> str:
+    up = [one.name for port in found for one in port.interfaces if one.up]
+    if up:
+        return f"{' and '.join(up)} {'is' if len(up) == 1 else 'are'} up but without an IPv4 address"
+    names = ", ".join(one.name for port in found for one in port.interfaces)
+    return f"every CX7 interface is down ({names}): no cable, or the peer is off"
+
+
+def _plain_first(interface: Interface) -> tuple[bool, str]:
+    return (interface.name != interface.name.lower(), interface.name)

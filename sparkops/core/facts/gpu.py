@@ -1,0 +1,139 @@
+"""The GPU as nvidia-smi tells it, and whether the node is a GB10 at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkops.core.facts.raw import Unread
+from sparkops.core.facts.reading import lines, number
+from sparkops.core.facts.system import Cpu, Dgx, Kernel
+
+PRODUCTS = (
+    "dgx_spark",
+    "dgx spark",
+    "gx10",
+    "gb10",
+    "ms-c931",
+    "edgexpert",
+    "zgx nano",
+    "thinkstation pgx",
+    "gn100",
+    "ai top atom",
+)
+CORES = ("Cortex-X925", "Cortex-A725")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    name: str
+    compute_capability: str
+    driver: str
+
+
+@dataclass(frozen=True)
+class GpuLoad:
+    """What the GPU does now; None where the driver reports nothing. 208 MHz at idle is normal."""
+
+    clock_mhz: int | None
+    power_watts: float | None
+    utilization_percent: int | None
+    temperature_celsius: int | None
+    performance_state: str
+    reasons: str
+
+
+@dataclass(frozen=True)
+class GpuProcess:
+    """A process that computes on the GPU. `container` is the ID of the container it runs in, if it does."""
+
+    pid: int
+    name: str
+    used_mib: int | None
+    container: str | None
+
+
+@dataclass(frozen=True)
+class Identity:
+    """`certain` by the GPU's own answer, `broken-driver` by everything else, or `not` a GB10."""
+
+    verdict: Literal["certain", "broken-driver", "not"]
+    reason: str
+
+    @property
+    def gb10(self) -> bool:
+        return self.verdict != "not"
+
+
+def smi(text: str) -> Gpu:
+    for line in lines(text):
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) == 3 and re.fullmatch(r"\d+\.\d+", cells[1]):
+            return Gpu(*cells)
+    raise ValueError(next(lines(text), "nothing was printed"))
+
+
+def load(text: str) -> GpuLoad:
+    cells = [cell.strip() for cell in next(line for line in lines(text) if line.count(",") >= 5).split(",")]
+    power = re.match(r"[\d.]+", cells[1])
+    return GpuLoad(
+        clock_mhz=_leading(cells[0]),
+        power_watts=float(power[0]) if power else None,
+        utilization_percent=_leading(cells[2]),
+        temperature_celsius=_leading(cells[3]),
+        performance_state=cells[4],
+        reasons=cells[5],
+    )
+
+
+def processes(text: str) -> tuple[GpuProcess, ...]:
+    holders = {int(pid): id for pid, id in re.findall(r"^cgroup (\d+) \S*?([0-9a-f]{64})", text, re.M)}
+    found = []
+    for line in lines(text):
+        pid, *name, used = line.split(",") if line.count(",") >= 2 else ("", "")
+        if (known := number(pid)) is not None:
+            found.append(GpuProcess(known, ",".join(name).strip(), _leading(used), holders.get(known)))
+    return tuple(found)
+
+
+def identify(
+    kernel: Kernel | Unread,
+    gpu: Gpu | Unread,
+    cpu: Cpu | Unread,
+    dmi: Mapping[str, str] | Unread,
+    dgx: Dgx | Unread,
+    tegra: bool,
+) -> Identity:
+    """No single file is trusted: OEM images lack some of them, and a broken driver must not hide a GB10."""
+    if isinstance(kernel, Kernel) and kernel.machine not in ("aarch64", "arm64"):
+        return Identity("not", f"its processor is {kernel.machine}, a GB10 is aarch64")
+    if tegra:
+        return Identity("not", "a Jetson or Thor: /etc/nv_tegra_release is there")
+    if isinstance(gpu, Gpu):
+        if "GB10" in re.split(r"\W+", gpu.name) or gpu.compute_capability == "12.1":
+            return Identity("certain", f"{gpu.name}, compute capability {gpu.compute_capability}")
+        return Identity("not", f"its GPU is {gpu.name}, compute capability {gpu.compute_capability}")
+    signs = _signs(cpu, dmi, dgx)
+    if signs:
+        return Identity("broken-driver", f"{'; '.join(signs)}; but the GPU does not answer: {gpu.reason}")
+    return Identity("not", f"nothing says that it is one, and the GPU does not answer: {gpu.reason}")
+
+
+def _signs(cpu: Cpu | Unread, dmi: Mapping[str, str] | Unread, dgx: Dgx | Unread) -> list[str]:
+    signs = []
+    if isinstance(cpu, Cpu) and set(CORES) <= set(cpu.models) and cpu.count == 20:
+        signs.append("20 CPUs, Cortex-X925 and Cortex-A725")
+    if not isinstance(dmi, Unread):
+        board = f"{dmi.get('product_name', '')} {dmi.get('board_name', '')}".strip()
+        if any(product in board.lower() for product in PRODUCTS):
+            signs.append(f"board {board}")
+    if isinstance(dgx, Dgx) and "DGX Spark" in (dgx.name, dgx.pretty_name.removeprefix("NVIDIA ")):
+        signs.append("/etc/dgx-release says DGX Spark")
+    return signs
+
+
+def _leading(text: str) -> int | None:
+    found = re.match(r"\s*(\d+)", text)
+    return int(found[1]) if found else None

@@ -1,0 +1,100 @@
+"""Images on a node, and the fingerprint by which equal images are recognised on nodes that store them differently."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.core.facts.raw import Part, Unread, parts
+from sparkops.core.facts.reading import document, mapping, texts
+
+CONFIG = (
+    "User",
+    "ExposedPorts",
+    "Env",
+    "Entrypoint",
+    "Cmd",
+    "Volumes",
+    "WorkingDir",
+    "Labels",
+    "StopSignal",
+    "Healthcheck",
+    "Shell",
+    "OnBuild",
+)
+"""What of a configuration belongs to the image; the rest is left over from the container it was built in."""
+
+NORMAL_VARIANTS = {"arm64": "v8"}
+
+
+@dataclass(frozen=True)
+class Image:
+    """`id` is how this node's store names it, `fingerprint` is equal wherever the image is."""
+
+    reference: str
+    id: str
+    fingerprint: str
+    size_bytes: int
+    created: str
+    architecture: str
+    env: Mapping[str, str]
+    labels: Mapping[str, str]
+    entrypoint: tuple[str, ...]
+    digests: tuple[str, ...]
+
+
+def images(text: str) -> Mapping[str, Image | Unread | None]:
+    """By reference; None where the engine says that there is no such image."""
+    return {part.name: _image(part) for part in parts(text)}
+
+
+def fingerprint(item: Mapping[str, Any]) -> str:
+    """SHA-256 over platform, layers and configuration without empty fields.
+
+    The image ID will not do: overlay2 names the configuration, containerd's store the manifest or index.
+    """
+    architecture, variant = str(item.get("Architecture", "")), str(item.get("Variant", ""))
+    config = mapping(item.get("Config"))
+    identity = {
+        "os": item.get("Os", ""),
+        "architecture": architecture,
+        "variant": "" if NORMAL_VARIANTS.get(architecture) == variant else variant,
+        "layers": texts(mapping(item.get("RootFS")).get("Layers")),
+        "config": {key: value for key in CONFIG if not _empty(value := config.get(key))},
+    }
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _image(part: Part) -> Image | Unread | None:
+    if part.exit:
+        line = next((line for line in part.text.splitlines() if line.strip() not in ("", "[]")), "")
+        return None if "no such image" in line.lower() else Unread(f"{line.strip()} (exit {part.exit})")
+    try:
+        found = document(part.text)
+        return _read(part.name, mapping(found[0] if isinstance(found, list) and found else found))
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return Unread(f"unexpected output of docker image inspect: {error}")
+
+
+def _read(reference: str, item: Mapping[str, Any]) -> Image:
+    config = mapping(item.get("Config"))
+    env = (entry.partition("=") for entry in texts(config.get("Env")))
+    return Image(
+        reference=reference,
+        id=str(item["Id"]),
+        fingerprint=fingerprint(item),
+        size_bytes=int(item.get("Size") or 0),
+        created=str(item.get("Created", "")),
+        architecture=str(item.get("Architecture", "")),
+        env={key: value for key, _, value in env},
+        labels={str(key): str(value) for key, value in mapping(config.get("Labels")).items()},
+        entrypoint=texts(config.get("Entrypoint")),
+        digests=texts(item.get("RepoDigests")),
+    )
+
+
+def _empty(value: object) -> bool:
+    return value is None or value in ("", False, 0) or value in ([], {})

@@ -1,0 +1,113 @@
+"""A model in the node's Hugging Face cache: which snapshot would be loaded, and whether all of it is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkops.core.facts.raw import Probe, Unread
+from sparkops.core.facts.reading import lines
+
+WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
+_SHARD = re.compile(r"(.*-)(\d{5})-of-(\d{5})(\.\w+)")
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """A file of the snapshot; `broken` is a link whose blob is missing."""
+
+    name: str
+    size_bytes: int
+    state: Literal["there", "broken"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """`revision` is the snapshot that a server would load, None when there is none. `needs` is what the index names."""
+
+    folder: str
+    refs: Mapping[str, str]
+    snapshots: tuple[str, ...]
+    revision: str | None
+    files: tuple[ModelFile, ...]
+    needs: tuple[str, ...]
+    incomplete: tuple[str, ...]
+
+    @property
+    def present(self) -> bool:
+        return self.revision is not None
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """Files of no bytes where bytes must be."""
+        there = (file for file in self.files if file.state == "there" and file.size_bytes == 0)
+        return tuple(file.name for file in there if _matters(file.name))
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        return tuple(file.name for file in self.files if file.state == "broken")
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What a server would look for and not find."""
+        have = {file.name for file in self.files if file.state == "there"}
+        weights = [name for name in have if "/" not in name and name.endswith(WEIGHTS)]
+        wanted = {"config.json", *self.needs, *(shard for name in weights for shard in _shards(name))}
+        nothing = () if weights or self.needs else ("weights",)
+        return (*sorted(wanted - have), *nothing)
+
+    @property
+    def complete(self) -> bool:
+        return self.present and not (self.missing or self.empty or any("/" not in name for name in self.broken))
+
+
+def model(probe: Probe) -> Model | Unread:
+    found: dict[str, list[str]] = {}
+    for line in lines(probe.text):
+        word, _, rest = line.partition(" ")
+        found.setdefault(word, []).append(rest)
+    if not probe.ok or "folder" not in found:
+        return _failed(probe)
+    return Model(
+        folder=found["folder"][0],
+        refs=dict(_two(ref) for ref in found.get("ref", ())),
+        snapshots=tuple(found.get("snapshot", ())),
+        revision=next(iter(found.get("revision", ())), None),
+        files=tuple(_files(found)),
+        needs=tuple(_two(need)[1] for need in found.get("needs", ())),
+        incomplete=tuple(_two(file)[1] for file in found.get("incomplete", ())),
+    )
+
+
+def _failed(probe: Probe) -> Unread:
+    said = "\n".join(line for line in lines(probe.text) if not line.startswith("folder "))
+    return Probe(probe.name, probe.exit or 1, said, probe.ms).unread
+
+
+def _files(found: Mapping[str, list[str]]) -> list[ModelFile]:
+    rows = [_two(row) for row in found.get("file", ())]
+    there = [ModelFile(name.removeprefix("./"), int(size), "there") for size, name in rows]
+    broken = [ModelFile(_two(row)[1].removeprefix("./"), 0, "broken") for row in found.get("broken", ())]
+    return sorted((*there, *broken), key=lambda file: file.name)
+
+
+def _two(row: str) -> tuple[str, str]:
+    first, _, rest = row.partition(" ")
+    return first, rest
+
+
+def _shards(name: str) -> list[str]:
+    shard = _SHARD.fullmatch(name)
+    if shard is None or int(shard[3]) > 2000:
+        return []
+    return [f"{shard[1]}{index:05d}-of-{shard[3]}{shard[4]}" for index in range(1, int(shard[3]) + 1)]
+
+
+def _matters(name: str) -> bool:
+    return name.endswith((*WEIGHTS, ".json", ".model", ".jinja", ".txt")) and "/" not in name

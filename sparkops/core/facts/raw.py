@@ -1,0 +1,137 @@
+"""The capture that `node/facts.sh` prints: a header, then frames `== NAME EXIT MS BYTES` with their payload.
+
+`sparkops facts NODE --raw` is this text, and so is every fixture file. BYTES counts bytes; a capture whose bytes were
+changed on the way (undecodable output of a tool) is still read, by looking for the next frame.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+VERSION = 1
+HEADER = f"sparkops-facts {VERSION}"
+END = "end"
+TIMED_OUT = (124, 137, 143)
+"""How GNU timeout ends a command, by force when it must; and busybox."""
+
+_FRAME = re.compile(rb"== ([a-z0-9-]{1,40}) (\d{1,5}) (\d{1,12}) (\d{1,12})\n")
+_NEXT = re.compile(rb"\n(?===\x20[a-z0-9-]{1,40} \d{1,5} \d{1,12} \d{1,12}\n)")
+_PART = re.compile(rb"-- (\d{1,5}) (\d{1,12}) ([^\n]*)\n")
+_NEXT_PART = re.compile(rb"\n(?=-- \d{1,5} \d{1,12} [^\n]*\n)")
+
+
+class Unreadable(ValueError):
+    """The text is not a capture at all, or one of a version that this sparkops does not know."""
+
+
+@dataclass(frozen=True)
+class Unread:
+    """What could not be read, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What one probe printed. `exit` is its exit code; `ms` the milliseconds that it took on the node."""
+
+    name: str
+    exit: int
+    text: str
+    ms: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return self.exit == 0
+
+    @property
+    def unread(self) -> Unread:
+        """Why a probe that failed has no value."""
+        said = [line.strip() for line in self.text.splitlines() if line.strip()]
+        if said and said[0].startswith("not asked"):
+            return Unread(said[0])
+        if self.exit in TIMED_OUT:
+            return Unread(f"no answer within its limit ({self.ms / 1000:.0f} s)")
+        line = next((line for line in said if line[0] not in "{["), "nothing was printed")
+        if self.exit == 127:
+            return Unread(line if "not found" in line else f"not installed: {line}")
+        return Unread(f"{line} (exit {self.exit})")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several outputs inside a probe's payload, framed `-- EXIT BYTES NAME`."""
+
+    name: str
+    exit: int
+    text: str
+
+
+def read(raw: str) -> dict[str, Probe]:
+    """Every frame of a capture by its name; raises Unreadable only for a wrong first line."""
+    data = _bytes(raw)
+    header, _, rest = data.partition(b"\n")
+    if header.rstrip(b"\r") != HEADER.encode():
+        raise Unreadable(_wrong(header.decode("utf-8", "replace")))
+    return {probe.name: probe for probe in _frames(rest)}
+
+
+def parts(text: str) -> tuple[Part, ...]:
+    """The outputs framed inside a payload; what follows a broken frame is left out."""
+    data, found, at = _bytes(text), [], 0
+    while match := _PART.match(data, at):
+        stop = _stop(data, match.end(), int(match[2]), _PART, _NEXT_PART)
+        body = data[match.end() : stop].decode("utf-8", "replace")
+        found.append(Part(match[3].decode("utf-8", "replace"), int(match[1]), body))
+        at = stop + 1
+    return tuple(found)
+
+
+def write(probes: Mapping[str, tuple[int, str]]) -> str:
+    """The capture of these probes (exit code and payload by name); the inverse of `read`."""
+    frames = [f"== {name} {code} 0 {len(_bytes(text))}\n{text}\n" for name, (code, text) in probes.items()]
+    return f"{HEADER}\n{''.join(frames)}== {END} 0 0 0\n\n"
+
+
+def write_parts(outputs: Mapping[str, tuple[int, str]]) -> str:
+    """The payload of a probe with several outputs; the inverse of `parts`."""
+    return "\n".join(f"-- {code} {len(_bytes(text))} {name}\n{text}" for name, (code, text) in outputs.items())
+
+
+def _frames(data: bytes) -> Iterator[Probe]:
+    at = 0
+    while match := _FRAME.match(data, at):
+        start, size = match.end(), int(match[4])
+        stop = _stop(data, start, size, _FRAME, _NEXT)
+        text = data[start:stop].decode("utf-8", "replace")
+        yield Probe(match[1].decode(), int(match[2]), text, int(match[3]))
+        at = stop + 1
+
+
+def _stop(data: bytes, start: int, size: int, frame: re.Pattern[bytes], following_frame: re.Pattern[bytes]) -> int:
+    """Where the payload ends: after `size` bytes if a frame or the end follows, else before the next frame."""
+    exact = start + size
+    if exact == len(data) or (data[exact : exact + 1] == b"\n" and _follows(data, exact + 1, frame)):
+        return exact
+    following = following_frame.search(data, max(start - 1, 0))
+    return max(following.start(), start) if following else len(data)
+
+
+def _follows(data: bytes, at: int, frame: re.Pattern[bytes]) -> bool:
+    return at == len(data) or frame.match(data, at) is not None
+
+
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
+
+
+def _wrong(header: str) -> str:
+    found = re.match(r"sparkops-facts (\d+)", header)
+    if found:
+        return f"facts of format {found[1]}; this sparkops reads format {VERSION}"
+    return f"not a capture of facts: its first line is {header[:60]!r} instead of {HEADER!r}"

@@ -1,0 +1,92 @@
+"""How probes become values: small readers that every parser shares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from sparkops.core.facts.raw import Probe, Unread
+
+T = TypeVar("T")
+Parser = Callable[[Probe], Any]
+
+
+def known(value: T | Unread, otherwise: T) -> T:
+    """The value where it could be read, else `otherwise`."""
+    return otherwise if isinstance(value, Unread) else value
+
+
+def ok(parse: Callable[[str], T]) -> Callable[[Probe], T | Unread]:
+    """A parser that looks only at what a successful probe printed."""
+
+    def parser(probe: Probe) -> T | Unread:
+        return parse(probe.text) if probe.ok else probe.unread
+
+    return parser
+
+
+def lines(text: str) -> Iterator[str]:
+    """The lines that say something, without their ends."""
+    return (line.rstrip() for line in text.split("\n") if line.strip())
+
+
+def pairs(text: str, separator: str = "=") -> dict[str, str]:
+    """`key=value` lines; quotes around a value fall off, the last of equal keys wins."""
+    found = (line.partition(separator) for line in lines(text) if separator in line)
+    return {key.strip(): unquoted(value.strip()) for key, _, value in found}
+
+
+def unquoted(text: str) -> str:
+    return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" else text
+
+
+def tree(text: str) -> dict[str, str]:
+    """`path:content` lines as `grep -H` prints small files; the first line of each file counts."""
+    found: dict[str, str] = {}
+    for line in lines(text):
+        path, _, content = line.partition(":")
+        found.setdefault(path.removeprefix("./"), content.strip())
+    return found
+
+
+def document(text: str) -> Any:
+    """The JSON value in a tool's output, whatever warnings stand before or after it."""
+    for at, line in _starts(text):
+        if line[:1] in ("{", "["):
+            try:
+                return json.JSONDecoder().raw_decode(text, at)[0]
+            except ValueError:
+                continue
+    raise ValueError("no JSON in it")
+
+
+def documents(text: str) -> list[Mapping[str, Any]]:
+    """One JSON object a line; other lines are warnings of the tool."""
+    found = (json.loads(line) for line in lines(text) if line.startswith("{"))
+    return [item for item in found if isinstance(item, Mapping)]
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """The value if it is a JSON object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def texts(value: object) -> tuple[str, ...]:
+    """A JSON list of texts; null is an empty one."""
+    return tuple(str(item) for item in value) if isinstance(value, list | tuple) else ()
+
+
+def number(text: str) -> int | None:
+    """A whole number, or None for `[N/A]`, `-`, nothing."""
+    try:
+        return int(text.strip())
+    except ValueError:
+        return None
+
+
+def _starts(text: str) -> Iterator[tuple[int, str]]:
+    at = 0
+    for line in text.split("\n"):
+        yield at, line
+        at += len(line) + 1

@@ -1,0 +1,247 @@
+"""What `vllm serve` accepts: one table a version, and one spelling for every flag.
+
+The engine takes `_` for `-`, short forms, unique abbreviations, `--flag=value`, `--flag.key value`, `128k`, and lets
+the last of several win. Two recipes are only comparable when all of that is one spelling.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from sparkops.core.schema import nearest
+from sparkops.errors import UsageError
+
+FORK = {
+    "mxfp4-backend": ("auto", "MARLIN", "CUTLASS", "TRITON", "TRTLLM", "TRTLLM_MXFP8"),
+    "mxfp4-layers": ("moe", "qkv", "o", "lm_head", "all"),
+}
+"""Flags that only the mxfp4 image has, with the words that they take."""
+
+PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
+
+VANISHED = {
+    "swap-space": "removed from vLLM: it has no effect in the V1 engine; leave it out",
+    "disable-log-requests": "removed from vLLM: logging is off unless --enable-log-requests",
+    "num-scheduler-steps": "removed with the V0 engine; leave it out",
+    "use-v2-block-manager": "removed with the V0 engine; leave it out",
+    "preemption-mode": "removed with the V0 engine; leave it out",
+    "enable-reasoning": "removed: --reasoning-parser alone turns it on",
+    "guided-decoding-backend": "now --structured-outputs-config.backend",
+    "max-seq-len-to-capture": "now --max-cudagraph-capture-size",
+}
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG])")
+_SCALE = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_LEVEL = re.compile(r"-O=?(\d)")
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One option. `nargs` is as in argparse: "" takes one word, "0" none, "+" several, "?" none or one."""
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    short: tuple[str, ...] = ()
+    nargs: str = ""
+    negatable: bool = False
+    repeats: bool = False
+    type: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class FlagTable:
+    """The options of one vLLM version, found under every name they go by."""
+
+    version: str
+    flags: Mapping[str, Flag] = field(repr=False)
+
+    @staticmethod
+    def read(data: Mapping[str, Any]) -> FlagTable:
+        return FlagTable(data["version"], {name: _flag(name, entry) for name, entry in data["flags"].items()})
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        fork = {name: name for name in (*FORK, *PATCHED)}
+        long = {alias: flag.name for flag in self.flags.values() for alias in (flag.name, *flag.aliases)}
+        negated = {f"no-{name}": f"no-{target}" for name, target in long.items() if self.flags[target].negatable}
+        return fork | negated | long
+
+    @cached_property
+    def _short(self) -> dict[str, str]:
+        return {short: flag.name for flag in self.flags.values() for short in flag.short}
+
+    def find(self, name: str) -> Flag | None:
+        """The flag of a canonical name, its `no-` form included; a fork's flags take one word."""
+        base = name.partition(".")[0]
+        if base in FORK or base in PATCHED:
+            return Flag(base)
+        target = self._names.get(base)
+        if target is None:
+            return None
+        return self.flags.get(target) or Flag(target, nargs="0")
+
+    def nearest(self, name: str, cutoff: float = 0.6) -> str | None:
+        return nearest(name, self._names, cutoff)
+
+    def canonical(self, word: str) -> str:
+        """The one spelling of a flag: `--max_model_len`, `-tp`, `--max-model` and `max-model-len` each have one."""
+        head, dot, rest = word.partition(".")
+        name = head.lstrip("-").replace("_", "-")
+        if head.startswith("-") and not head.startswith("--"):
+            name = self._short.get(head[1:], name)
+        elif name in self._names:
+            name = self._names[name]
+        elif head.startswith("--"):
+            found = {target for known, target in self._names.items() if known.startswith(name)}
+            name = found.pop() if len(found) == 1 else name
+        return name + dot + rest
+
+    def typed(self, name: str, value: Any, text: str | None = None) -> Any:
+        """A value as its flag's type wants it, so that `"2"`, `2` and `-tp=2` are the same setting."""
+        if value is None or isinstance(value, (bool, Mapping)):
+            return value
+        known = self.find(name)
+        several = known is not None and known.nargs == "+" and "." not in name
+        if isinstance(value, (list, tuple)):
+            return [_single(known, name, item, None) for item in value] if several else list(value)
+        single = _single(known, name, value, text)
+        return [single] if several else single
+
+    def problem(self, name: str, value: Any) -> str | None:
+        """Why a flag cannot have this value, where the table knows."""
+        known = self.find(name)
+        if known is None or "." in name or value is None or value is False:
+            return None
+        if known.nargs == "0" and value is not True:
+            return "is true or false and takes no other value"
+        if known.nargs == "" and value is True:
+            return "needs a value"
+        if known.type in ("int", "float") and isinstance(value, str):
+            return f"must be a number, not {value!r}"
+        return None
+
+    def parse(self, words: Iterable[str]) -> list[tuple[str, Any]]:
+        """Flags of a command line in order; what is no flag and belongs to none is refused."""
+        return list(_parse(self, list(words)))
+
+
+def opposite(name: str) -> str:
+    return name[3:] if name.startswith("no-") else f"no-{name}"
+
+
+def rendered(table: FlagTable, name: str, value: Any) -> tuple[str, ...]:
+    """One setting as words of a command line."""
+    flag = f"--{name}"
+    if value is None or value is False:
+        return ()
+    if value is True:
+        return (flag,)
+    known = table.find(name)
+    if isinstance(value, (list, tuple)) and known and known.repeats:
+        return tuple(word for item in value for word in (flag, _word(item)))
+    if isinstance(value, (list, tuple)) and known and known.nargs in ("+", "*"):
+        return (flag, *map(_word, value))
+    return (flag, _word(value))
+
+
+def _word(value: Any) -> str:
+    """One word: numbers in one spelling, structures as compact JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return str(value) if abs(value) < 10**16 else repr(value)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _flag(name: str, entry: Mapping[str, Any]) -> Flag:
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Flag(name, **values)
+
+
+def _single(known: Flag | None, name: str, value: Any, text: str | None) -> Any:
+    if value is None or isinstance(value, (bool, Mapping, list)):
+        return value
+    word = text if text is not None else value if isinstance(value, str) else _word(value)
+    return _loose(word) if "." in name else _typed(word, known.type if known else "", value)
+
+
+def _typed(word: str, kind: str, value: Any) -> Any:
+    if kind == "size" and (match := _SIZE.fullmatch(word)):
+        return int(float(match[1]) * _SCALE[match[2]])
+    if kind in ("int", "size"):
+        digits = word.replace("_", "")
+        return int(digits) if re.fullmatch(r"[-+]?\d{1,20}", digits) else word
+    if kind == "float":
+        return _finite(word)
+    if word[:1] in ("{", "["):
+        return _json(word)
+    return word if isinstance(value, str) or "_" not in word else _word(value)
+
+
+def _finite(word: str) -> float | str:
+    try:
+        number = float(word)
+    except ValueError:
+        return word
+    return number if math.isfinite(number) else word
+
+
+def _json(word: str) -> Any:
+    try:
+        return json.loads(word, parse_constant=lambda name: name)
+    except (ValueError, RecursionError):
+        return word
+
+
+def _loose(word: str) -> Any:
+    """A value inside a JSON flag: JSON where it is JSON, else text, as the engine reads it."""
+    return _json(word) if word in ("true", "false", "null") or word[:1] in '{["' or _NUMBER.fullmatch(word) else word
+
+
+def _is_flag(word: str) -> bool:
+    return word.startswith("-") and len(word) > 1 and not _NUMBER.fullmatch(word)
+
+
+def _parse(table: FlagTable, words: list[str]) -> Iterable[tuple[str, Any]]:
+    index = 0
+    while index < len(words):
+        word, index = words[index], index + 1
+        if match := _LEVEL.fullmatch(word):
+            yield "optimization-level", match[1]
+            continue
+        if not _is_flag(word):
+            raise UsageError(f"unexpected word {word!r} among the vLLM flags: values follow their flag")
+        spelled, equals, value = word.partition("=")
+        name = table.canonical(spelled)
+        known = table.find(name)
+        taken = [value] if equals else _values(words, index, known)
+        index += 0 if equals else len(taken)
+        yield name, _value(table, name, known, taken)
+
+
+def _values(words: list[str], start: int, known: Flag | None) -> list[str]:
+    """The words that belong to a flag: none, one, or all up to the next flag."""
+    nargs = known.nargs if known else "?"
+    limit = {"0": 0, "+": len(words), "*": len(words)}.get(nargs, 1)
+    taken: list[str] = []
+    while len(taken) < limit and start + len(taken) < len(words) and not _is_flag(words[start + len(taken)]):
+        taken.append(words[start + len(taken)])
+    return taken
+
+
+def _value(table: FlagTable, name: str, known: Flag | None, taken: list[str]) -> Any:
+    if known and known.nargs == "+":
+        return table.typed(name, taken)
+    if taken:
+        return table.typed(name, taken[0])
+    if known and known.nargs not in ("0", "?") and "." not in name:
+        raise UsageError(f"--{name} needs a value")
+    return True

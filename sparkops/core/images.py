@@ -1,0 +1,57 @@
+"""What is known of a container image by its name; an image that nobody knows is not verified, never assumed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["mxfp4", "vllm-node", "vllm-openai", "ngc", "unknown"]
+
+
+@dataclass(frozen=True)
+class Image:
+    """None is "not known"."""
+
+    kind: Kind
+    ray: bool | None = None
+    mxfp4_flags: bool | None = None
+    current: bool = False
+    """Follows upstream closely enough to be judged by the newest flag table."""
+
+    @property
+    def stock(self) -> bool:
+        """Upstream's MXFP4 kernels, which on GB10 fall back to Marlin."""
+        return self.kind in ("vllm-node", "vllm-openai", "ngc")
+
+
+KINDS: dict[Kind, Image] = {
+    "mxfp4": Image("mxfp4", ray=True, mxfp4_flags=True),
+    "vllm-node": Image("vllm-node", ray=True, mxfp4_flags=False, current=True),
+    "vllm-openai": Image("vllm-openai", ray=False, mxfp4_flags=False, current=True),
+    "ngc": Image("ngc", ray=False, mxfp4_flags=False),
+    "unknown": Image("unknown"),
+}
+
+_NODE = ("vllm-node", "eugr/spark-vllm", "spark-arena/dgx-vllm-eugr-nightly")
+
+
+def known(reference: str) -> Image:
+    """By repository and tag, wherever the image was pulled from."""
+    name = reference.lower().partition("@")[0]
+    repository, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:
+        repository, tag = name, ""
+    return KINDS[_kind(repository, tag)]
+
+
+def _kind(repository: str, tag: str) -> Kind:
+    last = repository.rpartition("/")[2]
+    if "vllm" in last and ("mxfp4" in last or tag.startswith("mxfp4")):
+        return "mxfp4"
+    if repository == "nvcr.io/nvidia/vllm":
+        return "ngc"
+    if last == "vllm-openai":
+        return "vllm-openai"
+    if any(repository == name or repository.endswith(f"/{name}") or last.startswith(f"{name}-") for name in _NODE):
+        return "vllm-node"
+    return "unknown"

@@ -1,0 +1,71 @@
+"""Nodes and groups, and which of them are selected."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sparkops.core.schema import did_you_mean
+from sparkops.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Node:
+    """One GB10 machine: where it is reached and as whom."""
+
+    name: str
+    address: str
+    user: str | None = None
+    port: int = 22
+    key_file: str | None = None
+    become: Literal["none", "sudo"] = "none"
+    cache_dir: str | None = None
+    api_port: int = 8000
+    fabric_address: str | None = None
+
+
+@dataclass(frozen=True)
+class Inventory:
+    """Nodes in the order of the file; `recipes` is what `recipe` says for each node that says it."""
+
+    source: str
+    nodes: tuple[Node, ...]
+    groups: Mapping[str, tuple[str, ...]]
+    recipe: str | None = None
+    warnings: tuple[str, ...] = ()
+    recipes: Mapping[str, str] = field(default_factory=dict)
+
+    def select(self, limit: str | None = None) -> tuple[Node, ...]:
+        """The nodes that `--limit` names: names, groups, globs, `!not`, by commas; the first is the head."""
+        terms = [term.strip() for term in (limit or "all").split(",") if term.strip()]
+        wanted = [self._names(term, limit) for term in terms if not term.startswith("!")]
+        unwanted = {name for term in terms if term.startswith("!") for name in self._names(term[1:], limit)}
+        chosen = {name for names in wanted for name in names} if wanted else {node.name for node in self.nodes}
+        selected = tuple(node for node in self.nodes if node.name in chosen - unwanted)
+        if not selected:
+            raise UsageError(f"--limit {limit} selects no node of {self.source}")
+        return selected
+
+    def recipe_for(self, nodes: Iterable[Node]) -> str | None:
+        """The recipe that the inventory gives these nodes, if they agree."""
+        named = {self.recipes.get(node.name, self.recipe) for node in nodes}
+        if len(named) > 1:
+            raise UsageError(
+                f"{self.source}: the selected nodes have different recipes: {', '.join(sorted(map(str, named)))}",
+                hint="use --limit to select one group, or say --recipe",
+            )
+        return named.pop() if named else self.recipe
+
+    def _names(self, term: str, limit: str | None) -> tuple[str, ...]:
+        names = {node.name for node in self.nodes}
+        if term in self.groups or term in names:
+            return self.groups.get(term, (term,))
+        found = [name for name in names if fnmatch.fnmatchcase(name, term)]
+        groups = [members for group, members in self.groups.items() if fnmatch.fnmatchcase(group, term)]
+        found += [name for members in groups for name in members]
+        if not found:
+            known = did_you_mean(term, {*names, *self.groups})
+            raise UsageError(f"--limit {limit}: no node or group {term!r} in {self.source}{known}")
+        return tuple(found)

@@ -1,0 +1,238 @@
+"""Inventory files, in Ansible's YAML shape, to nodes and groups as the operator wrote them.
+
+Addresses are IPs: name resolution (mDNS above all) floods under load and takes nodes down with it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparkops.core import schema
+from sparkops.core.inventory import Inventory, Node
+from sparkops.core.schema import Located, fail
+
+VARS = ("address", "fabric_address", "user", "port", "key_file", "become", "cache_dir", "api_port", "recipe")
+ALIASES = {
+    "ansible_host": "address",
+    "ansible_ssh_host": "address",
+    "ansible_user": "user",
+    "ansible_ssh_user": "user",
+    "ansible_port": "port",
+    "ansible_ssh_port": "port",
+    "ansible_ssh_private_key_file": "key_file",
+    "ansible_private_key_file": "key_file",
+}
+CLOSE = 0.8
+CLOSE_ANSIBLE = 0.9
+"""How like one of ours a name must be to count as a slip of the pen; Ansible's own names are alike by nature."""
+
+ANSIBLE = frozenset(
+    f"ansible_{name}"
+    for name in (
+        *("become", "become_exe", "become_flags", "become_method", "become_pass", "become_password", "become_user"),
+        *("connection", "password", "pipelining", "python_interpreter", "remote_tmp", "shell_executable", "shell_type"),
+        *("ssh_args", "ssh_common_args", "ssh_extra_args", "ssh_pass", "ssh_password", "ssh_pipelining"),
+        *(
+            "ssh_executable",
+            "ssh_retries",
+            "ssh_timeout",
+            "ssh_transfer_method",
+            "timeout",
+            "winrm_transport",
+            "network_os",
+        ),
+    )
+)
+
+_RANGE = re.compile(r"\[(?:(\d+):(\d+)(?::(\d+))?|([a-zA-Z]):([a-zA-Z])(?::(\d+))?)\]")
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+_MOST_NODES = 4096
+_HIGHEST_PORT = 65535
+
+
+@dataclass
+class _Group:
+    """A group while the file is walked; `depth` is the longest way down from `all`."""
+
+    vars: dict[str, Located] = field(default_factory=dict)
+    hosts: list[str] = field(default_factory=list)
+    children: list[str] = field(default_factory=list)
+    depth: int = 0
+
+
+@dataclass
+class _Walk:
+    """All that is found while the file is walked; it does not leave this module."""
+
+    groups: dict[str, _Group] = field(default_factory=lambda: {"all": _Group()})
+    hosts: dict[str, dict[str, Located]] = field(default_factory=dict)
+    places: dict[str, Located] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def read(document: Located) -> Inventory:
+    """An inventory file as nodes and groups."""
+    walk = _Walk()
+    for name, value in schema.mapping(document).items():
+        _check_name(name, value)
+        _read_group(walk, name, value, name)
+        if name != "all":
+            walk.groups["all"].children.append(name)
+    _set_depths(walk, "all", (), document)
+    if not walk.hosts:
+        fail(document, "", "has no nodes: write them below all: hosts:")
+    members = _members(walk)
+    merged = {host: _merged(walk, host, members) for host in walk.hosts}
+    nodes = tuple(_node(host, values, walk.places[host]) for host, values in merged.items())
+    _refuse_twins(nodes, walk)
+    said = {host: values["recipe"] for host, values in merged.items() if "recipe" in values}
+    recipes = {host: schema.text(value, "recipe") for host, value in said.items() if value.value is not None}
+    common = walk.groups["all"].vars.get("recipe")
+    order = {host: rank for rank, host in enumerate(walk.hosts)}
+    groups = {name: tuple(sorted(hosts, key=order.__getitem__)) for name, hosts in members.items()}
+    recipe = schema.text(common, "recipe") if common and common.value is not None else None
+    return Inventory(document.file, nodes, groups, recipe, tuple(walk.warnings), recipes)
+
+
+def expand(name: str) -> list[str]:
+    """`spark[1:4]` is four names; leading zeros are kept, letters count too, a third number is the step."""
+    match = _RANGE.search(name)
+    if match is None:
+        return [name]
+    low, high, step, first, last, stride = match.groups()
+    if low is not None:
+        span = range(int(low), int(high) + 1, int(step or 1) or 1)
+        items: Iterable[str] = (str(number).zfill(len(low)) for number in span[: _MOST_NODES + 1])
+    else:
+        items = (chr(code) for code in range(ord(first), ord(last) + 1, int(stride or 1) or 1))
+    tails = expand(name[match.end() :])
+    return [f"{name[: match.start()]}{item}{tail}" for item in items for tail in tails]
+
+
+def _read_group(walk: _Walk, name: str, value: Located, path: str) -> None:
+    group = walk.groups.setdefault(name, _Group())
+    entries = schema.mapping(value, path, ("vars", "hosts", "children"))
+    if "vars" in entries:
+        group.vars |= _vars(walk, entries["vars"], f"{path}.vars")
+    for host, values in _entries(entries, "hosts", path):
+        _read_host(walk, group, host, values, f"{path}.hosts.{host}")
+    for child, inner in _entries(entries, "children", path):
+        _check_name(child, inner)
+        group.children.append(child)
+        _read_group(walk, child, inner, f"{path}.children.{child}")
+
+
+def _read_host(walk: _Walk, group: _Group, host: str, values: Located, path: str) -> None:
+    names = expand(host)
+    if not names or len(names) + len(walk.hosts) > _MOST_NODES:
+        fail(values, path, "is an empty range" if not names else f"makes more than {_MOST_NODES} nodes")
+    given = _vars(walk, values, path)
+    for name in names:
+        _check_name(name, values)
+        walk.hosts.setdefault(name, {}).update(given)
+        walk.places.setdefault(name, values)
+        group.hosts.append(name)
+
+
+def _entries(entries: Mapping[str, Located], key: str, path: str) -> Iterable[tuple[str, Located]]:
+    return schema.mapping(entries[key], f"{path}.{key}").items() if key in entries else ()
+
+
+def _check_name(name: str, value: Located) -> None:
+    if not _NAME.fullmatch(name):
+        fail(value, name, "is no name for a node or group (letters, digits, - _ . :)")
+
+
+def _vars(walk: _Walk, value: Located, path: str) -> dict[str, Located]:
+    """Our variables under our names; of the others, a slip of the pen is an error and the rest a warning."""
+    found: dict[str, Located] = {}
+    for key, item in schema.mapping(value, path).items():
+        name = ALIASES.get(key, key)
+        if name in VARS:
+            if name not in found or key in VARS:
+                found[name] = item
+            continue
+        cutoff = CLOSE_ANSIBLE if key.startswith("ansible_") else CLOSE
+        close = None if key in ANSIBLE else schema.nearest(key, (*VARS, *ALIASES), cutoff)
+        if close:
+            fail(item, f"{path}.{key}", f"unknown variable (did you mean {close}?)")
+        walk.warnings.append(f"{item.where}: {path}.{key}: not used by sparkops")
+    return found
+
+
+def _set_depths(walk: _Walk, name: str, above: tuple[str, ...], document: Located) -> None:
+    if name in above:
+        fail(document, name, f"is its own descendant: {' > '.join((*above, name))}")
+    group = walk.groups[name]
+    if above and group.depth >= len(above):
+        return
+    group.depth = len(above)
+    for child in dict.fromkeys(group.children):
+        _set_depths(walk, child, (*above, name), document)
+
+
+def _members(walk: _Walk) -> dict[str, tuple[str, ...]]:
+    """The hosts of every group and of the groups below it; the deepest groups come first."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, group in sorted(walk.groups.items(), key=lambda item: -item[1].depth):
+        below = [host for child in group.children for host in found[child]]
+        found[name] = tuple(dict.fromkeys([*group.hosts, *below]))
+    return {name: tuple(walk.hosts) if name == "all" else found[name] for name in walk.groups}
+
+
+def _merged(walk: _Walk, host: str, members: Mapping[str, tuple[str, ...]]) -> dict[str, Located]:
+    """A host's variables: a child group's win over its parent's, the host's own over all."""
+    groups = [name for name in walk.groups if host in members[name]]
+    values: dict[str, Located] = {}
+    for name in sorted(groups, key=lambda name: (walk.groups[name].depth, name)):
+        values |= walk.groups[name].vars
+    return values | walk.hosts[host]
+
+
+def _node(name: str, values: Mapping[str, Located], place: Located) -> Node:
+    made: dict[str, Any] = {}
+    if "address" not in values:
+        _address(name, Located(name, place.file, place.line), f"{name}: address is missing")
+        made["address"] = name
+    for key, value in values.items():
+        path = f"{name}.{key}"
+        if value.value is None:
+            continue
+        if key in ("address", "fabric_address"):
+            made[key] = _address(schema.text(value, path), value, path)
+        elif key in ("port", "api_port"):
+            made[key] = schema.integer(value, path, 1, _HIGHEST_PORT)
+        elif key == "become":
+            made[key] = schema.choice(value, path, ("none", "sudo"))
+        elif key != "recipe":
+            made[key] = schema.text(value, path)
+    if "address" not in made:
+        fail(place, f"{name}.address", "is required")
+    return Node(name=name, **made)
+
+
+def _address(text: str, value: Located, path: str) -> str:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        problem = f"must be an IP address, {text!r} is a host name: resolving names (mDNS) under load takes nodes down"
+        fail(value, path, problem, hint=f"sparkops init --resolve {text} looks it up once and writes the address")
+    if address.is_unspecified or address.is_multicast:
+        fail(value, path, f"{text} is no address of a machine")
+    return str(address)
+
+
+def _refuse_twins(nodes: tuple[Node, ...], walk: _Walk) -> None:
+    """Two nodes at one address are one machine, and a cluster of it would wait for ever."""
+    seen: dict[str, str] = {}
+    for node in nodes:
+        for kind, address in (("address", node.address), ("fabric_address", node.fabric_address)):
+            if address is None:
+                continue
+            other = seen.setdefault(address, node.name)
+            if other != node.name:
+                fail(walk.places[node.name], f"{node.name}.{kind}", f"{address} is already the address of {other}")

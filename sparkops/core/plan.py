@@ -1,0 +1,221 @@
+"""What is to be done, as data: commands, steps, phases, the plan, and what comes back.
+
+Everything here is frozen and free of IO. `deploy` executes exactly what `plan` printed, so nothing
+random, clock-like or secret may enter a plan.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+SCHEMA = 1
+"""Version of the plan's JSON shape."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """One of our node scripts (`sparkops/node/NAME.sh`) as a word; sent as `sh -c TEXT NAME`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value that a plan may name but never hold; the world resolves it when the command is sent."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return "***"
+
+
+Word = str | Script
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command on one node.
+
+    `stdin` is given to the command and then closed. `become` runs it through sudo. `reads` says that it
+    changes nothing and so needs no lock. `timeout` (seconds) is held on the node by `run.sh`.
+    """
+
+    words: tuple[Word, ...]
+    stdin: str | Secret | None = None
+    become: bool = False
+    reads: bool = False
+    timeout: float = 60.0
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Poll `probe` every `every` seconds until its first line says `ready`.
+
+    The probe's first stdout line is `ready`, `wait` or `never`, with an optional reason behind a space;
+    what follows is evidence (state, last log lines). `never` ends the wait at once. Evidence that does not
+    change for `stall` seconds, or `deadline` seconds in all, ends it too.
+    """
+
+    probe: Command
+    every: float = 2.0
+    stall: float = 600.0
+    deadline: float = 2700.0
+
+
+@dataclass(frozen=True)
+class Action:
+    """A command, then an optional wait; a wait alone changes nothing."""
+
+    command: Command | None = None
+    wait: Wait | None = None
+
+
+@dataclass(frozen=True)
+class Step:
+    """One action on one node. `id` is unique in its plan; `undo` is tried whenever `do` was sent."""
+
+    id: str
+    node: str
+    title: str
+    do: Action
+    undo: Action | None = None
+
+    @property
+    def changes(self) -> bool:
+        return self.do.command is not None and not self.do.command.reads
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Steps that belong together: one node's in order, all nodes at once, a barrier after.
+
+    `serial` takes one node after the other instead.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    serial: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a verb will do. `on_failure` is `undo` for verbs that replace a deployment, else `stop`."""
+
+    verb: str
+    revision: Mapping[str, Any] | None
+    phases: tuple[Phase, ...]
+    on_failure: Literal["undo", "stop"] = "undo"
+    replaces: str | None = None
+    schema: int = SCHEMA
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        return tuple(step for phase in self.phases for step in phase.steps)
+
+    @property
+    def changes(self) -> bool:
+        return any(step.changes for step in self.steps)
+
+    @property
+    def id(self) -> str:
+        """Twelve hex digits over everything that will be sent, so that `--expect` can hold a run to it."""
+        shape = [
+            self.schema,
+            self.verb,
+            self.on_failure,
+            self.replaces,
+            self.revision,
+            [_plain(p) for p in self.phases],
+        ]
+        text = json.dumps(shape, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+Ended = Literal["exited", "timeout", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a command ended. A bad exit is a value; only a lost node is an exception."""
+
+    ended: Ended
+    code: int
+    stdout: str = ""
+    stderr: str = ""
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        return self.ended == "exited" and self.code == 0
+
+
+class NodeLost(Exception):
+    """A node could not be reached, or went away. `sent` says whether the command may have run there."""
+
+    def __init__(self, node: str, reason: str, *, sent: bool) -> None:
+        super().__init__(reason)
+        self.node = node
+        self.reason = reason
+        self.sent = sent
+
+
+EventKind = Literal[
+    "phase",  # a phase begins; step is its name
+    "start",  # a step was sent
+    "progress",  # a wait's evidence changed; text is what the probe printed
+    "done",
+    "failed",
+    "lost",  # the node went away; text says whether the step's result is known
+    "undo",  # an undo was sent
+    "undone",
+    "stuck",  # an undo did not succeed
+    "skipped",  # cancelled before it was sent
+    "note",  # one line for the person
+    "warning",
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened, for the terminal and for the run log."""
+
+    kind: EventKind
+    text: str = ""
+    node: str | None = None
+    step: str | None = None
+    title: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def shown(words: tuple[Word, ...]) -> str:
+    """The command as a person reads it: shell-quoted, our scripts as `@name`."""
+    return " ".join(f"@{word.name}" if isinstance(word, Script) else shlex.quote(word) for word in words)
+
+
+def described(step: Step) -> Iterator[str]:
+    """The lines that a plan prints for a step's commands."""
+    for action, mark in ((step.do, ""), (step.undo, "undo: ")):
+        if action is None:
+            continue
+        if action.command is not None:
+            sudo = "sudo " if action.command.become else ""
+            yield f"{mark}{sudo}{shown(action.command.words)}"
+        if action.wait is not None:
+            yield f"{mark}until ready: {shown(action.wait.probe.words)}"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Script):
+        return {"script": value.name}
+    if isinstance(value, Secret):
+        return {"secret": value.name}
+    if hasattr(value, "__dataclass_fields__"):
+        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+    return value

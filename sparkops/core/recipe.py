@@ -1,0 +1,260 @@
+"""What to serve and how, never where: a recipe, and what is left of it after topology, overrides and rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sparkops.core import schema
+from sparkops.core.flags import FlagTable, opposite, rendered
+from sparkops.core.topology import Kind
+from sparkops.errors import UsageError
+
+MOUNTS: Mapping[str, tuple[str, str]] = {
+    "tiktoken_rs": (".cache/tiktoken_rs", "/root/.cache/tiktoken_rs"),
+    "ccache": (".cache/ccache", "/root/.cache/ccache"),
+    "flashinfer": (".cache/flashinfer", "/root/.cache/flashinfer"),
+    "vllm": (".cache/vllm", "/root/.cache/vllm"),
+    "huggingface": (".cache/huggingface", "/root/.cache/huggingface"),
+}
+"""The caches a recipe names: below the node's home, and in the container."""
+
+PLACED = ("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "headless")
+"""Flags that say where; the placement sets them, so a recipe's are not used."""
+
+FORBIDDEN = {
+    "api-key": "keys are made and passed by sparkops (`sparkops key`), never in a command line",
+    "hf-token": "a token would be readable in labels and logs; keep it on the node (`hf auth login`)",
+    "model": "the model is the recipe's: --set model=…",
+    "model-tag": "the model is the recipe's: --set model=…",
+    "config": "write the flags into the recipe, so that their origin is known",
+}
+
+
+SECRET = ("VLLM_API_KEY", "LITELLM_MASTER_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+"""Variables whose values would stand in labels and logs if a recipe set them."""
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One effective flag or variable, and where it came from."""
+
+    value: Any
+    origin: str
+
+
+Settings = Mapping[str, Setting]
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """How many nodes one server may span."""
+
+    min: int = 1
+    max: int | None = None
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What a topology changes, and nothing else."""
+
+    args: Settings = field(default_factory=dict)
+    env: Settings = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """How to measure it: the arguments of the benchmark tool, without address and model."""
+
+    enabled: bool = True
+    framework: str = "llama-benchy"
+    args: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Results:
+    """Reference numbers that somebody measured with this recipe."""
+
+    title: str
+    source: str
+    date: str
+    columns: tuple[str, ...]
+    rows: tuple[Any, ...]
+    setup: str = ""
+    topology: str = ""
+    reading: str = ""
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What a person wants to know before choosing a recipe."""
+
+    description: str = ""
+    source: tuple[str, ...] = ()
+    verified: str = ""
+    hardware: str = ""
+    weights_gib: float | None = None
+    when: tuple[str, ...] = ()
+    when_not: tuple[str, ...] = ()
+    trade_offs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    results: tuple[Results, ...] = ()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe with its parents merged in; `flags` is the table that its flags were spelled by."""
+
+    name: str
+    source: str
+    model: str
+    container: str
+    flags: FlagTable = field(repr=False, compare=False)
+    revision: str | None = None
+    args: Settings = field(default_factory=dict)
+    env: Settings = field(default_factory=dict)
+    mounts: tuple[str, ...] = ()
+    build: Mapping[str, Any] = field(default_factory=dict)
+    mods: tuple[str, ...] = ()
+    benchmark: Benchmark | None = None
+    metadata: Metadata = field(default_factory=Metadata)
+    only: tuple[str, ...] = ()
+    nodes: Nodes = field(default_factory=Nodes)
+    topologies: Mapping[str, Layer] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What the command line changes: `--set KEY=VALUE`, and the words behind `--`."""
+
+    sets: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Effective:
+    """What will run: a recipe after extends, topology, `--set`, `--` and rules."""
+
+    recipe: Recipe
+    image: str
+    args: Settings
+    env: Settings
+    mounts: tuple[str, ...]
+
+    @property
+    def model(self) -> str:
+        return self.recipe.model
+
+    @property
+    def served_name(self) -> str:
+        """The name clients ask for; the engine's default is the model's own."""
+        names = self.value("served-model-name") or self.model
+        return str(names[0] if isinstance(names, (list, tuple)) else names)
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """An argument's value, a boolean's `no-` form included."""
+        if name in self.args:
+            return self.args[name].value
+        return False if opposite(name) in self.args else default
+
+    def number(self, name: str, default: float) -> float:
+        value = self.value(name)
+        return value if isinstance(value, (int, float)) and not isinstance(value, bool) else default
+
+
+def effective(recipe: Recipe, kind: Kind, overrides: Overrides) -> Effective:
+    """The settings of a recipe under a topology and the command line; rules come after."""
+    layer = recipe.topologies.get("cluster" if kind == "cluster" else "solo", Layer())
+    args, env = dict(recipe.args), dict(recipe.env)
+    for name, setting in layer.args.items():
+        put(args, name, setting)
+    env |= layer.env
+    for text in overrides.sets:
+        recipe = _override(recipe, args, env, text)
+    for name, value in recipe.flags.parse(overrides.extra):
+        _given(recipe.flags, args, name, Setting(value, "--"))
+    shown = {name: setting for name, setting in args.items() if name not in PLACED and _said(setting)}
+    known = {name: setting for name, setting in env.items() if setting.value is not None}
+    return Effective(recipe, recipe.container, shown, known, recipe.mounts)
+
+
+def command_line(effective: Effective) -> tuple[str, ...]:
+    """The engine's command line without what the placement adds."""
+    words = ["vllm", "serve", effective.model]
+    if effective.recipe.revision and "revision" not in effective.args:
+        words += ["--revision", effective.recipe.revision]
+    for name, setting in effective.args.items():
+        words += rendered(effective.recipe.flags, name, setting.value)
+    return tuple(words)
+
+
+def put(args: dict[str, Setting], name: str, setting: Setting) -> None:
+    """Set one flag: a `no-` form replaces its other form, `flag.key` goes into its mapping."""
+    name, *keys = name.split(".")
+    args.pop(opposite(name), None)
+    if keys:
+        old = args[name].value if name in args else {}
+        setting = replace(setting, value=_within(old if isinstance(old, Mapping) else {}, keys, setting.value))
+    args[name] = setting
+
+
+def env_problem(name: str) -> str | None:
+    """Why a recipe cannot set this variable."""
+    if name in SECRET:
+        return "is a secret, which would be readable in labels and logs"
+    return None if _VARIABLE.fullmatch(name) else "is no name for a variable"
+
+
+def _within(old: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
+    if len(keys) == 1:
+        return {**old, keys[0]: value}
+    below = old.get(keys[0])
+    return {**old, keys[0]: _within(below if isinstance(below, Mapping) else {}, keys[1:], value)}
+
+
+def _said(setting: Setting) -> bool:
+    return setting.value is not None and setting.value is not False
+
+
+def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting], text: str) -> Recipe:
+    """One `--set`: a flag (`null` takes it away), a variable (so does nothing), the model, revision or container."""
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise UsageError(f"--set {text}: must be KEY=VALUE, such as args.max-model-len=65536")
+    section, dot, name = key.partition(".")
+    if dot and name and section == "args":
+        flag = recipe.flags.canonical(f"--{name.lstrip('-')}")
+        _given(recipe.flags, args, flag, Setting(recipe.flags.typed(flag, schema.scalar(value), value), "--set"))
+    elif dot and name and section == "env":
+        if problem := env_problem(name):
+            raise UsageError(f"--set {key}: {problem}")
+        env[name] = Setting(value or None, "--set")
+    elif key in ("model", "revision", "container") and value:
+        return replace(recipe, **{key: value})  # type: ignore[arg-type]
+    else:
+        raise UsageError(schema.one_line(f"--set {key}: no such setting{_meant(recipe, key)}"))
+    return recipe
+
+
+def _meant(recipe: Recipe, key: str) -> str:
+    name = recipe.flags.canonical(f"--{key.removeprefix('--')}")
+    if recipe.flags.find(name):
+        return f" (did you mean args.{name}?)"
+    return schema.did_you_mean(key, ("args.FLAG", "env.NAME", "model", "revision", "container"))
+
+
+def _given(flags: FlagTable, args: dict[str, Setting], name: str, setting: Setting) -> None:
+    """A flag from the command line; what the placement decides cannot be overridden by it."""
+    if problem := flags.problem(name, setting.value):
+        raise UsageError(f"{setting.origin} --{name}: {problem}")
+    base = opposite(name) if name.startswith("no-") else name
+    if base in FORBIDDEN:
+        raise UsageError(f"--{name}: {FORBIDDEN[base]}")
+    if base in PLACED:
+        where = "the inventory's api_port" if base == "port" else "the topology"
+        raise UsageError(f"--{name} follows from {where}; it cannot be set by {setting.origin}")
+    put(args, name, setting)

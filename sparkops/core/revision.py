@@ -1,0 +1,139 @@
+"""One desired state, whole: what is served, how, by which image, on which nodes in which roles.
+
+Two deploys mean the same when their revisions have the same hash. So a revision holds flags in normal form and
+nothing of a time, of a path on the control machine, of a secret or of the tool's version. What sparkops adds by itself
+(entry script, docker options) is not part of it but numbered: `SPEC`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+SCHEMA = 1
+"""Version of the JSON shape below; readers accept every version ever released."""
+
+SPEC = 1
+"""Raised whenever containers of equal revisions would be started differently (entry script, docker options)."""
+
+
+@dataclass(frozen=True)
+class Image:
+    """`fingerprint` is over layers, configuration and platform, so it is equal on nodes whose image IDs differ."""
+
+    reference: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A node's side of the CX7 fabric. `devices` are the RDMA devices of both twins."""
+
+    address: str
+    interface: str
+    twin: str | None = None
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Member:
+    """A node and its part. `port` is where its engine (or proxy) listens, None for a rank without an API."""
+
+    name: str
+    address: str
+    role: str
+    rank: int
+    port: int | None
+    link: Link | None = None
+    cache_dir: str | None = None
+
+
+@dataclass(frozen=True)
+class Revision:
+    deployment: str
+    recipe: str
+    model: str
+    served: str
+    kind: str
+    topology: str
+    executor: str | None
+    image: Image
+    args: Mapping[str, Any]
+    env: Mapping[str, str]
+    mounts: tuple[str, ...]
+    members: tuple[Member, ...]
+    model_revision: str | None = None
+    proxy_image: Image | None = None
+    schema: int = field(default=SCHEMA)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The JSON shape, without what is unset."""
+        shape: Mapping[str, Any] = _set_only(asdict(self))
+        return shape
+
+    @property
+    def canonical(self) -> str:
+        """The JSON that is hashed and kept as a label: sorted and compact."""
+        return json.dumps(self.data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.canonical.encode()).hexdigest()
+
+    @property
+    def engines(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.role != "proxy")
+
+    @property
+    def proxies(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.members if member.role == "proxy")
+
+    @property
+    def fronts(self) -> tuple[Member, ...]:
+        """The members that clients talk to: the proxies, else the engines with an API."""
+        return self.proxies or tuple(member for member in self.engines if member.port is not None)
+
+    def container(self, member: Member) -> str:
+        return container_name(self.deployment, member.role, self.hash)
+
+
+def container_name(deployment: str, role: str, digest: str) -> str:
+    return f"sparkops-{deployment}-{role}-{digest[:8]}"
+
+
+def deployment_name(text: str) -> str:
+    """A name that Docker takes as part of a container's, made from a recipe's name."""
+    return re.sub(r"[^a-z0-9_.]+", "-", text.lower()).strip("-.") or "deployment"
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> tuple[str, ...]:
+    """What changed between two revisions' JSON, one line a key: `args.max-model-len 4096 -> 32768`."""
+    lines: list[str] = []
+    for key in sorted({*old, *new}):
+        before, after = old.get(key), new.get(key)
+        where = f"{path}{key}"
+        if before == after:
+            continue
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            lines += differences(before, after, f"{where}.")
+        else:
+            lines.append(f"{where} {_short(before)} -> {_short(after)}")
+    return tuple(lines)
+
+
+def _short(value: Any) -> str:
+    text = "unset" if value is None else value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _set_only(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _set_only(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_set_only(item) for item in value]
+    return value

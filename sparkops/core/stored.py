@@ -1,0 +1,84 @@
+"""What the labels on nodes say: revisions as stored, read back leniently.
+
+The labels are written once and read by every later version of sparkops, so this reader asks for little, and a newer
+schema is shown but never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.core.revision import SCHEMA, container_name
+
+
+@dataclass(frozen=True)
+class StoredMember:
+    name: str
+    address: str
+    role: str
+    port: int | None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A revision as a label holds it. `data` is the JSON as it was found."""
+
+    deployment: str
+    hash: str
+    data: Mapping[str, Any]
+
+    @property
+    def newer(self) -> bool:
+        return int(self.data.get("schema", 0)) > SCHEMA
+
+    @property
+    def recipe(self) -> str:
+        return str(self.data.get("recipe", "?"))
+
+    @property
+    def topology(self) -> str:
+        return str(self.data.get("topology", "?"))
+
+    @property
+    def served(self) -> str:
+        return str(self.data.get("served", "?"))
+
+    @property
+    def kind(self) -> str:
+        return str(self.data.get("kind", "chat"))
+
+    @property
+    def ray(self) -> bool:
+        return self.data.get("executor") == "ray" and self.topology == "cluster"
+
+    @property
+    def members(self) -> tuple[StoredMember, ...]:
+        return tuple(
+            StoredMember(str(m.get("name", "?")), str(m.get("address", "")), str(m.get("role", "")), m.get("port"))
+            for m in self.data.get("members", ())
+            if isinstance(m, Mapping)
+        )
+
+    @property
+    def engines(self) -> tuple[StoredMember, ...]:
+        return tuple(member for member in self.members if member.role != "proxy")
+
+    @property
+    def fronts(self) -> tuple[StoredMember, ...]:
+        proxies = tuple(member for member in self.members if member.role == "proxy")
+        return proxies or tuple(member for member in self.members if member.port is not None)
+
+    def member(self, node: str, container: str) -> StoredMember | None:
+        """The member whose container that is."""
+        return next((m for m in self.members if m.name == node and self.container(m) == container), None)
+
+    def container(self, member: StoredMember) -> str:
+        return container_name(self.deployment, member.role, self.hash)
+
+    def front_of(self, member: StoredMember) -> StoredMember | None:
+        """The member whose API tells whether this one is up: itself, or the first with an API."""
+        if member.port is not None:
+            return member
+        return next((front for front in self.engines if front.port is not None), None)

@@ -1,0 +1,149 @@
+"""The only reader of files: inventories, recipes, playbooks and our own data, each value with its file and line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from sparkops.core import inventory_file, recipe_file
+from sparkops.core.flags import FlagTable
+from sparkops.core.inventory import Inventory
+from sparkops.core.recipe import Recipe
+from sparkops.core.schema import Located, did_you_mean, one_line
+from sparkops.errors import UsageError
+from sparkops.located import parse
+
+LARGEST = 1_000_000
+"""Bytes; a recipe or an inventory that is larger is something else."""
+
+VLLM = "0.32.0"
+"""The vLLM version whose flags stand for those of an image we know no better."""
+
+_PACKAGE = Path(__file__).resolve().parent
+_YAML = (".yml", ".yaml")
+
+
+def inventory(path: str | None = None) -> Inventory:
+    """The inventory that was named, else the first of the usual places that has one."""
+    if path is not None:
+        return inventory_file.read(document(Path(path)))
+    places = list(inventory_places())
+    for place in places:
+        if _exists(place):
+            return inventory_file.read(document(place))
+    raise UsageError(
+        f"no inventory: looked for {', '.join(map(str, places))}",
+        hint="sparkops init IP… writes one; -i FILE names one; -i lab is the lab's",
+    )
+
+
+def inventory_places() -> Iterator[Path]:
+    """Where an inventory is looked for when `-i` does not say; $SPARKOPS_INVENTORY alone decides when it is set."""
+    if named := os.environ.get("SPARKOPS_INVENTORY"):
+        yield Path(named)
+        return
+    yield Path("inventories/default.yml")
+    yield user_config() / "inventory.yml"
+
+
+def user_config() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path("~/.config").expanduser()) / "sparkops"
+
+
+def recipe(name: str, directory: Path = Path("recipes")) -> Recipe:
+    """A recipe by name (`./recipes`, then the packaged ones) or by path, with what it extends."""
+    chain: list[tuple[str, Located]] = []
+    seen: list[Path] = []
+    wanted: str | None = name
+    while wanted is not None:
+        path = _find(wanted, (seen[-1].parent if seen else directory, directory), seen)
+        seen.append(path)
+        chain.append((path.stem, document(path, _label(path))))
+        wanted = recipe_file.parent(chain[-1][1])
+    return recipe_file.read(chain, flag_table())
+
+
+def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
+    """All recipes that can be named."""
+    found = {path.stem for place in (directory, packaged("recipes")) for path in _files(place)}
+    return tuple(sorted(found))
+
+
+def packaged(kind: str) -> Path:
+    """Our own `recipes`, `playbooks` or `inventories`: in the package of a wheel, else beside it in a checkout."""
+    inside = _PACKAGE / kind
+    return inside if inside.is_dir() else _PACKAGE.parent / kind
+
+
+@lru_cache(maxsize=4)
+def flag_table(version: str = VLLM) -> FlagTable:
+    text = (_PACKAGE / "data" / f"vllm-{version}.json").read_text(encoding="utf-8")
+    return FlagTable.read(json.loads(text))
+
+
+def document(path: Path, label: str | None = None) -> Located:
+    """A YAML file as located values."""
+    return parse(_read(path), label or str(path))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise UsageError(one_line(f"{path}: no such file")) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "is no path"
+        raise UsageError(one_line(f"{path}: {reason.lower()}")) from None
+    if len(data) > LARGEST:
+        raise UsageError(f"{path}:1: is larger than {LARGEST // 1000} kB")
+    return data
+
+
+def _find(name: str, directories: Iterable[Path], seen: list[Path]) -> Path:
+    """The file of a recipe. A file may extend its packaged namesake, so those already read are passed over."""
+    candidates = list(_candidates(name, directories))
+    existing = [path for path in candidates if _exists(path)]
+    for path in existing:
+        if path.resolve() not in {other.resolve() for other in seen}:
+            return path
+    if existing:
+        chain = " > ".join(path.stem for path in (*seen, existing[0]))
+        raise UsageError(f"{_label(seen[-1])}: extends itself: {chain}")
+    if _is_path(name):
+        raise UsageError(one_line(f"{name}: no such file"))
+    raise UsageError(one_line(f"no such recipe: {name}{did_you_mean(name, recipe_names(next(iter(directories))))}"))
+
+
+def _candidates(name: str, directories: Iterable[Path]) -> Iterator[Path]:
+    if _is_path(name):
+        yield Path(os.path.expanduser(name))
+        return
+    for directory in (*directories, packaged("recipes")):
+        for suffix in _YAML:
+            yield directory / f"{name}{suffix}"
+
+
+def _is_path(name: str) -> bool:
+    return name.endswith(_YAML) or "/" in name or os.sep in name
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    if directory.is_dir():
+        yield from (path for path in directory.iterdir() if path.suffix in _YAML)
+
+
+def _label(path: Path) -> str:
+    """Packaged recipes go by one name wherever the package is installed."""
+    return f"recipes/{path.name}" if path.parent == packaged("recipes") else str(path)
