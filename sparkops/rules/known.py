@@ -1,0 +1,82 @@
+"""Flags that the target vLLM does not know: it would exit on them, after the old server was stopped."""
+
+from __future__ import annotations
+
+from sparkops.core.flags import FORK, PATCHED, VANISHED
+from sparkops.core.recipe import Effective
+from sparkops.core.topology import Shape
+from sparkops.rules.rule import Example, Rule, Verdict, image
+
+SLIP = 0.8
+"""How like a known flag an unknown one must be to be taken for a slip of the pen."""
+
+
+def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
+    table = effective.recipe.flags
+    unknown = [name for name in effective.args if table.find(name) is None]
+    patched = [name for name in effective.args if name in PATCHED and not effective.recipe.mods]
+    problems = [_said(effective, name) for name in (*unknown, *patched)] + _wrong_values(effective)
+    if not problems:
+        return None
+    certain = any(_certain(effective, name) for name in unknown)
+    hints = [hint for hint in (_hint(effective, name) for name in unknown) if hint]
+    return Verdict("refuse" if certain else "warn", "; ".join(problems), "; ".join(hints))
+
+
+def _certain(effective: Effective, name: str) -> bool:
+    """A near name of a known flag is a slip on any image; a flag that vanished is one where vLLM is new enough."""
+    if name in VANISHED:
+        return image(effective).current
+    return not effective.recipe.mods and effective.recipe.flags.nearest(name, SLIP) is not None
+
+
+def _said(effective: Effective, name: str) -> str:
+    origin = effective.args[name].origin
+    if name in PATCHED:
+        return f"--{name} ({origin}) exists in {PATCHED[name]} only"
+    if name in VANISHED:
+        return f"--{name} ({origin}): {VANISHED[name]}"
+    return f"--{name} ({origin}) is no flag of vLLM {effective.recipe.flags.version}"
+
+
+def _hint(effective: Effective, name: str) -> str:
+    close = effective.recipe.flags.nearest(name)
+    return f"did you mean --{close}?" if close and name not in VANISHED else ""
+
+
+def _wrong_values(effective: Effective) -> list[str]:
+    """Values outside a flag's choices; of upstream's, images that are not current may have others."""
+    table, found = effective.recipe.flags, _wrong_words(effective)
+    if not image(effective).current:
+        return found
+    for name, setting in effective.args.items():
+        flag = table.find(name)
+        if flag and flag.choices and isinstance(setting.value, str) and setting.value not in flag.choices:
+            found.append(f"--{name} {setting.value} ({setting.origin}) is none of {', '.join(flag.choices)}")
+    return found
+
+
+def _wrong_words(effective: Effective) -> list[str]:
+    """The same for the flags of the mxfp4 image, which has no other version."""
+    found = []
+    for name in (name for name in FORK if name in effective.args):
+        setting, known = effective.args[name], FORK[name]
+        words = str(setting.value).split(",") if name == "mxfp4-layers" else [str(setting.value)]
+        if wrong := [word.strip() for word in words if word.strip() not in known]:
+            found.append(f"--{name} {','.join(wrong)} ({setting.origin}) is none of {', '.join(known)}")
+    return found
+
+
+RULES = (
+    Rule(
+        id="unknown-flag",
+        actions=("warn", "refuse"),
+        title="The target vLLM knows every flag",
+        why="It exits with code 2 on a flag it does not know, some 13 seconds after the start. Flags come and go: old "
+        "Spark recipes still carry --swap-space. The table is that of vLLM 0.32.0; another version may differ.",
+        source="vLLM 0.32.0's own argument parser",
+        example_hit=Example(args={"max-model-length": 4096}),
+        example_miss=Example(args={"mxfp4-backend": "CUTLASS", "mxfp4-layers": "moe,qkv"}),
+        judge=unknown_flag,
+    ),
+)

@@ -1,0 +1,40 @@
+"""Rules are tried on plain settings, as their examples write them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from sparkops import load
+from sparkops.core.inventory import Node
+from sparkops.core.recipe import Benchmark, Effective, Nodes, Recipe, Setting
+from sparkops.core.topology import Shape, parse, place
+from sparkops.rules.rule import Example
+
+Built = Callable[[Example], tuple[Effective, Shape]]
+
+
+@pytest.fixture(scope="session")
+def built() -> Built:
+    """An example as what a rule judges."""
+    return settings
+
+
+def settings(example: Example) -> tuple[Effective, Shape]:
+    nodes = tuple(Node(f"spark{n}", f"10.0.0.{n}") for n in range(1, example.nodes + 1))
+    recipe = Recipe(
+        name="example",
+        source="example.yml",
+        model=example.model,
+        container=example.image,
+        flags=load.flag_table(),
+        only=example.only,
+        nodes=Nodes(max=example.most),
+        benchmark=Benchmark(args=example.benchmark),
+        mods=example.mods,
+    )
+    args = {name: Setting(value, "example.yml:1") for name, value in example.args.items()}
+    env = {name: Setting(value, "example.yml:1") for name, value in example.env.items()}
+    shape = place(parse(example.topology), nodes, example.executor).shape
+    return Effective(recipe, example.image, args, env, example.mounts), shape
