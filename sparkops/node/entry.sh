@@ -1,0 +1,188 @@
+#!/bin/sh
+# First process of every container of sparkops: joins or forms the cluster, runs the engine as its child, and stops
+# trying when starts keep failing, because blind restart loops leak unified memory until sshd stops answering.
+#
+#   entry ROLE [--fabric IP] [--head IP] [--nodes N] [--port P] [-- WORDS...]
+#
+#   server | proxy        run WORDS
+#   head | worker         wait until IP is an address of this node, then run WORDS (executor mp)
+#   ray-head              ... start a Ray head, wait for N nodes in it, then run WORDS with RAY_ADDRESS
+#   ray-worker            ... wait for the head's port, then serve its Ray cluster until one of them ends
+#
+# SPARKOPS_BACKOFF: seconds before the second start, doubled for each further one (default 10).
+set -u
+LC_ALL=C
+export LC_ALL
+
+root=${SPARKOPS_ROOT:-}
+record=$root/var/lib/sparkops/starts
+limit=5
+proven=3600 # an engine that lived this long (seconds) did start; its end counts as the first failure again
+
+say() { echo "sparkops: $*"; }
+
+role=$1
+shift
+fabric='' head='' nodes=1 port=6379
+while [ $# -gt 0 ]; do
+    case $1 in
+        --fabric) fabric=$2 ;;
+        --head) head=$2 ;;
+        --nodes) nodes=$2 ;;
+        --port) port=$2 ;;
+        --) shift && break ;;
+        *) say "unknown option $1" && exit 2 ;;
+    esac
+    shift 2
+done
+
+child='' stopping=''
+trap 'stopping=yes; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM INT
+
+# A stop that came just before the child was known is passed on here.
+adopt() {
+    child=$1
+    [ -z "$stopping" ] || kill -TERM "$child" 2>/dev/null
+}
+
+pause() {
+    sleep "$1" &
+    adopt $!
+    wait "$child"
+    child=''
+    [ -z "$stopping" ] || exit 0
+}
+
+# Waits for the child's own end, whatever interrupts the wait.
+await_child() {
+    while :; do
+        wait "$child"
+        code=$?
+        kill -0 "$child" 2>/dev/null || break
+    done
+    child=''
+}
+
+# Runs the words as a child, so that a stop reaches them and their end is counted here.
+supervise() {
+    [ -z "$stopping" ] || exit 0
+    "$@" &
+    adopt $!
+    await_child
+    [ -z "$stopping" ] || exit 0
+    return "$code"
+}
+
+uptime_seconds() {
+    read -r up _ </proc/uptime
+    echo "${up%%.*}"
+}
+
+boot=unknown
+[ ! -r "$root/proc/sys/kernel/random/boot_id" ] || read -r boot <"$root/proc/sys/kernel/random/boot_id"
+failed=0
+if [ -r "$record" ]; then
+    read -r last_boot last_failed <"$record"
+    [ "$last_boot" != "$boot" ] || failed=$last_failed
+fi
+
+record_failures() {
+    mkdir -p "${record%/*}" && echo "$boot $1" >"$record"
+}
+
+is_local() {
+    python3 -c 'import socket, sys; socket.socket().bind((sys.argv[1], 0))' "$1" 2>/dev/null
+}
+
+listens() {
+    python3 -c 'import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)' "$1" "$2" 2>/dev/null
+}
+
+wait_for_fabric() {
+    [ -n "$fabric" ] || return 0
+    is_local "$fabric" && return 0
+    say "waiting for the fabric address $fabric to appear"
+    until is_local "$fabric"; do pause 2; done
+    say "the fabric address $fabric is there"
+}
+
+ray_nodes() {
+    timeout 20 ray status --address "$fabric:$port" 2>/dev/null |
+        awk '/^(Active|Healthy|Idle):/ { on = 1 } /^Pending:/ { on = 0 } on && /^ 1 node_/ { n++ } END { print n + 0 }'
+}
+
+ray_head() {
+    ray start --head --node-ip-address="$fabric" --port="$port" --num-gpus=1 --num-cpus=2 \
+        --object-store-memory=1000000000 --include-dashboard=false --disable-usage-stats || return
+    seen=''
+    while :; do
+        there=$(ray_nodes)
+        [ "$there" -lt "$nodes" ] || break
+        [ "$there" = "$seen" ] || say "Ray has $there of $nodes nodes; waiting for the others"
+        seen=$there
+        pause 2
+    done
+    say "Ray has all $nodes nodes"
+    RAY_ADDRESS=$fabric:$port
+    export RAY_ADDRESS
+    supervise "$@"
+}
+
+# A raylet notices a dead head only after a minute or more, so the head's port is watched and the end hurried.
+watch_head() {
+    missed=0
+    while [ "$missed" -lt 3 ]; do
+        sleep 3
+        if listens "$head" "$port"; then missed=0; else missed=$((missed + 1)); fi
+    done
+    say "the Ray head at $head:$port is gone"
+    kill -TERM "$1" 2>/dev/null
+}
+
+ray_worker() {
+    listens "$head" "$port" || say "waiting for the Ray head at $head:$port"
+    until listens "$head" "$port"; do pause 2; done
+    say "joining the Ray head at $head:$port"
+    ray start --address="$head:$port" --node-ip-address="$fabric" --num-gpus=1 --num-cpus=2 \
+        --object-store-memory=1000000000 --disable-usage-stats --block &
+    adopt $!
+    watch_head "$child" &
+    watcher=$!
+    await_child
+    kill "$watcher" 2>/dev/null
+    [ -z "$stopping" ] || exit 0
+    listens "$head" "$port" || exit 1 # the head went away: no failed start of ours
+    return "$code"
+}
+
+if [ -r "$root/run/sparkops/key" ]; then
+    read -r VLLM_API_KEY <"$root/run/sparkops/key"
+    LITELLM_MASTER_KEY=$VLLM_API_KEY
+    export VLLM_API_KEY LITELLM_MASTER_KEY
+fi
+
+if [ "$failed" -ge "$limit" ]; then
+    say "gave up after $limit failed starts; 'docker restart' or a new deploy tries again"
+    record_failures 0
+    while :; do pause 5; done
+fi
+if [ "$failed" -gt 0 ]; then
+    delay=$((${SPARKOPS_BACKOFF:-10} << (failed - 1)))
+    say "start $((failed + 1)) of $limit in $delay seconds"
+    pause "$delay"
+fi
+
+wait_for_fabric
+since=$(uptime_seconds)
+case $role in
+    ray-head) ray_head "$@" ;;
+    ray-worker) ray_worker ;;
+    *) supervise "$@" ;;
+esac
+code=$?
+[ -z "$stopping" ] || exit 0
+[ $(($(uptime_seconds) - since)) -lt "$proven" ] || failed=0
+record_failures $((failed + 1))
+say "the engine ended with exit code $code (failed start $((failed + 1)) of $limit)"
+[ "$code" -ne 0 ] || code=1
+exit "$code"

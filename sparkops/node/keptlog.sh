@@ -1,0 +1,11 @@
+#!/bin/sh
+# The end of the newest log that was kept of a removed container.
+#
+#   keptlog DIR DEPLOYMENT LINES       an empty DEPLOYMENT means any
+set -u
+newest=''
+for file in "$1"/sparkops-"${2:+$2-}"*.log; do
+    [ -f "$file" ] || continue
+    if [ -z "$newest" ] || [ -n "$(find "$file" -newer "$newest")" ]; then newest=$file; fi
+done
+[ -z "$newest" ] || tail -n "$3" "$newest"

@@ -1,0 +1,50 @@
+#!/bin/sh
+# Holds this machine's one lock for as long as its client lives.
+#
+#   lock RUNID QUIET OWNER_JSON
+#
+# Prints `held` once it has the lock, and keeps it while a `.` arrives on stdin at least every QUIET seconds. When
+# another run has it: that run's OWNER_JSON on stdout, exit 75. When this same run has it over a connection that is
+# dying: `waiting` first, then `held`. What the file says counts only while somebody holds it, so a killed owner leaves
+# nothing to clean up. Any SSH user may take it: the file is created open to all and never opened for creation again
+# (fs.protected_regular forbids that in /run/lock).
+set -u
+LC_ALL=C
+PATH=$PATH:/usr/sbin:/sbin
+export LC_ALL PATH
+
+run=$1 quiet=$2 owner=$3
+file=${SPARKOPS_ROOT:-}/run/lock/sparkops.lock
+
+look() {
+    who=''
+    for _ in 1 2 3 4 5; do
+        read -r who <"$file"
+        [ -z "$who" ] || return 0
+        sleep 0.1 9<&- # its owner is writing it just now
+    done
+}
+
+[ -e "$file" ] || {
+    mkdir -p "${file%/*}"
+    (umask 0 && set -C && : >"$file") 2>/dev/null
+}
+exec 9<"$file"
+if ! flock -w 1 9; then
+    look
+    case $who in
+        *"\"run\":\"$run\""*) echo waiting ;;
+        *)
+            printf '%s\n' "${who:-{\}}"
+            exit 75
+            ;;
+    esac
+    flock -w "$((quiet + 10))" 9 || exit 75
+fi
+printf '%s\n' "$owner" | dd of="$file" conv=nocreat status=none 9<&- || {
+    echo "cannot write $file" >&2
+    exit 73
+}
+echo held
+
+while [ "$(timeout "$quiet" head -c 1 9<&-)" = . ]; do :; done

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Is this node's part of a deployment up? First line: ready | wait | never, with a reason; then the evidence.
+#
+#   probe NAME --api URL [--restarts N] [--lines K]
+#
+# URL is the health address of the engine that this container serves or works for. A container that ended, or was
+# restarted more than N times, will never be ready: waiting on is of no use.
+set -u
+LC_ALL=C
+export LC_ALL
+
+name=$1
+shift
+api='' restarts=0 lines=15
+while [ $# -gt 0 ]; do
+    case $1 in
+        --api) api=$2 ;;
+        --restarts) restarts=$2 ;;
+        --lines) lines=$2 ;;
+        *) echo "never unknown option $1" && exit 2 ;;
+    esac
+    shift 2
+done
+
+evidence() {
+    docker logs --tail "$lines" "$name" 2>&1 | tr '\r' '\n' | tail -n "$lines"
+}
+
+verdict() {
+    echo "$*"
+    evidence
+    exit 0
+}
+
+state=$(docker inspect --format '{{.State.Status}} {{.RestartCount}} {{.State.ExitCode}}' "$name" 2>&1) || {
+    echo "never no container $name: $state"
+    exit 0
+}
+read -r status count code <<STATE
+$state
+STATE
+
+case $status in
+    exited | dead) verdict "never the container ended with exit code $code" ;;
+    paused) verdict "never the container is paused" ;;
+esac
+answer=$(curl -sS --noproxy '*' -m 5 -o /dev/null -w '%{http_code}' "$api" 2>/dev/null)
+[ "$answer" != 200 ] || verdict ready
+if [ "$count" -gt "$restarts" ] || [ "$status" = restarting ]; then
+    verdict "never the engine ended and was restarted (exit code $code)"
+fi
+case $(docker logs --tail 3 "$name" 2>&1) in
+    *'sparkops: gave up'*) verdict "never gave up after repeated failed starts" ;;
+esac
+verdict "wait $status, health $answer"

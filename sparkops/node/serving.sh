@@ -1,0 +1,135 @@
+#!/bin/sh
+# Does it serve? Asks what a client would ask and reports each answer; the first line is ready |
+# wait | never, with a reason.
+#
+#   serving --api URL --health PATH --model NAME [--kind chat|completion|embedding|score] [--key FILE]
+#           [--container NAME] [--restarts N] [--ray N] [--seconds S]
+#
+# Evidence lines: `health CODE|refused|silent|broken`, `model yes|no`, `answer ok|busy|none`, `ray NODES GPUS`. A request that is not answered
+# while the token counters grow is busy, not dead. First line `never` when the container ended or was restarted more than
+# N times. `--ray N`: its Ray must show N nodes and GPUs. The key is read from FILE and never becomes an argument.
+set -u
+LC_ALL=C
+export LC_ALL
+
+api='' health='' model='' kind=chat key='' container='' restarts=0 ray=0 seconds=10
+while [ $# -gt 0 ]; do
+    case $1 in
+        --api) api=$2 ;;
+        --health) health=$2 ;;
+        --model) model=$2 ;;
+        --kind) kind=$2 ;;
+        --key) key=$2 ;;
+        --container) container=$2 ;;
+        --restarts) restarts=$2 ;;
+        --ray) ray=$2 ;;
+        --seconds) seconds=$2 ;;
+        *) echo "wait unknown option $1" && exit 2 ;;
+    esac
+    shift 2
+done
+
+secret=''
+if [ -n "$key" ] && [ -r "$key" ]; then read -r secret <"$key"; fi
+
+request() {
+    limit=$1
+    shift
+    printf 'header = "Authorization: Bearer %s"\n' "$secret" | curl -sS --noproxy '*' -m "$limit" -K - "$@" 2>&1
+}
+
+counters() {
+    request 3 "$api/metrics" |
+        awk '/^vllm:(prompt|generation)_tokens_total/ { sum += $NF } END { printf "%.0f\n", sum }'
+}
+
+body() {
+    case $kind in
+        chat) printf '{"model":"%s","messages":[{"role":"user","content":"Say hello."}],"max_tokens":4}' "$model" ;;
+        completion) printf '{"model":"%s","prompt":"Hello","max_tokens":4}' "$model" ;;
+        embedding) printf '{"model":"%s","input":"hello"}' "$model" ;;
+        score) printf '{"model":"%s","text_1":"hello","text_2":"hello"}' "$model" ;;
+    esac
+}
+
+path() {
+    case $kind in
+        chat) echo /v1/chat/completions ;;
+        completion) echo /v1/completions ;;
+        embedding) echo /v1/embeddings ;;
+        score) echo /v1/score ;;
+    esac
+}
+
+counted() {
+    case $kind in
+        chat | completion) grep -Eq '"completion_tokens": *[1-9]' ;;
+        *) grep -Eq '"total_tokens": *[1-9]' ;;
+    esac
+}
+
+ray_report() {
+    timeout "$seconds" docker exec "$container" timeout "$seconds" ray status 2>/dev/null | awk '
+        /^(Active|Healthy|Idle):/ { on = 1 } /^Pending:/ { on = 0 } on && /^ 1 node_/ { nodes++ }
+        $2 == "GPU" { split($1, part, "/"); gpus = part[2] }
+        END { printf "%d %d\n", nodes, gpus }'
+}
+
+ended() {
+    state=$(docker inspect --format '{{.State.Status}} {{.RestartCount}}' "$container" 2>/dev/null) || return 0
+    [ "${state% *}" != running ] || [ "${state#* }" -gt "$restarts" ]
+}
+
+reason=''
+blame() { [ -n "$reason" ] || reason=$*; }
+
+# A refused connection is an engine that is not up yet, an unanswered one is an engine that hangs.
+status=$(curl -sS --noproxy '*' -m 5 -o /dev/null -w '%{http_code}' "$api$health" 2>/dev/null)
+case $? in
+    0) ;;
+    7) status=refused ;;
+    28) status=silent ;;
+    *) status=broken ;;
+esac
+[ "$status" = 200 ] || blame "health: $status"
+
+listed=no answered=none detail=''
+if [ -z "$reason" ]; then
+    case $(request 5 "$api/v1/models") in
+        *"\"$model\""*) listed=yes ;;
+        *) blame "the model $model is not listed" ;;
+    esac
+fi
+if [ -z "$reason" ]; then
+    before=$(counters)
+    detail=$(body | tr -d '\n' | {
+        payload=$(cat)
+        request "$seconds" -H 'Content-Type: application/json' -d "$payload" "$api$(path)"
+    })
+    if printf '%s' "$detail" | counted; then
+        answered=ok
+    elif [ "$(counters)" != "$before" ]; then
+        answered=busy
+    else
+        blame "a short request came back without an answer"
+    fi
+fi
+
+report=''
+if [ "$ray" -gt 0 ]; then
+    report=$(ray_report)
+    [ "$report" = "$ray $ray" ] || blame "Ray shows ${report% *} nodes and ${report#* } GPUs instead of $ray"
+fi
+
+verdict=ready
+if [ -n "$reason" ]; then
+    verdict="wait $reason"
+    [ -z "$container" ] || ! ended || verdict="never $reason, and the engine ended"
+fi
+echo "$verdict"
+echo "health $status"
+echo "model $listed"
+echo "answer $answered"
+[ -z "$report" ] || echo "ray $report"
+[ "$answered" != none ] || [ -z "$detail" ] || { printf '%s\n' "$detail" | head -c 2000 && echo; }
+[ "$verdict" = ready ] || [ -z "$container" ] || docker logs --tail 15 "$container" 2>&1 | tr '\r' '\n' | tail -n 15

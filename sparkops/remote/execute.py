@@ -1,0 +1,196 @@
+"""Runs a plan: journal, send, wait, and on trouble the undo of every step that was sent. Pure logic over a World."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from sparkops.core.plan import Event, EventKind, NodeLost, Phase, Plan, Result, Step, Wait
+from sparkops.remote import Cancel, World
+from sparkops.remote.frame import LOCK_LOST
+from sparkops.remote.undo import Undo
+from sparkops.remote.waiting import Waiting
+
+Emit = Callable[[Event], None]
+Status = Literal["done", "failed", "lost", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong first on a node. `result` is how the command or the last probe ended, where one did."""
+
+    node: str
+    step: str
+    title: str
+    reason: str
+    evidence: str = ""
+    result: Result | None = None
+    lost: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a plan ended. Steps are named by id.
+
+    `undone` were undone, `stuck` were not although it was tried, `unknown` are those of which nobody knows whether
+    they happened and which could not be undone either.
+    """
+
+    status: Status
+    failures: tuple[Failure, ...] = ()
+    undone: tuple[str, ...] = ()
+    stuck: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    sent: tuple[str, ...] = ()
+
+
+def execute(plan: Plan, world: World, emit: Emit) -> Outcome:
+    """Never raises for trouble on a node or for an interrupt; `emit` is called from several threads, one at a time."""
+    run = _Run(plan, world, _one_at_a_time(emit))
+    interrupts = 0
+    try:
+        run.forward()
+    except KeyboardInterrupt as stop:
+        interrupts = stop.args[0] if stop.args else 1
+    except Exception:  # a bug of ours must not leave half a deployment behind
+        _undo(run, plan, world, impatient=False)
+        raise
+    status = run.status(interrupted=interrupts > 0)
+    if status == "done":
+        return Outcome("done", sent=tuple(run.sent))
+    undo = _undo(run, plan, world, impatient=interrupts > 1)
+    unknown = tuple(step for step in run.unknown if step not in undo.undone)
+    return Outcome(status, tuple(run.failures), tuple(undo.undone), tuple(undo.stuck), unknown, tuple(run.sent))
+
+
+def _undo(run: _Run, plan: Plan, world: World, *, impatient: bool) -> Undo:
+    undo = Undo(world, run.emit, impatient=impatient)
+    if plan.on_failure == "undo":
+        undo.all([[step for step in phase.steps if step.id in run.sent] for phase in plan.phases])
+    return undo
+
+
+class _Run:
+    """The way forward. `sent` has every step whose command went out or whose wait began, in that order."""
+
+    def __init__(self, plan: Plan, world: World, emit: Emit) -> None:
+        self.emit = emit
+        self.sent: list[str] = []
+        self.unknown: list[str] = []
+        self.failures: list[Failure] = []
+        self._plan = plan
+        self._world = world
+
+    def forward(self) -> None:
+        for phase in self._plan.phases:
+            self.emit(Event("phase", step=phase.name))
+            for nodes in _turns(phase):
+                self._each(phase, nodes)
+                if self.failures:
+                    return
+
+    def status(self, interrupted: bool) -> Status:
+        if interrupted:
+            return "interrupted"
+        if not self.failures:
+            return "done"
+        return "lost" if any(failure.lost for failure in self.failures) else "failed"
+
+    def _each(self, phase: Phase, nodes: Iterable[str]) -> None:
+        tasks = {node: partial(self._node, [step for step in phase.steps if step.node == node]) for node in nodes}
+        self._world.each(tasks, self._world.cancel())
+
+    def _node(self, steps: list[Step], cancel: Cancel) -> None:
+        """One node's steps in order; a failure here stops what the other nodes have not sent."""
+        for step in steps:
+            if cancel.is_set():
+                self._tell("skipped", step)
+                continue
+            if failure := self._step(step, cancel):
+                cancel.set()
+                self.failures.append(failure)
+
+    def _step(self, step: Step, cancel: Cancel) -> Failure | None:
+        self._tell("start", step)
+        self.sent.append(step.id)
+        result, failure = self._command(step, cancel)
+        if failure is None and step.id in self.sent and step.do.wait is not None:
+            return self._wait(step, step.do.wait, cancel)
+        if failure is None and step.id in self.sent:
+            self._tell("done", step, result.stdout if result else "")
+        return failure
+
+    def _command(self, step: Step, cancel: Cancel) -> tuple[Result | None, Failure | None]:
+        if step.do.command is None:
+            return None, None
+        try:
+            result = self._world.send(step.node, step.do.command, cancel)
+        except NodeLost as lost:
+            return None, self._lost(step, lost)
+        if result.ended == "cancelled":
+            self.sent.remove(step.id)
+            self._tell("skipped", step)
+            return None, None
+        if not result.ok:
+            return result, self._failed(step, _reason(result), (result.stderr or result.stdout).strip(), result)
+        return result, None
+
+    def _wait(self, step: Step, wait: Wait, cancel: Cancel) -> Failure | None:
+        waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, text))
+        try:
+            waited = waiting.until_ready(cancel)
+        except NodeLost as lost:
+            self._tell("lost", step, f"{lost.reason}; whether it got ready is unknown")
+            return Failure(step.node, step.id, step.title, lost.reason, lost=True)
+        if waited.cancelled:
+            self._tell("skipped", step, "no longer waited for")
+            return None
+        if not waited.ready:
+            return self._failed(step, waited.reason, waited.evidence, waited.result)
+        self._tell("done", step, waited.evidence)
+        return None
+
+    def _failed(self, step: Step, reason: str, evidence: str, result: Result | None) -> Failure:
+        self._tell("failed", step, "\n".join(part for part in (reason, evidence) if part))
+        return Failure(step.node, step.id, step.title, reason, evidence, result)
+
+    def _lost(self, step: Step, lost: NodeLost) -> Failure:
+        """Lost while the command was sent: then whether it ran there is anybody's guess, and said."""
+        if lost.sent and step.changes:
+            self.unknown.append(step.id)
+            told = "whether this step happened is unknown"
+        else:
+            self.sent.remove(step.id)
+            told = "this step was not sent" if not lost.sent else "this step changes nothing"
+        self._tell("lost", step, f"{lost.reason}; {told}")
+        return Failure(step.node, step.id, step.title, lost.reason, lost=True)
+
+    def _tell(self, kind: EventKind, step: Step, text: str = "") -> None:
+        self.emit(Event(kind, text, step.node, step.id, step.title))
+
+
+def _turns(phase: Phase) -> list[list[str]]:
+    """Which nodes go together: all, or one after the other."""
+    nodes = list(dict.fromkeys(step.node for step in phase.steps))
+    return [[node] for node in nodes] if phase.serial else [nodes] if nodes else []
+
+
+def _reason(result: Result) -> str:
+    if result.ended == "timeout":
+        return "it ran into its time limit and was ended"
+    if LOCK_LOST in result.stderr:
+        return "the lock was lost, so the node refused the command"
+    return f"exit code {result.code}"
+
+
+def _one_at_a_time(emit: Emit) -> Emit:
+    lock = threading.Lock()
+
+    def guarded(event: Event) -> None:
+        with lock:
+            emit(event)
+
+    return guarded

@@ -1,0 +1,221 @@
+"""The real world: all nodes at once over SSH, the lock on them, and an interrupt that is always seen."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from sparkops.core.inventory import Node
+from sparkops.core.plan import Command, NodeLost, Result
+from sparkops.errors import Locked, Unreachable
+from sparkops.remote import Cancel
+from sparkops.remote.channel import Sink
+from sparkops.remote.frame import frame
+from sparkops.remote.link import Link
+from sparkops.remote.lock import BEAT, Held, Hold, Owner
+from sparkops.remote.reasons import Unreached
+from sparkops.remote.ssh import Door, Options
+
+THREADS = 64
+_A_DAY = 86_400.0
+
+
+class Fleet:
+    """A World (see `sparkops.remote`). Use it as a context manager: leaving frees the locks and the connections."""
+
+    def __init__(self, nodes: Iterable[Node], options: Options) -> None:
+        self.waves = 0
+        self.commands = 0
+        self._options = options
+        self._door = Door(options)
+        self._links: dict[str, Link] = {}
+        self._broken: dict[str, NodeLost] = {}
+        for node in nodes:
+            self._add(node)
+        self._pool = ThreadPoolExecutor(max_workers=max(1, min(THREADS, len(self._links))))
+        self._owner: Owner | None = None
+        self._holds: dict[str, Hold] = {}
+        self._quit = threading.Event()
+        self._counting = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def connections(self) -> int:
+        """How many SSH connections were opened in all."""
+        return sum(link.connections for link in self._links.values())
+
+    @property
+    def host_keys(self) -> dict[str, str]:
+        """Each connected node's host key fingerprint."""
+        return {name: link.host_key for name, link in self._links.items() if link.host_key}
+
+    def connect(self) -> dict[str, NodeLost]:
+        """Connect to all at once; says which cannot be reached and why."""
+        lost = dict(self._broken)
+
+        def connect(name: str) -> None:
+            try:
+                self._links[name].connect()
+            except NodeLost as error:
+                lost[name] = error
+
+        self._all(connect, self._links)
+        return lost
+
+    def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None:
+        """Take the lock of these nodes (default: all) or of none; raises Locked or Unreachable."""
+        self._owner = owner
+        refused: dict[str, Held | NodeLost] = {}
+
+        def take(name: str) -> None:
+            hold = Hold(self._links[name], owner)
+            try:
+                hold.take()
+                self._holds[name] = hold
+            except (Held, NodeLost) as error:
+                refused[name] = error
+
+        wanted = self._links if nodes is None else tuple(nodes)
+        try:
+            self._all(take, wanted)
+        except KeyboardInterrupt:
+            self.unlock()
+            raise
+        if refused:
+            self.unlock()
+            raise _sorry(refused)
+        threading.Thread(target=self._beat, name="sparkops-heartbeat", daemon=True).start()
+
+    def unlock(self) -> None:
+        """Free what is held; later commands that change something are sent without the lock's name."""
+        self._owner = None
+        holds, self._holds = self._holds, {}
+        list(self._pool.map(Hold.release, holds.values()))
+
+    def close(self) -> None:
+        self._quit.set()
+        self.unlock()
+        list(self._pool.map(Link.close, self._links.values()))
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def send(self, node: str, command: Command, cancel: Cancel) -> Result:
+        return self._send(node, command, cancel, None)
+
+    def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel) -> Result:
+        """A reading command whose stdout is handed on as it comes, until it ends or is cancelled."""
+        endless = Command(command.words, command.stdin, command.become, reads=True, timeout=_A_DAY)
+        return self._send(node, endless, cancel, sink)
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def pause(self, seconds: float, cancel: Cancel) -> None:
+        if isinstance(cancel, threading.Event):
+            cancel.wait(seconds)
+            return
+        end = time.monotonic() + seconds
+        while not cancel.is_set() and time.monotonic() < end:
+            time.sleep(min(0.2, seconds))
+
+    def cancel(self) -> Cancel:
+        return threading.Event()
+
+    def each(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None:
+        self.waves += 1
+        with _interrupts(cancel) as count:
+            futures = [self._pool.submit(task, cancel) for task in tasks.values()]
+            self._watch(futures, cancel)
+        if count:
+            raise KeyboardInterrupt(len(count))
+        for future in futures:
+            future.result()
+
+    def _watch(self, futures: list[Future[None]], cancel: Cancel) -> None:
+        """The main thread sleeps in short naps, so that an interrupt is seen on every platform."""
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, timeout=0.5)
+            if any(future.exception() for future in done):
+                cancel.set()
+
+    def _all(self, task: Callable[[str], None], names: Iterable[str]) -> None:
+        self.each({name: partial(_uncancelled, task, name) for name in names}, self.cancel())
+
+    def _send(self, node: str, command: Command, cancel: Cancel, sink: Sink | None) -> Result:
+        if cancel.is_set():
+            return Result("cancelled", -1)
+        if node in self._broken:
+            raise self._broken[node]
+        run = self._owner.run if self._owner else None
+        framed = frame(command, run, self._options.secrets, self._options.sudo_password)
+        with self._counting:
+            self.commands += 1
+        return self._links[node].run(framed, command.timeout, cancel if command.reads else None, sink)
+
+    def _add(self, node: Node) -> None:
+        try:
+            self._links[node.name] = Link(self._door, self._door.target(node), self._reopened)
+        except NodeLost as error:
+            self._broken[node.name] = error
+
+    def _reopened(self, link: Link) -> None:
+        """The lock died with the connection; if somebody else has it now, run.sh refuses what we send."""
+        owner, name = self._owner, link.target.name
+        if owner is None or name not in self._holds:
+            return
+        try:
+            hold = Hold(link, owner)
+            hold.take()
+            self._holds[name] = hold
+        except (Held, NodeLost):
+            return
+
+    def _beat(self) -> None:
+        while not self._quit.wait(BEAT):
+            for hold in tuple(self._holds.values()):
+                hold.beat()
+
+
+def _uncancelled(task: Callable[[str], None], name: str, _cancel: Cancel) -> None:
+    task(name)
+
+
+def _sorry(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
+    """Another run comes first: it will end, and its owner can be asked."""
+    held = [error for error in refused.values() if isinstance(error, Held)]
+    if held:
+        hint = "wait until it has ended, or ask its owner; a run that died frees the lock by itself"
+        return Locked("; ".join(map(str, held)), node=held[0].node, hint=hint)
+    name, error = next(iter(refused.items()))
+    return Unreachable(f"{name}: {error}", node=name, hint=error.hint if isinstance(error, Unreached) else None)
+
+
+@contextmanager
+def _interrupts(cancel: Cancel) -> Iterator[list[int]]:
+    """Ctrl-C sets the cancel instead of raising in the middle; outside the main thread nothing is changed."""
+    count: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield count
+        return
+
+    def note(number: int, _frame: object) -> None:
+        count.append(number)
+        cancel.set()
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield count
+    finally:
+        signal.signal(signal.SIGINT, before)

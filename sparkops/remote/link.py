@@ -1,0 +1,89 @@
+"""One node's connection: opened when it is needed, opened again when it died between commands."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import paramiko
+
+from sparkops.core.plan import NodeLost, Result
+from sparkops.remote import Cancel
+from sparkops.remote.channel import BROKEN, Exchange, Sink
+from sparkops.remote.frame import Frame
+from sparkops.remote.ssh import Door, Target
+
+CHANNELS = 3
+"""At once, for commands; the lock holds a fourth. sshd allows ten (MaxSessions)."""
+_OPENING = 30.0
+
+
+class Link:
+    """Thread-safe. `connections` counts how often it was opened; `reopened` is called each time but the first."""
+
+    def __init__(self, door: Door, target: Target, reopened: Callable[[Link], None]) -> None:
+        self.target = target
+        self.connections = 0
+        self._door = door
+        self._reopened = reopened
+        self._transport: paramiko.Transport | None = None
+        self._opening = threading.Lock()
+        self._slots = threading.BoundedSemaphore(CHANNELS)
+
+    @property
+    def host_key(self) -> str:
+        """The fingerprint that the node showed, to find two nodes with one key."""
+        return self._transport.get_remote_server_key().fingerprint if self._transport else ""
+
+    def connect(self) -> paramiko.Transport:
+        """The living connection; raises Unreached."""
+        with self._opening:
+            if self._transport is not None and self._transport.is_active():
+                return self._transport
+            self._transport = self._door.open(self.target)
+            self.connections += 1
+            again = self.connections > 1
+            transport = self._transport
+        if again:
+            self._reopened(self)
+        return transport
+
+    def channel(self) -> paramiko.Channel:
+        """A fresh session; a connection that turns out to be dead is opened once more, as nothing was sent on it."""
+        transport = self.connect()
+        try:
+            return transport.open_session(timeout=_OPENING)
+        except BROKEN as error:
+            if transport.is_active():
+                raise NodeLost(self.target.name, f"the node opens no session: {error}", sent=False) from error
+        try:
+            return self.connect().open_session(timeout=_OPENING)
+        except BROKEN as error:
+            raise NodeLost(self.target.name, f"the connection ended: {error}", sent=False) from error
+
+    def run(self, frame: Frame, timeout: float, stop: Cancel | None, sink: Sink | None = None) -> Result:
+        with self._session() as channel:
+            return Exchange(self.target.name, channel, sink).run(frame, timeout, stop)
+
+    def close(self) -> None:
+        """Also when the other side is gone; the jump's connection goes with it."""
+        if self._transport is None:
+            return
+        through = self._transport.sock
+        with contextlib.suppress(*BROKEN):
+            through.shutdown(socket.SHUT_RDWR)  # else its reader sleeps up to 0.1 s before it notices
+        self._transport.close()
+        if isinstance(through, paramiko.Channel):
+            through.get_transport().close()
+
+    @contextlib.contextmanager
+    def _session(self) -> Iterator[paramiko.Channel]:
+        with self._slots:
+            channel = self.channel()
+            try:
+                yield channel
+            finally:
+                with contextlib.suppress(*BROKEN):
+                    channel.close()

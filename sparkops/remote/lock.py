@@ -1,0 +1,120 @@
+"""The machine's lock, held over a connection of ours: who we say we are, the heartbeat, who else has it."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import json
+import os
+import platform
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import paramiko
+
+from sparkops.core.plan import NodeLost, Script
+from sparkops.remote.channel import BROKEN
+from sparkops.remote.frame import shell_line
+from sparkops.remote.link import Link
+
+QUIET = 90
+"""Seconds without a heartbeat after which the node frees the lock."""
+BEAT = 20.0
+_ANSWER = 30.0
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What a second run is shown."""
+
+    run: str
+    user: str
+    machine: str
+    pid: int
+    since: str
+
+    def json(self) -> str:
+        return json.dumps(asdict(self), separators=(",", ":"))
+
+
+def owner_here(run: str) -> Owner:
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    return Owner(run, getpass.getuser(), platform.node(), os.getpid(), since)
+
+
+class Held(Exception):
+    """Another run has the lock of this node."""
+
+    def __init__(self, node: str, owner: Mapping[str, Any]) -> None:
+        super().__init__(node)
+        self.node = node
+        self.owner = owner
+
+    def __str__(self) -> str:
+        who = f"{self.owner.get('user', 'somebody')}@{self.owner.get('machine', 'somewhere')}"
+        details = f"run {self.owner.get('run', '?')}, pid {self.owner.get('pid', '?')}"
+        return f"{self.node} is locked by {who} since {self.owner.get('since', '?')} ({details})"
+
+
+class Hold:
+    """One node's lock; it ends with the channel, whatever happens to us."""
+
+    def __init__(self, link: Link, owner: Owner, quiet: int = QUIET) -> None:
+        self.link = link
+        self._owner = owner
+        self._quiet = quiet
+        self._channel: paramiko.Channel | None = None
+
+    def take(self) -> None:
+        """Raises Held or NodeLost. `waiting` means that an earlier connection of ours has it still: as good."""
+        node = self.link.target.name
+        channel = self.link.channel()
+        words = (Script("lock"), self._owner.run, str(self._quiet), self._owner.json())
+        try:
+            channel.exec_command(shell_line(words).encode())
+            answer = _first_line(channel)
+        except BROKEN as error:
+            channel.close()
+            raise NodeLost(node, f"the connection ended while its lock was taken: {error}", sent=True) from error
+        if answer not in ("held", "waiting"):
+            self._refused(node, answer, channel)
+        self._channel = channel
+
+    def beat(self) -> None:
+        if self._channel is not None:
+            with contextlib.suppress(*BROKEN):
+                self._channel.send(b".")
+
+    def release(self) -> None:
+        """Ends its stdin and waits until it is gone, so that the next run finds the lock free."""
+        if self._channel is None:
+            return
+        with contextlib.suppress(*BROKEN):
+            self._channel.shutdown_write()
+            self._channel.status_event.wait(2.0)
+            self._channel.close()
+        self._channel = None
+
+    def _refused(self, node: str, answer: str, channel: paramiko.Channel) -> None:
+        told = channel.recv_stderr(4096).decode(errors="replace").strip() if channel.recv_stderr_ready() else ""
+        channel.close()
+        try:
+            owner = json.loads(answer)
+        except ValueError:
+            raise NodeLost(node, f"its lock cannot be taken: {told or answer or 'no answer'}", sent=False) from None
+        raise Held(node, owner if isinstance(owner, dict) else {})
+
+
+def _first_line(channel: paramiko.Channel) -> str:
+    channel.settimeout(_ANSWER)
+    end = time.monotonic() + _ANSWER
+    line = b""
+    while b"\n" not in line and time.monotonic() < end:
+        data = channel.recv(4096)
+        if not data:
+            break
+        line += data
+    return line.decode(errors="replace").split("\n")[0]

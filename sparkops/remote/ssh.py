@@ -1,0 +1,179 @@
+"""One authenticated connection to one node: strict host keys, named errors, a bounded retry of what can heal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import paramiko
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_fixed
+
+from sparkops.core.inventory import Node
+from sparkops.remote import keys
+from sparkops.remote.reasons import HEALS, Unreached, unreached
+from sparkops.remote.trust import KnownHosts
+from sparkops.remote.wire import handshake
+
+KEEPALIVE = 15
+SSH_PORT = 22
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class Options:
+    """Where keys and pins are, and what the person typed. Nothing here is read from the world by default.
+
+    `secrets` is looked into when a command is sent, so it may be filled while a run goes on.
+    """
+
+    login: str
+    home: Path
+    known_hosts: tuple[Path, ...]
+    ssh_config: Path | None = None
+    password: str | None = None
+    sudo_password: str | None = None
+    secrets: Mapping[str, str] = field(default_factory=dict)
+    connect_timeout: float = 10.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where one TCP connection goes, and as whom; `jump` is the machine it goes through."""
+
+    name: str
+    address: str
+    port: int
+    user: str
+    key_file: Path | None
+    jump: Target | None = None
+
+
+class Door:
+    """Opens connections; what all nodes share is read once."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._known = KnownHosts(options.known_hosts)
+        self._config = _ssh_config(options.ssh_config)
+
+    def target(self, node: Node) -> Target:
+        """The inventory wins over `~/.ssh/config`."""
+        found = self._config.lookup(node.address) if self._config else {}
+        port = node.port if node.port != SSH_PORT else int(found.get("port", SSH_PORT))
+        return Target(
+            node.name,
+            node.address,
+            port,
+            node.user or found.get("user") or self._options.login,
+            _key_file(node.key_file, found),
+            self._jump(node.name, found),
+        )
+
+    def open(self, target: Target) -> paramiko.Transport:
+        """Connected and authenticated; raises Unreached."""
+        tries = Retrying(
+            retry=retry_if_exception(lambda error: isinstance(error, Unreached) and error.kind in HEALS),
+            stop=stop_after_attempt(_TRIES) | stop_after_delay(self._options.connect_timeout),
+            wait=wait_fixed(0.5),
+            reraise=True,
+        )
+        return tries(self._once, target)
+
+    def _once(self, target: Target) -> paramiko.Transport:
+        through = self._through(target)
+        algorithms = self._known.algorithms(target.address, target.port)
+        timeout = self._options.connect_timeout
+        try:
+            transport = handshake(target.address, target.port, timeout, algorithms=algorithms, through=through)
+        except Exception as error:
+            raise unreached(target.name, target.address, target.port, error) from error
+        try:
+            self._known.judge(target.name, target.address, target.port, transport.get_remote_server_key())
+            self._authenticate(transport, target)
+        except BaseException:
+            transport.close()
+            raise
+        transport.set_keepalive(KEEPALIVE)
+        return transport
+
+    def _through(self, target: Target) -> paramiko.Channel | None:
+        if target.jump is None:
+            return None
+        jump = self._once(target.jump)
+        try:
+            return jump.open_channel(
+                "direct-tcpip", (target.address, target.port), ("", 0), timeout=self._options.connect_timeout
+            )
+        except (paramiko.SSHException, EOFError) as error:
+            jump.close()
+            reason = f"{target.jump.address} does not pass on to {target.address} port {target.port}: {error}"
+            raise Unreached(target.name, "route", reason) from error
+
+    def _authenticate(self, transport: paramiko.Transport, target: Target) -> None:
+        tried = []
+        for key in self._keys(target):
+            tried.append(f"{key.get_name()} {key.fingerprint}")
+            if _accepted(transport, target, key):
+                return
+        if self._options.password is not None:
+            tried.append("a password")
+            if _accepted(transport, target, self._options.password):
+                return
+        told = f"tried {', '.join(tried)}" if tried else "there is no key to try"
+        reason = f"{target.user}@{target.address} refused the login: {told}"
+        hint = f"install your key with `sparkops init --ask-pass {target.address}`"
+        raise Unreached(target.name, "auth", reason, hint)
+
+    def _keys(self, target: Target) -> Sequence[paramiko.PKey]:
+        if target.key_file is not None:
+            return keys.named(target.name, target.key_file)
+        return keys.default(self._options.home)
+
+    def _jump(self, node: str, found: Mapping[str, Any]) -> Target | None:
+        """Only the last of several jumps is looked up; the others are its own ProxyJump."""
+        if "proxycommand" in found:
+            hint = "use ProxyJump, or give the node's address as seen from here"
+            raise Unreached(node, "config", "ProxyCommand in ~/.ssh/config is not supported", hint)
+        name = found.get("proxyjump")
+        if not name or name == "none" or self._config is None:
+            return None
+        user, _, host = str(name).rpartition("@")
+        host, _, port = host.partition(":")
+        own = self._config.lookup(host)
+        return Target(
+            node,
+            own.get("hostname", host),
+            int(port or own.get("port", SSH_PORT)),
+            user or own.get("user") or self._options.login,
+            _key_file(None, own),
+            self._jump(node, own),
+        )
+
+
+def _accepted(transport: paramiko.Transport, target: Target, proof: paramiko.PKey | str) -> bool:
+    """Whether the node took it; a wrong one is no error, a broken connection is."""
+    try:
+        if isinstance(proof, str):
+            return not transport.auth_password(target.user, proof)
+        return not transport.auth_publickey(target.user, proof)
+    except paramiko.AuthenticationException:
+        if transport.is_active():
+            return False
+        raise Unreached(target.name, "auth", f"{target.address} ended the connection after a refused login") from None
+    except (paramiko.SSHException, EOFError, OSError) as error:
+        raise unreached(target.name, target.address, target.port, error) from error
+
+
+def _key_file(own: str | None, found: Mapping[str, Any]) -> Path | None:
+    files = (own, *found.get("identityfile", ()))
+    return next((Path(name).expanduser() for name in files if name), None)
+
+
+def _ssh_config(path: Path | None) -> Any:
+    if path is None or not path.exists():
+        return None
+    from sparkops.remote.sshconfig import SshConfig  # noqa: PLC0415  invoke imports only where fcntl does
+
+    return SshConfig(path)

@@ -1,0 +1,101 @@
+"""Host keys: which are pinned, what a server shows, and the file that `sparkops trust` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+
+from sparkops.remote.reasons import Unreached, unreached
+from sparkops.remote.wire import handshake
+
+FIRST_ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
+
+
+@dataclass(frozen=True)
+class HostKey:
+    """A server's key as a line of a known_hosts file has it."""
+
+    address: str
+    port: int
+    kind: str
+    key: str
+    fingerprint: str
+
+    @property
+    def line(self) -> str:
+        return f"{_host(self.address, self.port)} {self.kind} {self.key}"
+
+
+def known_hosts_file(inventory: str) -> Path:
+    """Pins belong to the inventory, so that they travel with it."""
+    return Path(f"{inventory}.known_hosts")
+
+
+class KnownHosts:
+    """Parsed once a run. A file earlier in the list decides alone about the addresses that it names."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._files = [_parsed(path) for path in paths if path.exists()]
+
+    def keys(self, address: str, port: int) -> tuple[paramiko.PKey, ...]:
+        for hosts in self._files:
+            if found := hosts.lookup(_host(address, port)):
+                return tuple(found.values())
+        return ()
+
+    def algorithms(self, address: str, port: int) -> tuple[str, ...]:
+        """What the server should be asked for: the kinds of key that are pinned."""
+        kinds = (key.get_name() for key in self.keys(address, port))
+        return tuple(name for kind in kinds for name in FIRST_ALGORITHMS.get(kind, (kind,)))
+
+    def judge(self, node: str, address: str, port: int, shown: paramiko.PKey) -> None:
+        """Strict: a key that is not pinned is refused before anything is sent."""
+        pinned = self.keys(address, port)
+        if any(key.asbytes() == shown.asbytes() for key in pinned):
+            return
+        key = f"{shown.get_name()} {shown.fingerprint}"
+        if not pinned:
+            raise Unreached(node, "unknown-key", f"its host key is not known: {key}", "sparkops trust")
+        old = ", ".join(key.fingerprint for key in pinned)
+        hint = "after a reinstallation, `sparkops trust` shows both and pins the new one; else somebody is in between"
+        raise Unreached(node, "changed-key", f"its host key changed: now {key}, pinned is {old}", hint)
+
+
+def fetch_host_key(address: str, port: int = 22, timeout: float = 10.0) -> HostKey:
+    """What a server shows, without authenticating; raises Unreached."""
+    try:
+        transport = handshake(address, port, timeout)
+    except Exception as error:
+        raise unreached(address, address, port, error) from error
+    try:
+        key = transport.get_remote_server_key()
+    finally:
+        transport.close()
+    return HostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint)
+
+
+def pinned_host_keys(path: Path, address: str, port: int = 22) -> tuple[HostKey, ...]:
+    """What is pinned for an address, to show beside what the server has now."""
+    keys = KnownHosts([path]).keys(address, port)
+    return tuple(HostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint) for key in keys)
+
+
+def pin(path: Path, keys: Sequence[HostKey]) -> None:
+    """Write these keys; what was pinned for the same addresses goes, other lines stay as they are."""
+    names = {_host(key.address, key.port) for key in keys}
+    old = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    kept = [line for line in old if line.split(" ", 1)[0] not in names]
+    new = path.with_name(f"{path.name}.new")
+    new.write_text("\n".join([*kept, *(key.line for key in keys), ""]), encoding="utf-8")
+    new.replace(path)
+
+
+def _host(address: str, port: int) -> str:
+    return address if port == 22 else f"[{address}]:{port}"
+
+
+def _parsed(path: Path) -> paramiko.HostKeys:
+    return paramiko.HostKeys(str(path))

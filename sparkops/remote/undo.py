@@ -1,0 +1,106 @@
+"""Undoing what was sent, in reverse. Trouble on a node never raises; an interrupt ends the waits, not the commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from sparkops.core.plan import Command, Event, EventKind, NodeLost, Result, Step, Wait
+from sparkops.remote import Cancel, World
+from sparkops.remote.waiting import Waiting
+
+
+class Undo:
+    """`undone` and `stuck` name steps by id; a step without an undo is in neither."""
+
+    def __init__(self, world: World, emit: Callable[[Event], None], *, impatient: bool = False) -> None:
+        self.undone: list[str] = []
+        self.stuck: list[str] = []
+        self._world = world
+        self._emit = emit
+        self._waits = world.cancel()
+        self._never = world.cancel()
+        if impatient:
+            self._waits.set()
+
+    def all(self, phases: Sequence[Sequence[Step]]) -> None:
+        """Phases as they were run; the last is undone first, nodes at once, each node's steps backwards."""
+        pending = [phase for phase in phases if phase]
+        while pending:
+            try:
+                self._phase(pending[-1])
+                pending.pop()
+            except KeyboardInterrupt:
+                self._waits.set()  # what of this phase is not undone yet comes again
+
+    def _phase(self, steps: Sequence[Step]) -> None:
+        left = [step for step in reversed(steps) if not self._finished(step)]
+        nodes = dict.fromkeys(step.node for step in left)
+        tasks = {node: partial(self._node, [step for step in left if step.node == node]) for node in nodes}
+        if tasks:
+            self._world.each(tasks, self._waits)
+
+    def _finished(self, step: Step) -> bool:
+        return step.undo is None or step.id in self.undone or step.id in self.stuck
+
+    def _node(self, steps: Sequence[Step], _cancel: Cancel) -> None:
+        """A node that is away gets one try a phase; it may be back for an earlier one."""
+        away: NodeLost | None = None
+        for step in steps:
+            if away is not None:
+                self._stuck(step, away.reason)
+                continue
+            try:
+                self._step(step)
+            except NodeLost as lost:
+                away = lost
+                told = "whether its undo happened is unknown" if lost.sent else "its undo was not sent"
+                self._stuck(step, f"{lost.reason}; {told}")
+
+    def _step(self, step: Step) -> None:
+        assert step.undo is not None
+        self._tell("undo", step)
+        if step.undo.command is not None:
+            result = self._send(step.node, step.undo.command)
+            if not result.ok:
+                told = (result.stderr or result.stdout).strip()
+                self._stuck(step, "\n".join(part for part in (f"exit code {result.code}", told) if part))
+                return
+        if step.undo.wait is None:
+            self._undone(step)
+        else:
+            self._wait(step, step.undo.wait)
+
+    def _wait(self, step: Step, wait: Wait) -> None:
+        waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, text))
+        try:
+            waited = waiting.until_ready(self._waits)
+        except NodeLost as lost:
+            self._stuck(step, f"{lost.reason}; its undo was sent, how it ended is unknown")
+            return
+        if waited.ready:
+            self._undone(step)
+        elif waited.cancelled:
+            self._undone(step, "not waited for")
+        else:
+            self._stuck(step, "\n".join(part for part in (waited.reason, waited.evidence) if part))
+
+    def _send(self, node: str, command: Command) -> Result:
+        """Undo is safe to repeat, so one connection that breaks under it is not the end."""
+        try:
+            return self._world.send(node, command, self._never)
+        except NodeLost as lost:
+            if not lost.sent:
+                raise
+            return self._world.send(node, command, self._never)
+
+    def _undone(self, step: Step, text: str = "") -> None:
+        self.undone.append(step.id)
+        self._tell("undone", step, text)
+
+    def _stuck(self, step: Step, text: str) -> None:
+        self.stuck.append(step.id)
+        self._tell("stuck", step, text)
+
+    def _tell(self, kind: EventKind, step: Step, text: str = "") -> None:
+        self._emit(Event(kind, text, step.node, step.id, step.title))

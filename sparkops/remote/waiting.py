@@ -1,0 +1,118 @@
+"""Polling until a probe says ready: the deadline follows progress, and a connection that drops is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sparkops.core.plan import NodeLost, Result, Wait
+from sparkops.remote import Cancel, World
+
+RECONNECT = 300.0
+"""How long a wait goes on without its node: a laptop that slept, a switch that restarted."""
+GARBLED = 3
+"""So many answers in a row that are none end a wait: the probe itself is broken."""
+
+
+@dataclass(frozen=True)
+class Waited:
+    """How a wait ended; `reason` is empty when it is ready. A node that stayed away is raised instead."""
+
+    ready: bool
+    reason: str = ""
+    evidence: str = ""
+    cancelled: bool = False
+    result: Result | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one probe printed: `ready`, `wait` or `never` with its reason, and the evidence below."""
+
+    word: str
+    reason: str
+    evidence: str
+
+
+def answer(result: Result) -> Answer:
+    """Anything but the three words is `garbled`; a probe out of time is `wait`: a busy node is not a dead one."""
+    if result.ended == "timeout":
+        return Answer("wait", "no answer in time", "")
+    first, _, evidence = result.stdout.partition("\n")
+    word, _, reason = first.strip().partition(" ")
+    if word not in ("ready", "wait", "never"):
+        told = (result.stderr or result.stdout).strip()
+        return Answer("garbled", f"the probe exited {result.code} without an answer", told)
+    return Answer(word, reason.strip(), evidence.rstrip("\n"))
+
+
+class Waiting:
+    """One wait on one node. `told` is called with what the probe printed whenever that changed."""
+
+    def __init__(self, world: World, node: str, wait: Wait, told: Callable[[str], None]) -> None:
+        self._world, self._node, self._wait, self._told = world, node, wait, told
+        self._began = self._moved = world.now()
+        self._lost_since: float | None = None
+        self._seen = self._shown = ""
+        self._garbled = 0
+        self._last: Result | None = None
+
+    def until_ready(self, cancel: Cancel) -> Waited:
+        """Raises NodeLost when the node stayed away for too long."""
+        while not cancel.is_set():
+            if ended := self._look(cancel):
+                return ended
+            self._world.pause(self._wait.every, cancel)
+        return Waited(False, "cancelled", self._seen, cancelled=True)
+
+    def _look(self, cancel: Cancel) -> Waited | None:
+        try:
+            result = self._world.send(self._node, self._wait.probe, cancel)
+        except NodeLost as lost:
+            return self._away(lost)
+        if self._lost_since is not None:
+            self._lost_since, self._moved = None, self._world.now()
+        if result.ended == "cancelled":
+            return None
+        self._last = result
+        return self._judge(answer(result))
+
+    def _judge(self, now: Answer) -> Waited | None:
+        self._notice(now)
+        if now.word == "ready":
+            return Waited(True, evidence=now.evidence, result=self._last)
+        if now.word == "never":
+            return self._never(now.reason or "the probe says never", now.evidence)
+        self._garbled = self._garbled + 1 if now.word == "garbled" else 0
+        if self._garbled == GARBLED:
+            return self._never(now.reason, now.evidence)
+        return self._late(now.evidence)
+
+    def _late(self, evidence: str) -> Waited | None:
+        now = self._world.now()
+        if now - self._began >= self._wait.deadline:
+            return self._never(f"not ready after {self._wait.deadline:.0f} s", evidence)
+        if now - self._moved >= self._wait.stall:
+            return self._never(f"nothing changed for {self._wait.stall:.0f} s", evidence)
+        return None
+
+    def _never(self, reason: str, evidence: str) -> Waited:
+        return Waited(False, reason, evidence, result=self._last)
+
+    def _notice(self, now: Answer) -> None:
+        shown = "\n".join(part for part in (f"{now.word} {now.reason}".strip(), now.evidence) if part)
+        if now.evidence != self._seen:
+            self._seen, self._moved = now.evidence, self._world.now()
+        elif shown == self._shown:
+            return
+        self._shown = shown
+        self._told(shown)
+
+    def _away(self, lost: NodeLost) -> Waited | None:
+        now = self._world.now()
+        if self._lost_since is None:
+            self._lost_since = now
+            self._told(f"wait lost contact ({lost.reason}), trying again")
+        if now - self._lost_since >= RECONNECT:
+            raise lost
+        return None

@@ -1,0 +1,29 @@
+"""Nodes that are not there: a world to try plans, recipes and playbooks on, with every trouble that can be scheduled.
+
+    world = SimulatedWorld(("spark1", "spark2"), seed=7, troubles=(Trouble("lost-applied", at=12),))
+    outcome = execute(plan, world, emit)
+
+Equal seeds give equal runs. Nothing here opens a socket, a file or a process.
+"""
+
+from sparkops.testing.boot import Boot, BootRule
+from sparkops.testing.engine import Container, Engine
+from sparkops.testing.node import SimulatedNode
+from sparkops.testing.schedule import Crash
+from sparkops.testing.scripts import COMMANDS, SCRIPTS, Handler
+from sparkops.testing.world import Sent, SimulatedWorld, Trouble
+
+__all__ = [
+    "COMMANDS",
+    "SCRIPTS",
+    "Boot",
+    "BootRule",
+    "Container",
+    "Crash",
+    "Engine",
+    "Handler",
+    "Sent",
+    "SimulatedNode",
+    "SimulatedWorld",
+    "Trouble",
+]

@@ -1,0 +1,39 @@
+"""How an engine in a simulated container comes up: ready after some looks at it, or dead with its last words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+BOOT_LINES = (
+    "INFO Starting to load model",
+    "INFO Loading weights took 61.20 seconds",
+    "INFO Application startup complete.",
+)
+
+
+@dataclass(frozen=True)
+class Boot:
+    """`looks` is how often somebody probes it before it is up (or dead); `never` loads for good."""
+
+    looks: int = 2
+    crashes: bool = False
+    never: bool = False
+    log: tuple[str, ...] = BOOT_LINES
+
+
+@dataclass(frozen=True)
+class BootRule:
+    """`boot` is what happens to containers that it `matches`, given their image and the words that they run."""
+
+    matches: Callable[[str, tuple[str, ...]], bool]
+    boot: Boot
+
+    @classmethod
+    def flag(cls, flag: str, boot: Boot) -> BootRule:
+        """For engines that are started with this flag (or any word)."""
+        return cls(lambda _image, words: flag in words, boot)
+
+    @classmethod
+    def image(cls, image: str, boot: Boot) -> BootRule:
+        return cls(lambda used, _words: used == image, boot)

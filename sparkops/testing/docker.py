@@ -1,0 +1,181 @@
+"""The `docker` command lines that sparkops emits, answered by the simulated engine."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from sparkops.core.plan import Result, Script, Word
+from sparkops.testing.boot import Boot
+from sparkops.testing.engine import Container, Engine, Refused
+
+_VERSION = {
+    "Client": {"Version": "29.1.3", "ApiVersion": "1.52"},
+    "Server": {"Version": "29.1.3", "ApiVersion": "1.52", "Os": "linux", "Arch": "arm64"},
+}
+_INFO = {
+    "DockerRootDir": "/var/lib/docker",
+    "Driver": "overlay2",
+    "Runtimes": {"runc": {}, "io.containerd.runc.v2": {}},
+    "CDISpecDirs": ["/etc/cdi", "/var/run/cdi"],
+    "CgroupVersion": "2",
+    "SecurityOptions": ["name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"],
+}
+_SWITCHES = {"-d"}
+
+
+def docker(engine: Engine, words: Sequence[Word], now: float) -> Result:
+    """One docker command; a refusal has docker's exit code and words."""
+    verb, rest = str(words[1]), words[2:]
+    if verb not in _VERBS:
+        return Result("exited", 125, "", f"docker: unknown command: docker {verb}\n")
+    try:
+        return Result("exited", 0, _VERBS[verb](engine, rest, now))
+    except Refused as refused:
+        empty = "[]\n" if verb in ("inspect", "image") else ""
+        return Result("exited", refused.code, empty, f"{refused}\n")
+
+
+def _version(_engine: Engine, _words: Sequence[Word], _now: float) -> str:
+    return f"{json.dumps(_VERSION)}\n"
+
+
+def _info(_engine: Engine, _words: Sequence[Word], _now: float) -> str:
+    return f"{json.dumps(_INFO)}\n"
+
+
+def _ps(engine: Engine, words: Sequence[Word], _now: float) -> str:
+    filters = [str(words[at + 1]) for at, word in enumerate(words) if word == "--filter"]
+    found = engine.listed(filters)
+    if "-aq" in words:
+        return "".join(f"{one.id}\n" for one in found)
+    return "".join(f"{json.dumps(_row(one))}\n" for one in found if "-a" in words or one.state != "exited")
+
+
+def _row(one: Container) -> dict[str, str]:
+    status = {"running": "Up 5 minutes", "restarting": f"Restarting ({one.exit_code}) 3 seconds ago"}
+    return {
+        "ID": one.id,
+        "Names": one.name,
+        "Image": one.image,
+        "State": one.state,
+        "Status": status.get(one.state, f"Exited ({one.exit_code}) 5 minutes ago"),
+        "Labels": ",".join(f"{key}={value}" for key, value in one.labels.items()),
+    }
+
+
+def _inspect(engine: Engine, words: Sequence[Word], _now: float) -> str:
+    if words and words[0] == "--format":
+        return "".join(f"{render(str(words[1]), engine.find(str(name)).inspected())}\n" for name in words[2:])
+    return f"{json.dumps([engine.find(str(name)).inspected() for name in words], indent=4)}\n"
+
+
+def _image(engine: Engine, words: Sequence[Word], _now: float) -> str:
+    return f"{json.dumps([engine.image(str(name)) for name in words[1:]], indent=4)}\n"
+
+
+def _run(engine: Engine, words: Sequence[Word], now: float) -> str:
+    options, rest = _options(words)
+    words_of = tuple(word.name if isinstance(word, Script) else word for word in rest[1:])
+    wanted = Container(
+        id="",
+        name=options["--name"][0],
+        image=engine.images.get(str(rest[0]), {}).get("Id", str(rest[0])),
+        labels=dict(_pairs(options.get("--label", ()))),
+        env=dict(_pairs(options.get("-e", ()))),
+        mounts=tuple(options.get("-v", ())),
+        words=words_of,
+        policy=options.get("--restart", ["no"])[0],
+        boot=Boot(),
+        gpus="--gpus" in options,
+    )
+    return f"{engine.run(wanted, now).id}\n"
+
+
+def _options(words: Sequence[Word]) -> tuple[dict[str, list[str]], Sequence[Word]]:
+    options: dict[str, list[str]] = {}
+    at = 0
+    while at < len(words) and str(words[at]).startswith("-"):
+        name, equals, value = str(words[at]).partition("=")
+        if name in _SWITCHES or equals:
+            options.setdefault(name, []).append(value)
+            at += 1
+        else:
+            options.setdefault(name, []).append(str(words[at + 1]))
+            at += 2
+    return options, words[at:]
+
+
+def _pairs(values: Sequence[str]) -> list[tuple[str, str]]:
+    return [(key, value) for key, _, value in (text.partition("=") for text in values)]
+
+
+def _start(engine: Engine, words: Sequence[Word], now: float) -> str:
+    for name in words:
+        engine.start(str(name), now)
+    return _names(words)
+
+
+def _stop(engine: Engine, words: Sequence[Word], now: float) -> str:
+    names = words[2:] if words[0] == "-t" else words
+    for name in names:
+        engine.stop(str(name), now)
+    return _names(names)
+
+
+def _rm(engine: Engine, words: Sequence[Word], _now: float) -> str:
+    names = [word for word in words if word != "-f"]
+    for name in names:
+        engine.remove(str(name), force="-f" in words)
+    return _names(names)
+
+
+def _logs(engine: Engine, words: Sequence[Word], _now: float) -> str:
+    options, rest = _options([word for word in words if word not in ("-f", "-t")])
+    lines = engine.find(str(rest[0])).log
+    tail = options.get("--tail", ["all"])[0]
+    kept = lines if tail == "all" else lines[max(0, len(lines) - int(tail)) :]
+    return "".join(f"{line}\n" for line in kept)
+
+
+def _names(words: Sequence[Word]) -> str:
+    return "".join(f"{name}\n" for name in words)
+
+
+_VERBS: Mapping[str, Callable[[Engine, Sequence[Word], float], str]] = {
+    "version": _version,
+    "info": _info,
+    "ps": _ps,
+    "inspect": _inspect,
+    "image": _image,
+    "run": _run,
+    "start": _start,
+    "stop": _stop,
+    "rm": _rm,
+    "logs": _logs,
+}
+
+
+def render(template: str, item: Mapping[str, Any]) -> str:
+    """Docker's Go templates, as far as anybody here writes them."""
+    return re.sub(r"\{\{(.+?)\}\}", lambda found: _field(found[1].strip(), item), template)
+
+
+def _field(text: str, item: Mapping[str, Any]) -> str:
+    if found := re.fullmatch(r'index (\S+) "([^"]*)"', text):
+        return str(_path(found[1], item).get(found[2], ""))
+    if text.startswith("json "):
+        return json.dumps(_path(text.removeprefix("json ").strip(), item))
+    value = _path(text, item)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _path(path: str, item: Mapping[str, Any]) -> Any:
+    value: Any = item
+    for name in filter(None, path.split(".")):
+        if not isinstance(value, Mapping) or name not in value:
+            raise Refused(f'template parsing error: template: :1:2: executing "" at <{path}>: no such field')
+        value = value[name]
+    return value

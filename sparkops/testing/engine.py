@@ -1,0 +1,215 @@
+"""A small honest Docker engine: images, containers and their states, with the real one's messages."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal
+
+from sparkops.testing.boot import Boot, BootRule
+
+State = Literal["running", "exited", "restarting"]
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+NEVER = "0001-01-01T00:00:00Z"
+
+
+class Refused(Exception):
+    """What the engine says no with, and docker's exit code."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass
+class Container:
+    """`words` is what runs behind the entry script; `looks` counts probes since it was started."""
+
+    id: str
+    name: str
+    image: str
+    labels: dict[str, str]
+    env: dict[str, str]
+    mounts: tuple[str, ...]
+    words: tuple[str, ...]
+    policy: str
+    boot: Boot
+    gpus: bool = False
+    state: State = "running"
+    restarts: int = 0
+    exit_code: int = 0
+    looks: int = 0
+    started: float = 0.0
+    finished: float | None = None
+    log: list[str] = field(default_factory=list)
+
+    @property
+    def running(self) -> bool:
+        return self.state == "running"
+
+    @property
+    def up(self) -> bool:
+        """It answers, as far as this container alone decides."""
+        boot = self.boot
+        return self.running and not boot.crashes and not boot.never and self.looks >= boot.looks
+
+    def look(self) -> None:
+        """Somebody probes it; this is how its time goes by."""
+        if not self.running:
+            return
+        self.looks += 1
+        told = self.boot.log[: self.looks] if self.looks < self.boot.looks else self.boot.log
+        self.log.extend(told[len(self.log) :])
+        if self.boot.crashes and self.looks >= self.boot.looks:
+            self.state, self.exit_code, self.restarts = "restarting", 1, self.restarts + 1
+
+    def inspected(self) -> dict[str, Any]:
+        """As `docker inspect` shows it, in what anybody here looks at."""
+        return {
+            "Id": self.id,
+            "Name": f"/{self.name}",
+            "Image": self.image,
+            "RestartCount": self.restarts,
+            "State": {
+                "Status": self.state,
+                "Running": self.state in ("running", "restarting"),
+                "Restarting": self.state == "restarting",
+                "ExitCode": self.exit_code,
+                "OOMKilled": False,
+                "StartedAt": stamp(self.started),
+                "FinishedAt": NEVER if self.finished is None else stamp(self.finished),
+            },
+            "Config": {
+                "Image": self.image,
+                "Labels": dict(self.labels),
+                "Env": [f"{key}={value}" for key, value in self.env.items()],
+                "Cmd": list(self.words),
+            },
+            "HostConfig": {
+                "RestartPolicy": {"Name": self.policy, "MaximumRetryCount": 0},
+                "NetworkMode": "host",
+                "DeviceRequests": [{"Count": -1, "Capabilities": [["gpu"]]}] if self.gpus else None,
+            },
+        }
+
+
+class Engine:
+    """One node's engine. `boots` are looked through in order when a container is made; the last resort is `Boot()`."""
+
+    def __init__(self, node: str) -> None:
+        self.images: dict[str, dict[str, Any]] = {}
+        self.containers: dict[str, Container] = {}
+        self.boots: list[BootRule] = []
+        self._node = node
+        self._made = 0
+
+    def add_image(self, reference: str, *, labels: dict[str, str] | None = None, seed: str = "") -> str:
+        """An image that is there; returns its ID, which depends on the reference (and `seed`) alone."""
+        image = f"sha256:{hashlib.sha256(f'{reference}{seed}'.encode()).hexdigest()}"
+        self.images[reference] = {
+            "Id": image,
+            "RepoTags": [reference],
+            "RepoDigests": [],
+            "Created": "2026-01-01T00:00:00Z",
+            "Os": "linux",
+            "Architecture": "arm64",
+            "Size": 20_000_000_000,
+            "Config": {"Labels": labels or {}, "Env": [], "Entrypoint": None},
+            "RootFS": {"Type": "layers", "Layers": [image]},
+        }
+        return image
+
+    def image(self, reference: str) -> dict[str, Any]:
+        for name, found in self.images.items():
+            if reference in (name, found["Id"]):
+                return found
+        raise Refused(f"Error response from daemon: No such image: {reference}")
+
+    def find(self, reference: str) -> Container:
+        for one in self.containers.values():
+            if reference == one.name or (reference and one.id.startswith(reference)):
+                return one
+        raise Refused(f"Error response from daemon: No such container: {reference}")
+
+    def run(self, wanted: Container, now: float) -> Container:
+        """Make and start it; `wanted` comes without ID and state."""
+        if (other := self.containers.get(wanted.name)) is not None:
+            raise Refused(
+                f'docker: Error response from daemon: Conflict. The container name "/{wanted.name}" is already in use '
+                f'by container "{other.id}". You have to remove (or rename) that container to be able to reuse that '
+                "name.",
+                125,
+            )
+        try:
+            image = self.image(wanted.image)
+        except Refused:
+            raise Refused(f"Unable to find image '{wanted.image}' locally", 125) from None
+        self._made += 1
+        wanted.id = hashlib.sha256(f"{self._node}{self._made}".encode()).hexdigest()
+        wanted.boot = self._boot(image["Id"], wanted.words)
+        wanted.started = now
+        self.containers[wanted.name] = wanted
+        return wanted
+
+    def start(self, reference: str, now: float) -> None:
+        one = self.find(reference)
+        if one.state == "exited":
+            one.state, one.looks, one.started, one.log = "running", 0, now, []
+            one.boot = self._boot(one.image, one.words)
+
+    def stop(self, reference: str, now: float) -> None:
+        one = self.find(reference)
+        if one.state != "exited":
+            one.state, one.exit_code, one.finished = "exited", 143, now
+
+    def remove(self, reference: str, *, force: bool) -> None:
+        one = self.find(reference)
+        if one.state != "exited" and not force:
+            raise Refused(
+                f'Error response from daemon: cannot remove container "/{one.name}": container is running: stop the '
+                "container before removing or force remove"
+            )
+        del self.containers[one.name]
+
+    def kill(self, reference: str) -> None:
+        """The engine's process dies by itself; the restart policy starts it again."""
+        one = self.find(reference)
+        one.restarts, one.looks, one.exit_code, one.log = one.restarts + 1, 0, 137, []
+        if one.policy == "no":
+            one.state = "exited"
+
+    def reboot(self, now: float) -> None:
+        """What ran with a restart policy comes up again, what was stopped stays stopped."""
+        for one in self.containers.values():
+            if one.state == "exited":
+                continue
+            if one.policy == "no":
+                one.state, one.finished = "exited", now
+            else:
+                one.state, one.looks, one.restarts, one.log = "running", 0, 0, []
+
+    def listed(self, filters: Sequence[str] = ()) -> Iterator[Container]:
+        """The newest first, as `docker ps` has it."""
+        for one in reversed(self.containers.values()):
+            if all(_matches(one, wanted) for wanted in filters):
+                yield one
+
+    def _boot(self, image: str, words: tuple[str, ...]) -> Boot:
+        return next((rule.boot for rule in self.boots if rule.matches(image, words)), Boot())
+
+
+def stamp(seconds: float) -> str:
+    """A time as Docker prints it, from virtual seconds."""
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat(timespec="microseconds").replace("+00:00", "000Z")
+
+
+def _matches(one: Container, wanted: str) -> bool:
+    kind, _, value = wanted.partition("=")
+    if kind == "name":
+        return one.name == value.removeprefix("^/?").removeprefix("^").removesuffix("$")
+    if kind == "label":
+        key, equals, label = value.partition("=")
+        return key in one.labels and (not equals or one.labels[key] == label)
+    raise Refused(f"Error response from daemon: invalid filter '{kind}'")

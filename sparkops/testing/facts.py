@@ -1,0 +1,173 @@
+"""The capture that `node/facts.sh` would print on a simulated node: a healthy GB10 with one cable in port 1."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sparkops.core.facts.raw import write, write_parts
+from sparkops.core.plan import Word
+from sparkops.testing.docker import docker
+from sparkops.testing.node import SimulatedNode
+
+Probes = dict[str, tuple[int, str]]
+_GIB = 1024 * 1024
+_CX7 = (
+    ("enp1s0f0np0", "rocep1s0f0", "p0", False),
+    ("enp1s0f1np1", "rocep1s0f1", "p1", True),
+    ("enP2p1s0f0np0", "roceP2p1s0f0", "p0", False),
+    ("enP2p1s0f1np1", "roceP2p1s0f1", "p1", True),
+)
+
+
+def capture(node: SimulatedNode, words: Sequence[str]) -> str:
+    """Every probe that matters to plans and checks; `--image`, `--model`, `--deployment` as in the script."""
+    probes = {**_system(node), **_network(node), **_ours(node), **_docker(node, words)}
+    if models := _values(words, "--model"):
+        probes["model"] = (0, _model(node, models[0]))
+    return write(probes)
+
+
+def _values(words: Sequence[str], flag: str) -> list[str]:
+    return [words[at + 1] for at, word in enumerate(words[:-1]) if word == flag]
+
+
+def _system(node: SimulatedNode) -> Probes:
+    meminfo = {"MemTotal": node.total_kib, "MemFree": 100 * _GIB, "MemAvailable": 115 * _GIB, "Cached": 10 * _GIB}
+    meminfo |= {"SwapTotal": 0, "SwapFree": 0, "CmaTotal": 131072}
+    serial = hashlib.sha256(node.name.encode()).hexdigest()
+    return {
+        "clock": (0, f"{1_767_225_600 + node.now:.9f}\nsynchronized=yes"),
+        "uname": (0, f"Linux {node.name} 6.14.0-1013-nvidia #13-Ubuntu SMP PREEMPT_DYNAMIC aarch64 GNU/Linux"),
+        "os-release": (0, 'ID=ubuntu\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04.3 LTS"'),
+        "markers": (0, ""),
+        "id": (0, f"uid=1000(nvidia) gid=1000(nvidia) groups=1000(nvidia),27(sudo),988(docker)\nhome={node.home}"),
+        "boot": (0, f"boot_id={serial[:8]}-{node.boot_id:04d}\nuptime={node.now + 86400:.2f} 1000.00"),
+        "machine-id": (0, serial[:32]),
+        "hostkeys": (0, f"256 SHA256:{serial[:43]} root@{node.name} (ED25519)"),
+        "meminfo": (0, "\n".join(f"{key}: {value:>12} kB" for key, value in meminfo.items())),
+        "driver": (0, "module=580.95.05\nNVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.95.05"),
+        "nvidia-smi": (0, "NVIDIA GB10, 12.1, 580.95.05"),
+        "gpu-processes": (0, ""),
+        "reboot-required": (0, "no"),
+        "sudo": (0, "true 0 "),
+        "linger": (0, "yes"),
+        "lock": (0, f'held yes\n{{"run":"{node.lock}"}}' if node.lock else "held no"),
+        "listeners": (0, "LISTEN 0 4096 0.0.0.0:22 0.0.0.0:*"),
+        "firewall": (0, "ENABLED=no"),
+        "disk": (0, _disk(node)),
+    }
+
+
+def _disk(node: SimulatedNode) -> str:
+    folders = {"home": node.home, "cache": f"{node.home}/.cache/huggingface", "docker": "/var/lib/docker"}
+    rows = "\n".join("/dev/nvme0n1p2 3844000000 1000000000 2844000000 27% /" for _ in folders)
+    asked = "\n".join(f"{use} {path}" for use, path in folders.items())
+    return f"{asked}\nFilesystem 1024-blocks Used Available Capacity Mounted on\n{rows}"
+
+
+def _network(node: SimulatedNode) -> Probes:
+    twin = _twin(node.fabric_address)
+    addresses = {"enp1s0f1np1": node.fabric_address, "enP2p1s0f1np1": twin}
+    ip = [_link("lo", "127.0.0.1", 65536), _link("enP7s7", node.address, 1500)]
+    ip += [_link(name, addresses.get(name), 9000 if up else 1500) for name, _, _, up in _CX7]
+    net = [f"{name}/{file}:{value}" for name, _, port, up in _CX7 for file, value in _sysfs(up, port).items()]
+    devices = [f"./{device}/{file}:{value}" for name, device, _, up in _CX7 for file, value in _rdma(name, up).items()]
+    return {
+        "ip-addr": (0, json.dumps(ip)),
+        "routes": (0, '[{"dst":"default","gateway":"192.0.2.1","dev":"enP7s7"}]'),
+        "ibdev2netdev": (
+            0,
+            "\n".join(f"{device} port 1 ==> {name} ({'Up' if up else 'Down'})" for name, device, _, up in _CX7),
+        ),
+        "net": (0, "\n".join(net)),
+        "infiniband": (0, "\n".join(devices)),
+        "dev-infiniband": (0, "rdma_cm\nuverbs0\nuverbs1\nuverbs2\nuverbs3"),
+    }
+
+
+def _twin(address: str) -> str:
+    """The other netdev of the cage is in a network of its own."""
+    first, second, third, last = address.split(".")
+    return f"{first}.{second}.{(int(third) + 128) % 256}.{last}"
+
+
+def _link(name: str, address: str | None, mtu: int) -> dict[str, Any]:
+    up = address is not None
+    info = [{"family": "inet", "local": address, "prefixlen": 24, "scope": "global"}] if up else []
+    return {
+        "ifname": name,
+        "flags": ["UP", "LOWER_UP"] if up else ["NO-CARRIER", "UP"],
+        "mtu": mtu,
+        "operstate": "UP" if up else "DOWN",
+        "address": "4c:bb:47:2f:91:11",
+        "addr_info": info,
+    }
+
+
+def _sysfs(up: bool, port: str) -> dict[str, str]:
+    state = {"operstate": "up", "carrier": "1", "mtu": "9000", "speed": "200000"}
+    down = {"operstate": "down", "carrier": "0", "mtu": "1500", "speed": "-1"}
+    return {**(state if up else down), "phys_port_name": port, "device/vendor": "0x15b3"}
+
+
+def _rdma(interface: str, up: bool) -> dict[str, str]:
+    return {
+        f"device/net/{interface}": "",
+        "ports/1/state": "4: ACTIVE" if up else "1: DOWN",
+        "ports/1/phys_state": "5: LinkUp" if up else "3: Disabled",
+        "ports/1/rate": "200 Gb/sec (4X HDR)" if up else "40 Gb/sec (4X QDR)",
+        "ports/1/link_layer": "Ethernet",
+        "fw_ver": "28.45.4028",
+    }
+
+
+def _ours(node: SimulatedNode) -> Probes:
+    state = node.state_dir
+    parts: Probes = {"folder": (0, state)}
+    for path, text in sorted(node.files.items()):
+        name = path.removeprefix(f"{state}/")
+        if name == "key" or name.startswith("keys/"):
+            parts[name] = (0, f"{hashlib.sha256(text.strip().encode()).hexdigest()}  -")
+        elif name == "manifest" or name.startswith("orphans/"):
+            parts[name] = (0, text.rstrip("\n"))
+    for name, job in sorted(node.jobs.items()):
+        alive, code = ("yes", "") if job.code is None else ("no", str(job.code))
+        parts[f"jobs/{name}"] = (0, f"pid=4242\nalive={alive}\nrc={code}\ncmd={_shown(job.words)}")
+    return {"state": (0, write_parts(parts))}
+
+
+def _shown(words: tuple[Word, ...]) -> str:
+    return " ".join(str(getattr(word, "name", word)) for word in words)
+
+
+def _docker(node: SimulatedNode, words: Sequence[str]) -> Probes:
+    def ask(*line: str) -> tuple[int, str]:
+        result = docker(node.engine, ("docker", *line), node.now)
+        return result.code, (result.stdout + result.stderr).rstrip("\n")
+
+    names = [one.name for one in node.engine.listed(["label=sparkops.schema"])]
+    found = {
+        "docker-version": ask("version", "--format", "{{json .}}"),
+        "docker-info": ask("info", "--format", "{{json .}}"),
+        "docker-ps": ask("ps", "-a", "--no-trunc", "--format", "{{json .}}"),
+    }
+    if names:
+        found["docker-ours"] = ask("inspect", *names)
+        found["docker-logs"] = (0, write_parts({name: ask("logs", "--tail", "5", name) for name in names}))
+    if images := _values(words, "--image"):
+        found["images"] = (0, write_parts({image: ask("image", "inspect", image) for image in images}))
+    return found
+
+
+def _model(node: SimulatedNode, model: str) -> str:
+    name, _, _revision = model.partition("@")
+    folder = f"{node.home}/.cache/huggingface/hub/models--{name.replace('/', '--')}"
+    commit = node.models.get(name)
+    if commit is None:
+        return f"folder {folder}\nabsent"
+    files = {"config.json": 900, "model-00001-of-00001.safetensors": 60_000_000_000}
+    listed = "\n".join(f"file {size} ./{file}" for file, size in files.items())
+    return f"folder {folder}\nref main {commit}\nsnapshot {commit}\nrevision {commit}\n{listed}"

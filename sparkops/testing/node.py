@@ -1,0 +1,121 @@
+"""One simulated node: files, an engine, jobs, a lock; commands are looked up by the first word."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sparkops.core.plan import Command, Result, Script, Word
+from sparkops.testing.engine import Container, Engine
+
+TOTAL_KIB = 127_533_568
+"""MemTotal of a GB10 with its 128 GB."""
+
+
+@dataclass
+class Job:
+    """Detached work; the simulation lets it run until it is cancelled or its deadline passes."""
+
+    words: tuple[Word, ...]
+    ends: float
+    code: int | None = None
+
+
+@dataclass
+class SimulatedNode:
+    """`handlers` answers scripts by name, `commands` other first words; `neighbours` are all nodes by address."""
+
+    name: str
+    address: str
+    fabric_address: str
+    handlers: Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]
+    commands: Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]
+    neighbours: Mapping[str, SimulatedNode]
+    home: str = "/home/nvidia"
+    now: float = 0.0
+    total_kib: int = TOTAL_KIB
+    lock: str | None = None
+    boot_id: int = 0
+    files: dict[str, str] = field(default_factory=dict)
+    modes: dict[str, str] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    models: dict[str, str] = field(default_factory=dict)
+    engine: Engine = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.engine = Engine(self.name)
+
+    @property
+    def state_dir(self) -> str:
+        return f"{self.home}/.local/state/sparkops"
+
+    def add_model(self, model: str) -> None:
+        """A model that is whole in the Hugging Face cache."""
+        self.models[model] = hashlib.sha1(model.encode()).hexdigest()
+
+    def run(self, command: Command, stdin: str, now: float) -> Result:
+        self.now = now
+        first, rest = command.words[0], command.words[1:]
+        if isinstance(first, Script):
+            handler = self.handlers.get(first.name)
+            return handler(self, rest, stdin) if handler else _unknown(f"@{first.name}")
+        plain = self.commands.get(first)
+        return plain(self, command.words, stdin) if plain else _unknown(first)
+
+    def reboot(self) -> None:
+        """Jobs die, the lock is free, containers come up by their policies."""
+        self.boot_id += 1
+        self.lock = None
+        self.jobs = {name: Job(job.words, job.ends, 137) for name, job in self.jobs.items()}
+        self.engine.reboot(self.now)
+
+    def listening(self, port: int) -> Container | None:
+        """The newest container of ours that has this port: LiteLLM's, or the engine's."""
+        wanted = ("proxy",) if port == PROXY_PORT else ("server", "head")
+        running = (one for one in self.engine.listed() if one.running)
+        return next((one for one in running if one.labels.get("sparkops.role") in wanted), None)
+
+    def serves(self, port: int) -> bool:
+        """Whether a health request to this port would be answered with 200."""
+        one = self.listening(port)
+        if one is None or not one.up:
+            return False
+        if one.labels.get("sparkops.role") == "proxy":
+            return any(node.listening_member(one) for node in self.neighbours.values())
+        return self._complete(one)
+
+    def listening_member(self, proxy: Container) -> bool:
+        """Whether a server of the proxy's own revision is up here."""
+        servers = (one for one in self.engine.containers.values() if one.labels.get("sparkops.role") == "server")
+        return any(one.up and _same(one, proxy) for one in servers)
+
+    def _complete(self, head: Container) -> bool:
+        """A cluster answers when as many parts run as its head was told of."""
+        wanted = _after(head.words, "--nodes") or _after(head.words, "--nnodes") or "1"
+        parts = (
+            one
+            for node in self.neighbours.values()
+            for one in node.engine.containers.values()
+            if _same(one, head) and one.labels.get("sparkops.role") in ("head", "worker", "server")
+        )
+        if head.labels.get("sparkops.role") == "server":
+            return True
+        return sum(one.running and not one.boot.crashes for one in parts) >= int(wanted)
+
+
+PROXY_PORT = 4000
+
+
+def _same(one: Container, other: Container) -> bool:
+    keys = ("sparkops.deployment", "sparkops.hash")
+    return all(one.labels.get(key) == other.labels.get(key) for key in keys)
+
+
+def _after(words: tuple[str, ...], flag: str) -> str | None:
+    return words[words.index(flag) + 1] if flag in words[:-1] else None
+
+
+def _unknown(name: str) -> Result:
+    return Result("exited", 127, "", f"sh: {name}: not found\n")

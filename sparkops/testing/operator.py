@@ -1,0 +1,76 @@
+"""A person before simulated nodes: the real verbs, from recipe to verdict, over a SimulatedWorld instead of SSH."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+
+from sparkops.asks import Answer, PlanOptions, RollbackOptions, StatusOptions, StopOptions, Where
+from sparkops.core.inventory import Inventory, Node
+from sparkops.core.plan import Plan
+from sparkops.report.report import Report
+from sparkops.testing.world import SimulatedWorld
+from sparkops.workflows.deploy import carry_out, compiled, wished
+from sparkops.workflows.session import Selected, Session
+from sparkops.workflows.status import status_on
+from sparkops.workflows.stop import rollback_on, stop_on
+
+SIMULATED = Where(inventory="simulated")
+
+
+class Operator:
+    """Each verb is one run with a lock of its own; errors are raised as the command line would show them."""
+
+    def __init__(self, world: SimulatedWorld) -> None:
+        self.world = world
+        nodes = tuple(Node(name, node.address) for name, node in world.nodes.items())
+        self.chosen = Selected(Inventory("simulated", nodes, {}), nodes, None)
+        self._runs = 0
+
+    def plan(self, topology: str, **options: object) -> Plan:
+        asked = self._asked(topology, options)
+        return compiled(asked, self._session("plan"), wished(asked, self.chosen, self._report("plan"))).plan
+
+    def deploy(self, topology: str, **options: object) -> Plan:
+        """What was executed."""
+        asked = self._asked(topology, options)
+        session = self._session("deploy")
+        try:
+            return carry_out(asked, session, wished(asked, self.chosen, session.report)).plan
+        finally:
+            self._free()
+
+    def stop(self, deployment: str | None = None) -> Answer:
+        try:
+            return stop_on(StopOptions(SIMULATED, deployment), self._session("stop"))
+        finally:
+            self._free()
+
+    def rollback(self) -> Answer:
+        try:
+            return rollback_on(RollbackOptions(SIMULATED), self._session("rollback"))
+        finally:
+            self._free()
+
+    def status(self) -> Mapping[str, str]:
+        """State by deployment."""
+        answer = status_on(StatusOptions(SIMULATED), self._session("status"))
+        return {entry["name"]: entry["state"] for entry in answer.document["deployments"]}
+
+    def _asked(self, topology: str, options: Mapping[str, object]) -> PlanOptions:
+        return PlanOptions(SIMULATED, topology, **options)  # type: ignore[arg-type]
+
+    def _session(self, verb: str) -> Session:
+        secrets: dict[str, str] = {}
+        self.world.secrets = secrets
+        session = Session(self.chosen.inventory, self.chosen.nodes, self.world, self._report(verb), secrets)
+        session.away.update(self.world.connect())
+        return session
+
+    def _report(self, verb: str) -> Report:
+        self._runs += 1
+        return Report(verb, run=f"{verb}-{self._runs}", out=io.StringIO(), err=io.StringIO())
+
+    def _free(self) -> None:
+        if not self.world.dead:
+            self.world.close()

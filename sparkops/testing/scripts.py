@@ -1,0 +1,191 @@
+"""What our node scripts do, for the simulated node: same arguments, same first lines, same exit codes.
+
+`SCRIPTS` and `COMMANDS` are defaults; a world takes its own (`SimulatedWorld(scripts={**SCRIPTS, "x": handler})`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from urllib.parse import urlsplit
+
+from sparkops.core.plan import Result, Word
+from sparkops.testing.docker import docker
+from sparkops.testing.engine import Container
+from sparkops.testing.facts import capture
+from sparkops.testing.node import Job, SimulatedNode
+
+Handler = Callable[[SimulatedNode, tuple[Word, ...], str], Result]
+
+
+def said(text: str = "", code: int = 0, errors: str = "") -> Result:
+    return Result("exited", code, text, errors)
+
+
+def facts(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    return said(capture(node, [str(word) for word in words]))
+
+
+def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`container remove|stop|start NAME DEPLOYMENT STATE_DIR`: it must have both our name and our label."""
+    verb, name, deployment = (str(word) for word in words[:3])
+    one = node.engine.containers.get(name)
+    if one is None or one.labels.get("sparkops.deployment") != deployment:
+        missing = f"no container {name} of deployment {deployment}\n"
+        return said(code=1, errors=missing) if verb == "start" else said()
+    if verb == "start":
+        node.engine.start(name, node.now)
+        return said()
+    if verb == "remove":
+        node.files[f"{words[3]}/logs/{name}.log"] = "".join(f"{line}\n" for line in one.log)
+    node.engine.stop(name, node.now)
+    if verb == "remove":
+        node.engine.remove(name, force=True)
+    return said()
+
+
+def file(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
+    """`file write PATH MODE`, `file remove PATH…`, `file dirs PATH…`."""
+    verb, paths = str(words[0]), [str(word) for word in words[1:]]
+    if verb == "write":
+        node.files[paths[0]], node.modes[paths[0]] = stdin, paths[1]
+    elif verb == "remove":
+        for path in paths:
+            node.files.pop(path, None)
+    elif verb == "dirs":
+        node.folders.update(paths)
+    else:
+        return said(code=2, errors=f"unknown verb {verb}\n")
+    return said()
+
+
+def key(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    text = node.files.get(str(words[0]))
+    return said(code=3) if text is None else said(text)
+
+
+def memory(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    return said(f"{node.total_kib} KiB of {words[0]} KiB are available\n")
+
+
+def cache(_node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    return said("page cache dropped: all, 40000000 KiB -> 2000000 KiB\n" if words[0] == "drop" else "")
+
+
+def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`probe NAME --api URL [--restarts N]`: is this node's part up?"""
+    name, options = str(words[0]), _options(words[1:])
+    one = node.engine.containers.get(name)
+    if one is None:
+        return said(f"never no container {name}: Error response from daemon: No such container: {name}\n")
+    one.look()
+    return said(f"{_part(node, one, options)}\n{_tail(one)}")
+
+
+def _part(node: SimulatedNode, one: Container, options: Mapping[str, str]) -> str:
+    if one.state == "exited":
+        return f"never the container ended with exit code {one.exit_code}"
+    if _answers(node, options["--api"]):
+        return "ready"
+    if one.restarts > int(options.get("--restarts", "0")) or one.state == "restarting":
+        return f"never the engine ended and was restarted (exit code {one.exit_code})"
+    return f"wait {one.state}, health 000"
+
+
+def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`serving --api URL --health PATH --model NAME …`: would a client get its answer?"""
+    options = _options(words)
+    one = node.engine.containers.get(options.get("--container", ""))
+    if one is not None:
+        one.look()
+    if _answers(node, options["--api"]):
+        ray = options.get("--ray", "0")
+        return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + (f"ray {ray} {ray}\n" if ray != "0" else ""))
+    if one is not None and (one.state != "running" or one.restarts > int(options.get("--restarts", "0"))):
+        return said(f"never health: refused, and the engine ended\nhealth refused\n{_tail(one)}")
+    return said("wait health: refused\nhealth refused\nmodel no\nanswer none\n")
+
+
+def _answers(node: SimulatedNode, url: str) -> bool:
+    parts = urlsplit(url)
+    there = node.neighbours.get(parts.hostname or "")
+    return there is not None and there.serves(parts.port or 80)
+
+
+def _tail(one: Container) -> str:
+    return "".join(f"{line}\n" for line in one.log[-15:])
+
+
+def job(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`job start ID DEADLINE WORDS…`, `job list|log|probe|wait|cancel ID`."""
+    verb, name = str(words[0]), str(words[1]) if len(words) > 1 else ""
+    for one in node.jobs.values():
+        one.code = 124 if one.code is None and one.ends <= node.now else one.code
+    found = node.jobs.get(name)
+    runs = found is not None and found.code is None
+    if verb == "start":
+        if not runs:
+            node.jobs[name] = Job(words[3:], node.now + float(str(words[2])))
+        return said(f"{'running' if runs else 'started'} {name}\n")
+    if verb == "list":
+        return said("".join(f"{name}\t{_state(one)}\t{_code(one)}\t0\t\n" for name, one in node.jobs.items()))
+    if verb == "cancel":
+        if found is not None and runs:
+            found.code = 143
+        return said()
+    if verb == "probe":
+        return said(_probed(found))
+    return said(code=137 if found is None or found.code is None else found.code) if verb == "wait" else said()
+
+
+def _probed(found: Job | None) -> str:
+    if found is None:
+        return "never no such job, or it was killed\n"
+    if found.code is None:
+        return "wait running\n"
+    return "ready\n" if found.code == 0 else f"never it ended with exit code {found.code}\n"
+
+
+def _state(one: Job) -> str:
+    return "running" if one.code is None else "ended"
+
+
+def _code(one: Job) -> str:
+    return "" if one.code is None else str(one.code)
+
+
+def _options(words: tuple[Word, ...]) -> dict[str, str]:
+    texts = [str(word) for word in words]
+    return dict(zip(texts[::2], texts[1::2], strict=False))
+
+
+def _docker(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    return docker(node.engine, words, node.now)
+
+
+def _tail_file(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`tail -n N PATH`."""
+    text = node.files.get(str(words[3]))
+    if text is None:
+        return said(code=1, errors=f"tail: cannot open '{words[3]}' for reading: No such file or directory\n")
+    return said("".join(text.splitlines(keepends=True)[-int(str(words[2])) :]))
+
+
+def _true(_node: SimulatedNode, _words: tuple[Word, ...], _stdin: str) -> Result:
+    return said()
+
+
+SCRIPTS: Mapping[str, Handler] = {
+    "cache": cache,
+    "container": container,
+    "facts": facts,
+    "file": file,
+    "job": job,
+    "key": key,
+    "memory": memory,
+    "probe": probe,
+    "serving": serving,
+}
+
+COMMANDS: Mapping[str, Handler] = {"docker": _docker, "tail": _tail_file, "true": _true}
+
+__all__ = ["COMMANDS", "SCRIPTS", "Handler", "said"]

@@ -1,0 +1,236 @@
+"""The simulated World: seeded turns, a virtual clock, losses and crashes before and after any send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from sparkops.core.plan import Command, NodeLost, Result, Secret
+from sparkops.errors import Locked, Unreachable
+from sparkops.remote import Cancel
+from sparkops.remote.frame import LOCK_LOST
+from sparkops.testing.boot import BootRule
+from sparkops.testing.node import SimulatedNode
+from sparkops.testing.schedule import Crash, Flag, Schedule
+from sparkops.testing.scripts import COMMANDS, SCRIPTS, Handler
+
+LATENCY = 0.05
+REFUSED_BY_LOCK = 75
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What happens at the `at`-th send (from 1).
+
+    `lost-before`: the node is away, nothing was sent. `lost-unapplied` and `lost-applied`: the connection ends after
+    the send, and the command did not run, or did. `crash-before`, `crash-after`: the control process is killed.
+    `interrupt`: Ctrl-C. A lost node answers again after `away` virtual seconds.
+    """
+
+    kind: Literal["lost-before", "lost-unapplied", "lost-applied", "crash-before", "crash-after", "interrupt"]
+    at: int
+    away: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One command that was sent, in the order in which the nodes got them; `applied` says that it ran there."""
+
+    node: str
+    command: Command
+    applied: bool
+    result: Result | None = None
+
+
+class RunId(Protocol):
+    """What takes the lock: `sparkops.remote.lock.Owner`, or anything with a run."""
+
+    @property
+    def run(self) -> str: ...
+
+
+class SimulatedWorld:
+    """A World, and what else a Fleet offers (`connect`, `lock`, `close`). `sent` has every command that went out.
+
+    After a crash it is `dead`: whatever is asked of it raises Crash, and the locks are free. `survivors()` is a new
+    control process before the same nodes.
+    """
+
+    def __init__(
+        self,
+        nodes: Iterable[str] = ("spark1", "spark2"),
+        *,
+        seed: int = 0,
+        troubles: Iterable[Trouble] = (),
+        secrets: Mapping[str, str] | None = None,
+        scripts: Mapping[str, Handler] = SCRIPTS,
+        commands: Mapping[str, Handler] = COMMANDS,
+    ) -> None:
+        self.by_address: dict[str, SimulatedNode] = {}
+        self.nodes: dict[str, SimulatedNode] = {}
+        for rank, name in enumerate(nodes, 1):
+            address, fabric = f"192.0.2.{rank}", f"198.51.100.{rank}"
+            node = SimulatedNode(name, address, fabric, scripts, commands, self.by_address)
+            self.nodes[name] = self.by_address[address] = node
+        self.secrets: Mapping[str, str] = secrets or {}
+        self._begin(seed, troubles)
+
+    def _begin(self, seed: int, troubles: Iterable[Trouble]) -> None:
+        self.seed = seed
+        self.sent: list[Sent] = []
+        self.waves = 0
+        self.connections = 0
+        self.tries = 0
+        self._schedule = Schedule(seed)
+        self._troubles = {trouble.at: trouble for trouble in troubles}
+        self._away: dict[str, float] = {}
+        self._run: str | None = None
+        self._interrupts = 0
+        self._current: Cancel = Flag()
+
+    def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> SimulatedWorld:
+        """The same nodes as they are now, all reachable, before a new control process."""
+        after = object.__new__(SimulatedWorld)
+        after.nodes, after.by_address, after.secrets = self.nodes, self.by_address, self.secrets
+        after._begin(seed, troubles)
+        after._schedule.now = self._schedule.now
+        self._free()
+        return after
+
+    @property
+    def dead(self) -> bool:
+        return self._schedule.dead
+
+    def boot(self, *rules: BootRule) -> None:
+        """How engines come up, on every node."""
+        for node in self.nodes.values():
+            node.engine.boots.extend(rules)
+
+    # what a World is
+
+    def send(self, node: str, command: Command, cancel: Cancel) -> Result:
+        self._schedule.yield_()
+        if cancel.is_set():
+            return Result("cancelled", -1)
+        self.tries += 1
+        trouble = self._troubles.get(self.tries)
+        if trouble is not None:
+            self._before(trouble, node, command)
+        if self._away.get(node, 0.0) > self._schedule.now:
+            self._schedule.yield_(LATENCY)
+            raise NodeLost(node, "no answer from the node", sent=False)
+        result = self._apply(node, command)
+        if trouble is not None:
+            self._after(trouble, node)
+        self._schedule.yield_(LATENCY)
+        return result
+
+    def now(self) -> float:
+        return self._schedule.now
+
+    def pause(self, seconds: float, cancel: Cancel) -> None:
+        self._schedule.yield_(seconds, cancel)
+
+    def cancel(self) -> Cancel:
+        return Flag()
+
+    def each(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None:
+        self.waves += 1
+        self._current, self._interrupts = cancel, 0
+        self._schedule.run({name: partial(task, cancel) for name, task in tasks.items()})
+        if self._interrupts:
+            raise KeyboardInterrupt(self._interrupts)
+
+    # what a Fleet has besides
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def host_keys(self) -> dict[str, str]:
+        return {name: f"SHA256:{name}" for name in self.nodes}
+
+    def connect(self) -> dict[str, NodeLost]:
+        self.connections += len(self.nodes)
+        away = [name for name in self.nodes if self._away.get(name, 0.0) > self._schedule.now]
+        return {name: NodeLost(name, "no answer from the node", sent=False) for name in away}
+
+    def lock(self, owner: RunId, nodes: Iterable[str] | None = None) -> None:
+        wanted = list(self.nodes if nodes is None else nodes)
+        for name in wanted:
+            if self._away.get(name, 0.0) > self._schedule.now:
+                raise Unreachable(f"{name}: no answer from the node", node=name)
+            if self.nodes[name].lock not in (None, owner.run):
+                raise Locked(f"{name} is locked by run {self.nodes[name].lock}", node=name)
+        self._run = owner.run
+        for name in wanted:
+            self.nodes[name].lock = owner.run
+
+    def unlock(self) -> None:
+        self._free()
+        self._run = None
+
+    def close(self) -> None:
+        self._free()
+
+    # troubles
+
+    def lose(self, node: str, seconds: float = float("inf")) -> None:
+        """From now on the node does not answer."""
+        self._away[node] = self._schedule.now + seconds
+
+    def interrupt(self) -> None:
+        """Ctrl-C."""
+        self._interrupts += 1
+        self._current.set()
+
+    def _before(self, trouble: Trouble, node: str, command: Command) -> None:
+        if trouble.kind == "crash-before":
+            self._crash()
+        elif trouble.kind == "interrupt":
+            self.interrupt()
+        elif trouble.kind == "lost-before":
+            self.lose(node, trouble.away)
+        elif trouble.kind == "lost-unapplied" and self._away.get(node, 0.0) <= self._schedule.now:
+            self.lose(node, trouble.away)
+            self.sent.append(Sent(node, command, applied=False))
+            self._schedule.yield_(LATENCY)
+            raise NodeLost(node, "the connection ended before the command did", sent=True)
+
+    def _after(self, trouble: Trouble, node: str) -> None:
+        if trouble.kind == "crash-after":
+            self._crash()
+        elif trouble.kind == "lost-applied":
+            self.lose(node, trouble.away)
+            self._schedule.yield_(LATENCY)
+            raise NodeLost(node, "the connection ended before the command did", sent=True)
+
+    def _crash(self) -> None:
+        self._schedule.dead = True
+        self._free()
+        raise Crash
+
+    def _free(self) -> None:
+        for node in self.nodes.values():
+            if node.lock == self._run:
+                node.lock = None
+
+    def _apply(self, name: str, command: Command) -> Result:
+        node = self.nodes[name]
+        if not command.reads and self._run is not None and node.lock != self._run:
+            result = Result("exited", REFUSED_BY_LOCK, "", f"{LOCK_LOST}\n")
+        else:
+            result = node.run(command, self._stdin(command), self._schedule.now)
+        self.sent.append(Sent(name, command, applied=True, result=result))
+        return result
+
+    def _stdin(self, command: Command) -> str:
+        if isinstance(command.stdin, Secret):
+            return self.secrets[command.stdin.name]
+        return command.stdin or ""

@@ -1,0 +1,297 @@
+"""What executing a plan does when all goes well, when something fails, and when somebody presses Ctrl-C."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sparkops.core.plan import Action, Command, Event, Phase, Plan, Script, Step, Wait
+from sparkops.remote.execute import execute
+from sparkops.testing import Boot, BootRule, Crash, SimulatedWorld, Trouble
+
+
+def run(plan, world):
+    events: list[Event] = []
+    return execute(plan, world, events.append), events
+
+
+def kinds(events, kind):
+    return [event.step for event in events if event.kind == kind]
+
+
+def sent_scripts(world):
+    return [sent.command.words[0] for sent in world.sent]
+
+
+def test_a_plan_is_done_phase_by_phase_and_every_send_is_announced_before(kit):
+    world = kit("world_of")()
+    plan = kit("replacing")(world)
+    journal: list[tuple[str, str | None, int]] = []
+    outcome = execute(plan, world, lambda event: journal.append((event.kind, event.step, len(world.sent))))
+    assert outcome.status == "done"
+    assert set(outcome.sent) == {step.id for step in plan.steps}
+    phases = [step for kind, step, _ in journal if kind == "phase"]
+    assert phases == [phase.name for phase in plan.phases]
+    starts = [(step, before) for kind, step, before in journal if kind == "start"]
+    assert len(starts) == len(plan.steps)
+    assert all(not _was_sent(world.sent[:before], plan, step) for step, before in starts)
+
+
+def _was_sent(sent, plan, step_id):
+    step = next(step for step in plan.steps if step.id == step_id)
+    return step.do.command is not None and any(one.node == step.node and one.command == step.do.command for one in sent)
+
+
+def test_a_failed_step_undoes_everything_that_was_sent_in_reverse(kit):
+    world = kit("world_of")()
+    before = kit("held")(world)
+    plan = kit("replacing")(world)
+    bad = Step("bad", "spark1", "fail", Action(Command(("nonsense",))))
+    plan = replace(plan, phases=(*plan.phases, Phase("bad", (bad,))))
+    outcome, events = run(plan, world)
+    assert outcome.status == "failed"
+    assert [failure.step for failure in outcome.failures] == ["bad"]
+    assert outcome.failures[0].reason == "exit code 127"
+    assert "not found" in outcome.failures[0].evidence
+    assert kit("held")(world) == before
+    undone = [step for step in kinds(events, "undone") if step and "spark1" in step]
+    assert undone == [
+        "write.spark1.last",
+        "start.spark1.new",
+        "stop.spark1.old",
+        "write.spark1.key",
+        "write.spark1.config",
+    ]
+
+
+def test_a_failure_on_one_node_ends_the_wait_of_the_other(kit, crashing):
+    world = kit("world_of")()
+    world.boot(crashing, BootRule.flag("--slow", Boot(never=True)))
+    phases = (
+        Phase("start", (kit("begin")("spark1", "new", "--bad"), kit("begin")("spark2", "new", "--slow"))),
+        Phase("wait", (kit("load")("spark1", world, "new"), kit("load")("spark2", world, "new"))),
+    )
+    outcome, events = run(Plan("deploy", None, phases), world)
+    assert outcome.status == "failed"
+    assert [failure.node for failure in outcome.failures] == ["spark1"]
+    assert "restarted" in outcome.failures[0].reason
+    assert "RuntimeError: out of memory" in outcome.failures[0].evidence
+    assert kinds(events, "skipped") == ["load.spark2.new"]
+    assert world.now() < 60
+
+
+def test_steps_of_other_nodes_that_were_not_sent_are_skipped(kit):
+    world = kit("world_of")()
+    steps = [Step("bad", "spark1", "fail", Action(Command(("nonsense",))))]
+    steps += [kit("write")("spark2", f"file{at}") for at in range(20)]
+    outcome, events = run(Plan("deploy", None, (Phase("one", tuple(steps)),)), world)
+    skipped = kinds(events, "skipped")
+    assert skipped
+    assert not set(skipped) & set(outcome.sent)
+    assert kit("held")(world)["spark2"] == (set(), {"old": "running"})
+
+
+def test_progress_is_told_when_the_evidence_changes_and_stalls_end_the_wait(kit):
+    world = kit("world_of")()
+    world.boot(BootRule.flag("--slow", Boot(never=True, log=("one", "two", "three"), looks=99)))
+    phases = (
+        Phase("start", (kit("begin")("spark1", "new", "--slow"),)),
+        Phase("wait", (kit("load")("spark1", world, "new", stall=30.0),)),
+    )
+    outcome, events = run(Plan("deploy", None, phases), world)
+    assert outcome.failures[0].reason == "nothing changed for 30 s"
+    assert outcome.failures[0].evidence == "one\ntwo\nthree"
+    assert len(kinds(events, "progress")) == 3
+
+
+def test_a_wait_ends_at_its_deadline_although_something_changes(kit):
+    world = kit("world_of")()
+    world.boot(BootRule.flag("--slow", Boot(never=True, looks=9999, log=tuple(map(str, range(9999))))))
+    phases = (
+        Phase("start", (kit("begin")("spark1", "new", "--slow"),)),
+        Phase("wait", (kit("load")("spark1", world, "new", deadline=100.0),)),
+    )
+    outcome, _ = run(Plan("deploy", None, phases), world)
+    assert outcome.failures[0].reason == "not ready after 100 s"
+
+
+def test_a_probe_that_answers_nonsense_ends_the_wait_after_three_tries(kit):
+    world = kit("world_of")()
+    wait = Wait(Command(("true",), reads=True))
+    outcome, _ = run(Plan("deploy", None, (Phase("p", (Step("w", "spark1", "wait", Action(wait=wait)),)),)), world)
+    assert "without an answer" in outcome.failures[0].reason
+    assert len(world.sent) == 3
+
+
+def test_a_verb_that_stops_on_failure_undoes_nothing(kit):
+    world = kit("world_of")()
+    bad = Step("bad", "spark1", "fail", Action(Command(("nonsense",))))
+    plan = Plan("stop", None, (Phase("w", (kit("write")("spark1", "a"),)), Phase("b", (bad,))), on_failure="stop")
+    outcome, _ = run(plan, world)
+    assert outcome.status == "failed"
+    assert outcome.undone == ()
+    assert "/x/a" in world.nodes["spark1"].files
+
+
+def test_serial_phases_take_one_node_after_the_other(kit):
+    world = kit("world_of")(4)
+    steps = tuple(kit("write")(node, name) for node in world.nodes for name in "ab")
+    run(Plan("deploy", None, (Phase("one by one", steps, serial=True),)), world)
+    assert [sent.node for sent in world.sent] == [node for node in world.nodes for _ in "ab"]
+
+
+def test_the_number_of_waves_does_not_depend_on_the_number_of_nodes(kit):
+    waves = set()
+    for nodes in (2, 8):
+        world = kit("world_of")(nodes)
+        run(kit("replacing")(world), world)
+        waves.add(world.waves)
+    assert len(waves) == 1
+
+
+@pytest.mark.parametrize("at", range(1, 14))
+def test_an_interrupt_anywhere_brings_the_old_state_back(kit, at):
+    world = kit("world_of")(troubles=[Trouble("interrupt", at)])
+    before = kit("held")(world)
+    outcome, _ = run(kit("replacing")(world), world)
+    assert outcome.status == "interrupted"
+    assert kit("held")(world) == before
+    assert outcome.stuck == outcome.unknown == ()
+
+
+def test_a_second_interrupt_ends_the_waits_of_the_undo_but_not_its_commands(kit):
+    world = kit("world_of")(troubles=[Trouble("interrupt", 3)])
+    world.boot(BootRule.flag("serve", Boot(never=True)))
+    forever = Wait(Command((Script("probe"), "old", "--api", "http://192.0.2.1:8000/health"), reads=True))
+    old = kit("halt")("spark1", "old")
+    old = replace(old, undo=Action(old.undo.command, forever))
+    plan = Plan(
+        "deploy",
+        None,
+        (
+            Phase("one", (old,)),
+            Phase("two", (kit("write")("spark1", "a"),)),
+            Phase("three", (kit("write")("spark1", "b"),)),
+        ),
+    )
+    seen: list[Event] = []
+
+    def emit(event: Event) -> None:
+        seen.append(event)
+        if event.kind == "progress":
+            world.interrupt()
+
+    outcome = execute(plan, world, emit)
+    assert outcome.status == "interrupted"
+    assert set(outcome.undone) == {"stop.spark1.old", "write.spark1.a", "write.spark1.b"}
+    assert [event.text for event in seen if event.kind == "undone"][-1] == "not waited for"
+    assert world.nodes["spark1"].engine.containers["old"].state == "running"
+
+
+def test_two_interrupts_at_once_make_the_undo_impatient_from_the_start(kit):
+    world = kit("world_of")(troubles=[Trouble("interrupt", 1), Trouble("interrupt", 2)])
+    world.boot(BootRule.flag("serve", Boot(never=True)))
+    forever = Wait(Command((Script("probe"), "old", "--api", "http://192.0.2.1:8000/health"), reads=True))
+    steps = []
+    for node in world.nodes:
+        old = kit("halt")(node, "old")
+        steps.append(replace(old, undo=Action(old.undo.command, forever)))
+    outcome, events = run(Plan("deploy", None, (Phase("one", tuple(steps)),)), world)
+    assert outcome.status == "interrupted"
+    assert {event.text for event in events if event.kind == "undone"} == {"not waited for"}
+
+
+def test_a_node_lost_with_its_command_sent_is_unknown_and_said_so(kit):
+    world = kit("world_of")(troubles=[Trouble("lost-applied", 1)])
+    outcome, events = run(Plan("deploy", None, (Phase("w", (kit("write")("spark1", "a"),)),)), world)
+    assert outcome.status == "lost"
+    assert outcome.unknown == outcome.stuck == ("write.spark1.a",)
+    assert [event.text for event in events if event.kind == "lost"][0].endswith("whether this step happened is unknown")
+
+
+def test_a_node_lost_before_the_send_is_not_unknown(kit):
+    world = kit("world_of")(troubles=[Trouble("lost-before", 1)])
+    outcome, events = run(Plan("deploy", None, (Phase("w", (kit("write")("spark1", "a"),)),)), world)
+    assert outcome.status == "lost"
+    assert outcome.unknown == outcome.stuck == outcome.sent == ()
+    assert [event.text for event in events if event.kind == "lost"][0].endswith("this step was not sent")
+
+
+def test_a_node_that_comes_back_during_the_undo_is_undone_too(kit):
+    world = kit("world_of")(troubles=[Trouble("lost-applied", 9, away=0.02)])
+    before = kit("held")(world)
+    outcome, _ = run(kit("replacing")(world), world)
+    assert outcome.status in ("lost", "done")
+    if outcome.status == "lost":
+        assert outcome.unknown == outcome.stuck == ()
+        assert kit("held")(world) == before
+
+
+def test_a_wait_survives_a_connection_that_comes_back(kit):
+    world = kit("world_of")()
+    world.boot(BootRule.flag("--slow", Boot(looks=20)))
+    start, wait = kit("begin")("spark1", "new", "--slow"), kit("load")("spark1", world, "new")
+
+    def emit(event: Event) -> None:
+        if event.kind == "progress" and "lost contact" not in event.text and not lost:
+            lost.append(event)
+            world.lose("spark1", 200.0)
+
+    lost: list[Event] = []
+    outcome = execute(Plan("deploy", None, (Phase("s", (start,)), Phase("w", (wait,)))), world, emit)
+    assert lost
+    assert outcome.status == "done"
+
+
+def test_a_wait_gives_up_on_a_node_that_stays_away(kit):
+    world = kit("world_of")()
+    world.boot(BootRule.flag("--slow", Boot(looks=20)))
+    start, wait = kit("begin")("spark1", "new", "--slow"), kit("load")("spark1", world, "new")
+    outcome = execute(
+        Plan("deploy", None, (Phase("s", (start,)), Phase("w", (wait,)))),
+        world,
+        lambda event: world.lose("spark1") if event.kind == "progress" else None,
+    )
+    assert outcome.status == "lost"
+    assert 300 <= world.now() < 400
+    assert outcome.stuck == ("start.spark1.new",)
+
+
+def test_a_refused_command_names_the_lost_lock(kit):
+    world = kit("world_of")()
+    world.lock(_Owner("run1"))
+    world.nodes["spark1"].lock = "somebody else"
+    outcome, _ = run(Plan("deploy", None, (Phase("w", (kit("write")("spark1", "a"),)),)), world)
+    assert "lock was lost" in outcome.failures[0].reason
+
+
+class _Owner:
+    def __init__(self, run: str) -> None:
+        self.run = run
+
+
+def test_a_bug_of_ours_undoes_before_it_is_raised(kit):
+    world = kit("world_of")()
+    before = kit("held")(world)
+    plan = kit("replacing")(world)
+
+    def emit(event: Event) -> None:
+        if event.kind == "progress":
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        execute(plan, world, emit)
+    assert kit("held")(world) == before
+
+
+def test_after_a_crash_nothing_is_sent_and_the_lock_is_free(kit):
+    world = kit("world_of")(troubles=[Trouble("crash-after", 5)])
+    world.lock(_Owner("run1"))
+    with pytest.raises(Crash):
+        run(kit("replacing")(world), world)
+    assert len(world.sent) == 5
+    assert {node.lock for node in world.nodes.values()} == {None}
+    with pytest.raises(Crash):
+        world.send("spark1", Command(("true",)), world.cancel())
+    assert isinstance(world.survivors(), SimulatedWorld)
