@@ -1,0 +1,72 @@
+"""The one `docker run` of sparkops, and how our containers are labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sparkops.core.plan import Command, Script, Word
+from sparkops.core.revision import SCHEMA, SPEC, Member, Revision
+
+KEY_IN_CONTAINER = "/run/sparkops/key"
+
+# fmt: off
+_BASE = (
+    "--restart", "unless-stopped", "--network", "host", "--ipc", "host",
+    "--ulimit", "memlock=-1", "--ulimit", "stack=67108864", "--ulimit", "nofile=1048576:1048576",
+    "--log-driver", "json-file", "--log-opt", "max-size=50m", "--log-opt", "max-file=3",
+    "--stop-timeout", "30",
+)
+# fmt: on
+
+# CX7 devices are hot-plugged: a bind mount of the directory and a rule for their major number survive their coming
+# after the container's start, `--device` would refuse the start.
+_RDMA = ("--cap-add", "IPC_LOCK", "--device-cgroup-rule", "c 231:* rwm", "-v", "/dev/infiniband:/dev/infiniband")
+
+
+@dataclass(frozen=True)
+class Container:
+    """What differs between our containers. `image` is an image ID on that node; `words` go to the entry script."""
+
+    name: str
+    image: str
+    labels: Mapping[str, str]
+    env: Mapping[str, str]
+    mounts: tuple[str, ...]
+    words: tuple[str, ...]
+    gpu: bool = True
+    rdma: bool = False
+
+
+def run(container: Container) -> Command:
+    """Start a container in the background; its entry script is sent whole, the image's entrypoint is cleared."""
+    return Command(tuple(_run_words(container)), timeout=120.0)
+
+
+def _run_words(container: Container) -> Iterator[Word]:
+    yield from ("docker", "run", "-d", "--name", container.name)
+    for key, value in sorted(container.labels.items()):
+        yield from ("--label", f"{key}={value}")
+    yield from _BASE
+    if container.gpu:
+        yield from ("--gpus", "all")
+    if container.rdma:
+        yield from _RDMA
+    for mount in container.mounts:
+        yield from ("-v", mount)
+    for key, value in sorted(container.env.items()):
+        yield from ("-e", f"{key}={value}")
+    words: tuple[Word, ...] = ("--entrypoint=", container.image, Script("entry"), *container.words)
+    yield from words
+
+
+def labels(revision: Revision, member: Member) -> dict[str, str]:
+    """All that any machine with the inventory needs to know of a deployment; kept on the node, never a secret."""
+    return {
+        "sparkops.schema": str(SCHEMA),
+        "sparkops.deployment": revision.deployment,
+        "sparkops.hash": revision.hash,
+        "sparkops.role": member.role,
+        "sparkops.spec": str(SPEC),
+        "sparkops.revision": revision.canonical,
+    }

@@ -1,0 +1,53 @@
+"""LiteLLM in front of independent servers: its image, words, environment and configuration."""
+
+from __future__ import annotations
+
+import json
+
+from sparkops.core.revision import Revision
+
+IMAGE = "ghcr.io/berriai/litellm:main-stable"
+PORT = 4000
+HEALTH = "/health/liveliness"
+CONFIG_IN_CONTAINER = "/etc/sparkops/proxy.yml"
+
+WORDS = ("proxy", "--", "litellm", "--config", CONFIG_IN_CONTAINER, "--host", "0.0.0.0", "--port", str(PORT))
+
+ENVIRONMENT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # no look-up on the internet at every start
+    "LITELLM_TELEMETRY": "False",
+}
+
+REQUEST_TIMEOUT = 3600
+STREAM_TIMEOUT = 600
+
+
+def config(revision: Revision) -> str:
+    """The configuration as JSON, which LiteLLM reads as YAML. Keys stay in the environment.
+
+    `simple-shuffle`, since the published comparison of 2x-solo has `least-busy` never best.
+    """
+    models = [
+        {
+            "model_name": revision.served,
+            "litellm_params": {
+                "model": f"hosted_vllm/{revision.served}",
+                "api_base": f"http://{server.address}:{server.port}/v1",
+                "api_key": "os.environ/VLLM_API_KEY",
+                "timeout": REQUEST_TIMEOUT,
+                "stream_timeout": STREAM_TIMEOUT,
+            },
+            "model_info": {"id": server.name},
+        }
+        for server in revision.engines
+    ]
+    router = {"routing_strategy": "simple-shuffle", "num_retries": 2, "allowed_fails": 1, "cooldown_time": 15}
+    return json.dumps(
+        {
+            "model_list": models,
+            "router_settings": {**router, "timeout": REQUEST_TIMEOUT, "stream_timeout": STREAM_TIMEOUT},
+            "litellm_settings": {"drop_params": True, "telemetry": False},
+            "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY"},
+        },
+        indent=1,
+    )

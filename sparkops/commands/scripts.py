@@ -1,0 +1,87 @@
+"""Our node scripts as commands: their arguments, nothing else (`sparkops/node/*.sh` says what they do)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkops.core.plan import Command, Script, Secret, Word
+
+
+def container(verb: Literal["remove", "stop", "start"], name: str, deployment: str, state_dir: str) -> Command:
+    return Command((Script("container"), verb, name, deployment, state_dir), timeout=120.0)
+
+
+def write(path: str, mode: str, content: str | Secret) -> Command:
+    return Command((Script("file"), "write", path, mode), stdin=content)
+
+
+def remove_file(path: str) -> Command:
+    return Command((Script("file"), "remove", path))
+
+
+def directories(*paths: str) -> Command:
+    return Command((Script("file"), "dirs", *paths))
+
+
+def drop_caches(model_dir: str | None) -> Command:
+    return Command((Script("cache"), "drop", *([model_dir] if model_dir else [])), timeout=120.0)
+
+
+def watch_caches(name: str, below_kib: int, seconds: int, model_dir: str | None) -> Command:
+    """A job, so that the caches are watched while the weights load and nobody is connected."""
+    watch = ("watch", name, str(below_kib), str(seconds), *([model_dir] if model_dir else []))
+    return Command((Script("job"), "start", f"cache-{name}", str(seconds), Script("cache"), *watch))
+
+
+def cancel_job(job: str) -> Command:
+    return Command((Script("job"), "cancel", job))
+
+
+def memory(need_kib: int) -> Command:
+    """Ends when that much is available, or when nothing more comes back."""
+    return Command((Script("memory"), str(need_kib)), reads=True, timeout=150.0)
+
+
+def probe(name: str, health_url: str, restarts: int = 0) -> Command:
+    seen = ("--restarts", str(restarts)) if restarts else ()
+    return Command((Script("probe"), name, "--api", health_url, *seen), reads=True, timeout=40.0)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to ask an API on its own node. `health` is a path; `key` a file on the node.
+
+    `container` ends a wait when that container's engine has ended; `ray` is how many nodes and GPUs its Ray must
+    show.
+    """
+
+    api: str
+    health: str
+    model: str
+    kind: str
+    key: str
+    container: str
+    restarts: int = 0
+    ray: int = 0
+
+
+def serving(question: Question, seconds: int) -> Command:
+    """Ask what a client would ask; `seconds` bounds the short request, the whole ends within three times that."""
+    words: tuple[Word, ...] = (Script("serving"), "--api", question.api, "--health", question.health)
+    words += ("--model", question.model, "--kind", question.kind, "--key", question.key)
+    words += ("--container", question.container, "--restarts", str(question.restarts))
+    words += ("--ray", str(question.ray)) if question.ray else ()
+    return Command((*words, "--seconds", str(seconds)), reads=True, timeout=3.0 * seconds + 15)
+
+
+def read_key(path: str) -> Command:
+    return Command((Script("key"), path), reads=True)
+
+
+def logs(name: str, tail: int) -> Command:
+    return Command(("docker", "logs", "--tail", str(tail), name), reads=True)
+
+
+def newest_kept_log(state_dir: str, deployment: str | None, tail: int) -> Command:
+    return Command((Script("keptlog"), f"{state_dir}/logs", deployment or "", str(tail)), reads=True)

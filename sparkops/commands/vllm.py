@@ -1,0 +1,61 @@
+"""What runs in an engine's container: the words for the entry script and the environment."""
+
+from __future__ import annotations
+
+from sparkops.core.revision import Link, Member, Revision
+
+RAY_PORT = 6379
+MASTER_PORT = 29501
+
+
+def words(revision: Revision, member: Member, serve: tuple[str, ...]) -> tuple[str, ...]:
+    """The entry script's arguments for this member; `serve` is the recipe's `vllm serve` line."""
+    if revision.topology != "cluster":
+        return ("server", "--", *serve, *_listen(member))
+    head = revision.engines[0]
+    assert head.link is not None, "a cluster's members have links"
+    assert member.link is not None, "a cluster's members have links"
+    if revision.executor == "mp":
+        rank = _mp_rank(revision, member, head.link)
+        return (member.role, "--fabric", member.link.address, "--", *serve, *_listen(member), *rank)
+    if member.role == "head":
+        shape = ("--fabric", member.link.address, "--nodes", str(len(revision.engines)), "--port", str(RAY_PORT))
+        return ("ray-head", *shape, "--", *serve, *_listen(member))
+    return ("ray-worker", "--fabric", member.link.address, "--head", head.link.address, "--port", str(RAY_PORT))
+
+
+def environment(revision: Revision, member: Member, ready_timeout: int) -> dict[str, str]:
+    """The recipe's variables and what the place adds; `ready_timeout` in seconds follows our own deadline."""
+    base = {
+        "HF_HUB_OFFLINE": "1",
+        "VLLM_NO_USAGE_STATS": "1",
+        "VLLM_ENGINE_READY_TIMEOUT_S": str(ready_timeout),
+    }
+    return {**base, **_network(member.link), **revision.env}
+
+
+def _listen(member: Member) -> tuple[str, ...]:
+    return () if member.port is None else ("--host", "0.0.0.0", "--port", str(member.port))
+
+
+def _mp_rank(revision: Revision, member: Member, head: Link) -> tuple[str, ...]:
+    place = ("--nnodes", str(len(revision.engines)), "--node-rank", str(member.rank))
+    meet = ("--master-addr", head.address, "--master-port", str(MASTER_PORT))
+    return (*place, *meet, *(() if member.rank == 0 else ("--headless",)))
+
+
+def _network(link: Link | None) -> dict[str, str]:
+    """NCCL and Gloo are told the interface and the RDMA devices of this very node: names differ between nodes.
+
+    Without RDMA devices (`--allow cx7-usable`) NCCL uses sockets.
+    """
+    if link is None:
+        return {}
+    rdma = {"NCCL_IB_DISABLE": "0", "NCCL_IB_HCA": ",".join(link.devices)} if link.devices else {"NCCL_IB_DISABLE": "1"}
+    return {
+        "VLLM_HOST_IP": link.address,
+        "NCCL_SOCKET_IFNAME": link.interface,
+        "GLOO_SOCKET_IFNAME": link.interface,
+        "RAY_memory_monitor_refresh_ms": "0",
+        **rdma,
+    }

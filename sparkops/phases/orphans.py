@@ -1,0 +1,59 @@
+"""Parts of a deployment on nodes that could not be reached: a note is left on its other nodes, and acted on later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sparkops.commands import scripts
+from sparkops.core.facts import Facts
+from sparkops.core.plan import Action, Phase, Step
+from sparkops.core.situation import Situation, state_dir
+from sparkops.core.stored import Stored, StoredMember
+
+
+def missing(facts: Mapping[str, Facts], stored: Stored) -> tuple[StoredMember, ...]:
+    """Members whose nodes did not answer."""
+    return tuple(member for member in stored.members if member.name not in facts)
+
+
+def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
+    """On every reachable node of the deployment: which container may still run where."""
+    holders = dict.fromkeys(member.name for member in stored.members if member.name in facts)
+    for member in missing(facts, stored):
+        name = stored.container(member)
+        for holder in holders:
+            path = f"{state_dir(facts[holder])}/orphans/{name}@{member.address}"
+            write = scripts.write(path, "644", f"{member.address} {stored.deployment} {name}\n")
+            title = f"note that {member.name} may still hold {name}"
+            yield Step(
+                f"note.{holder}.{name}.{member.name}", holder, title, Action(write), Action(scripts.remove_file(path))
+            )
+
+
+def note_unreachable(s: Situation) -> Iterator[Step]:
+    """For what this deploy replaces but cannot reach."""
+    for stored in {stored.hash: stored for _, stored, _ in s.replaced}.values():
+        yield from leave_notes(s.facts, stored)
+
+
+def compile_orphans(facts: Mapping[str, Facts], addresses: Mapping[str, str]) -> tuple[Phase, ...]:
+    """What an earlier `stop` could not reach and this run can: remove it, then the notes about it."""
+    by_address = {address: node for node, address in addresses.items() if node in facts}
+    removals: dict[str, Step] = {}
+    notes: list[Step] = []
+    for holder, known in facts.items():
+        for note in known.orphans:
+            node = by_address.get(note.address)
+            if node is None:
+                continue
+            remove = scripts.container("remove", note.container, note.deployment, state_dir(facts[node]))
+            removals[f"orphan.{node}.{note.container}"] = Step(
+                f"orphan.{node}.{note.container}", node, f"remove the orphan {note.container}", Action(remove)
+            )
+            notes.append(
+                Step(
+                    f"note.{holder}.{note.name}", holder, f"forget {note.name}", Action(scripts.remove_file(note.path))
+                )
+            )
+    phases = (Phase("remove orphans", tuple(removals.values())), Phase("forget notes", tuple(notes)))
+    return tuple(phase for phase in phases if phase.steps)

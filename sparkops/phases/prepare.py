@@ -1,0 +1,64 @@
+"""All that can fail without stopping anything: directories, the API key, the proxy's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.commands import proxy, scripts
+from sparkops.core.plan import Action, Secret, Step
+from sparkops.core.recipe import MOUNTS
+from sparkops.core.revision import Member
+from sparkops.core.situation import Situation, key_path
+
+API_KEY = Secret("api-key")
+
+
+def directories(s: Situation) -> Iterator[Step]:
+    """Cache directories, made as the login user before Docker makes them as root."""
+    for member in s.revision.engines:
+        if s.todo(member) in ("run", "replace"):
+            paths = [source for source, _ in mounts(s, member)]
+            yield Step(
+                f"directories.{member.name}",
+                member.name,
+                "make the cache directories",
+                Action(scripts.directories(*paths)),
+            )
+
+
+def api_key(s: Situation) -> Iterator[Step]:
+    """The key that clients must send, in a 0600 file on every node that asks for it."""
+    for node in dict.fromkeys(member.name for member in s.revision.members if member.port is not None):
+        if s.facts[node].key_digest != s.key_digest:
+            write = scripts.write(key_path(s.facts[node]), "600", API_KEY)
+            yield Step(f"api-key.{node}", node, "write the API key", Action(write))
+
+
+def proxy_config(s: Situation) -> Iterator[Step]:
+    """LiteLLM's list of servers, made from the placement."""
+    for member in s.revision.proxies:
+        if s.todo(member) in ("run", "replace"):
+            path = config_path(s, member.name)
+            write, remove = scripts.write(path, "644", proxy.config(s.revision)), scripts.remove_file(path)
+            yield Step(
+                f"proxy-config.{member.name}",
+                member.name,
+                "write the proxy's configuration",
+                Action(write),
+                Action(remove),
+            )
+
+
+def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:
+    """(on the node, in the container) of each of the recipe's mounts: a cache by name, or `SOURCE:TARGET`."""
+    home = s.facts[member.name].home
+    for mount in s.revision.mounts:
+        source, target = MOUNTS[mount] if mount in MOUNTS else (mount.partition(":")[0], mount.partition(":")[2])
+        if mount == "huggingface" and member.cache_dir:
+            yield member.cache_dir, target
+        else:
+            yield f"{home}/{source.removeprefix('~/')}" if not source.startswith("/") else source, target or source
+
+
+def config_path(s: Situation, node: str) -> str:
+    return f"{s.state_dir(node)}/config/{s.revision.deployment}-{s.revision.hash[:8]}.yml"

@@ -1,0 +1,149 @@
+"""Stop what is replaced, start what is wanted, all containers of a revision in one wave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from sparkops.commands import docker, proxy, scripts, vllm
+from sparkops.core.plan import Action, Command, Step
+from sparkops.core.recipe import command_line
+from sparkops.core.revision import Member
+from sparkops.core.situation import Situation, key_path
+from sparkops.phases.prepare import config_path, mounts
+from sparkops.phases.verify import await_member, await_stored
+
+LOW_MEMORY_KIB = 8 * 1024 * 1024
+"""Caches are dropped during the load when MemFree falls below 8 GiB (the guard that tonyd2wild's issue 19 reports)."""
+
+DEFAULT_UTILIZATION = 0.92
+"""vLLM's own default of `gpu-memory-utilization` (0.32)."""
+
+
+def quiesce(s: Situation) -> Iterator[Step]:
+    """Stop what runs here of other revisions; the undo starts it again and waits until it serves."""
+    for node, stored, found in s.replaced:
+        stop = scripts.container("stop", found.name, stored.deployment, s.state_dir(node))
+        start = scripts.container("start", found.name, stored.deployment, s.state_dir(node))
+        undo = Action(start, await_stored(stored, node, found.name, s.choices))
+        yield Step(f"stop.{node}.{found.name}", node, f"stop {found.name}", Action(stop), undo)
+    for member in s.revision.members:
+        found_own = s.existing(member)
+        if found_own is None or s.todo(member) not in ("restart", "replace"):
+            continue
+        verb: Literal["stop", "remove"] = "stop" if s.todo(member) == "restart" else "remove"
+        end = scripts.container(verb, found_own.name, s.revision.deployment, s.state_dir(member.name))
+        yield Step(f"{verb}.{member.name}.{found_own.name}", member.name, f"{verb} {found_own.name}", Action(end))
+
+
+def await_memory(s: Situation) -> Iterator[Step]:
+    """Wait for the memory of what was stopped, then empty the page cache: CUDA does not count what Linux could free."""
+    stopped = {node for node, _, _ in s.replaced}
+    for member in s.revision.engines:
+        if s.todo(member) == "keep":
+            continue
+        if member.name in stopped:
+            need = int(
+                s.facts[member.name].memory.total_kib
+                * s.effective.number("gpu-memory-utilization", DEFAULT_UTILIZATION)
+            )
+            yield Step(f"memory.{member.name}", member.name, "wait for freed memory", Action(scripts.memory(need)))
+        drop = scripts.drop_caches(_model_dir(s, member))
+        yield Step(f"drop-caches.{member.name}", member.name, "drop the page cache", Action(drop))
+
+
+def start(s: Situation) -> Iterator[Step]:
+    """Start every container; they form the cluster by themselves, in whatever order they come up."""
+    for member in s.revision.members:
+        if s.todo(member) == "keep":
+            continue
+        name = s.revision.container(member)
+        state = s.state_dir(member.name)
+        if s.todo(member) in ("start", "restart"):
+            begin = scripts.container("start", name, s.revision.deployment, state)
+            undo = scripts.container("stop", name, s.revision.deployment, state)
+        else:
+            begin = _run(s, member)
+            undo = scripts.container("remove", name, s.revision.deployment, state)
+        yield Step(f"start.{member.name}.{member.role}", member.name, f"start {name}", Action(begin), Action(undo))
+        if member.role != "proxy":
+            watch = scripts.watch_caches(name, LOW_MEMORY_KIB, int(s.choices.deadline), _model_dir(s, member))
+            cancel = scripts.cancel_job(f"cache-{name}")
+            yield Step(
+                f"watch-caches.{member.name}",
+                member.name,
+                "drop caches while the weights load",
+                Action(watch),
+                Action(cancel),
+            )
+
+
+def load(s: Situation) -> Iterator[Step]:
+    """Wait on every node until the engine is up, so that a dead one ends the wait at once."""
+    for member in s.revision.members:
+        wait = await_member(s, member)
+        yield Step(
+            f"load.{member.name}.{member.role}",
+            member.name,
+            f"wait for {s.revision.container(member)}",
+            Action(wait=wait),
+        )
+
+
+def settle(s: Situation) -> Iterator[Step]:
+    """Keep one stopped revision on each node to go back to, remove older ones."""
+    replaced = {(node, found.name) for node, _, found in s.replaced}
+    ours = {s.revision.container(member) for member in s.revision.members}
+    for member_node in dict.fromkeys(member.name for member in s.revision.members):
+        stopped = [c for c in s.facts[member_node].containers if c.ours and not c.runs and c.name not in ours]
+        keep = _kept(s, member_node) if not any(node == member_node for node, _ in replaced) else ()
+        for old in stopped:
+            if old.hash in keep:
+                continue
+            remove = scripts.container("remove", old.name, old.deployment or "", s.state_dir(member_node))
+            yield Step(f"settle.{member_node}.{old.name}", member_node, f"remove {old.name}", Action(remove))
+
+
+def _kept(s: Situation, node: str) -> tuple[str, ...]:
+    """The hash of the newest stopped revision on the node, when nothing newer takes its place."""
+    stopped = [c for c in s.facts[node].containers if c.ours and not c.runs and c.hash != s.revision.hash]
+    newest = max(stopped, key=lambda c: c.finished_at, default=None)
+    return (newest.hash or "",) if newest else ()
+
+
+def _run(s: Situation, member: Member) -> Command:
+    return docker.run(_proxy(s, member) if member.role == "proxy" else _engine(s, member))
+
+
+def _engine(s: Situation, member: Member) -> docker.Container:
+    facts = s.facts[member.name]
+    key = (f"{key_path(facts)}:{docker.KEY_IN_CONTAINER}:ro",) if member.port is not None else ()
+    return docker.Container(
+        name=s.revision.container(member),
+        image=facts.image_id(s.revision.image.reference),
+        labels=docker.labels(s.revision, member),
+        env=vllm.environment(s.revision, member, int(s.choices.deadline)),
+        mounts=(*(f"{source}:{target}" for source, target in mounts(s, member)), *key),
+        words=vllm.words(s.revision, member, command_line(s.effective)),
+        rdma=s.revision.topology == "cluster",
+    )
+
+
+def _proxy(s: Situation, member: Member) -> docker.Container:
+    facts = s.facts[member.name]
+    assert s.revision.proxy_image is not None, "a revision with a proxy names its image"
+    config = f"{config_path(s, member.name)}:{proxy.CONFIG_IN_CONTAINER}:ro"
+    return docker.Container(
+        name=s.revision.container(member),
+        image=facts.image_id(s.revision.proxy_image.reference),
+        labels=docker.labels(s.revision, member),
+        env=proxy.ENVIRONMENT,
+        mounts=(config, f"{key_path(facts)}:{docker.KEY_IN_CONTAINER}:ro"),
+        words=proxy.WORDS,
+        gpu=False,
+    )
+
+
+def _model_dir(s: Situation, member: Member) -> str:
+    hub = member.cache_dir or f"{s.facts[member.name].home}/.cache/huggingface"
+    return f"{hub}/hub/models--{s.revision.model.replace('/', '--')}"

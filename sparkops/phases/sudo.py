@@ -1,0 +1,36 @@
+"""Where the inventory says `become: sudo`, what talks to Docker goes through sudo; files in the home do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sparkops.core.plan import Action, Command, Plan, Script, Step
+
+AS_USER = ("file", "key", "memory", "facts", "keptlog")
+
+
+def with_sudo(plan: Plan, nodes: frozenset[str]) -> Plan:
+    """The plan with sudo where these nodes need it."""
+    if not nodes:
+        return plan
+    phases = (replace(phase, steps=tuple(_step(step, nodes) for step in phase.steps)) for phase in plan.phases)
+    return replace(plan, phases=tuple(phases))
+
+
+def become(command: Command) -> Command:
+    first = command.words[0]
+    return command if isinstance(first, Script) and first.name in AS_USER else replace(command, become=True)
+
+
+def _step(step: Step, nodes: frozenset[str]) -> Step:
+    if step.node not in nodes:
+        return step
+    undo = _action(step.undo, become) if step.undo else None
+    return replace(step, do=_action(step.do, become), undo=undo)
+
+
+def _action(action: Action, change: Callable[[Command], Command]) -> Action:
+    command = change(action.command) if action.command else None
+    wait = replace(action.wait, probe=change(action.wait.probe)) if action.wait else None
+    return Action(command, wait)

@@ -1,0 +1,43 @@
+"""Which deployment a person means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sparkops.core.facts import Facts
+from sparkops.errors import Refused, UsageError
+from sparkops.phases.kept import Kept, kept
+from sparkops.workflows.session import Session, unreachable
+
+
+def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[Kept]:
+    """One revision a deployment: what runs, else what was stopped last; those with a part on these nodes."""
+    wanted = set(nodes)
+    best: dict[str, Kept] = {}
+    for revision in kept(facts):
+        if not wanted & ({member.name for member in revision.stored.members} | {node for node, _ in revision.parts}):
+            continue
+        other = best.get(revision.stored.deployment)
+        if other is None or (revision.runs, revision.ended) > (other.runs, other.ended):
+            best[revision.stored.deployment] = revision
+    return sorted(best.values(), key=lambda revision: not revision.runs)
+
+
+def the_one(session: Session, facts: Mapping[str, Facts], name: str | None) -> Kept:
+    """The deployment that is meant: the named one, else the only one."""
+    found = current(facts, [node.name for node in session.selected])
+    if name is not None:
+        chosen = [revision for revision in found if revision.stored.deployment == name]
+    else:
+        chosen = [revision for revision in found if revision.runs] or found
+    if not chosen:
+        if session.away:
+            raise unreachable(next(iter(session.away.values())))
+        what = f"no deployment {name}" if name else "nothing is deployed"
+        raise Refused(
+            f"{what} on these nodes", hint="`sparkops deploy --topology ...` starts one, `sparkops status` lists them"
+        )
+    if len(chosen) > 1:
+        names = ", ".join(revision.stored.deployment for revision in chosen)
+        raise UsageError(f"several deployments are here: {names}", hint="name one of them")
+    return chosen[0]

@@ -1,0 +1,192 @@
+"""`plan` and `deploy`: one way to the plan, and deploy executes exactly what plan prints."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sparkops import checks, load, rules
+from sparkops.asks import Answer, PlanOptions
+from sparkops.commands import proxy, scripts
+from sparkops.core import topology
+from sparkops.core.draft import revise
+from sparkops.core.facts import Facts
+from sparkops.core.findings import Finding
+from sparkops.core.plan import Plan
+from sparkops.core.recipe import Effective, Overrides, Recipe, effective
+from sparkops.core.revision import deployment_name, differences
+from sparkops.core.schema import did_you_mean
+from sparkops.core.situation import Choices, Situation, key_path
+from sparkops.core.topology import Placement
+from sparkops.errors import Refused, UsageError
+from sparkops.phases import compile_deploy
+from sparkops.phases.orphans import compile_orphans, missing
+from sparkops.phases.prepare import API_KEY
+from sparkops.phases.sudo import with_sudo
+from sparkops.report.report import Report
+from sparkops.workflows import documents
+from sparkops.workflows.keys import new_key
+from sparkops.workflows.outside import ask_from_here
+from sparkops.workflows.run import execute
+from sparkops.workflows.session import Selected, Session, connected, selected
+
+DEFAULT_RECIPE = "openai-gpt-oss-120b"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for, judged by the rules; no node was touched yet."""
+
+    recipe: Recipe
+    effective: Effective
+    placement: Placement
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A plan with all that it was made from."""
+
+    wish: Wish
+    situation: Situation
+    plan: Plan
+    findings: tuple[Finding, ...]
+    changes: tuple[str, ...]
+
+
+def plan(options: PlanOptions, report: Report) -> Answer:
+    """What deploy would do; nodes are only read."""
+    chosen = selected(options.where, report)
+    wish = wished(options, chosen, report)
+    with connected(chosen, report) as session:
+        ready = compiled(options, session, wish)
+        document = documents.plan(ready.situation, ready.plan, ready.findings, ready.changes, ready.wish.effective)
+        _hold_to(options, ready)
+        return Answer(document)
+
+
+def deploy(options: PlanOptions, report: Report) -> Answer:
+    """Make the revision serve, verified on the nodes; on any trouble undo what was done."""
+    chosen = selected(options.where, report)
+    wish = wished(options, chosen, report)
+    with connected(chosen, report) as session:
+        ready = carry_out(options, session, wish)
+        warnings = [
+            *_out_of_reach(ready.situation),
+            *ask_from_here(ready.situation.revision, session.secrets[API_KEY.name]),
+        ]
+        for warning in warnings:
+            report.warn(warning)
+        return Answer(documents.deploy(ready.situation, ready.plan, ready.findings, ready.changes, warnings))
+
+
+def carry_out(options: PlanOptions, session: Session, wish: Wish) -> Ready:
+    """Lock, read, judge, compile, execute; raises unless all of it was done."""
+    session.require(node.name for node in wish.placement.nodes)
+    session.lock(node.name for node in wish.placement.nodes)
+    ready = compiled(options, session, wish)
+    _hold_to(options, ready)
+    session.lock(step.node for step in ready.plan.steps)
+    session.secrets[API_KEY.name] = _api_key(options, session, ready.situation)
+    session.report.hide(session.secrets[API_KEY.name])
+    for finding in ready.findings:
+        session.report.note(f"{finding.id}: {finding.message}", finding.node)
+    execute(ready.plan, session)
+    return ready
+
+
+def wished(options: PlanOptions, chosen: Selected, report: Report) -> Wish:
+    """Recipe, topology and overrides, judged by the rules; refuses what they refuse."""
+    wanted = topology.parse(options.topology)
+    name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
+    recipe = load.recipe(name)
+    executor = options.executor or "ray"
+    placement = topology.place(wanted, chosen.nodes, executor, options.proxy, recipe.nodes.max)
+    if placement.note:
+        report.note(placement.note)
+    settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
+    rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
+    for unknown in sorted(options.allow - rule_ids - check_ids):
+        hint = "`sparkops rules` lists the rules"
+        raise UsageError(
+            f"--allow {unknown}: no such rule or check{did_you_mean(unknown, rule_ids | check_ids)}", hint=hint
+        )
+    settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
+    _refuse(findings)
+    return Wish(recipe, settings, placement, findings)
+
+
+def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
+    """Read the nodes, judge, and compile."""
+    images = [wish.effective.image, *([proxy.IMAGE] if wish.placement.proxies else [])]
+    revision = wish.effective.recipe.revision
+    model = f"{wish.effective.model}@{revision}" if revision else wish.effective.model
+    facts = session.facts(images=images, model=model)
+    session.require(node.name for node in wish.placement.nodes)
+    situation = _situation(options, wish, facts)
+    found = checks.findings(situation, options.allow)
+    _refuse(found)
+    deploys = compile_deploy(situation)
+    orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
+    whole = with_sudo(
+        Plan("deploy", deploys.revision, (*orphans, *deploys.phases), replaces=deploys.replaces), session.sudo
+    )
+    return Ready(wish, situation, whole, (*wish.findings, *found), _changes(situation) if whole.changes else ())
+
+
+def _situation(options: PlanOptions, wish: Wish, facts: Mapping[str, Facts]) -> Situation:
+    name = deployment_name(options.name or wish.recipe.name)
+    revision = revise(name, wish.effective, wish.placement, facts)
+    primary = revision.fronts[0].name
+    digest = hashlib.sha256(options.api_key.encode()).hexdigest() if options.api_key else facts[primary].key_digest
+    choices = Choices(options.alongside, options.refresh, options.stall, options.deadline)
+    return Situation(revision, wish.effective, wish.placement, facts, digest or "new", choices)
+
+
+def _api_key(options: PlanOptions, session: Session, situation: Situation) -> str:
+    """The key to use: the person's, else the one on the front's node, else a new one."""
+    if options.api_key:
+        return options.api_key
+    primary = situation.revision.fronts[0].name
+    if not situation.facts[primary].key_digest:
+        return new_key()
+    return session.one(primary, scripts.read_key(key_path(situation.facts[primary])), "read the API key").strip()
+
+
+def _changes(situation: Situation) -> tuple[str, ...]:
+    """What differs from the revision of the same deployment that runs now; all new when there is none."""
+    name = situation.revision.deployment
+    old = next((stored for _, stored, _ in situation.replaced if stored.deployment == name), None)
+    if old is not None:
+        return differences(old.data, situation.revision.data)
+    gone = sorted({f"{stored.deployment} {stored.hash[:8]}" for _, stored, _ in situation.replaced})
+    switches = tuple(f"replaces {title}; loading a model again takes minutes" for title in gone)
+    return switches or (f"starts {name} {situation.revision.hash[:8]}",)
+
+
+def _out_of_reach(situation: Situation) -> list[str]:
+    """What was replaced but may still run, because its node did not answer."""
+    replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
+    return [
+        f"{member.name} did not answer and may still run {stored.container(member)}; the next run to reach it ends that"
+        for stored in replaced.values()
+        for member in missing(situation.facts, stored)
+    ]
+
+
+def _refuse(findings: tuple[Finding, ...]) -> None:
+    """All that refuses at once, each with its hint."""
+    bad = [finding for finding in findings if finding.action in ("refuse", "fail")]
+    if not bad:
+        return
+    lines = [f"{f'{finding.node}: ' if finding.node else ''}{finding.message} [{finding.id}]" for finding in bad]
+    hints = dict.fromkeys(finding.hint for finding in bad if finding.hint)
+    allow = " ".join(f"--allow {name}" for name in dict.fromkeys(finding.id for finding in bad))
+    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*hints, f"to go on all the same: {allow}"]))
+
+
+def _hold_to(options: PlanOptions, ready: Ready) -> None:
+    """`--expect`: the run must be what was looked at."""
+    if options.expect not in (None, ready.plan.id):
+        raise Refused(f"the plan is {ready.plan.id}, not {options.expect}", hint="look at it again: `sparkops plan`")

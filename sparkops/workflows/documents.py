@@ -1,0 +1,91 @@
+"""The JSON documents of plan and deploy, made from the values; people see the same through the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparkops.core.findings import Finding
+from sparkops.core.plan import Plan, described
+from sparkops.core.recipe import Effective
+from sparkops.core.revision import Revision
+from sparkops.core.situation import Situation
+from sparkops.phases.verify import api_url
+
+
+def plan(
+    s: Situation, whole: Plan, findings: tuple[Finding, ...], changes: tuple[str, ...], effective: Effective
+) -> dict[str, Any]:
+    return {
+        "id": whole.id,
+        "deployment": s.revision.deployment,
+        "topology": s.revision.topology,
+        "recipe": s.revision.recipe,
+        "model": s.revision.model,
+        "image": s.revision.image.reference,
+        "hash": s.revision.hash,
+        "changes": list(changes),
+        "changed": whole.changes,
+        "replaces": whole.replaces,
+        "placement": placement(s),
+        "settings": settings(effective),
+        "rules": [rule(finding) for finding in findings],
+        "steps": [
+            {
+                "phase": phase.name,
+                "node": step.node,
+                "title": step.title,
+                "command": "\n".join(described(step)),
+                "changes": step.changes,
+            }
+            for phase in whole.phases
+            for step in phase.steps
+        ],
+    }
+
+
+def deploy(
+    s: Situation, whole: Plan, findings: tuple[Finding, ...], changes: tuple[str, ...], warnings: list[str]
+) -> dict[str, Any]:
+    return {
+        "changed": whole.changes,
+        "changes": list(changes),
+        "id": whole.id,
+        "deployment": s.revision.deployment,
+        "topology": s.revision.topology,
+        "recipe": s.revision.recipe,
+        "hash": s.revision.hash,
+        "endpoints": endpoints(s.revision),
+        "rules": [rule(finding) for finding in findings],
+        "warnings": warnings,
+    }
+
+
+def placement(s: Situation) -> dict[str, Any]:
+    return {
+        "head": s.placement.head.node.name,
+        "nodes": [{"name": m.name, "address": m.address, "role": m.role} for m in s.revision.members],
+    }
+
+
+def settings(effective: Effective) -> list[dict[str, Any]]:
+    """Every effective flag and variable with its origin."""
+    args = [{"flag": f"--{name}", "value": item.value, "origin": item.origin} for name, item in effective.args.items()]
+    env = [{"env": name, "value": item.value, "origin": item.origin} for name, item in effective.env.items()]
+    return args + env
+
+
+def endpoints(revision: Revision) -> list[dict[str, Any]]:
+    """Where clients go: an OpenAI base URL each."""
+    return [{"url": f"{api_url(front)}/v1", "model": revision.served, "node": front.name} for front in revision.fronts]
+
+
+def rule(finding: Finding) -> dict[str, Any]:
+    return {
+        "id": finding.id,
+        "action": finding.action,
+        "message": finding.message,
+        "why": finding.why,
+        "hint": finding.hint,
+        "node": finding.node,
+        "changes": [str(change) for change in finding.changes],
+    }

@@ -1,0 +1,96 @@
+"""`key` and `key rotate`: the truth about the key is on the front's node."""
+
+from __future__ import annotations
+
+import secrets as random_source
+from collections.abc import Mapping
+
+from sparkops.asks import Answer, KeyOptions
+from sparkops.commands import scripts
+from sparkops.core.facts import Facts
+from sparkops.core.plan import Action, Phase, Plan, Step
+from sparkops.core.situation import Choices, key_path, state_dir
+from sparkops.errors import Refused
+from sparkops.phases.kept import Kept
+from sparkops.phases.prepare import API_KEY
+from sparkops.phases.sudo import with_sudo
+from sparkops.phases.verify import await_stored
+from sparkops.report.report import Report
+from sparkops.workflows.chosen import the_one
+from sparkops.workflows.run import execute
+from sparkops.workflows.session import Session, reached, unreachable
+
+
+def new_key() -> str:
+    return f"sk-{random_source.token_urlsafe(32)}"
+
+
+def key(options: KeyOptions, report: Report) -> Answer:
+    """The key that clients must send; `rotate` puts a new one in force."""
+    with reached(options.where, report) as session:
+        if options.rotate:
+            session.lock(session.nodes)
+        facts = session.facts()
+        revision = the_one(session, facts, options.deployment)
+        if options.rotate:
+            return Answer({"key": _rotate(options, session, facts, revision), "rotated": True})
+        return Answer({"key": read_key(session, facts, revision)})
+
+
+def read_key(session: Session, facts: Mapping[str, Facts], revision: Kept) -> str:
+    front = revision.stored.fronts[0].name
+    if front not in facts:
+        raise unreachable(session.away[front])
+    if not facts[front].key_digest:
+        raise Refused(f"there is no API key on {front}", hint="`sparkops deploy` makes one")
+    return session.one(front, scripts.read_key(key_path(facts[front])), "read the API key").strip()
+
+
+def _rotate(options: KeyOptions, session: Session, facts: Mapping[str, Facts], revision: Kept) -> str:
+    """Write the new key wherever the old one is used, then restart what read it at its start."""
+    session.require(member.name for member in revision.stored.members)
+    new = options.api_key or new_key()
+    session.secrets[API_KEY.name] = new
+    session.report.hide(new)
+    execute(with_sudo(_rotation(facts, revision), session.sudo), session)
+    return new
+
+
+def _rotation(facts: Mapping[str, Facts], revision: Kept) -> Plan:
+    stored = revision.stored
+    holders = dict.fromkeys(member.name for member in stored.members if member.port is not None)
+    writes = [
+        Step(f"key.{n}", n, "write the API key", Action(scripts.write(key_path(facts[n]), "600", API_KEY)))
+        for n in holders
+    ]
+    parts = [(node, c) for node, c in revision.parts if c.runs]
+    stops = [
+        Step(
+            f"stop.{n}.{c.name}",
+            n,
+            f"stop {c.name}",
+            Action(scripts.container("stop", c.name, stored.deployment, state_dir(facts[n]))),
+        )
+        for n, c in parts
+    ]
+    starts = [
+        Step(
+            f"start.{n}.{c.name}",
+            n,
+            f"start {c.name}",
+            Action(scripts.container("start", c.name, stored.deployment, state_dir(facts[n]))),
+        )
+        for n, c in parts
+    ]
+    waits = [
+        Step(f"load.{n}.{c.name}", n, f"wait for {c.name}", Action(wait=wait))
+        for n, c in parts
+        if (wait := await_stored(stored, n, c.name, Choices()))
+    ]
+    phases = (
+        Phase("write the API key", tuple(writes)),
+        Phase("stop what uses the old one", tuple(stops)),
+        Phase("start it again", tuple(starts)),
+        Phase("wait for the engines", tuple(waits)),
+    )
+    return Plan("key rotate", stored.data, phases, on_failure="stop")

@@ -1,0 +1,103 @@
+"""Verbs that only read: logs, endpoint, facts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from sparkops.asks import Answer, EndpointOptions, FactsOptions, LogsOptions
+from sparkops.commands import scripts
+from sparkops.core.facts import Facts, Unread
+from sparkops.core.plan import NodeLost
+from sparkops.core.schema import did_you_mean
+from sparkops.core.situation import state_dir
+from sparkops.errors import UsageError
+from sparkops.phases.kept import kept
+from sparkops.phases.verify import api_url
+from sparkops.report.report import Report
+from sparkops.workflows.chosen import the_one
+from sparkops.workflows.keys import read_key
+from sparkops.workflows.session import Session, facts_command, reached, unreachable
+
+ENDPOINT_VARIABLES = {
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "/v1"),
+    "claude-code": ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", ""),
+}
+"""Which variables a client reads: base URL, key, model, and what the base URL ends with."""
+
+
+def logs(options: LogsOptions, report: Report) -> Answer:
+    """The last lines of every part; `--previous` those of the revision before, also after it was removed."""
+    with reached(options.where, report) as session:
+        facts = session.facts()
+        if options.previous:
+            entries = _previous_logs(options, session, facts)
+        else:
+            revision = the_one(session, facts, options.deployment)
+            entries = _read_logs(session, {n: (c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts})
+        away = next(iter(session.away.values()), None)
+        return Answer({"logs": entries}, error=unreachable(away) if away and not entries else None)
+
+
+def endpoint(options: EndpointOptions, report: Report) -> Answer:
+    """The variables that a client needs."""
+    with reached(options.where, report) as session:
+        facts = session.facts()
+        revision = the_one(session, facts, options.deployment)
+        base, token, model, path = ENDPOINT_VARIABLES[options.client]
+        url = f"{api_url(revision.stored.fronts[0])}{path}"
+        variables = {base: url, token: read_key(session, facts, revision), model: revision.stored.served}
+        return Answer({"client": options.client, "variables": variables})
+
+
+def facts(options: FactsOptions, report: Report) -> Answer:
+    """What was read from the nodes; `--raw` is one node's capture as it came."""
+    with reached(options.where, report) as session:
+        if options.node is not None and options.node not in session.nodes:
+            raise UsageError(f"no node {options.node} in the inventory{did_you_mean(options.node, session.nodes)}")
+        if options.raw:
+            name = options.node or session.selected[0].name
+            return Answer(
+                {"raw": session.one(name, facts_command(session.nodes[name]), "read its facts"), "node": name}
+            )
+        wanted = [options.node] if options.node else [node.name for node in session.selected]
+        found = session.facts()
+        shown = [{"name": name, **_plain(found[name])} for name in wanted if name in found]
+        away = {name: session.away[name].reason for name in wanted if name in session.away}
+        error = unreachable(session.away[next(iter(away))]) if away else None
+        return Answer({"nodes": shown, "unreachable": away}, error=error)
+
+
+def _read_logs(session: Session, wanted: Mapping[str, tuple[str, Any]]) -> list[dict[str, Any]]:
+    answers = session.ask({node: command for node, (_, command) in wanted.items()})
+    return [
+        {"node": node, "container": wanted[node][0], "text": (result.stdout + result.stderr).replace("\r", "\n")}
+        for node, result in answers.items()
+        if not isinstance(result, NodeLost)
+    ]
+
+
+def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, Facts]) -> list[dict[str, Any]]:
+    """Stopped containers still have their logs; those of removed ones were kept as files."""
+    stopped = [one for one in kept(facts) if not one.runs and options.deployment in (None, one.stored.deployment)]
+    if stopped:
+        newest = max(stopped, key=lambda one: one.ended)
+        return _read_logs(session, {n: (c.name, scripts.logs(c.name, options.tail)) for n, c in newest.parts})
+    wanted = {
+        n: ("the last one removed", scripts.newest_kept_log(state_dir(known), options.deployment, options.tail))
+        for n, known in facts.items()
+    }
+    return [entry for entry in _read_logs(session, wanted) if entry["text"]]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Unread):
+        return {"unread": value.reason}
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | frozenset | set):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,50 @@
+"""Execute a plan and turn trouble into the one error that the person sees."""
+
+from __future__ import annotations
+
+from sparkops.core.plan import Plan
+from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
+from sparkops.remote.execute import Failure, Outcome
+from sparkops.remote.execute import execute as run_plan
+from sparkops.workflows.session import Session
+
+
+def execute(plan: Plan, session: Session) -> Outcome:
+    """Raises when the plan was not carried out; what was undone is said in the hint."""
+    outcome = run_plan(plan, session.fleet, session.report.emit)
+    if outcome.status == "done":
+        return outcome
+    raise _error(outcome)
+
+
+def _error(outcome: Outcome) -> SparkopsError:
+    hint = _what_now(outcome)
+    if outcome.status == "interrupted":
+        return Interrupted("interrupted", hint=hint)
+    if not outcome.failures:
+        return SparkopsError("the plan ended without a result")
+    first = _root(outcome.failures)
+    kind = Unreachable if outcome.status == "lost" else StepFailed
+    return kind(_message(first), node=first.node, step=first.title, hint=hint)
+
+
+def _root(failures: tuple[Failure, ...]) -> Failure:
+    """The failure to show: a lost node before others, else the one with the most to say of its own engine."""
+    lost = [failure for failure in failures if failure.lost]
+    return lost[0] if lost else failures[0]
+
+
+def _message(failure: Failure) -> str:
+    return f"{failure.node}: {failure.title}: {failure.reason}"
+
+
+def _what_now(outcome: Outcome) -> str:
+    parts = []
+    if outcome.undone:
+        parts.append(f"undone: {len(outcome.undone)} steps; what served before serves again where it did")
+    if outcome.stuck:
+        parts.append(f"could not be undone: {', '.join(outcome.stuck)}")
+    if outcome.unknown:
+        parts.append(f"unknown whether they happened: {', '.join(outcome.unknown)}")
+    parts.append("`sparkops status` shows what is there; the next deploy plans from that")
+    return "; ".join(parts)

@@ -1,0 +1,168 @@
+"""A run's hold on the nodes: inventory, connections, lock and facts, opened in this order."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from sparkops import load
+from sparkops.asks import Where
+from sparkops.core.facts import Facts, Unreadable, parse
+from sparkops.core.inventory import Inventory, Node
+from sparkops.core.plan import Command, NodeLost, Result, Script, Word
+from sparkops.errors import StepFailed, Unreachable
+from sparkops.phases.sudo import become
+from sparkops.remote import World
+from sparkops.remote.fleet import Fleet
+from sparkops.remote.gather import gather
+from sparkops.remote.lock import Owner, owner_here
+from sparkops.remote.ssh import Options
+from sparkops.remote.trust import known_hosts_file
+from sparkops.report.report import Report
+
+FACTS_SECONDS = 60.0
+
+
+class Reach(World, Protocol):
+    """A world whose nodes can be locked: the fleet, or `sparkops.testing`'s simulated one."""
+
+    def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None: ...
+
+
+@dataclass
+class Session:
+    """`away` says why a node could not be reached. `selected` are the nodes that `--limit` names."""
+
+    inventory: Inventory
+    selected: tuple[Node, ...]
+    fleet: Reach
+    report: Report
+    secrets: dict[str, str]
+    away: dict[str, NodeLost] = field(default_factory=dict)
+    locked: set[str] = field(default_factory=set)
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        return {node.name: node for node in self.inventory.nodes}
+
+    @property
+    def sudo(self) -> frozenset[str]:
+        return frozenset(node.name for node in self.inventory.nodes if node.become == "sudo")
+
+    def require(self, nodes: Iterable[str]) -> None:
+        """Refuse to go on without these nodes."""
+        for name in nodes:
+            if name in self.away:
+                raise unreachable(self.away[name])
+
+    def lock(self, nodes: Iterable[str]) -> None:
+        """Take the lock of these nodes, beside those already held."""
+        wanted = [name for name in dict.fromkeys(nodes) if name not in self.away and name not in self.locked]
+        if wanted:
+            self.fleet.lock(owner_here(self.report.run), wanted)
+            self.locked.update(wanted)
+
+    def facts(self, *, images: Sequence[str] = (), model: str | None = None) -> dict[str, Facts]:
+        """The facts of every node that answers, in the order of the inventory; who does not is added to `away`."""
+        asked = {node.name: facts_command(node, images, model) for node in self.inventory.nodes}
+        found: dict[str, Facts] = {}
+        for name, result in self.ask(asked).items():
+            if isinstance(result, NodeLost):
+                self.away[name] = result
+                continue
+            found[name] = _parsed(name, result)
+        return found
+
+    def ask(self, commands: Mapping[str, Command]) -> dict[str, Result | NodeLost]:
+        """One reading command a node, all at once; through sudo where the inventory wants it."""
+        wanted = {n: become(c) if n in self.sudo else c for n, c in commands.items() if n not in self.away}
+        return gather(self.fleet, wanted)
+
+    def one(self, node: str, command: Command, what: str) -> str:
+        """The output of one reading command on one node; raises when there is none."""
+        result = self.ask({node: command}).get(node)
+        if result is None:
+            raise unreachable(self.away[node])
+        if isinstance(result, NodeLost):
+            raise unreachable(result)
+        if not result.ok:
+            said = (result.stderr or result.stdout).strip()[-500:]
+            raise StepFailed(f"{node}: {what}: {said or f'exit code {result.code}'}", node=node, step=what)
+        return result.stdout
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The inventory and the nodes that `--limit` names; nothing is connected yet."""
+
+    inventory: Inventory
+    nodes: tuple[Node, ...]
+    sudo_password: str | None
+
+
+def selected(where: Where, report: Report) -> Selected:
+    inventory = load.inventory(where.inventory)
+    for warning in inventory.warnings:
+        report.warn(warning)
+    return Selected(inventory, inventory.select(where.limit), where.become_password)
+
+
+@contextmanager
+def connected(chosen: Selected, report: Report) -> Iterator[Session]:
+    """Connections to every node of the inventory, one each, closed at the end."""
+    secrets: dict[str, str] = {}
+    report.hide(chosen.sudo_password)
+    inventory = chosen.inventory
+    with Fleet(inventory.nodes, login(inventory.source, chosen.sudo_password, secrets)) as fleet:
+        session = Session(inventory, chosen.nodes, fleet, report, secrets)
+        session.away.update(fleet.connect())
+        yield session
+
+
+@contextmanager
+def reached(where: Where, report: Report) -> Iterator[Session]:
+    """The same for verbs that have nothing to judge before they connect."""
+    with connected(selected(where, report), report) as session:
+        yield session
+
+
+def login(inventory: str, sudo_password: str | None, secrets: Mapping[str, str]) -> Options:
+    """How this person logs in: keys and `~/.ssh/config` of the home, pins beside the inventory."""
+    home = Path.home()
+    return Options(
+        login=getpass.getuser(),
+        home=home,
+        known_hosts=(known_hosts_file(inventory), home / ".ssh" / "known_hosts"),
+        ssh_config=Path(os.environ.get("SPARKOPS_SSH_CONFIG") or home / ".ssh" / "config"),
+        sudo_password=sudo_password,
+        secrets=secrets,
+    )
+
+
+def unreachable(lost: NodeLost) -> Unreachable:
+    return Unreachable(f"{lost.node}: {lost.reason}", node=lost.node, hint=getattr(lost, "hint", None))
+
+
+def facts_command(node: Node, images: Sequence[str] = (), model: str | None = None) -> Command:
+    words: list[Word] = [Script("facts")]
+    for image in images:
+        words += ["--image", image]
+    words += ["--model", model] if model else []
+    words += ["--cache", node.cache_dir] if node.cache_dir else []
+    words += ["--sudo"] if node.become == "sudo" else []
+    return Command(tuple(words), reads=True, timeout=FACTS_SECONDS)
+
+
+def _parsed(node: str, result: Result) -> Facts:
+    try:
+        return parse(result.stdout)
+    except Unreadable as error:
+        said = (result.stderr or result.stdout).strip()[-500:]
+        raise StepFailed(
+            f"{node}: its facts cannot be read: {error}\n{said}".rstrip(), node=node, step="facts"
+        ) from error
