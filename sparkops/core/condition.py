@@ -19,6 +19,10 @@ EXIT_CODES: Mapping[State, int] = {
 """`starting` does not serve yet, so that a script may wait for exit code 0."""
 
 
+QUICK = 6
+"""Seconds for one short request when looking; what takes longer is busy if its counters grow, else not serving."""
+
+
 @dataclass(frozen=True)
 class Heard:
     """What `@serving` found at one API. `health` is an HTTP code, or refused, silent (no answer in time), broken."""
@@ -37,6 +41,11 @@ class Heard:
     def coming(self) -> bool:
         """Nothing listens yet: a load is under way, or a cluster waits for its nodes."""
         return self.health == "refused"
+
+    @property
+    def hangs(self) -> bool:
+        """It listens, and nobody gets an answer; a load that is under way is `coming` instead."""
+        return self.health in ("silent", "503") or (self.health == "200" and self.answer == "none")
 
 
 def heard(text: str) -> Heard:

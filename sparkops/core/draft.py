@@ -20,9 +20,15 @@ POOLING = {
 }
 
 
-def revise(name: str, effective: Effective, placement: Placement, facts: Mapping[str, Facts]) -> Revision:
-    """The revision that this placement of the recipe makes. Asks for the facts of every placed node."""
+def revise(
+    name: str, effective: Effective, placement: Placement, facts: Mapping[str, Facts], alongside: bool = False
+) -> Revision:
+    """The revision that this placement of the recipe makes; asks for the facts of every placed node.
+
+    `alongside` other deployments of ours an engine listens on the next port that none of them has.
+    """
     cluster = placement.topology.kind == "cluster"
+    beside = name if alongside else None
     first = facts[placement.head.node.name]
     return Revision(
         deployment=name,
@@ -37,7 +43,7 @@ def revise(name: str, effective: Effective, placement: Placement, facts: Mapping
         args={key: _plain(setting.value) for key, setting in sorted(effective.args.items())},
         env={key: str(setting.value) for key, setting in sorted(effective.env.items())},
         mounts=effective.mounts,
-        members=tuple(_member(place, facts[place.node.name], cluster) for place in placement.places),
+        members=tuple(_member(place, facts[place.node.name], beside) for place in placement.places),
         proxy_image=_image(proxy.IMAGE, first) if placement.proxies else None,
     )
 
@@ -50,8 +56,11 @@ def model_kind(effective: Effective) -> str:
     return "chat"
 
 
-def _member(place: Place, facts: Facts, cluster: bool) -> Member:
+def _member(place: Place, facts: Facts, alongside: str | None) -> Member:
     port = {"worker": None, "proxy": proxy.PORT}.get(place.role, place.node.api_port)
+    if port is not None and alongside is not None:
+        port = _next_port(port, facts, alongside)
+    cluster = place.role in ("head", "worker")
     return Member(
         name=place.node.name,
         address=place.node.address,
@@ -61,6 +70,20 @@ def _member(place: Place, facts: Facts, cluster: bool) -> Member:
         link=_link(place, facts) if cluster else None,
         cache_dir=place.node.cache_dir,
     )
+
+
+def _next_port(port: int, facts: Facts, deployment: str) -> int:
+    """The first port from this one on that no other deployment of ours has on this node."""
+    taken = {
+        member.get("port")
+        for container in facts.containers
+        if container.runs and container.deployment != deployment
+        for member in (container.revision or {}).get("members", ())
+        if member.get("role") == container.role
+    }
+    while port in taken:
+        port += 1
+    return port
 
 
 def _link(place: Place, facts: Facts) -> Link:

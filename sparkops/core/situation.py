@@ -8,7 +8,7 @@ from typing import Literal
 
 from sparkops.core.facts import Container, Facts
 from sparkops.core.recipe import Effective
-from sparkops.core.revision import Member, Revision
+from sparkops.core.revision import SPEC, Member, Revision
 from sparkops.core.stored import Stored
 from sparkops.core.topology import Placement
 
@@ -27,7 +27,11 @@ class Choices:
 
 @dataclass(frozen=True)
 class Situation:
-    """Frozen at the start of a stage. `facts` holds the nodes that answered; `key_digest` is of the key to be used."""
+    """Frozen at the start of a stage.
+
+    `facts` holds the nodes that answered; `key_digest` is of the key to be used; `broken` are nodes whose engine of
+    this very revision is up but answers nobody.
+    """
 
     revision: Revision
     effective: Effective
@@ -35,6 +39,7 @@ class Situation:
     facts: Mapping[str, Facts]
     key_digest: str
     choices: Choices = Choices()
+    broken: frozenset[str] = frozenset()
 
     def state_dir(self, node: str) -> str:
         return state_dir(self.facts[node])
@@ -49,17 +54,19 @@ class Situation:
         found = self.existing(member)
         if found is None:
             return "run"
-        if found.gave_up or found.state in ("restarting", "dead", "paused") or self.choices.refresh:
+        if found.gave_up or found.state in ("restarting", "dead", "paused") or self._broken(member):
+            return "replace"
+        if self.choices.refresh and (found.spec or 0) < SPEC:
             return "replace"
         if found.state != "running":
             return "start"
         has_key = member.port is None or self.facts[member.name].key_digest == self.key_digest
         return "keep" if has_key else "restart"
 
-    @property
-    def busy(self) -> frozenset[str]:
-        """The nodes on which something has to be done."""
-        return frozenset(member.name for member in self.revision.members if self.todo(member) != "keep")
+    def _broken(self, member: Member) -> bool:
+        """A cluster's parts are replaced together: nobody can tell which rank hangs."""
+        together = self.revision.engines if self.revision.topology == "cluster" else (member,)
+        return any(other.name in self.broken for other in together)
 
     @property
     def replaced(self) -> tuple[tuple[str, Stored, Container], ...]:

@@ -47,4 +47,4 @@ printf '%s\n' "$owner" | dd of="$file" conv=nocreat status=none 9<&- || {
 }
 echo held
 
-while [ "$(timeout "$quiet" head -c 1 9<&-)" = . ]; do :; done
+while [ "$(exec timeout "$quiet" head -c 1 9<&-)" = . ]; do :; done

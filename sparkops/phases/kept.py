@@ -128,13 +128,16 @@ def _asks(facts: Mapping[str, Facts], stored: Stored) -> list[Step]:
 
 
 def member_question(facts: Mapping[str, Facts], stored: Stored, member: StoredMember) -> scripts.Question:
-    """What to ask the API of a stored revision's member."""
+    """What to ask the API of a stored revision's member; a restart that the facts show already is no new one."""
+    name = stored.container(member)
+    restarts = next((c.restarts or 0 for c in facts[member.name].containers if c.name == name and c.runs), 0)
     return scripts.Question(
         api=api_url(member),
         health=health_path(member.role),
         model=stored.served,
         kind=stored.kind,
         key=key_path(facts[member.name]),
-        container=stored.container(member),
+        container=name,
+        restarts=restarts,
         ray=len(stored.engines) if stored.ray and member.role == "head" else 0,
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from sparkops.core.plan import Action, Command, Plan, Script, Step
 
 AS_USER = ("file", "key", "memory", "facts", "keptlog")
+"""Scripts that never need root; `facts` asks for it by itself."""
 
 
 def with_sudo(plan: Plan, nodes: frozenset[str]) -> Plan:

@@ -72,10 +72,11 @@ def api_url(place: _Place) -> str:
     return f"http://{place.address}:{place.port}"
 
 
-def _asked(s: Situation, member: Member) -> Step:
+def question(s: Situation, member: Member) -> scripts.Question:
+    """What to ask a member's API."""
     r = s.revision
     found = s.existing(member)
-    question = scripts.Question(
+    return scripts.Question(
         api=api_url(member),
         health=health_path(member.role),
         model=r.served,
@@ -85,7 +86,13 @@ def _asked(s: Situation, member: Member) -> Step:
         restarts=(found.restarts or 0) if found else 0,
         ray=len(r.engines) if member.role == "head" and r.executor == "ray" else 0,
     )
-    wait = Wait(scripts.serving(question, FIRST_ANSWER), stall=ANSWER_STALL, deadline=2.0 * FIRST_ANSWER)
+
+
+def _asked(s: Situation, member: Member) -> Step:
+    wait = Wait(scripts.serving(question(s, member), FIRST_ANSWER), stall=ANSWER_STALL, deadline=2.0 * FIRST_ANSWER)
     return Step(
-        f"ask.{member.name}.{member.role}", member.name, f"ask {r.served} at {api_url(member)}", Action(wait=wait)
+        f"ask.{member.name}.{member.role}",
+        member.name,
+        f"ask {s.revision.served} at {api_url(member)}",
+        Action(wait=wait),
     )

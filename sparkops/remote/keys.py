@@ -17,7 +17,10 @@ MOST = 5
 @lru_cache(maxsize=64)
 def key_from(path: Path) -> paramiko.PKey:
     """Parsed once a run, not once a node."""
-    return paramiko.PKey.from_path(path)
+    try:
+        return paramiko.PKey.from_path(path)
+    except TypeError as error:  # cryptography's way to say that it needs a passphrase
+        raise paramiko.PasswordRequiredException(str(error)) from error
 
 
 def named(node: str, path: Path) -> tuple[paramiko.PKey, ...]:

@@ -12,6 +12,7 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_afte
 
 from sparkops.core.inventory import Node
 from sparkops.remote import keys
+from sparkops.remote.login import Proof, offer
 from sparkops.remote.reasons import HEALS, Unreached, unreached
 from sparkops.remote.trust import KnownHosts
 from sparkops.remote.wire import handshake
@@ -112,19 +113,24 @@ class Door:
             raise Unreached(target.name, "route", reason) from error
 
     def _authenticate(self, transport: paramiko.Transport, target: Target) -> None:
-        tried = []
-        for key in self._keys(target):
-            tried.append(f"{key.get_name()} {key.fingerprint}")
-            if _accepted(transport, target, key):
-                return
-        if self._options.password is not None:
-            tried.append("a password")
-            if _accepted(transport, target, self._options.password):
-                return
-        told = f"tried {', '.join(tried)}" if tried else "there is no key to try"
-        reason = f"{target.user}@{target.address} refused the login: {told}"
+        proofs: list[Proof] = [*self._keys(target)]
+        proofs += [] if self._options.password is None else [self._options.password]
+        for number, proof in enumerate(proofs):
+            try:
+                if offer(transport, target.user, proof, first=number == 0):
+                    return
+            except paramiko.AuthenticationException as error:
+                raise self._refused(target, proofs[: number + 1], ", then ended the connection") from error
+            except (paramiko.SSHException, EOFError, OSError) as error:
+                raise unreached(target.name, target.address, target.port, error) from error
+        raise self._refused(target, proofs)
+
+    def _refused(self, target: Target, proofs: Sequence[Proof], more: str = "") -> Unreached:
+        tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
+        told = f"tried {tried}" if tried else "there is no key to try"
+        reason = f"{target.user}@{target.address} refused the login: {told}{more}"
         hint = f"install your key with `sparkops init --ask-pass {target.address}`"
-        raise Unreached(target.name, "auth", reason, hint)
+        return Unreached(target.name, "auth", reason, hint)
 
     def _keys(self, target: Target) -> Sequence[paramiko.PKey]:
         if target.key_file is not None:
@@ -150,20 +156,6 @@ class Door:
             _key_file(None, own),
             self._jump(node, own),
         )
-
-
-def _accepted(transport: paramiko.Transport, target: Target, proof: paramiko.PKey | str) -> bool:
-    """Whether the node took it; a wrong one is no error, a broken connection is."""
-    try:
-        if isinstance(proof, str):
-            return not transport.auth_password(target.user, proof)
-        return not transport.auth_publickey(target.user, proof)
-    except paramiko.AuthenticationException:
-        if transport.is_active():
-            return False
-        raise Unreached(target.name, "auth", f"{target.address} ended the connection after a refused login") from None
-    except (paramiko.SSHException, EOFError, OSError) as error:
-        raise unreached(target.name, target.address, target.port, error) from error
 
 
 def _key_file(own: str | None, found: Mapping[str, Any]) -> Path | None:

@@ -11,16 +11,20 @@ from sparkops.workflows.session import Session, unreachable
 
 
 def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[Kept]:
-    """One revision a deployment: what runs, else what was stopped last; those with a part on these nodes."""
+    """Every revision that runs, and of deployments that do not run the one stopped last, with a part on these nodes."""
     wanted = set(nodes)
-    best: dict[str, Kept] = {}
-    for revision in kept(facts):
-        if not wanted & ({member.name for member in revision.stored.members} | {node for node, _ in revision.parts}):
-            continue
-        other = best.get(revision.stored.deployment)
-        if other is None or (revision.runs, revision.ended) > (other.runs, other.ended):
-            best[revision.stored.deployment] = revision
-    return sorted(best.values(), key=lambda revision: not revision.runs)
+    here = [
+        revision
+        for revision in kept(facts)
+        if wanted & ({member.name for member in revision.stored.members} | {node for node, _ in revision.parts})
+    ]
+    running = [revision for revision in here if revision.runs]
+    names = {revision.stored.deployment for revision in running}
+    stopped: dict[str, Kept] = {}
+    for revision in sorted(here, key=lambda one: one.ended):
+        if revision.stored.deployment not in names:
+            stopped[revision.stored.deployment] = revision
+    return [*running, *stopped.values()]
 
 
 def the_one(session: Session, facts: Mapping[str, Facts], name: str | None) -> Kept:
@@ -38,6 +42,6 @@ def the_one(session: Session, facts: Mapping[str, Facts], name: str | None) -> K
             f"{what} on these nodes", hint="`sparkops deploy --topology ...` starts one, `sparkops status` lists them"
         )
     if len(chosen) > 1:
-        names = ", ".join(revision.stored.deployment for revision in chosen)
-        raise UsageError(f"several deployments are here: {names}", hint="name one of them")
+        names = ", ".join(revision.title for revision in chosen)
+        raise UsageError(f"several deployments are here: {names}", hint="name one of them, or use --limit")
     return chosen[0]

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparkops import checks, load, rules
 from sparkops.asks import Answer, PlanOptions
 from sparkops.commands import proxy, scripts
 from sparkops.core import topology
+from sparkops.core.condition import QUICK, heard
 from sparkops.core.draft import revise
 from sparkops.core.facts import Facts
 from sparkops.core.findings import Finding
-from sparkops.core.plan import Plan
+from sparkops.core.plan import Plan, Result
 from sparkops.core.recipe import Effective, Overrides, Recipe, effective
 from sparkops.core.revision import deployment_name, differences
 from sparkops.core.schema import did_you_mean
@@ -24,6 +25,7 @@ from sparkops.phases import compile_deploy
 from sparkops.phases.orphans import compile_orphans, missing
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.sudo import with_sudo
+from sparkops.phases.verify import question
 from sparkops.report.report import Report
 from sparkops.workflows import documents
 from sparkops.workflows.keys import new_key
@@ -124,7 +126,7 @@ def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
     model = f"{wish.effective.model}@{revision}" if revision else wish.effective.model
     facts = session.facts(images=images, model=model)
     session.require(node.name for node in wish.placement.nodes)
-    situation = _situation(options, wish, facts)
+    situation = _with_broken(_situation(options, wish, facts), session)
     found = checks.findings(situation, options.allow)
     _refuse(found)
     deploys = compile_deploy(situation)
@@ -137,11 +139,21 @@ def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
 
 def _situation(options: PlanOptions, wish: Wish, facts: Mapping[str, Facts]) -> Situation:
     name = deployment_name(options.name or wish.recipe.name)
-    revision = revise(name, wish.effective, wish.placement, facts)
+    revision = revise(name, wish.effective, wish.placement, facts, options.alongside)
     primary = revision.fronts[0].name
     digest = hashlib.sha256(options.api_key.encode()).hexdigest() if options.api_key else facts[primary].key_digest
     choices = Choices(options.alongside, options.refresh, options.stall, options.deadline)
     return Situation(revision, wish.effective, wish.placement, facts, digest or "new", choices)
+
+
+def _with_broken(situation: Situation, session: Session) -> Situation:
+    """Which engines of this very revision are up but answer nobody: they are replaced instead of waited for."""
+    members = [m for m in situation.revision.engines if m.port is not None and situation.todo(m) == "keep"]
+    if not members:
+        return situation
+    asked = session.ask({m.name: scripts.serving(question(situation, m), QUICK) for m in members})
+    broken = [name for name, result in asked.items() if isinstance(result, Result) and heard(result.stdout).hangs]
+    return replace(situation, broken=frozenset(broken))
 
 
 def _api_key(options: PlanOptions, session: Session, situation: Situation) -> str:

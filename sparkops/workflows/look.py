@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
 from sparkops.asks import Answer, EndpointOptions, FactsOptions, LogsOptions
 from sparkops.commands import scripts
-from sparkops.core.facts import Facts, Unread
+from sparkops.core.facts import Facts, plain
 from sparkops.core.plan import NodeLost
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import state_dir
@@ -18,7 +17,7 @@ from sparkops.phases.verify import api_url
 from sparkops.report.report import Report
 from sparkops.workflows.chosen import the_one
 from sparkops.workflows.keys import read_key
-from sparkops.workflows.session import Session, facts_command, reached, unreachable
+from sparkops.workflows.session import Session, reached, unreachable
 
 ENDPOINT_VARIABLES = {
     "openai": ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "/v1"),
@@ -59,11 +58,11 @@ def facts(options: FactsOptions, report: Report) -> Answer:
         if options.raw:
             name = options.node or session.selected[0].name
             return Answer(
-                {"raw": session.one(name, facts_command(session.nodes[name]), "read its facts"), "node": name}
+                {"raw": session.one(name, session.facts_command(session.nodes[name]), "read its facts"), "node": name}
             )
         wanted = [options.node] if options.node else [node.name for node in session.selected]
         found = session.facts()
-        shown = [{"name": name, **_plain(found[name])} for name in wanted if name in found]
+        shown = [{"name": name, **plain(found[name])} for name in wanted if name in found]
         away = {name: session.away[name].reason for name in wanted if name in session.away}
         error = unreachable(session.away[next(iter(away))]) if away else None
         return Answer({"nodes": shown, "unreachable": away}, error=error)
@@ -89,15 +88,3 @@ def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, F
         for n, known in facts.items()
     }
     return [entry for entry in _read_logs(session, wanted) if entry["text"]]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Unread):
-        return {"unread": value.reason}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | frozenset | set):
-        return [_plain(item) for item in value]
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -45,6 +45,7 @@ class Session:
     secrets: dict[str, str]
     away: dict[str, NodeLost] = field(default_factory=dict)
     locked: set[str] = field(default_factory=set)
+    sudo_password: bool = False
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -69,7 +70,7 @@ class Session:
 
     def facts(self, *, images: Sequence[str] = (), model: str | None = None) -> dict[str, Facts]:
         """The facts of every node that answers, in the order of the inventory; who does not is added to `away`."""
-        asked = {node.name: facts_command(node, images, model) for node in self.inventory.nodes}
+        asked = {node.name: self.facts_command(node, images, model) for node in self.inventory.nodes}
         found: dict[str, Facts] = {}
         for name, result in self.ask(asked).items():
             if isinstance(result, NodeLost):
@@ -77,6 +78,17 @@ class Session:
                 continue
             found[name] = _parsed(name, result)
         return found
+
+    def facts_command(self, node: Node, images: Sequence[str] = (), model: str | None = None) -> Command:
+        """Docker is read through `sudo -n`, or all of it through sudo where that takes a password."""
+        words: list[Word] = [Script("facts")]
+        for image in images:
+            words += ["--image", image]
+        words += ["--model", model] if model else []
+        words += ["--cache", node.cache_dir] if node.cache_dir else []
+        whole = node.become == "sudo" and self.sudo_password
+        words += ["--sudo"] if node.become == "sudo" and not whole else []
+        return Command(tuple(words), reads=True, timeout=FACTS_SECONDS, become=whole)
 
     def ask(self, commands: Mapping[str, Command]) -> dict[str, Result | NodeLost]:
         """One reading command a node, all at once; through sudo where the inventory wants it."""
@@ -119,7 +131,9 @@ def connected(chosen: Selected, report: Report) -> Iterator[Session]:
     report.hide(chosen.sudo_password)
     inventory = chosen.inventory
     with Fleet(inventory.nodes, login(inventory.source, chosen.sudo_password, secrets)) as fleet:
-        session = Session(inventory, chosen.nodes, fleet, report, secrets)
+        session = Session(
+            inventory, chosen.nodes, fleet, report, secrets, sudo_password=chosen.sudo_password is not None
+        )
         session.away.update(fleet.connect())
         yield session
 
@@ -146,16 +160,6 @@ def login(inventory: str, sudo_password: str | None, secrets: Mapping[str, str])
 
 def unreachable(lost: NodeLost) -> Unreachable:
     return Unreachable(f"{lost.node}: {lost.reason}", node=lost.node, hint=getattr(lost, "hint", None))
-
-
-def facts_command(node: Node, images: Sequence[str] = (), model: str | None = None) -> Command:
-    words: list[Word] = [Script("facts")]
-    for image in images:
-        words += ["--image", image]
-    words += ["--model", model] if model else []
-    words += ["--cache", node.cache_dir] if node.cache_dir else []
-    words += ["--sudo"] if node.become == "sudo" else []
-    return Command(tuple(words), reads=True, timeout=FACTS_SECONDS)
 
 
 def _parsed(node: str, result: Result) -> Facts:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sparkops.asks import Answer, StatusOptions
 from sparkops.commands import scripts
-from sparkops.core.condition import EXIT_CODES, Heard, Part, State, condition, heard
+from sparkops.core.condition import EXIT_CODES, QUICK, Heard, Part, State, condition, heard
 from sparkops.core.facts import Facts
 from sparkops.core.plan import NodeLost
 from sparkops.core.stored import Stored, StoredMember
@@ -17,9 +17,6 @@ from sparkops.phases.verify import api_url
 from sparkops.report.report import Report
 from sparkops.workflows.chosen import current
 from sparkops.workflows.session import Session, reached, unreachable
-
-SECONDS = 6
-"""For one short request; what takes longer is busy if its counters grow, else not serving."""
 
 
 def status(options: StatusOptions, report: Report) -> Answer:
@@ -65,7 +62,7 @@ def _ask_all(session: Session, facts: Mapping[str, Facts], revisions: Iterable[K
     answers: dict[tuple[str, str], Heard] = {}
     while any(questions.values()):
         turn = {node: waiting.pop(0) for node, waiting in questions.items() if waiting}
-        heard_now = session.ask({node: scripts.serving(question, SECONDS) for node, (_, question) in turn.items()})
+        heard_now = session.ask({node: scripts.serving(question, QUICK) for node, (_, question) in turn.items()})
         for node, (key, _) in turn.items():
             result = heard_now.get(node)
             lost = result is None or isinstance(result, NodeLost)

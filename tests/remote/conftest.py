@@ -39,6 +39,7 @@ class SshServer:
         self.home = directory
         self.commands: list[str] = []
         self.logins = 0
+        self.accepted = 0
         self.password: str | None = None
         self.drop_before_start = False
         self.drop_after_start = False
@@ -76,6 +77,7 @@ class SshServer:
                 os.killpg(group, signal.SIGKILL)
             except ProcessLookupError:
                 continue
+        self._call(_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -131,7 +133,6 @@ class SshServer:
         if self.drop_after_start:
             await asyncio.sleep(0.3)
             connection.abort()
-        assert child.stdin and child.stdout and child.stderr
         pumps = [_pump(child.stdout, process.stdout), _pump(child.stderr, process.stderr)]
         feed = asyncio.create_task(_feed(process, child.stdin))
         try:
@@ -141,6 +142,13 @@ class SshServer:
             await child.wait()
         finally:
             await feed
+
+
+async def _others() -> None:
+    """What the loop still does, to its end."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    if tasks:
+        await asyncio.wait(tasks, timeout=10)
 
 
 async def _pump(source: asyncio.StreamReader, sink: asyncssh.SSHWriter[bytes]) -> None:
@@ -168,9 +176,14 @@ class _Logins(asyncssh.SSHServer):
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self._connection = conn
         self._server._connections.add(conn)
+        self._server.accepted += 1
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._server._connections.discard(self._connection)
+
+    def connection_requested(self, *_: object) -> bool:
+        """As a jump host: pass everything on."""
+        return True
 
     def auth_completed(self) -> None:
         self._server.logins += 1

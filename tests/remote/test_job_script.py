@@ -30,7 +30,6 @@ def job(shell: str, tmp_path: Path) -> Iterator[Job]:
             text=True,
             start_new_session=True,
         ) as process:
-            assert process.stdout and process.stderr
             out, errors = process.stdout.read(), process.stderr.read()
             code = process.wait(30)
         return subprocess.CompletedProcess(words, code, out, errors)

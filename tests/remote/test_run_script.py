@@ -32,18 +32,16 @@ class Held:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            **options,  # type: ignore[call-overload]
+            **options,
         )
 
     def give(self, data: bytes) -> Held:
-        assert self.process.stdin
         self.process.stdin.write(data)
         self.process.stdin.flush()
         return self
 
     def end(self) -> tuple[int, bytes, bytes]:
         """Its result while stdin stays open; reading to the end proves that nothing holds its output."""
-        assert self.process.stdout and self.process.stderr and self.process.stdin
         out, errors = self.process.stdout.read(), self.process.stderr.read()
         code = self.process.wait(20)
         self.process.stdin.close()
@@ -52,10 +50,8 @@ class Held:
         return code, out, errors
 
     def hang_up(self) -> None:
-        assert self.process.stdin
         self.process.stdin.close()
         self.process.wait(20)
-        assert self.process.stdout and self.process.stderr
         self.process.stdout.close()
         self.process.stderr.close()
 
@@ -94,7 +90,7 @@ def test_a_command_that_does_not_exist_exits_127(shell):
 
 
 def test_a_binary_payload_reaches_the_command_whole_and_then_ends(shell):
-    payload = bytes(range(256)) * 1024
+    payload = bytes(range(256)) * 256
     held = Held(frame(shell, "20", str(len(payload)), "-", "cat")).give(payload)
     assert held.end() == (0, payload, b"")
 
@@ -165,7 +161,8 @@ def test_what_a_command_leaves_behind_is_ended_and_does_not_hold_the_output(shel
 
 def test_a_detached_process_is_left_alone(shell, alive, tmp_path):
     mark = f"{tmp_path}/detached"
-    detach = f"setsid sh -c 'echo $$ >{mark}; sleep 60; : {mark}' </dev/null >/dev/null 2>&1 & until [ -s {mark} ]; do sleep 0.05; done"
+    detach = f"setsid sh -c 'echo $$ >{mark}; sleep 60; : {mark}' </dev/null >/dev/null 2>&1 &"
+    detach += f" until [ -s {mark} ]; do sleep 0.05; done"
     Held(frame(shell, "60", "0", "-", "sh", "-c", detach)).end()
     os.killpg(int(Path(mark).read_text()), signal.SIGKILL)
 

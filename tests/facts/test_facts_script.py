@@ -1,0 +1,346 @@
+"""node/facts.sh in real shells, against a fake root and small stand-ins for the tools of a node."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+
+from sparkops.core.facts import PROBES, Facts, Unread, parse
+
+HERE = Path(__file__).parent
+SCRIPT = HERE.parents[1] / "sparkops" / "node" / "facts.sh"
+SHELLS = {"dash": (), "bash": (), "ksh": (), "busybox": ("sh",)}
+SOMETIMES = {"docker-ours", "docker-strangers", "docker-logs", "images", "model"}
+FRAME = re.compile(rb"== ([a-z0-9-]+) (\d+) (\d+) (\d+)\n")
+SNAPSHOT = "b5c939de8f754692c1647ca79fbf85e8c1e70f8a"
+
+ROOT = {
+    "etc/os-release": 'NAME="Ubuntu"\nVERSION_ID="24.04"\n',
+    "etc/dgx-release": 'DGX_NAME="DGX Spark"\nDGX_SERIAL_NUMBER="1234567890"\nDGX_OTA_VERSION="7.5.0"\n',
+    "etc/machine-id": "5b0a7a6c6a3f4d0e8b1f0a9d7c2e4f60\n",
+    "etc/default/locale": "LANG=de_DE.UTF-8\n",
+    "etc/ufw/ufw.conf": "ENABLED=yes\n",
+    "etc/systemd/logind.conf": "[Login]\nRemoveIPC=no\n",
+    "etc/nvidia/cx7-hotplug-enabled": "",
+    "sys/class/dmi/id/product_name": "NVIDIA_DGX_Spark\n",
+    "sys/class/dmi/id/sys_vendor": "NVIDIA\n",
+    "sys/module/nvidia/version": "580.142\n",
+    "sys/class/net/enp1s0f1np1/operstate": "up\n",
+    "sys/class/net/enp1s0f1np1/speed": "200000\n",
+    "sys/class/net/enp1s0f1np1/phys_port_name": "p1\n",
+    "sys/class/net/enP2p1s0f1np1/operstate": "up\n",
+    "sys/class/net/enP2p1s0f1np1/phys_port_name": "p1\n",
+    "sys/class/infiniband/rocep1s0f1/ports/1/state": "4: ACTIVE\n",
+    "sys/class/infiniband/rocep1s0f1/ports/1/gids/3": "0000:0000:0000:0000:0000:ffff:c0a8:640a\n",
+    "sys/class/infiniband/rocep1s0f1/ports/1/gid_attrs/types/3": "RoCE v2\n",
+    "sys/class/infiniband/rocep1s0f1/device/net/enp1s0f1np1/mtu": "9000\n",
+    "proc/meminfo": "MemTotal:       127535084 kB\nMemFree:        121634816 kB\n",
+    "proc/sys/kernel/hostname": "hutch\n",
+    "proc/sys/kernel/random/boot_id": "3f1a6a0e-2c61-4c0b-8b83-6d2f7f5f8a11\n",
+    "proc/sys/vm/swappiness": "60\n",
+    "proc/uptime": "86423.51 1711233.20\n",
+    "proc/77/cmdline": "avahi-daemon: running [hutch-2.local]",
+    "proc/4910/cgroup": f"0::/system.slice/docker-{'4b' * 32}.scope\n",
+    "run/avahi-daemon/pid": "77\n",
+    "run/lock/sparkops.lock": '{"run": "r1", "user": "ann"}\n',
+    "dev/infiniband/uverbs0": "",
+    "var/run/reboot-required": "*** System restart required ***\n",
+    "var/run/reboot-required.pkgs": "linux-image-nvidia\n",
+}
+HOME = {
+    ".local/state/sparkops/key": "sk-the-secret-key",
+    ".local/state/sparkops/orphans/c-1@10.0.0.2": "10.0.0.2 gpt c-1\n",
+    ".local/state/sparkops/jobs/fetch/pid": f"{os.getpid()}\n",
+    ".local/state/sparkops/jobs/fetch/cmd": "hf download café\n",
+}
+
+
+def _write(base: Path, files: Mapping[str, str]) -> None:
+    for name, text in files.items():
+        path = base / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+@pytest.fixture(params=[name for name in SHELLS if shutil.which(name)])
+def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    return (shutil.which(request.param) or request.param, *SHELLS[request.param])
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """A node's root and home, in folders with a space in their names."""
+    _write(tmp_path / "a root", ROOT)
+    _write(tmp_path / "a home", HOME)
+    return tmp_path
+
+
+Ask = Callable[..., bytes]
+
+
+@pytest.fixture
+def ask(node: Path) -> Ask:
+    """Runs the script on the node and gives what it printed."""
+
+    def run(*args: str, shell: tuple[str, ...] = ("sh",), code: int = 0, **more: str) -> bytes:
+        env = {
+            "PATH": f"{HERE / 'stubs'}:/usr/bin:/bin",
+            "HOME": str(node / "a home"),
+            "USER": "jhunt",
+            "LANG": "de_DE.UTF-8",
+            "SPARKOPS_ROOT": str(node / "a root"),
+            "SPARKOPS_PROBE_LIMIT": "5",
+            **more,
+        }
+        words = [*shell, "-c", SCRIPT.read_text(), "facts", *args]
+        done = subprocess.run(words, env=env, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+        complaints = [line for line in done.stderr.splitlines() if b"ignored null byte" not in line]
+        assert done.returncode == code
+        assert code or complaints == []
+        return done.stdout
+
+    return run
+
+
+def frames(raw: bytes) -> dict[str, bytes]:
+    """The frames, read strictly: every payload ends exactly where its length says."""
+    header, _, data = raw.partition(b"\n")
+    assert header == b"sparkops-facts 1"
+    found, at = {}, 0
+    while at < len(data):
+        match = FRAME.match(data, at)
+        assert match, data[at : at + 80]
+        stop = match.end() + int(match[4])
+        assert data[stop : stop + 1] == b"\n"
+        found[match[1].decode()] = data[match.end() : stop]
+        at = stop + 1
+    return found
+
+
+def facts(raw: bytes) -> Facts:
+    return parse(raw.decode("utf-8", "replace"))
+
+
+def test_every_shell_prints_exact_frames_of_every_probe(ask: Ask, shell: tuple[str, ...]):
+    found = frames(ask(shell=shell))
+    assert set(PROBES) - SOMETIMES <= set(found)
+    assert set(found) <= {*PROBES, "end"}
+
+
+def test_every_shell_reads_the_same_node(ask: Ask, shell: tuple[str, ...], node: Path):
+    got = facts(ask("--image", "there", "--image", "not/there:1", shell=shell))
+    assert got.memory.total_kib == 127535084
+    assert got.machine_id == "5b0a7a6c6a3f4d0e8b1f0a9d7c2e4f60"
+    assert got.home == str(node / "a home")
+    assert got.infiniband[0].gids[0].kind == "RoCE v2"
+    assert got.locale["LANG"] == "de_DE.UTF-8"
+    assert got.avahi.conflict
+    assert got.reboot_required.packages == ("linux-image-nvidia",)
+    assert got.logind == "RemoveIPC=no"
+    assert got.firewall.ufw
+    assert got.markers == frozenset({"cx7-hotplug"})
+    assert got.image("there").id == "sha256:1c"
+    assert got.images["not/there:1"] is None
+    assert got.disk["docker"].free_kib > 0
+    assert got.gpu_processes[0].container == "4b" * 32
+
+
+def test_the_tools_of_the_node_are_asked(ask: Ask):
+    got = facts(ask())
+    assert got.identity.verdict == "certain"
+    assert got.uname.hostname == "hutch"
+    assert got.fabric().interface == "enp1s0f1np1"
+    assert got.fabric().twin_address == "192.168.101.10"
+    assert got.fabric().devices == ("rocep1s0f1", "roceP2p1s0f1")
+    assert got.packages["nvidia-container-toolkit"].installed
+    assert got.earlyoom
+
+
+def test_containers_are_ours_by_label_and_strangers_are_known_to_use_the_gpu(ask: Ask, shell: tuple[str, ...]):
+    ours, stranger = facts(ask(shell=shell)).containers
+    assert (ours.ours, ours.deployment, ours.restarts, ours.gpu) == (True, "gpt", 2, True)
+    assert ours.revision == {"a": "é"}
+    assert ours.log_tail == ("first é", "last, with a -- 0 3 frame", "to stderr")
+    assert (stranger.ours, stranger.gpu, stranger.runs) == (False, True, True)
+
+
+def test_bytes_are_counted_not_characters(ask: Ask, shell: tuple[str, ...]):
+    payload = frames(ask(shell=shell))["state"]
+    assert "hf download café".encode() in payload
+
+
+def test_a_hung_nvidia_smi_costs_its_limit_once_and_nothing_else(ask: Ask, shell: tuple[str, ...]):
+    raw = ask(shell=shell, STUB_SMI="hang", SPARKOPS_PROBE_LIMIT="1")
+    got = facts(raw)
+    assert "no answer within its limit" in got.nvidia_smi.reason
+    assert frames(raw)["gpu-load"] == b"not asked again: nvidia-smi did not answer"
+    assert len(got.containers) == 2
+
+
+def test_a_tool_that_cannot_be_killed_does_not_hold_the_capture(ask: Ask):
+    raw = ask(STUB_SMI="stuck", SPARKOPS_PROBE_LIMIT="1")
+    assert "end" in frames(raw)
+    assert isinstance(facts(raw).nvidia_smi, Unread)
+
+
+def test_garbage_from_a_tool_stays_inside_its_own_frame(ask: Ask, shell: tuple[str, ...]):
+    raw = ask(shell=shell, STUB_SMI="garbage")
+    assert "fake" not in frames(raw)
+    got = facts(raw)
+    assert isinstance(got.nvidia_smi, Unread)
+    assert got.memory.total_kib == 127535084
+    assert len(got.containers) == 2
+
+
+def test_a_refusing_docker_is_asked_once(ask: Ask, node: Path):
+    calls = node / "calls"
+    got = facts(ask("--image", "there", STUB_DOCKER="refuse", STUB_CALLS=str(calls)))
+    assert calls.read_text().count("docker ") == 1
+    assert "permission denied" in got.docker_version.reason
+    assert "permission denied" in got.images["there"].reason
+    assert got.containers == ()
+
+
+def test_a_hung_docker_costs_its_limit_once(ask: Ask, node: Path):
+    calls = node / "calls"
+    got = facts(ask(STUB_DOCKER="hang", STUB_CALLS=str(calls), SPARKOPS_PROBE_LIMIT="1"))
+    assert calls.read_text().count("docker ") == 1
+    assert "no answer" in got.docker_ps.reason
+    assert got.disk["home"].free_kib > 0
+
+
+def test_docker_goes_through_sudo_only_when_asked_to(ask: Ask, node: Path):
+    calls = node / "calls"
+    ask(STUB_CALLS=str(calls))
+    assert "sudo -n docker" not in calls.read_text()
+    assert len(facts(ask("--sudo", STUB_CALLS=str(calls))).containers) == 2
+    assert "sudo -n docker version" in calls.read_text()
+
+
+def test_sudo_that_wants_a_password_is_told(ask: Ask):
+    assert facts(ask()).sudo.able
+    got = facts(ask(STUB_SUDO="password"))
+    assert (got.sudo.able, got.sudo.drop_caches) == (False, True)
+    assert got.sudo.said == "sudo: a password is required"
+
+
+def test_through_sudo_it_tells_of_the_person_not_of_root(ask: Ask, node: Path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    home = node / "a home"
+    _write(node / "a root", {"etc/passwd": f"root:x:0:0::/root:/bin/sh\njhunt:x:1000:1000::{home}:/bin/bash\n"})
+    got = facts(ask("--sudo", SUDO_USER="jhunt", USER="root", HOME="/root"))
+    assert (got.home, got.id.name) == (str(home), "jhunt")
+    assert [note.deployment for note in got.orphans] == ["gpt"]
+    assert len(got.containers) == 2
+    assert (got.sudo.able, got.sudo.drop_caches) == (False, True)
+
+
+def test_a_node_that_is_slow_all_over_still_tells_what_it_could(ask: Ask):
+    raw = ask(SPARKOPS_FACTS_BUDGET="0")
+    assert "end" in frames(raw)
+    assert facts(raw).meminfo == Unread("not asked: the probes before it took too long")
+
+
+def test_no_secret_leaves_the_node(ask: Ask):
+    raw = ask()
+    for secret in (b"sk-the-secret-key", b"verysecret", b"1234567890"):
+        assert secret not in raw
+    assert b"--max-num-batched-tokens 8192" in raw
+    assert b"TOKENIZERS_PARALLELISM=false" in raw
+    assert facts(raw).key_digest == hashlib.sha256(b"sk-the-secret-key").hexdigest()
+
+
+def test_the_node_is_as_it_was_before(ask: Ask, node: Path):
+    def state() -> dict[str, tuple[int, int]]:
+        paths = [path for path in node.rglob("*") if path.name != "calls"]
+        return {str(path): (path.stat().st_mtime_ns, path.stat().st_size) for path in paths}
+
+    before = state()
+    ask("--model", "openai/gpt-oss-120b", "--image", "there", "--sudo")
+    assert state() == before
+
+
+def test_notes_and_jobs_are_found(ask: Ask, node: Path):
+    got = facts(ask())
+    (note,) = got.orphans
+    assert (note.address, note.deployment, note.container) == ("10.0.0.2", "gpt", "c-1")
+    assert Path(note.path).read_text() == "10.0.0.2 gpt c-1\n"
+    (job,) = got.state.jobs
+    assert (job.id, job.alive, job.exit, job.command) == ("fetch", True, None, "hf download café")
+
+
+def test_a_lock_is_held_only_while_somebody_holds_it(ask: Ask, node: Path, shell: tuple[str, ...]):
+    path = node / "a root/run/lock/sparkops.lock"
+    assert not facts(ask("--only", "lock", shell=shell)).lock.held
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        lock = facts(ask("--only", "lock", shell=shell)).lock
+    assert lock.held
+    assert lock.owner == {"run": "r1", "user": "ann"}
+
+
+def test_only_the_probes_that_are_wanted_are_asked(ask: Ask, shell: tuple[str, ...]):
+    assert set(frames(ask("--only", "meminfo,docker-ps", shell=shell))) == {"meminfo", "docker-ps", "end"}
+
+
+def test_an_unknown_option_is_refused(ask: Ask):
+    assert ask("--nonsense", code=2) == b""
+
+
+def _snapshot(home: Path, shards: int, have: int) -> Path:
+    folder = home / ".cache/huggingface/hub/models--openai--gpt-oss-120b"
+    names = [f"model-{i:05d}-of-{shards - 1:05d}.safetensors" for i in range(shards)]
+    index = json.dumps({"metadata": {}, "weight_map": {f"layer.{i}": name for i, name in enumerate(names)}})
+    _write(folder, {"refs/main": SNAPSHOT, "blobs/index": index, "blobs/config": "{}", "blobs/w": "weights"})
+    links = {"config.json": "config", "model.safetensors.index.json": "index"} | dict.fromkeys(names[:have], "w")
+    for name, blob in links.items():
+        link = folder / "snapshots" / SNAPSHOT / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(f"../../blobs/{blob}")
+    return folder
+
+
+def test_a_complete_model_is_told_by_its_index(ask: Ask, node: Path, shell: tuple[str, ...]):
+    _snapshot(node / "a home", 3, 3)
+    model = facts(ask("--model", "openai/gpt-oss-120b", shell=shell)).model
+    assert (model.revision, model.missing, model.complete) == (SNAPSHOT, (), True)
+    assert model.bytes > 0
+
+
+def test_a_missing_shard_a_broken_link_and_a_part_of_a_download_are_told(ask: Ask, node: Path, shell: tuple[str, ...]):
+    folder = _snapshot(node / "a home", 3, 2)
+    _write(folder, {"blobs/abc.incomplete": "half"})
+    (folder / "snapshots" / SNAPSHOT / "tokenizer.json").symlink_to("../../blobs/gone")
+    model = facts(ask("--model", "openai/gpt-oss-120b", shell=shell)).model
+    assert model.missing == ("model-00002-of-00002.safetensors",)
+    assert model.broken == ("tokenizer.json",)
+    assert model.incomplete == (str(folder / "blobs/abc.incomplete"),)
+    assert not model.complete
+
+
+def test_a_model_may_be_asked_for_by_revision_and_cache(ask: Ask, node: Path):
+    _snapshot(node / "other cache", 1, 1).rename(node / "moved")
+    (node / "cache dir/hub").mkdir(parents=True)
+    (node / "moved").rename(node / "cache dir/hub/models--openai--gpt-oss-120b")
+    cache = str(node / "cache dir")
+    assert facts(ask("--cache", cache, "--model", f"openai/gpt-oss-120b@{SNAPSHOT}")).model.complete
+    assert not facts(ask("--cache", cache, "--model", "openai/gpt-oss-120b@0000")).model.present
+    assert not facts(ask("--cache", cache, "--model", "openai/other")).model.present
+
+
+def test_the_script_is_clean_for_shellcheck():
+    shellcheck = shutil.which("shellcheck") or shutil.which("shellcheck", path=str(Path(sys.executable).parent))
+    if shellcheck is None:
+        pytest.skip("shellcheck is not installed")
+    subprocess.run([shellcheck, "-s", "sh", str(SCRIPT)], check=True)
