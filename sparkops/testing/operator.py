@@ -10,10 +10,11 @@ from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Plan
 from sparkops.report.report import Report
 from sparkops.testing.world import SimulatedWorld
-from sparkops.workflows.deploy import carry_out, compiled, wished
+from sparkops.workflows.deploy import carry_out, compiled
 from sparkops.workflows.session import Selected, Session
 from sparkops.workflows.status import status_on
 from sparkops.workflows.stop import rollback_on, stop_on
+from sparkops.workflows.wish import wished
 
 SIMULATED = Where(inventory="simulated")
 

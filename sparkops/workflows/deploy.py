@@ -6,44 +6,30 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sparkops import checks, load, rules
+from sparkops import checks
 from sparkops.asks import Answer, PlanOptions
 from sparkops.commands import proxy, scripts
-from sparkops.core import topology
 from sparkops.core.condition import QUICK, heard
 from sparkops.core.draft import revise
 from sparkops.core.facts import Facts
 from sparkops.core.findings import Finding
 from sparkops.core.plan import Plan, Result
-from sparkops.core.recipe import Effective, Overrides, Recipe, effective
 from sparkops.core.revision import deployment_name, differences
-from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import Choices, Situation, key_path
-from sparkops.core.topology import Placement
-from sparkops.errors import Refused, UsageError
+from sparkops.errors import Refused
 from sparkops.phases import compile_deploy
-from sparkops.phases.orphans import compile_orphans, missing
+from sparkops.phases.orphans import compile_orphans
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.sudo import with_sudo
 from sparkops.phases.verify import question
 from sparkops.report.report import Report
 from sparkops.workflows import documents
+from sparkops.workflows.caveats import older, out_of_reach
 from sparkops.workflows.keys import new_key
 from sparkops.workflows.outside import ask_from_here
 from sparkops.workflows.run import execute
-from sparkops.workflows.session import Selected, Session, connected, selected
-
-DEFAULT_RECIPE = "openai-gpt-oss-120b"
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What was asked for, judged by the rules; no node was touched yet."""
-
-    recipe: Recipe
-    effective: Effective
-    placement: Placement
-    findings: tuple[Finding, ...]
+from sparkops.workflows.session import Session, connected, selected
+from sparkops.workflows.wish import Wish, refuse, wished
 
 
 @dataclass(frozen=True)
@@ -75,7 +61,8 @@ def deploy(options: PlanOptions, report: Report) -> Answer:
     with connected(chosen, report) as session:
         ready = carry_out(options, session, wish)
         warnings = [
-            *_out_of_reach(ready.situation),
+            *older(ready.situation),
+            *out_of_reach(ready.situation),
             *ask_from_here(ready.situation.revision, session.secrets[API_KEY.name]),
         ]
         for warning in warnings:
@@ -98,27 +85,6 @@ def carry_out(options: PlanOptions, session: Session, wish: Wish) -> Ready:
     return ready
 
 
-def wished(options: PlanOptions, chosen: Selected, report: Report) -> Wish:
-    """Recipe, topology and overrides, judged by the rules; refuses what they refuse."""
-    wanted = topology.parse(options.topology)
-    name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
-    recipe = load.recipe(name)
-    executor = options.executor or "ray"
-    placement = topology.place(wanted, chosen.nodes, executor, options.proxy, recipe.nodes.max)
-    if placement.note:
-        report.note(placement.note)
-    settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
-    rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
-    for unknown in sorted(options.allow - rule_ids - check_ids):
-        hint = "`sparkops rules` lists the rules"
-        raise UsageError(
-            f"--allow {unknown}: no such rule or check{did_you_mean(unknown, rule_ids | check_ids)}", hint=hint
-        )
-    settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
-    _refuse(findings)
-    return Wish(recipe, settings, placement, findings)
-
-
 def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
     """Read the nodes, judge, and compile."""
     images = [wish.effective.image, *([proxy.IMAGE] if wish.placement.proxies else [])]
@@ -128,7 +94,7 @@ def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
     session.require(node.name for node in wish.placement.nodes)
     situation = _with_broken(_situation(options, wish, facts), session)
     found = checks.findings(situation, options.allow)
-    _refuse(found)
+    refuse(found)
     deploys = compile_deploy(situation)
     orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
     whole = with_sudo(
@@ -138,7 +104,7 @@ def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
 
 
 def _situation(options: PlanOptions, wish: Wish, facts: Mapping[str, Facts]) -> Situation:
-    name = deployment_name(options.name or wish.recipe.name)
+    name = deployment_name(options.name or wish.effective.recipe.name)
     revision = revise(name, wish.effective, wish.placement, facts, options.alongside)
     primary = revision.fronts[0].name
     digest = hashlib.sha256(options.api_key.encode()).hexdigest() if options.api_key else facts[primary].key_digest
@@ -175,27 +141,6 @@ def _changes(situation: Situation) -> tuple[str, ...]:
     gone = sorted({f"{stored.deployment} {stored.hash[:8]}" for _, stored, _ in situation.replaced})
     switches = tuple(f"replaces {title}; loading a model again takes minutes" for title in gone)
     return switches or (f"starts {name} {situation.revision.hash[:8]}",)
-
-
-def _out_of_reach(situation: Situation) -> list[str]:
-    """What was replaced but may still run, because its node did not answer."""
-    replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
-    return [
-        f"{member.name} did not answer and may still run {stored.container(member)}; the next run to reach it ends that"
-        for stored in replaced.values()
-        for member in missing(situation.facts, stored)
-    ]
-
-
-def _refuse(findings: tuple[Finding, ...]) -> None:
-    """All that refuses at once, each with its hint."""
-    bad = [finding for finding in findings if finding.action in ("refuse", "fail")]
-    if not bad:
-        return
-    lines = [f"{f'{finding.node}: ' if finding.node else ''}{finding.message} [{finding.id}]" for finding in bad]
-    hints = dict.fromkeys(finding.hint for finding in bad if finding.hint)
-    allow = " ".join(f"--allow {name}" for name in dict.fromkeys(finding.id for finding in bad))
-    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*hints, f"to go on all the same: {allow}"]))
 
 
 def _hold_to(options: PlanOptions, ready: Ready) -> None:

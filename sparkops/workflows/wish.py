@@ -1,0 +1,59 @@
+"""What was asked for, judged by the rules before any node is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops import checks, load, rules
+from sparkops.asks import PlanOptions
+from sparkops.core import images, topology
+from sparkops.core.findings import Finding
+from sparkops.core.recipe import Effective, Overrides, effective
+from sparkops.core.schema import did_you_mean
+from sparkops.core.topology import Placement
+from sparkops.errors import Refused, UsageError
+from sparkops.report.report import Report
+from sparkops.workflows.session import Selected
+
+DEFAULT_RECIPE = "openai-gpt-oss-120b"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What was asked for, judged by the rules; no node was touched yet."""
+
+    effective: Effective
+    placement: Placement
+    findings: tuple[Finding, ...]
+
+
+def wished(options: PlanOptions, chosen: Selected, report: Report) -> Wish:
+    """Recipe, topology and overrides, judged by the rules; refuses what they refuse."""
+    wanted = topology.parse(options.topology)
+    name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
+    recipe = load.recipe(name)
+    settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
+    executor = options.executor or ("mp" if images.known(settings.image).ray is False else "ray")
+    placement = topology.place(wanted, chosen.nodes, executor, options.proxy, recipe.nodes.max)
+    if placement.note:
+        report.note(placement.note)
+    rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
+    for unknown in sorted(options.allow - rule_ids - check_ids):
+        hint = "`sparkops rules` lists the rules"
+        raise UsageError(
+            f"--allow {unknown}: no such rule or check{did_you_mean(unknown, rule_ids | check_ids)}", hint=hint
+        )
+    settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
+    refuse(findings)
+    return Wish(settings, placement, findings)
+
+
+def refuse(findings: tuple[Finding, ...]) -> None:
+    """All that refuses at once, each with its hint."""
+    bad = [finding for finding in findings if finding.action in ("refuse", "fail")]
+    if not bad:
+        return
+    lines = [f"{f'{finding.node}: ' if finding.node else ''}{finding.message} [{finding.id}]" for finding in bad]
+    hints = dict.fromkeys(finding.hint for finding in bad if finding.hint)
+    allow = " ".join(f"--allow {name}" for name in dict.fromkeys(finding.id for finding in bad))
+    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*hints, f"to go on all the same: {allow}"]))
