@@ -172,6 +172,27 @@ KNOWN = (
         "stop and deploy again; lower `gpu-memory-utilization` if it comes back",
     ),
     _Known(
+        "ray-incomplete",
+        r"sparkops: Ray has (\d+) of (\d+) nodes",
+        "Ray saw {0} of {1} nodes: the others never joined",
+        "read the other nodes' logs: `sparkops logs --previous`; is the CX7 link up everywhere (`sparkops facts`)?",
+        during="ray",
+    ),
+    _Known(
+        "ray-not-joined",
+        r"sparkops: (?:joining|waiting for) the Ray head at (\S+)",
+        "this node never joined the Ray head at {0}",
+        "the CX7 link must be up on both nodes, with no firewall between them (`sparkops facts` shows it)",
+        during="ray",
+    ),
+    _Known(
+        "no-fabric-address",
+        r"sparkops: waiting for the fabric address (\S+)",
+        "the fabric address {0} never appeared on this node",
+        "the CX7 port is down or has lost its address: `ip -br addr` on the node shows it",
+        during="ray",
+    ),
+    _Known(
         "waiting-for-nodes",
         r"Waiting for creating a placement group of specs for (\d+) seconds",
         "a node with its GPU never joined Ray (waited {0} s)",

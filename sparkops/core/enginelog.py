@@ -72,11 +72,11 @@ MARKS = (
     _Mark("engine", 5, r"Initializing a V1 LLM engine", "starting the engine"),
     _Mark("config", 3, r"Resolved architecture: (\w+)", "read the model's configuration"),
     _Mark("config", 1, r"non-default args: \{", "starting vLLM"),
-    _Mark("ray", 0, r"sparkops: Ray has all (\d+) nodes", "Ray has all {0} nodes"),
+    _Mark("joined", 0, r"sparkops: Ray has all (\d+) nodes", "Ray has all {0} nodes"),
     _Mark("ray", 0, r"sparkops: Ray has (\d+) of (\d+) nodes", "Ray has {0} of {1} nodes"),
     _Mark("ray", 0, r"sparkops: waiting for (the Ray head|the fabric address \S+)", "waiting for {0}"),
     _Mark("ray", 0, r"sparkops: joining the Ray head", "joining the Ray head"),
-    _Mark("ray", 0, r"Ray runtime started", "Ray runs on this node"),
+    _Mark("joined", 0, r"Ray runtime started", "Ray runs on this node"),
     _Mark("again", 0, r"sparkops: start (\d+) of (\d+) in (\d+) seconds", "failed; start {0} of {1} in {2} s"),
     _Mark("again", 0, r"sparkops: gave up after (\d+) failed starts", "gave up after {0} failed starts"),
 )

@@ -1,0 +1,1 @@
+"""From the words of a command line to one workflow's options, and from its answer to an exit code."""

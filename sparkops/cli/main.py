@@ -1,0 +1,169 @@
+"""The command `sparkops`: words to an ask, the ask to its workflow, whatever happens to an exit code."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from sparkops import __version__
+from sparkops.cli import table
+from sparkops.cli.shape import Ask, Group, Line
+from sparkops.errors import Interrupted, SparkopsError, UsageError
+from sparkops.report.text import How, Ink
+
+if TYPE_CHECKING:
+    from sparkops.report.ending import Ending
+
+SECRETS = ("become_password", "api_key", "password")
+
+
+class Sparkops(Group):
+    """Its commands are those of the table, each imported when it is the one that is meant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(table.COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return table.command(cmd_name) if cmd_name in table.COMMANDS else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, names in table.SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, table.COMMANDS[name][1]) for name in names])
+
+
+@click.group(
+    cls=Sparkops,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+    epilog="\b\nFirst steps:\n  sparkops lab up --nodes 2\n  sparkops -i lab deploy --topology cluster\n"
+    "  sparkops -i lab status",
+)
+@click.version_option(__version__, prog_name="sparkops")
+def sparkops() -> None:
+    """Run large language models on NVIDIA GB10 machines: checked, planned, deployed and verified over SSH."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code, whatever happens."""
+    words = list(sys.argv[1:] if words is None else words)
+    line = Line()
+    _forgive_narrow_terminals()
+    try:
+        return _main(words, line)
+    except BrokenPipeError:
+        _drop_stdout()
+        return 0
+    except KeyboardInterrupt:
+        return Interrupted.exit_code
+    except Exception as error:  # a bug before there was a report, or in it
+        return _report(line, words).bug(error)
+
+
+def _main(words: list[str], line: Line) -> int:
+    try:
+        ask = _parsed(words, line)
+    except SparkopsError as error:
+        return _report(line, words).fail(error)
+    except click.Abort:
+        return _report(line, words).fail(Interrupted("interrupted"))
+    if not isinstance(ask, Ask):
+        return ask or 0
+    line.verb = ask.verb
+    report = _report(line, words, logged=ask.logged)
+    report.hide(*_secrets(ask.options))
+    return _run(ask, report)
+
+
+def _parsed(words: list[str], line: Line) -> Ask | int | None:
+    """The ask that the words make; None or a code where click has answered itself (`--help`, `--version`)."""
+    try:
+        with sparkops.make_context("sparkops", list(words), obj=line) as context:
+            result: Ask | int | None = sparkops.invoke(context)
+            return result
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        if "--json" in _ours(words):
+            raise UsageError("a command is missing", hint="`sparkops --help`") from error
+        click.echo(error.format_message(), err=True)
+        return UsageError.exit_code
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "sparkops"
+        raise UsageError(error.format_message(), hint=f"`{path} --help`") from error
+    except click.ClickException as error:
+        raise UsageError(error.format_message()) from error
+
+
+def _run(ask: Ask, report: Ending) -> int:
+    try:
+        return report.finish(table.verb(ask.verb)(ask.options, report))
+    except SparkopsError as error:
+        return report.fail(error)
+    except KeyboardInterrupt:
+        return report.fail(Interrupted("interrupted"))
+    except BrokenPipeError:
+        raise
+    except Exception as error:  # the one place where a bug ends
+        return report.bug(error)
+
+
+def _report(line: Line, words: list[str], logged: bool = False) -> Ending:
+    run = os.urandom(4).hex()
+    settings: dict[str, Any] = {
+        "run": run,
+        "as_json": bool(line.flag("json")) or "--json" in _ours(words),
+        "how": How(bool(line.flag("verbose")), _again(line)),
+        "ink": (Ink(_colour(sys.stdout)), Ink(_colour(sys.stderr))),
+    }
+    if logged:
+        settings["log"] = _run_log(line.verb, run)
+        if _colour(sys.stderr) and not settings["as_json"]:
+            settings["screen"] = table.part("live screen")(sys.stderr)
+    report: Ending = table.part("report" if logged else "ending")(line.verb, **settings)
+    return report
+
+
+def _again(line: Line) -> str:
+    """What to type to reach the same nodes once more."""
+    named = line.flag("inventory")
+    return f"sparkops -i {shlex.quote(named)}" if named else "sparkops"
+
+
+def _run_log(verb: str, run: str) -> Any:
+    """A run without a log is better than no run: a home that cannot be written is said, not fatal."""
+    try:
+        return table.part("run log")(os.environ, verb.replace(" ", "-"), run)
+    except OSError as error:
+        click.echo(f"warning: no run log: {error}", err=True)
+        return None
+
+
+def _ours(words: list[str]) -> list[str]:
+    return words[: words.index("--")] if "--" in words else words
+
+
+def _secrets(options: Any) -> Iterator[str]:
+    for value in (options, getattr(options, "where", None)):
+        yield from (found for name in SECRETS if (found := getattr(value, name, None)))
+
+
+def _colour(stream: TextIO) -> bool:
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _forgive_narrow_terminals() -> None:
+    """A terminal that lacks a character shows another instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+
+
+def _drop_stdout() -> None:
+    """Whoever read our output went away; Python must not complain of it at exit."""
+    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (stays open until the process ends)

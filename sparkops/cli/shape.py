@@ -1,0 +1,136 @@
+"""How every command of ours is shaped: the global options before and after the verb, words behind `--`, near names."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import click
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A verb with its options; `logged` runs leave a run log."""
+
+    verb: str
+    options: Any
+    logged: bool = True
+
+
+@dataclass
+class Line:
+    """What is known of a command line while it is read, also when it turns out to be wrong: click's `obj`."""
+
+    verb: str = "sparkops"
+    flags: dict[str, Any] = field(default_factory=dict)
+    extra: tuple[str, ...] = ()
+
+    def flag(self, name: str) -> Any:
+        """A global option, wherever on the line it was given."""
+        return self.flags.get(name)
+
+
+def line(context: click.Context) -> Line:
+    """The one of this run."""
+    return context.ensure_object(Line)
+
+
+def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+    if parameter.name and value:
+        line(context).flags[parameter.name] = value
+    return value
+
+
+def _begin(context: click.Context) -> None:
+    line(context).verb = context.command_path.removeprefix("sparkops").strip() or "sparkops"
+
+
+def _global_options() -> list[click.Parameter]:
+    def option(*names: str, **settings: Any) -> click.Option:
+        return click.Option(names, expose_value=False, callback=_remember, **settings)
+
+    return [
+        option("-i", "--inventory", metavar="FILE|lab", help="The inventory, or `lab` for the emulated nodes."),
+        option("--limit", metavar="NODES", help="Only these: names, groups, globs, `!not`, comma-separated."),
+        option("--json", is_flag=True, help="One JSON document on stdout, everything else on stderr."),
+        option("-v", "--verbose", is_flag=True, help="Show more: each step as it starts, the scripts' text."),
+    ]
+
+
+class Command(click.Command):
+    """A verb; what stands behind `--` is kept apart where `flags_behind_dashes` is set."""
+
+    flags_behind_dashes = False
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params.extend(_global_options())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _begin(ctx)
+        if self.flags_behind_dashes and "--" in args:
+            cut = args.index("--")
+            line(ctx).extra = tuple(args[cut + 1 :])
+            args = args[:cut]
+        return super().parse_args(ctx, args)
+
+
+class EngineCommand(Command):
+    """A verb that passes the words behind `--` to `vllm serve`."""
+
+    flags_behind_dashes = True
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- VLLM FLAGS]"]
+
+
+class Group(click.Group):
+    """Names the nearest command when there is no such."""
+
+    command_class = Command
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.params.extend(_global_options())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _begin(ctx)
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=0.5)
+            path = ctx.command_path.removeprefix("sparkops").strip()
+            known = f"did you mean `{' '.join(filter(None, ('sparkops', path, near[0])))}`?" if near else "see --help"
+            raise click.UsageError(f"no such command: {' '.join(filter(None, (path, args[0])))}; {known}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+Group.group_class = Group
+
+
+def duration(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
+    """Seconds, or a number with s, m or h."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
+    seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0
+    if not seconds:
+        raise click.BadParameter(f"{value!r} is not a duration such as 90, 90s, 10m or 1h")
+    return seconds
+
+
+Shaped = TypeVar("Shaped", bound=click.Command)
+
+
+def example(text: str) -> Callable[[Shaped], Shaped]:
+    """Put examples below a command's help, as they stand."""
+
+    def put(command: Shaped) -> Shaped:
+        command.epilog = "\b\nExample:\n" + "\n".join(f"  {line.strip()}" for line in text.strip().splitlines())
+        return command
+
+    return put

@@ -1,0 +1,120 @@
+"""The verbs that put a model on nodes and take it away: plan, deploy, rollback, stop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from sparkops.asks import PlanOptions, RollbackOptions, StopOptions
+from sparkops.cli.shape import Ask, Command, EngineCommand, duration, example, line
+from sparkops.cli.where import where
+
+Decorated = Callable[..., Any]
+
+BECOME = click.option(
+    "--ask-become-pass", is_flag=True, help="Ask for the sudo password (or $SPARKOPS_BECOME_PASSWORD)."
+)
+STALL = click.option(
+    "--stall",
+    callback=duration,
+    metavar="TIME",
+    default="10m",
+    show_default=True,
+    help="Give up when the engine's log says nothing new for so long.",
+)
+DEADLINE = click.option(
+    "--deadline",
+    callback=duration,
+    metavar="TIME",
+    default="45m",
+    show_default=True,
+    help="Give up when it does not serve after so long.",
+)
+
+
+def _engine_options(function: Decorated) -> Decorated:
+    options = (
+        click.option("--topology", required=True, metavar="T", help="solo, 2x-solo (3x-, ...) or cluster."),
+        click.option("--recipe", metavar="R", help="A name from `sparkops recipe list`, or a file."),
+        click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's]."),
+        click.option("--executor", type=click.Choice(["ray", "mp"]), help="What joins the ranks of a cluster."),
+        click.option("--set", "sets", multiple=True, metavar="K=V", help="Override args.FLAG or env.NAME; repeat it."),
+        click.option("--allow", multiple=True, metavar="ID", help="Switch a rule or check off, visibly; repeat it."),
+        click.option("--expect", metavar="ID", help="Refuse (exit 3) when the plan's id is another."),
+        click.option("--alongside", is_flag=True, help="Keep what serves now, where ports and memory allow."),
+        click.option("--refresh", is_flag=True, help="Replace an equal revision that an older sparkops started."),
+        click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
+                     help="Where the endpoint of <n>x-solo runs."),
+        STALL, DEADLINE, BECOME,
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _plan_options(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], given: Any) -> PlanOptions:
+    return PlanOptions(
+        where=where(context, ask_become_pass),
+        extra=line(context).extra,
+        allow=frozenset(allow),
+        api_key=os.environ.get("SPARKOPS_API_KEY") or None,
+        **given,
+    )
+
+
+@example("sparkops -i lab plan --topology cluster")
+@click.command(cls=EngineCommand)
+@_engine_options
+@click.pass_context
+def plan(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], **given: Any) -> Ask:
+    """Show what deploy would do, command by command.
+
+    Nodes are only read. Nothing is changed.
+    """
+    return Ask("plan", _plan_options(context, ask_become_pass, allow, given))
+
+
+@example("""
+    sparkops deploy --topology cluster
+    sparkops deploy --recipe qwen3-next-80b-a3b-instruct-fp8 --topology solo --limit spark1
+    sparkops deploy --topology cluster --set args.max-model-len=65536 -- --seed 7
+""")
+@click.command(cls=EngineCommand)
+@_engine_options
+@click.pass_context
+def deploy(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], **given: Any) -> Ask:
+    """Make a model serve, and verify that it does.
+
+    What serves already is left as it is. What was replaced is kept, stopped, for `sparkops rollback`.
+    """
+    return Ask("deploy", _plan_options(context, ask_become_pass, allow, given))
+
+
+@example("sparkops stop")
+@click.command(cls=Command)
+@click.argument("deployment", required=False)
+@BECOME
+@click.pass_context
+def stop(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Ask:
+    """Stop what sparkops started, and verify that it is gone.
+
+    Without a name: every deployment on these nodes. Containers of others are never touched.
+    """
+    return Ask("stop", StopOptions(where(context, ask_become_pass), deployment))
+
+
+@example("sparkops rollback")
+@click.command(cls=Command)
+@click.argument("deployment", required=False)
+@STALL
+@DEADLINE
+@BECOME
+@click.pass_context
+def rollback(
+    context: click.Context, /, deployment: str | None, stall: float, deadline: float, ask_become_pass: bool
+) -> Ask:
+    """Bring back what served before the last deploy."""
+    return Ask("rollback", RollbackOptions(where(context, ask_become_pass), deployment, stall, deadline))

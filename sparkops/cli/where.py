@@ -1,0 +1,33 @@
+"""Which nodes a command line means, and the passwords it was told to ask for."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+
+import click
+
+from sparkops.asks import Where
+from sparkops.cli import table
+from sparkops.cli.shape import line
+from sparkops.errors import UsageError
+
+LAB = "lab"
+
+
+def where(context: click.Context, ask_become_pass: bool = False) -> Where:
+    named = line(context).flag("inventory")
+    if named == LAB or (named is None and os.environ.get("SPARKOPS_INVENTORY") == LAB):
+        named = table.part("lab inventory")()
+    password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
+    return Where(named, line(context).flag("limit"), password)
+
+
+def secret(prompt: str, variable: str) -> str:
+    """From the environment, else asked for on the terminal; never asked for without one."""
+    if value := os.environ.get(variable):
+        return value
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError(f"there is no terminal to ask for the {prompt}", hint=f"put it into ${variable}")
+    return getpass.getpass(f"{prompt}: ", stream=sys.stderr)

@@ -1,0 +1,1 @@
+"""The only writer to the terminal and to the run log."""

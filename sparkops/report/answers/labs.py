@@ -1,0 +1,44 @@
+"""Answers of the lab: nodes that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns
+
+Document = Mapping[str, Any]
+
+
+def up(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield from _nodes(document, ink)
+    yield "Use it: sparkops -i lab plan --topology cluster"
+
+
+def down(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield ink.good("The lab is gone.") if document.get("stopped") else "There was no lab."
+
+
+def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if not document.get("nodes"):
+        yield "No lab is up. `sparkops lab up --nodes 2` starts one."
+        return
+    yield from _nodes(document, ink)
+
+
+def fault(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield f"{document.get('node')}: {document.get('kind')} {'on' if document.get('on') else 'off'}"
+
+
+def _nodes(document: Document, ink: Ink) -> Iterator[str]:
+    rows = [
+        [
+            node["name"],
+            f"{node.get('address')}:{node.get('port')}",
+            node.get("connections"),
+            node.get("commands"),
+            ink.warn(", ".join(map(str, node.get("faults") or ()))),
+        ]
+        for node in document.get("nodes", ())
+    ]
+    yield from columns([["node", "address", "connections", "commands", "faults"], *rows])

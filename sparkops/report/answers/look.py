@@ -1,0 +1,103 @@
+"""Answers of the verbs that only read: what serves, its logs, its key, and the facts of nodes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns
+
+Document = Mapping[str, Any]
+
+
+def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    deployments = document.get("deployments", ())
+    if not deployments:
+        yield "Nothing is deployed."
+    for item in deployments:
+        yield from _deployment(item, ink)
+    yield from _away(document, ink)
+
+
+def _deployment(item: Document, ink: Ink) -> Iterator[str]:
+    state = _state(str(item.get("state")), ink)
+    shape = f"{item.get('recipe')} as {item.get('topology')}, {str(item.get('hash') or '')[:8]}"
+    yield f"{ink.bold(str(item['name']))}  {state}  {ink.dim(shape)}"
+    if item.get("reason") and item.get("state") != "serving":
+        yield f"  {item['reason']}"
+    if item.get("newer"):
+        yield ink.warn("  started by a newer sparkops: shown, never changed by this one")
+    rows = [
+        [node["name"], node.get("address"), node.get("role"), _reach(node, ink), node.get("restarts")]
+        for node in item.get("nodes", ())
+    ]
+    if rows:
+        yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
+    if ray := item.get("ray"):
+        yield f"  ray: {ray.get('nodes')} nodes, {ray.get('gpus')} GPUs"
+    for endpoint in item.get("endpoints", ()):
+        health = ink.good("answers") if endpoint.get("healthy") else ink.bad("does not answer")
+        yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"
+
+
+def _away(document: Document, ink: Ink) -> Iterator[str]:
+    for node, reason in (document.get("unreachable") or {}).items():
+        yield ink.bad(f"{node}: unreachable: {reason}")
+
+
+def _state(state: str, ink: Ink) -> str:
+    if state == "serving":
+        return ink.good(state)
+    return ink.warn(state) if state in ("starting", "stopped") else ink.bad(state)
+
+
+def _reach(node: Document, ink: Ink) -> str:
+    return str(node.get("state")) if node.get("reachable", True) else ink.bad("unreachable")
+
+
+def logs(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    parts = document.get("logs", ())
+    for part in parts:
+        if len(parts) > 1:
+            yield ink.bold(f"==> {part['node']} {part.get('container') or ''} <==")
+        yield from str(part.get("text", "")).splitlines()
+    if not parts:
+        yield "No log of ours is there."
+
+
+def key(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield str(document.get("key", ""))
+
+
+def rotated(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield ink.good("The key was changed; `sparkops key` prints it.")
+
+
+def endpoint(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """Lines for a shell: `eval "$(sparkops endpoint --for openai)"`."""
+    for name, value in document.get("variables", {}).items():
+        yield f"export {name}={shlex.quote(str(value))}"
+
+
+def facts(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """The raw capture as it came, or each node's facts as a small tree."""
+    if "raw" in document:
+        yield str(document["raw"]).removesuffix("\n")
+        return
+    for node in document.get("nodes", ()):
+        yield ink.bold(str(node.get("name")))
+        rest = {name: value for name, value in node.items() if name != "name"}
+        yield from _tree(rest, "  ", ink)
+    yield from _away(document, ink)
+
+
+def _tree(values: Document, indent: str, ink: Ink) -> Iterator[str]:
+    for name, value in values.items():
+        if isinstance(value, Mapping) and value:
+            yield f"{indent}{name}"
+            yield from _tree(value, indent + "  ", ink)
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, default=str)
+            yield f"{indent}{ink.dim(name)}  {text}"

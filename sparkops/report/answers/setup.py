@@ -1,0 +1,43 @@
+"""Answers of the verbs of the first evening: whom to trust, and the inventory that was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns
+
+Document = Mapping[str, Any]
+
+
+def trust(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield from _keys(document, ink)
+    if document.get("known_hosts"):
+        yield f"pinned in {document['known_hosts']}"
+
+
+def init(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield from _keys(document, ink)
+    for node in document.get("nodes", ()):
+        if node.get("fabric_address"):
+            yield f"  {node['name']}: fabric {node['fabric_address']}"
+        for right in node.get("missing", ()):
+            yield ink.warn(f"  {node['name']}: {right.get('message')}")
+            yield f"    {right.get('hint')}"
+    if document.get("inventory"):
+        yield ink.good(f"wrote {document['inventory']}")
+        yield f"Next: {how.command} plan --topology cluster"
+
+
+def _keys(document: Document, ink: Ink) -> Iterator[str]:
+    rows = [
+        [node["name"], node.get("address"), key.get("type"), key.get("fingerprint"), _state(node, ink)]
+        for node in document.get("nodes", ())
+        for key in node.get("keys", ())
+    ]
+    yield from columns(rows, "  ")
+
+
+def _state(node: Document, ink: Ink) -> str:
+    state = str(node.get("trust", ""))
+    return {"changed": ink.bad, "new": ink.warn, "pinned": ink.good}.get(state, str)(state)

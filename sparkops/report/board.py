@@ -1,0 +1,117 @@
+"""What each node is doing now, as far as events tell: one row a node, and the lines worth keeping. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from sparkops.core.enginelog import progress
+from sparkops.core.plan import Event
+from sparkops.report.text import Ink, clip, clock, indented
+
+VERDICTS = ("ready", "wait", "never")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One node: the step under way, what a wait says of it, and since when (monotonic seconds)."""
+
+    node: str
+    title: str
+    since: float
+    text: str = ""
+    phase: str = ""
+    percent: int | None = None
+
+
+Rows = Mapping[str, Row]
+
+
+def advance(rows: Rows, event: Event, now: float) -> Rows:
+    """The rows after this event. Only what is under way has a row."""
+    if event.node is None:
+        return {} if event.kind == "phase" else rows
+    row = rows.get(event.node)
+    if event.kind in ("start", "undo"):
+        title = event.title or event.step or ""
+        return {**rows, event.node: Row(event.node, title if event.kind == "start" else f"undo: {title}", now)}
+    if event.kind == "progress":
+        return {**rows, event.node: _told(row or Row(event.node, event.title or event.step or "", now), event.text)}
+    if event.kind in ("done", "failed", "lost", "undone", "stuck", "skipped"):
+        return {name: other for name, other in rows.items() if name != event.node}
+    return rows
+
+
+def _told(row: Row, evidence: str) -> Row:
+    """What the probe printed: its verdict and reason, then the engine's last lines."""
+    first, _, rest = evidence.partition("\n")
+    verdict, _, reason = first.strip().partition(" ")
+    if verdict not in VERDICTS:
+        rest, reason = evidence, ""
+    phase = progress(rest.splitlines())
+    if phase is not None:
+        return replace(row, text=phase.text, phase=phase.name, percent=phase.percent)
+    if reason and not row.phase:
+        return replace(row, text=reason)
+    return row
+
+
+def moved(before: Row | None, after: Row | None) -> bool:
+    """Whether a person without a live line should hear of it: another phase, not another per cent."""
+    if after is None or not after.text:
+        return False
+    return before is None or _stage(after) != _stage(before)
+
+
+def _stage(row: Row) -> str:
+    """The text with its numbers left out: that they grow is no news without a terminal."""
+    return f"{row.phase} {re.sub(r'[0-9.,]+', '', row.text)}"
+
+
+def live(rows: Rows, now: float, width: int) -> Iterator[str]:
+    """The lines that change in place, one a node."""
+    name_width = max((len(name) for name in rows), default=0)
+    for row in rows.values():
+        yield clip_line(f"{row.node:<{name_width}}  {clock(now - row.since):>5}  {_words(row)}", width)
+
+
+def clip_line(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: max(width - 3, 0)] + "..."
+
+
+def plain(row: Row, now: float) -> str:
+    return f"{row.node}: {clip(_words(row), 160)} ({clock(now - row.since)})"
+
+
+def _words(row: Row) -> str:
+    """What a wait says is more than that it waits."""
+    return row.text or row.title
+
+
+def kept(event: Event, row: Row | None, now: float, ink: Ink, verbose: bool) -> Iterator[str]:
+    """The lines of an event that stay on the screen."""
+    where = f"{event.node}: " if event.node else ""
+    title = event.title or event.step or ""
+    spent = f" ({clock(now - row.since)})" if row and now - row.since >= 1 else ""
+    match event.kind:
+        case "phase":
+            yield ink.bold(f"[{title}]")
+        case "start" if verbose:
+            yield ink.dim(f"{where}{title} ...")
+            yield from (ink.dim(line) for line in indented(event.text))
+        case "done":
+            yield f"{where}{title}{spent}"
+        case "failed" | "lost" | "stuck":
+            yield ink.bad(f"{where}{event.kind}: {title}{spent}")
+            yield from indented(clip(event.text.partition("\n")[0], 200))
+        case "undo":
+            yield ink.warn(f"{where}undo: {title}")
+        case "undone":
+            yield f"{where}undone: {title}{spent}"
+        case "skipped":
+            yield ink.dim(f"{where}{'given up' if row else 'not started'}: {title}")
+        case "warning":
+            yield ink.warn(f"{where}warning: {event.text}")
+        case "note":
+            yield f"{where}{event.text}"

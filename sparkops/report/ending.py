@@ -1,0 +1,120 @@
+"""How every run ends: the answer or the error, as text or as one JSON document. Light, for verbs that need no node.
+
+Questions, progress and errors go to stderr; stdout carries the answer alone.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TextIO
+
+from sparkops.answer import Answer
+from sparkops.errors import BUG, SparkopsError
+from sparkops.report.answers import rendered
+from sparkops.report.text import How, Ink
+
+SCHEMA = 1
+"""Version of the JSON documents."""
+
+
+class Log(Protocol):
+    """Where a run is kept, line by line."""
+
+    @property
+    def path(self) -> Any: ...
+    def write(self, kind: str, **keys: Any) -> None: ...
+    def hide(self, secrets: Iterable[str]) -> None: ...
+    def close(self) -> None: ...
+
+
+class Ending:
+    """One run, named by `run`; its log is there for verbs that reach nodes."""
+
+    def __init__(
+        self,
+        verb: str,
+        *,
+        run: str = "run",
+        as_json: bool = False,
+        how: How | None = None,
+        log: Log | None = None,
+        out: TextIO | None = None,
+        err: TextIO | None = None,
+        ink: tuple[Ink, Ink] = (Ink(), Ink()),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.verb = verb
+        self.run = run
+        self.how = how or How()
+        self._json = as_json
+        self._log = log
+        self._out = out or sys.stdout
+        self._err = err or sys.stderr
+        self._out_ink, self._err_ink = ink
+        self._clock = clock
+        self._begun = clock()
+
+    @property
+    def run_log(self) -> str | None:
+        return str(self._log.path) if self._log else None
+
+    def hide(self, *secrets: str | None) -> None:
+        """Keep these values out of the run log, whatever text carries them."""
+        if self._log:
+            self._log.hide([secret for secret in secrets if secret])
+
+    def finish(self, answer: Answer) -> int:
+        """The last thing that a run prints; returns the exit code."""
+        code = answer.code
+        error = {"error": self._error_document(answer.error)} if answer.error else {}
+        if self._log:
+            self._log.write("end", exit_code=code, **error)
+        body = {"seconds": round(self._clock() - self._begun, 1), **answer.document}
+        if self._json:
+            head = {"schema": SCHEMA, "command": self.verb, "ok": code == 0, "exit_code": code, "run_log": self.run_log}
+            self._write(self._out, [json.dumps({**head, **body, **error}, indent=2, default=str)])
+        elif answer.document or not answer.error:
+            self._write(self._out, rendered(self.verb, body, self._out_ink, self.how))
+        if answer.error and not self._json:
+            self._write(self._err, self._last_words(answer.error))
+        if self._log:
+            self._write(self._err, [f"log: {self.run_log}"] if code else [])
+            self._log.close()
+        return code
+
+    def fail(self, error: SparkopsError) -> int:
+        return self.finish(Answer({}, error=error))
+
+    def bug(self, error: BaseException) -> int:
+        """Our fault: the traceback goes to the log, which is what a person should send us."""
+        text = "".join(traceback.format_exception(error))
+        where = f"please report it with {self.run_log}" if self._log else "please report it with the lines above"
+        if self._log:
+            self._log.write("bug", traceback=text)
+        else:
+            self._write(self._err, [text])
+        told = SparkopsError(f"a bug in sparkops: {type(error).__name__}: {error}", hint=where)
+        return self.finish(Answer({}, exit_code=BUG, error=told))
+
+    def _error_document(self, error: SparkopsError) -> dict[str, Any]:
+        return {
+            "kind": error.kind,
+            "message": error.message,
+            "node": error.node,
+            "step": error.step,
+            "hint": error.hint,
+        }
+
+    def _last_words(self, error: SparkopsError) -> Iterator[str]:
+        yield f"{self._err_ink.bad('error:')} {error.message}"
+        if error.hint:
+            yield f"{self._err_ink.bold('next:')} {error.hint}"
+
+    def _write(self, stream: TextIO, lines: Iterable[str]) -> None:
+        for line in lines:
+            stream.write(line + "\n")
+        stream.flush()

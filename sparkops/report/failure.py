@@ -1,0 +1,61 @@
+"""How a failure on nodes is told: what, where, the failing ranks' last lines, the known cause, the next step. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.core.diagnosis import Diagnosis, diagnose
+from sparkops.core.plan import Event
+from sparkops.errors import SparkopsError
+from sparkops.report.text import Ink, indented, tail
+
+LAST_LINES = 12
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error with what the failed steps printed, node by node, and the best reading of it."""
+
+    error: SparkopsError
+    evidence: tuple[tuple[str, str], ...]
+    diagnosis: Diagnosis | None
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        found = (self.diagnosis and self.diagnosis.hint, self.error.hint)
+        return tuple(dict.fromkeys(hint for hint in found if hint))
+
+
+def read(error: SparkopsError, failed: Sequence[Event]) -> Failure:
+    texts = [(event.node or "", event.text) for event in failed if event.text]
+    readings = [found for _, text in texts if (found := diagnose(text.splitlines()))]
+    known = [found for found in readings if found.id != "first-error"] or readings
+    shown = tuple((node, tail(text, LAST_LINES)) for node, text in texts if tail(text, LAST_LINES) not in error.message)
+    return Failure(error, shown, known[0] if known else None)
+
+
+def document(told: Failure) -> dict[str, Any]:
+    """What the `error` key has more, when nodes had something to say."""
+    found: dict[str, Any] = {"hint": "; ".join(told.hints) or None}
+    if told.diagnosis:
+        found["diagnosis"] = {"id": told.diagnosis.id, "cause": told.diagnosis.cause, "line": told.diagnosis.line}
+    if told.evidence:
+        found["logs"] = [{"node": node, "tail": text} for node, text in told.evidence]
+    return found
+
+
+def lines(told: Failure, ink: Ink) -> Iterator[str]:
+    """What a person reads last."""
+    for node, text in told.evidence:
+        yield ink.bold(f"last lines of {node}:" if node else "last lines:")
+        yield from indented(text, "  ")
+    yield f"{ink.bad('error:')} {told.error.message}"
+    where = [part for part in (told.error.node, told.error.step) if part and part not in told.error.message]
+    if where:
+        yield "  at " + ", ".join(where)
+    if told.diagnosis:
+        yield f"{ink.bold('cause:')} {told.diagnosis.cause}"
+    for hint in told.hints:
+        yield f"{ink.bold('next:')} {hint}"

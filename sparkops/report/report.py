@@ -1,0 +1,72 @@
+"""The report of a run that reaches nodes: events as they come, then how it ends."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from sparkops.answer import Answer
+from sparkops.core.plan import Event
+from sparkops.errors import SparkopsError
+from sparkops.report import board, failure
+from sparkops.report.ending import Ending
+from sparkops.report.screen import PlainScreen, Screen
+
+
+class Report(Ending):
+    """`emit` may be called from any thread; everything else is the main thread's."""
+
+    def __init__(self, verb: str, *, screen: Screen | None = None, **settings: Any) -> None:
+        super().__init__(verb, **settings)
+        self._screen = screen or PlainScreen(self._err)
+        self._lock = threading.RLock()
+        self._rows: board.Rows = {}
+        self._failed: list[Event] = []
+
+    def emit(self, event: Event) -> None:
+        """Show it and keep it."""
+        with self._lock:
+            self._keep(event)
+            now = self._clock()
+            before, self._rows = self._rows, board.advance(self._rows, event, now)
+            old, new = before.get(event.node or ""), self._rows.get(event.node or "")
+            lines = list(board.kept(event, old, now, self._err_ink, self.how.verbose))
+            if event.kind == "progress" and new and not self._screen.moves and board.moved(old, new):
+                lines.append(board.plain(new, now))
+            self._screen.show(lines, self._rows)
+
+    def note(self, text: str, node: str | None = None) -> None:
+        self.emit(Event("note", text, node))
+
+    def warn(self, text: str, node: str | None = None) -> None:
+        self.emit(Event("warning", text, node))
+
+    def confirm(self, question: str) -> bool:
+        """Ask on the terminal; without one the answer is no."""
+        if sys.stdin is None or not sys.stdin.isatty() or not self._err.isatty():
+            return False
+        self._screen.stop()
+        self._err.write(f"{question} [y/N] ")
+        self._err.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+    def finish(self, answer: Answer) -> int:
+        self._screen.stop()
+        return super().finish(answer)
+
+    def _keep(self, event: Event) -> None:
+        if event.kind == "failed":
+            self._failed.append(event)
+        if self._log:
+            self._log.write(
+                event.kind, node=event.node, step=event.step, title=event.title, text=event.text, data=dict(event.data)
+            )
+
+    def _error_document(self, error: SparkopsError) -> dict[str, Any]:
+        found = failure.read(error, self._failed)
+        return {**super()._error_document(error), **failure.document(found)}
+
+    def _last_words(self, error: SparkopsError) -> Iterator[str]:
+        return failure.lines(failure.read(error, self._failed), self._err_ink)

@@ -1,0 +1,128 @@
+"""Plain text for people: colour where it is wanted, columns, times. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+_CODES = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}
+WIDTH = 116
+"""Where text of ours is broken; a narrower terminal breaks it again."""
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@dataclass(frozen=True)
+class Ink:
+    """Colours a text by its meaning; without colour every text stays as it is."""
+
+    colour: bool = False
+
+    def good(self, text: str) -> str:
+        return self._paint("good", text)
+
+    def bad(self, text: str) -> str:
+        return self._paint("bad", text)
+
+    def warn(self, text: str) -> str:
+        return self._paint("warn", text)
+
+    def dim(self, text: str) -> str:
+        return self._paint("dim", text)
+
+    def bold(self, text: str) -> str:
+        return self._paint("bold", text)
+
+    def _paint(self, meaning: str, text: str) -> str:
+        return f"\x1b[{_CODES[meaning]}m{text}\x1b[0m" if self.colour and text else text
+
+
+@dataclass(frozen=True)
+class How:
+    """How much to show, and what a person types to reach the same nodes again."""
+
+    verbose: bool = False
+    command: str = "sparkops"
+
+
+def columns(rows: Iterable[Sequence[object]], indent: str = "") -> Iterator[str]:
+    """Left-aligned columns, two spaces apart; None and the empty text show as a dash."""
+    table = [["-" if cell is None or cell == "" else str(cell) for cell in row] for row in rows]
+    if not table:
+        return
+    widths = [max(_width(row[index]) for row in table) for index in range(len(table[0]))]
+    for row in table:
+        padded = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
+        yield (indent + "  ".join(padded)).rstrip()
+
+
+def clock(seconds: float) -> str:
+    """Minutes and seconds, hours only when there are any."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def indented(text: str, indent: str = "    ") -> Iterator[str]:
+    for line in text.splitlines():
+        yield indent + line
+
+
+def tail(text: str, lines: int) -> str:
+    return "\n".join([line for line in text.splitlines() if line.strip()][-lines:])
+
+
+def clip(text: str, width: int) -> str:
+    """At most `width` characters on one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= width else flat[: max(width - 3, 0)] + "..."
+
+
+def wrapped(text: str, indent: str, width: int = WIDTH) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def continued(command: str, indent: str, width: int = WIDTH) -> Iterator[str]:
+    """A command over several lines as a shell takes it: each ends in a backslash but the last.
+
+    A word is never broken, and an option is not parted from its value.
+    """
+    line = indent
+    pieces = list(_pieces(command))
+    for number, piece in enumerate(pieces):
+        last = number == len(pieces) - 1
+        if line.strip() and len(line) + len(piece) + (0 if last else 2) > width:
+            yield f"{line.rstrip()} \\"
+            line = f"{indent}  "
+        line += f"{piece} "
+    yield line.rstrip()
+
+
+def _pieces(command: str) -> Iterator[str]:
+    """The words of a command as they are quoted; an option together with its value."""
+    found = re.findall(r"(?:'[^']*'|\"[^\"]*\"|\\.|[^\s'\"\\])+", command)
+    held = ""
+    for word in found:
+        if held and not word.startswith("-"):
+            yield f"{held} {word}"
+            held = ""
+            continue
+        if held:
+            yield held
+        held = word if word.startswith("-") and "=" not in word and word != "--" else ""
+        if not held:
+            yield word
+    if held:
+        yield held
+
+
+def words(value: object) -> str:
+    """A setting's value as a recipe writes it."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _width(text: str) -> int:
+    return len(_ANSI.sub("", text))

@@ -1,0 +1,62 @@
+"""What happens to output when whoever reads it goes away, or cannot show it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import sparkops
+
+PLACE = str(Path(next(iter(sparkops.__path__))).parent)
+
+
+def started(*words: str, **environ: str) -> subprocess.Popen[bytes]:
+    path = os.pathsep.join(filter(None, (PLACE, os.environ.get("PYTHONPATH"))))
+    return subprocess.Popen(
+        [sys.executable, "-m", "sparkops", *words],
+        env={**os.environ, "PYTHONPATH": path, **environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_a_reader_that_went_away_is_no_failure() -> None:
+    with started("rules") as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        run.stdout.close()
+        assert run.stderr.read() == b""
+        assert run.wait() == 0
+
+
+def test_a_terminal_without_our_characters_shows_others_instead() -> None:
+    with started("recipe", "show", "openai-gpt-oss-120b", PYTHONIOENCODING="ascii") as run:
+        out, err = run.communicate()
+        assert (run.returncode, err) == (0, b"")
+        assert out.decode("ascii")
+
+
+def test_no_colour_reaches_a_pipe() -> None:
+    with started("rules") as run:
+        out, _ = run.communicate()
+        assert b"\x1b" not in out
+
+
+def test_a_bug_is_said_with_its_log_and_exits_one(tmp_path: Path) -> None:
+    """A library that is broken on this machine stands for any error of ours."""
+    (tmp_path / "paramiko").mkdir()
+    (tmp_path / "paramiko" / "__init__.py").write_text("raise RuntimeError('broken')\n", encoding="utf-8")
+    path = os.pathsep.join((str(tmp_path), PLACE))
+    inventory = tmp_path / "inventory.yml"
+    inventory.write_text("all: {hosts: {a: {address: 127.0.0.1}}}\n", encoding="utf-8")
+    with started("-i", str(inventory), "status", "--json", PYTHONPATH=path) as run:
+        out, err = run.communicate()
+    document = json.loads(out)
+    assert run.returncode == document["exit_code"] == 1
+    assert document["error"]["kind"] == "bug"
+    assert "RuntimeError: broken" in document["error"]["message"]
+    assert "Traceback" in Path(document["run_log"]).read_text(encoding="utf-8")
+    assert document["run_log"] in err.decode()

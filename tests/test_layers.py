@@ -1,0 +1,209 @@
+"""The architecture as a test: who imports whom, what is pure, how long things are. By `ast`, nothing is imported."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import sparkops
+
+PACKAGE = Path(next(iter(sparkops.__path__)))
+NODE = PACKAGE / "node"
+
+MODULE_LINES = 400
+FUNCTION_LINES = 60
+LONG_FUNCTION = 40
+MOST_LONG_FUNCTIONS = 12
+
+PURE = ("core", "rules", "checks", "commands", "phases")
+IMPURE = {
+    "os", "sys", "io", "pathlib", "shutil", "tempfile", "glob", "subprocess", "socket", "select", "selectors", "ssl",
+    "time", "random", "secrets", "uuid", "threading", "multiprocessing", "concurrent", "asyncio", "signal", "logging",
+    "getpass", "urllib", "http", "yaml", "click", "rich", "structlog", "tenacity", "paramiko", "fabric", "invoke",
+    "importlib", "tracemalloc",
+    "sparkops.remote", "sparkops.report", "sparkops.load", "sparkops.located", "sparkops.cli", "sparkops.workflows",
+    "sparkops.lab", "sparkops.testing", "sparkops.asks", "sparkops.answer",
+}  # fmt: skip
+IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "breakpoint"}
+
+MAY_IMPORT = {
+    "core": {"core", "commands", "errors"},
+    "commands": {"commands", "core", "errors"},
+    "rules": {"rules", "core", "errors"},
+    "checks": {"checks", "commands", "core", "errors"},
+    "phases": {"phases", "commands", "core", "errors"},
+    "report": {"report", "core", "errors", "answer"},
+    "remote": {"remote", "core", "errors"},
+    "lab": {"lab"},
+}
+"""Packages of ours that a package of ours may import; the core and the command builders are one pure layer."""
+
+NOT_ABOVE = {"workflows": {"cli"}, "load": {"cli", "workflows", "remote", "report"}, "testing": {"cli"}}
+
+LATE = {("sparkops.remote.ssh", "sparkops.remote.sshconfig")}
+"""Fabric's reader of ~/.ssh/config needs fcntl, which a Windows control machine lacks."""
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+FOREIGN = PACKAGE / "lab" / "containers" / "image"
+"""Files that run inside containers of the lab, beside the real vLLM: not modules of ours."""
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def dotted(path: Path) -> str:
+    parts = ("sparkops", *path.relative_to(PACKAGE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
+    """Every module that a file imports; `from package import module` counts as the module where there is one."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            yield from ((name.name, node) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: a relative import"
+            base = node.module or ""
+            for name in node.names:
+                below = f"{base}.{name.name}"
+                yield (below if below in KNOWN else base), node
+
+
+KNOWN = {dotted(path) for path in MODULES}
+
+
+def part(module: str) -> str:
+    """The first level below `sparkops`."""
+    return (module.split(".") + [""])[1]
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert len(MODULES) > 30
+
+
+def relative(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", [p for p in MODULES if p.relative_to(PACKAGE).parts[0] in PURE], ids=relative)
+def test_the_core_is_pure(path: Path) -> None:
+    used = {name for name, _ in imports(path)}
+    bad = {name for name in used for impure in IMPURE if name == impure or name.startswith(f"{impure}.")}
+    assert not bad
+    tree = parsed(path)
+    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    assert not called & IMPURE_CALLS
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_imports_go_down(path: Path) -> None:
+    mine = part(dotted(path))
+    used = {part(name) for name, _ in imports(path) if name.startswith("sparkops.")}
+    allowed = MAY_IMPORT.get(mine)
+    if allowed is not None:
+        assert not used - allowed
+    assert not used & NOT_ABOVE.get(mine, set())
+
+
+def test_only_the_lab_verbs_reach_the_lab() -> None:
+    reaching = {dotted(path) for path in MODULES for name, _ in imports(path) if part(name) == "lab"}
+    assert {name for name in reaching if part(name) != "lab"} <= {"sparkops.cli.labs"}
+
+
+def test_nothing_that_runs_for_a_person_needs_the_simulated_world() -> None:
+    using = {dotted(path) for path in MODULES for name, _ in imports(path) if part(name) == "testing"}
+    assert {name for name in using if part(name) != "testing"} == set()
+
+
+def test_there_is_no_import_cycle() -> None:
+    graph = {dotted(path): {name for name, _ in imports(path) if name in KNOWN} for path in MODULES}
+    done: set[str] = set()
+
+    def walk(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " > ".join((*trail[trail.index(name) :], name))
+        if name not in done:
+            for below in graph[name]:
+                walk(below, (*trail, name))
+            done.add(name)
+
+    for name in graph:
+        walk(name, ())
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_imports_stand_at_the_top(path: Path) -> None:
+    """What is heavy is imported by its module, and the module by the verb table."""
+    if path.is_relative_to(FOREIGN):
+        return
+    functions = [f for f in ast.walk(parsed(path)) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef)]
+    inside = {id(node) for function in functions for node in ast.walk(function)}
+    late = {(dotted(path), name) for name, node in imports(path) if id(node) in inside}
+    assert late <= LATE
+
+
+def test_only_the_tables_import_by_name() -> None:
+    by_name = {dotted(path) for path in MODULES if "import_module(" in path.read_text(encoding="utf-8")}
+    assert {name for name in by_name if part(name) != "lab"} == {"sparkops.cli.table"}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_no_module_is_long(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES
+
+
+def lengths() -> Iterator[tuple[int, str]]:
+    """Lines of each function, its docstring left out."""
+    for path in MODULES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+                yield (node.end_lineno or 0) - body[0].lineno + 1, f"{relative(path)}:{node.lineno} {node.name}"
+
+
+def test_functions_are_short() -> None:
+    longest = sorted(lengths(), reverse=True)
+    long = [f"{lines} {where}" for lines, where in longest if lines > LONG_FUNCTION]
+    assert longest[0][0] <= FUNCTION_LINES, longest[0]
+    assert len(long) <= MOST_LONG_FUNCTIONS, "\n".join(long)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_a_module_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(parsed(path)) or not parsed(path).body
+
+
+def test_every_script_that_is_named_exists() -> None:
+    named = set()
+    for path in MODULES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Script":
+                named |= {word.value for word in node.args if isinstance(word, ast.Constant)}
+    assert named
+    assert sorted(name for name in named if not (NODE / f"{name}.sh").is_file()) == []
+
+
+TREE = PACKAGE.parent
+SOURCES = [
+    path
+    for pattern in ("*.py", "*.sh", "*.md", "*.yml", "*.toml")
+    for path in (TREE.rglob(pattern) if (TREE / "pyproject.toml").is_file() else PACKAGE.rglob(pattern))
+    if not {".git", ".venv", ".venvs", "build", "dist", "node_modules"} & set(path.relative_to(TREE).parts)
+]
+FORBIDDEN = re.compile(
+    r"(?:^|[^A-Za-z0-9_.-])/(?:work|farm)/[a-z.]|farm-[bs][a-z]+|python"
+    r"hosted|pypi\.(?:org|io)|npm"
+    r"js|debian\.org",
+    re.MULTILINE,
+)
+
+
+def test_nothing_names_the_machine_it_was_written_on_nor_a_registry() -> None:
+    found = [str(path) for path in SOURCES if FORBIDDEN.search(path.read_text(encoding="utf-8", errors="replace"))]
+    assert [name for name in found if name != str(Path(__file__))] == []
