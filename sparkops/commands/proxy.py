@@ -41,7 +41,7 @@ def config(revision: Revision) -> str:
         }
         for server in revision.engines
     ]
-    router = {"routing_strategy": "simple-shuffle", "num_retries": 2, "allowed_fails": 1, "cooldown_time": 15}
+    router = {"routing_strategy": "simple-shuffle", "num_retries": 2, "allowed_fails": 1, "cooldown_time": 5}
     return json.dumps(
         {
             "model_list": models,

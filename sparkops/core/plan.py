@@ -104,12 +104,15 @@ class Phase:
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a verb will do. `on_failure` is `undo` for verbs that replace a deployment, else `stop`."""
+    """All that a verb will do.
+
+    `on_failure`: `undo` what was sent; `stop` there; or `go-on` with the other nodes, as a removal must.
+    """
 
     verb: str
     revision: Mapping[str, Any] | None
     phases: tuple[Phase, ...]
-    on_failure: Literal["undo", "stop"] = "undo"
+    on_failure: Literal["undo", "stop", "go-on"] = "undo"
     replaces: str | None = None
     schema: int = SCHEMA
 

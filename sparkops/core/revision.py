@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 SCHEMA = 1
@@ -70,18 +71,18 @@ class Revision:
     proxy_image: Image | None = None
     schema: int = field(default=SCHEMA)
 
-    @property
+    @cached_property
     def data(self) -> Mapping[str, Any]:
         """The JSON shape, without what is unset."""
         shape: Mapping[str, Any] = _set_only(asdict(self))
         return shape
 
-    @property
+    @cached_property
     def canonical(self) -> str:
         """The JSON that is hashed and kept as a label: sorted and compact."""
         return json.dumps(self.data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
-    @property
+    @cached_property
     def hash(self) -> str:
         return hashlib.sha256(self.canonical.encode()).hexdigest()
 

@@ -64,7 +64,7 @@ def compile_stop(facts: Mapping[str, Facts], targets: Iterable[Kept]) -> Plan:
     ]
     notes = [step for target in targets for step in leave_notes(facts, target.stored)]
     phases = (Phase("remove containers", tuple(steps)), Phase("leave a note for unreachable nodes", tuple(notes)))
-    return Plan("stop", None, tuple(phase for phase in phases if phase.steps), on_failure="stop")
+    return Plan("stop", None, tuple(phase for phase in phases if phase.steps), on_failure="go-on")
 
 
 def compile_rollback(facts: Mapping[str, Facts], current: Sequence[Kept], previous: Kept, choices: Choices) -> Plan:

@@ -27,6 +27,17 @@ BROKEN = (paramiko.SSHException, EOFError, OSError)
 Sink = Callable[[bytes], None]
 
 
+def begin(channel: paramiko.Channel, line: str) -> None:
+    """Start a shell line; raises one of BROKEN. Paramiko would wait without end for a node that hangs."""
+    late = threading.Timer(GRACE, channel.close)
+    late.daemon = True
+    late.start()
+    try:
+        channel.exec_command(line.encode())
+    finally:
+        late.cancel()
+
+
 class _Wake(threading.Event):
     """Set by two buffers; each would clear it although the other has data, so only we do."""
 
@@ -93,16 +104,10 @@ class Exchange:
         self._channel.settimeout(0.0)
         self._channel.in_buffer.set_event(self._wake)
         self._channel.in_stderr_buffer.set_event(self._wake)
-        # Paramiko waits without end for the node's "yes, started"; a node that hangs must not hang us.
-        late = threading.Timer(GRACE, self._channel.close)
-        late.daemon = True
-        late.start()
         try:
-            self._channel.exec_command(frame.line.encode())
+            begin(self._channel, frame.line)
         except BROKEN as error:
             raise NodeLost(self._node, f"the connection ended while a command was sent: {error}", sent=True) from error
-        finally:
-            late.cancel()
 
     def _follow(self, rest: memoryview, deadline: float, stop: Cancel | None) -> bool:
         """Until the command has ended; False when it was dropped."""

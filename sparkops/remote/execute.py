@@ -83,13 +83,14 @@ class _Run:
         self.failures: list[Failure] = []
         self._plan = plan
         self._world = world
+        self._goes_on = plan.on_failure == "go-on"
 
     def forward(self) -> None:
         for phase in self._plan.phases:
             self.emit(Event("phase", step=phase.name))
             for nodes in _turns(phase):
                 self._each(phase, nodes)
-                if self.failures:
+                if self.failures and not self._goes_on:
                     return
 
     def status(self, interrupted: bool) -> Status:
@@ -104,14 +105,15 @@ class _Run:
         self._world.each(tasks, self._world.cancel())
 
     def _node(self, steps: list[Step], cancel: Cancel) -> None:
-        """One node's steps in order; a failure here stops what the other nodes have not sent."""
+        """One node's steps in order; a failure here stops what the other nodes have not sent, unless they go on."""
         for step in steps:
             if cancel.is_set():
                 self._tell("skipped", step)
                 continue
             if failure := self._step(step, cancel):
-                cancel.set()
                 self.failures.append(failure)
+                if not self._goes_on:
+                    cancel.set()
 
     def _step(self, step: Step, cancel: Cancel) -> Failure | None:
         self._tell("start", step)

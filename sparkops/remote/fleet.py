@@ -43,6 +43,7 @@ class Fleet:
         self._owner: Owner | None = None
         self._holds: dict[str, Hold] = {}
         self._quit = threading.Event()
+        self._heart: threading.Thread | None = None
         self._counting = threading.Lock()
 
     def __enter__(self) -> Self:
@@ -96,7 +97,9 @@ class Fleet:
         if refused:
             self.unlock()
             raise _sorry(refused)
-        threading.Thread(target=self._beat, name="sparkops-heartbeat", daemon=True).start()
+        if self._heart is None:
+            self._heart = threading.Thread(target=self._beat, name="sparkops-heartbeat", daemon=True)
+            self._heart.start()
 
     def unlock(self) -> None:
         """Free what is held; later commands that change something are sent without the lock's name."""

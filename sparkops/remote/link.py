@@ -42,6 +42,7 @@ class Link:
         with self._opening:
             if self._transport is not None and self._transport.is_active():
                 return self._transport
+            self.close()
             self._transport = self._door.open(self.target)
             self.connections += 1
             again = self.connections > 1

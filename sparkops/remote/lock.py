@@ -16,7 +16,7 @@ from typing import Any
 import paramiko
 
 from sparkops.core.plan import NodeLost, Script
-from sparkops.remote.channel import BROKEN
+from sparkops.remote.channel import BROKEN, begin
 from sparkops.remote.frame import shell_line
 from sparkops.remote.link import Link
 
@@ -74,7 +74,7 @@ class Hold:
         channel = self.link.channel()
         words = (Script("lock"), self._owner.run, str(self._quiet), self._owner.json())
         try:
-            channel.exec_command(shell_line(words).encode())
+            begin(channel, shell_line(words))
             answer = _first_line(channel)
         except BROKEN as error:
             channel.close()

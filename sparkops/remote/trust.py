@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import paramiko
+from paramiko.hostkeys import HostKeyEntry, InvalidHostKey
+from paramiko.pkey import UnknownKeyType
 
 from sparkops.remote.reasons import Unreached, unreached
 from sparkops.remote.wire import handshake
@@ -98,4 +100,16 @@ def _host(address: str, port: int) -> str:
 
 
 def _parsed(path: Path) -> paramiko.HostKeys:
-    return paramiko.HostKeys(str(path))
+    """The user's file may hold what Paramiko does not know (certificates, security keys): such lines pin nothing."""
+    hosts = paramiko.HostKeys()
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        if not line.strip() or line.lstrip().startswith(("#", "@")):
+            continue
+        try:
+            entry = HostKeyEntry.from_line(line.strip())
+        except (ValueError, paramiko.SSHException, InvalidHostKey, UnknownKeyType):
+            continue
+        if entry is not None and entry.key is not None:
+            for name in entry.hostnames or ():
+                hosts.add(name, entry.key.get_name(), entry.key)
+    return hosts

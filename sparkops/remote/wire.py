@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 from collections.abc import Sequence
 
 import paramiko
+
+logging.getLogger("paramiko").addHandler(logging.NullHandler())  # else Python prints its tracebacks to stderr
 
 _KEX = ("curve25519-sha256", "curve25519-sha256@libssh.org")
 _CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr")

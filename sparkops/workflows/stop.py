@@ -31,7 +31,7 @@ def stop_on(options: StopOptions, session: Session) -> Answer:
     targets = [target for target in _chosen(session, kept(facts), options.deployment) if _stops(target)]
     compiled = compile_stop(facts, targets)
     orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
-    plan = with_sudo(Plan("stop", None, (*compiled.phases, *orphans), on_failure="stop"), session.sudo)
+    plan = with_sudo(Plan("stop", None, (*compiled.phases, *orphans), on_failure="go-on"), session.sudo)
     execute(plan, session)
     removed = [{"node": node, "container": container.name} for target in targets for node, container in target.parts]
     error = unreachable(next(iter(session.away.values()))) if _matters(session, targets) else None

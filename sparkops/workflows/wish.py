@@ -9,6 +9,7 @@ from sparkops.asks import PlanOptions
 from sparkops.core import images, topology
 from sparkops.core.findings import Finding
 from sparkops.core.recipe import Effective, Overrides, effective
+from sparkops.core.revision import deployment_name
 from sparkops.core.schema import did_you_mean
 from sparkops.core.topology import Placement
 from sparkops.errors import Refused, UsageError
@@ -30,6 +31,8 @@ class Wish:
 def wished(options: PlanOptions, chosen: Selected, report: Report) -> Wish:
     """Recipe, topology and overrides, judged by the rules; refuses what they refuse."""
     wanted = topology.parse(options.topology)
+    if options.name and (usable := deployment_name(options.name)) != options.name:
+        raise UsageError(f"--name {options.name}: Docker takes no such name", hint=f"--name {usable} would do")
     name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
     recipe = load.recipe(name)
     settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))

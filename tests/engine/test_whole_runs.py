@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -218,3 +219,17 @@ def test_the_number_of_waves_does_not_grow_with_the_nodes(nodes: int) -> None:
 
 WAVES = 7
 """Facts, then one for each phase of the plan: directories, key, memory, start, load, ask."""
+
+
+def test_a_node_that_is_lost_in_the_middle_of_a_stop_does_not_keep_the_others_running() -> None:
+    world = fresh()
+    Operator(world).deploy("2x-solo")
+    for at in range(3, 8):
+        again = world.survivors(seed=at, troubles=[Trouble("lost-unapplied", at)])
+        lost_before = len(running(again))
+        with suppress(SparkopsError):
+            Operator(again).stop()
+        left = {node for node, _ in running(again)}
+        assert len(left) <= 1 < lost_before, (at, left)
+        world = fresh()
+        Operator(world).deploy("2x-solo")

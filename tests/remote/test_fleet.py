@@ -17,7 +17,7 @@ from sparkops.core.plan import Command, NodeLost, Script, Secret
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import gather
-from sparkops.remote.lock import Owner
+from sparkops.remote.lock import Hold, Owner
 from sparkops.remote.trust import fetch_host_key
 
 READS = {"reads": True}
@@ -288,3 +288,34 @@ def test_two_nodes_with_one_host_key_can_be_found(fleet, server):
 def test_facts_are_gathered_by_script(fleet):
     result = fleet.send("spark1", Command((Script("facts"), "--only", "uname"), reads=True), fleet.cancel())
     assert result.stdout.startswith("sparkops-facts 1\n")
+
+
+def test_a_heartbeat_keeps_the_lock_and_silence_frees_it(node, options):
+    with Fleet([node], options) as fleet, Fleet([node], options) as second:
+        fleet.connect()
+        hold = Hold(fleet._links["spark1"], owner("run1"), quiet=2)
+        hold.take()
+        for _ in range(4):
+            time.sleep(0.7)
+            hold.beat()
+        with pytest.raises(Locked):
+            second.lock(owner("run2"))
+        assert until(lambda: _can_lock(second))
+
+
+def _can_lock(fleet):
+    try:
+        fleet.lock(owner("run2"))
+    except Locked:
+        return False
+    return True
+
+
+def test_sixteen_nodes_work_at_the_same_time(server, options, nodes_of, tmp_path):
+    names = [f"n{at}" for at in range(16)]
+    meet = f"touch {tmp_path}/met-$1; until [ $(ls {tmp_path}/met-* | wc -l) = 16 ]; do sleep 0.1; done"
+    commands = {name: Command(("sh", "-c", meet, "meet", name), reads=True) for name in names}
+    with Fleet([nodes_of(server, name) for name in names], options) as fleet:
+        assert fleet.connect() == {}
+        assert all(result.ok for result in gather(fleet, commands).values())
+        assert (fleet.connections, fleet.waves) == (16, 2)

@@ -209,5 +209,27 @@ def test_pinning_replaces_what_was_pinned_for_the_address_and_nothing_else(tmp_p
     assert len(KnownHosts([file]).keys("10.0.0.1", 2222)) == 1
 
 
+def test_lines_of_a_known_hosts_file_that_nobody_here_can_read_pin_nothing(tmp_path):
+    key = "AAAAC3NzaC1lZDI1NTE5AAAAIHeu5OdjOZsxyQCGwVkn8D4Q1DuPrCh7d0e5lSxIj78I"
+    odd = (
+        "@cert-authority *.example.com",
+        "@revoked host",
+        "host1 sk-ssh-ed25519@openssh.com AAAA",
+        "host2 ssh-ed25519 no",
+    )
+    (tmp_path / "hosts").write_text("\n".join((*odd, "garbage", f"10.0.0.1,10.0.0.2 ssh-ed25519 {key} a comment", "")))
+    known = KnownHosts([tmp_path / "hosts"])
+    assert [one.get_base64() for one in known.keys("10.0.0.2", 22)] == [key]
+    assert known.keys("host2", 22) == ()
+
+
+def test_hashed_names_are_found(tmp_path):
+    key = "AAAAC3NzaC1lZDI1NTE5AAAAIHeu5OdjOZsxyQCGwVkn8D4Q1DuPrCh7d0e5lSxIj78I"
+    pin(tmp_path / "hosts", [HostKey("10.0.0.1", 2222, "ssh-ed25519", key, "")])
+    subprocess.run(["ssh-keygen", "-q", "-H", "-f", tmp_path / "hosts"], check=True, capture_output=True)
+    assert "10.0.0.1" not in (tmp_path / "hosts").read_text()
+    assert len(KnownHosts([tmp_path / "hosts"]).keys("10.0.0.1", 2222)) == 1
+
+
 def test_pins_lie_beside_the_inventory():
     assert str(known_hosts_file("inventories/lab.yml")) == "inventories/lab.yml.known_hosts"
