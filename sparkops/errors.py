@@ -22,7 +22,9 @@ class SparkopsError(Exception):
     exit_code = BUG
     kind = "bug"
 
-    def __init__(self, message: str, *, node: str | None = None, step: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, node: str | None = None, step: str | None = None, hint: str | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.node = node

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkops.commands import proxy, scripts
+from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Secret, Step
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.revision import Member
@@ -30,8 +31,12 @@ def api_key(s: Situation) -> Iterator[Step]:
     """The key that clients must send, in a 0600 file on every node that asks for it."""
     for node in dict.fromkeys(member.name for member in s.revision.members if member.port is not None):
         if s.facts[node].key_digest != s.key_digest:
-            write = scripts.write(key_path(s.facts[node]), "600", API_KEY)
-            yield Step(f"api-key.{node}", node, "write the API key", Action(write))
+            yield write_key(s.facts[node], node)
+
+
+def write_key(facts: Facts, node: str) -> Step:
+    write = scripts.write(key_path(facts), "600", API_KEY)
+    return Step(f"api-key.{node}", node, "write the API key", Action(write))
 
 
 def proxy_config(s: Situation) -> Iterator[Step]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from sparkops.core.facts import Facts
 from sparkops.errors import Refused, UsageError
-from sparkops.phases.kept import Kept, kept
+from sparkops.phases.parts import Kept, kept
 from sparkops.workflows.session import Session, unreachable
 
 

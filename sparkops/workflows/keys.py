@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from sparkops.asks import Answer, KeyOptions
 from sparkops.commands import scripts
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Action, Phase, Plan, Step
-from sparkops.core.situation import Choices, key_path, state_dir
+from sparkops.core.situation import Choices, key_path
 from sparkops.errors import Refused
-from sparkops.phases.kept import Kept
+from sparkops.phases.kept import compile_rotation
+from sparkops.phases.parts import Kept
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.sudo import with_sudo
-from sparkops.phases.verify import await_stored
 from sparkops.report.report import Report
 from sparkops.workflows.chosen import the_one
 from sparkops.workflows.run import execute
@@ -52,45 +51,5 @@ def _rotate(options: KeyOptions, session: Session, facts: Mapping[str, Facts], r
     new = options.api_key or new_key()
     session.secrets[API_KEY.name] = new
     session.report.hide(new)
-    execute(with_sudo(_rotation(facts, revision), session.sudo), session)
+    execute(with_sudo(compile_rotation(facts, revision, Choices()), session.sudo), session)
     return new
-
-
-def _rotation(facts: Mapping[str, Facts], revision: Kept) -> Plan:
-    stored = revision.stored
-    holders = dict.fromkeys(member.name for member in stored.members if member.port is not None)
-    writes = [
-        Step(f"key.{n}", n, "write the API key", Action(scripts.write(key_path(facts[n]), "600", API_KEY)))
-        for n in holders
-    ]
-    parts = [(node, c) for node, c in revision.parts if c.runs]
-    stops = [
-        Step(
-            f"stop.{n}.{c.name}",
-            n,
-            f"stop {c.name}",
-            Action(scripts.container("stop", c.name, stored.deployment, state_dir(facts[n]))),
-        )
-        for n, c in parts
-    ]
-    starts = [
-        Step(
-            f"start.{n}.{c.name}",
-            n,
-            f"start {c.name}",
-            Action(scripts.container("start", c.name, stored.deployment, state_dir(facts[n]))),
-        )
-        for n, c in parts
-    ]
-    waits = [
-        Step(f"load.{n}.{c.name}", n, f"wait for {c.name}", Action(wait=wait))
-        for n, c in parts
-        if (wait := await_stored(stored, n, c.name, Choices()))
-    ]
-    phases = (
-        Phase("write the API key", tuple(writes)),
-        Phase("stop what uses the old one", tuple(stops)),
-        Phase("start it again", tuple(starts)),
-        Phase("wait for the engines", tuple(waits)),
-    )
-    return Plan("key rotate", stored.data, phases, on_failure="stop")

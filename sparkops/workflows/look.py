@@ -12,7 +12,7 @@ from sparkops.core.plan import NodeLost
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import state_dir
 from sparkops.errors import UsageError
-from sparkops.phases.kept import kept
+from sparkops.phases.parts import kept
 from sparkops.phases.verify import api_url
 from sparkops.report.report import Report
 from sparkops.workflows.chosen import the_one

@@ -12,7 +12,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.plan import NodeLost
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Unreachable, worst
-from sparkops.phases.kept import Kept, member_question
+from sparkops.phases.parts import Kept, question
 from sparkops.phases.verify import api_url
 from sparkops.report.report import Report
 from sparkops.workflows.chosen import current
@@ -58,11 +58,11 @@ def _ask_all(session: Session, facts: Mapping[str, Facts], revisions: Iterable[K
         for member in _with_api(revision.stored):
             if revision.runs and member.name in facts:
                 key = f"{revision.stored.container(member)}@{member.name}"
-                questions.setdefault(member.name, []).append((key, member_question(facts, revision.stored, member)))
+                questions.setdefault(member.name, []).append((key, question(facts, revision.stored, member)))
     answers: dict[tuple[str, str], Heard] = {}
     while any(questions.values()):
         turn = {node: waiting.pop(0) for node, waiting in questions.items() if waiting}
-        heard_now = session.ask({node: scripts.serving(question, QUICK) for node, (_, question) in turn.items()})
+        heard_now = session.ask({node: scripts.serving(asked, QUICK) for node, (_, asked) in turn.items()})
         for node, (key, _) in turn.items():
             result = heard_now.get(node)
             lost = result is None or isinstance(result, NodeLost)

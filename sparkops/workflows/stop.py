@@ -9,8 +9,9 @@ from sparkops.core.plan import Plan
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused, UsageError
-from sparkops.phases.kept import Kept, compile_rollback, compile_stop, kept
+from sparkops.phases.kept import compile_rollback, compile_stop
 from sparkops.phases.orphans import compile_orphans
+from sparkops.phases.parts import Kept, kept
 from sparkops.phases.sudo import with_sudo
 from sparkops.phases.verify import api_url
 from sparkops.report.report import Report

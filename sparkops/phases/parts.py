@@ -1,0 +1,101 @@
+"""Revisions that the nodes hold, known from their labels, and the steps that act on their containers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from sparkops.commands import scripts
+from sparkops.core.facts import Container, Facts
+from sparkops.core.plan import Action, Step, Wait
+from sparkops.core.situation import Choices, deployed, key_path, state_dir
+from sparkops.core.stored import Stored, StoredMember
+from sparkops.phases.verify import ANSWER_STALL, FIRST_ANSWER, api_url, await_stored, health_path
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A revision on the nodes, with its containers: (node, container)."""
+
+    stored: Stored
+    parts: tuple[tuple[str, Container], ...]
+
+    @property
+    def runs(self) -> bool:
+        return bool(self.running)
+
+    @property
+    def running(self) -> tuple[tuple[str, Container], ...]:
+        return tuple((node, container) for node, container in self.parts if container.runs)
+
+    @property
+    def complete(self) -> bool:
+        """Every member's container is there, so that all of it can be started again."""
+        have = {(node, container.name) for node, container in self.parts}
+        return all((member.name, self.stored.container(member)) in have for member in self.stored.members)
+
+    @property
+    def ended(self) -> str:
+        return max(container.finished_at for _, container in self.parts)
+
+    @property
+    def title(self) -> str:
+        return f"{self.stored.deployment} {self.stored.hash[:8]}"
+
+
+def kept(facts: Mapping[str, Facts]) -> tuple[Kept, ...]:
+    """Every revision that the nodes hold, running or stopped, in the order of nodes."""
+    found: dict[tuple[str, str], tuple[Stored, list[tuple[str, Container]]]] = {}
+    for node, stored, container in deployed(facts):
+        _, parts = found.setdefault((stored.deployment, stored.hash), (stored, []))
+        parts.append((node, container))
+    return tuple(Kept(stored, tuple(parts)) for stored, parts in found.values())
+
+
+def stop(facts: Mapping[str, Facts], target: Kept, node: str, container: Container, choices: Choices) -> Step:
+    """The undo starts it again and waits until it serves."""
+    deployment, state = target.stored.deployment, state_dir(facts[node])
+    end = Action(scripts.container("stop", container.name, deployment, state))
+    begin = scripts.container("start", container.name, deployment, state)
+    undo = Action(begin, await_stored(target.stored, node, container.name, choices))
+    return Step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo)
+
+
+def start(facts: Mapping[str, Facts], target: Kept, node: str, container: Container) -> Step:
+    deployment, state = target.stored.deployment, state_dir(facts[node])
+    begin = Action(scripts.container("start", container.name, deployment, state))
+    undo = Action(scripts.container("stop", container.name, deployment, state))
+    return Step(f"start.{node}.{container.name}", node, f"start {container.name}", begin, undo)
+
+
+def waits(target: Kept, choices: Choices) -> Iterator[Step]:
+    """One wait for each container whose API, or whose head's API, the labels name."""
+    for node, container in target.parts:
+        wait = await_stored(target.stored, node, container.name, choices)
+        if wait is not None:
+            yield Step(f"load.{node}.{container.name}", node, f"wait for {container.name}", Action(wait=wait))
+
+
+def asks(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
+    """A short request to every API that clients use."""
+    for front in stored.fronts:
+        probe = scripts.serving(question(facts, stored, front), FIRST_ANSWER)
+        wait = Wait(probe, stall=ANSWER_STALL, deadline=2.0 * FIRST_ANSWER)
+        title = f"ask {stored.served} at {api_url(front)}"
+        yield Step(f"ask.{front.name}.{front.role}", front.name, title, Action(wait=wait))
+
+
+def question(facts: Mapping[str, Facts], stored: Stored, member: StoredMember) -> scripts.Question:
+    """What to ask the API of a stored revision's member; a restart that the facts show already is no new one."""
+    name = stored.container(member)
+    restarts = next((c.restarts or 0 for c in facts[member.name].containers if c.name == name and c.runs), 0)
+    return scripts.Question(
+        api=api_url(member),
+        health=health_path(member.role),
+        model=stored.served,
+        kind=stored.kind,
+        key=key_path(facts[member.name]),
+        container=name,
+        restarts=restarts,
+        ray=len(stored.engines) if stored.ray and member.role == "head" else 0,
+    )
