@@ -10,6 +10,7 @@ IMAGE = "ghcr.io/berriai/litellm:main-stable"
 PORT = 4000
 HEALTH = "/health/liveliness"
 CONFIG_IN_CONTAINER = "/etc/sparkops/proxy.yml"
+AUTH_IN_CONTAINER = "/etc/sparkops/sparkops_auth.py"
 
 WORDS = ("proxy", "--", "litellm", "--config", CONFIG_IN_CONTAINER, "--host", "0.0.0.0", "--port", str(PORT))
 
@@ -17,6 +18,21 @@ ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # no look-up on the internet at every start
     "LITELLM_TELEMETRY": "False",
 }
+
+AUTH = '''"""The key check of the proxy: LiteLLM's own answers 400 to a wrong key when it has no database."""
+
+import os
+import secrets
+
+from litellm.proxy._types import ProxyException, UserAPIKeyAuth
+
+
+async def check(request, api_key):
+    if api_key and secrets.compare_digest(api_key.encode(), os.environ["LITELLM_MASTER_KEY"].encode()):
+        return UserAPIKeyAuth(api_key=api_key)
+    raise ProxyException(message="wrong or missing API key", type="auth_error", param="None", code=401)
+'''
+"""A module that LiteLLM imports from beside its configuration (`custom_auth`)."""
 
 REQUEST_TIMEOUT = 3600
 STREAM_TIMEOUT = 600
@@ -47,7 +63,7 @@ def config(revision: Revision) -> str:
             "model_list": models,
             "router_settings": {**router, "timeout": REQUEST_TIMEOUT, "stream_timeout": STREAM_TIMEOUT},
             "litellm_settings": {"drop_params": True, "telemetry": False},
-            "general_settings": {"master_key": "os.environ/LITELLM_MASTER_KEY"},
+            "general_settings": {"custom_auth": "sparkops_auth.check"},
         },
         indent=1,
     )

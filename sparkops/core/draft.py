@@ -30,6 +30,7 @@ def revise(
     cluster = placement.topology.kind == "cluster"
     beside = name if alongside else None
     first = facts[placement.head.node.name]
+    links = _links(placement, facts) if cluster else {}
     return Revision(
         deployment=name,
         recipe=effective.recipe.name,
@@ -43,7 +44,7 @@ def revise(
         args={key: _plain(setting.value) for key, setting in sorted(effective.args.items())},
         env={key: str(setting.value) for key, setting in sorted(effective.env.items())},
         mounts=effective.mounts,
-        members=tuple(_member(place, facts[place.node.name], beside) for place in placement.places),
+        members=tuple(_member(place, facts[place.node.name], links, beside) for place in placement.places),
         proxy_image=_image(proxy.IMAGE, first) if placement.proxies else None,
     )
 
@@ -56,18 +57,17 @@ def model_kind(effective: Effective) -> str:
     return "chat"
 
 
-def _member(place: Place, facts: Facts, alongside: str | None) -> Member:
+def _member(place: Place, facts: Facts, links: Mapping[str, Link], alongside: str | None) -> Member:
     port = {"worker": None, "proxy": proxy.PORT}.get(place.role, place.node.api_port)
     if port is not None and alongside is not None:
         port = _next_port(port, facts, alongside)
-    cluster = place.role in ("head", "worker")
     return Member(
         name=place.node.name,
         address=place.node.address,
         role=place.role,
         rank=place.rank,
         port=port,
-        link=_link(place, facts) if cluster else None,
+        link=links.get(place.node.name),
         cache_dir=place.node.cache_dir,
     )
 
@@ -86,12 +86,13 @@ def _next_port(port: int, facts: Facts, deployment: str) -> int:
     return port
 
 
-def _link(place: Place, facts: Facts) -> Link:
-    """The CX7 side of the node; without a usable one, which a check refuses unless allowed, the management address."""
-    fabric = facts.fabric(place.node.fabric_address)
-    if fabric is None:
-        return Link(place.node.address, facts.interface_of(place.node.address) or "")
-    return Link(fabric.address, fabric.interface, fabric.twin, fabric.devices)
+def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, Link]:
+    """Each node's CX7 side. Where one has none, which a check refuses unless allowed, all meet at their addresses."""
+    found = {place.node: facts[place.node.name].fabric(place.node.fabric_address) for place in placement.engines}
+    fabrics = {node.name: Link(f.address, f.interface, f.twin, f.devices) for node, f in found.items() if f is not None}
+    if len(fabrics) == len(found):
+        return fabrics
+    return {node.name: Link(node.address, facts[node.name].interface_of(node.address) or "") for node in found}
 
 
 def _image(reference: str, facts: Facts) -> Image:

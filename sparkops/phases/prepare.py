@@ -40,10 +40,12 @@ def write_key(facts: Facts, node: str) -> Step:
 
 
 def proxy_config(s: Situation) -> Iterator[Step]:
-    """LiteLLM's list of servers, made from the placement."""
+    """LiteLLM's list of servers, made from the placement, and the check of the key that clients send."""
     for member in s.revision.proxies:
         if s.todo(member) in ("run", "replace"):
             path = config_path(s, member.name)
+            auth = scripts.write(auth_path(s, member.name), "644", proxy.AUTH)
+            yield Step(f"proxy-auth.{member.name}", member.name, "write the proxy's key check", Action(auth))
             write, remove = scripts.write(path, "644", proxy.config(s.revision)), scripts.remove_file(path)
             yield Step(
                 f"proxy-config.{member.name}",
@@ -63,6 +65,10 @@ def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:
             yield member.cache_dir, target
         else:
             yield f"{home}/{source.removeprefix('~/')}" if not source.startswith("/") else source, target or source
+
+
+def auth_path(s: Situation, node: str) -> str:
+    return f"{s.state_dir(node)}/config/sparkops_auth.py"
 
 
 def config_path(s: Situation, node: str) -> str:

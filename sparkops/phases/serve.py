@@ -10,7 +10,7 @@ from sparkops.core.plan import Action, Command, Step
 from sparkops.core.recipe import command_line
 from sparkops.core.revision import Member
 from sparkops.core.situation import Situation, key_path
-from sparkops.phases.prepare import config_path, mounts
+from sparkops.phases.prepare import auth_path, config_path, mounts
 from sparkops.phases.verify import await_member, await_stored
 
 LOW_MEMORY_KIB = 8 * 1024 * 1024
@@ -133,12 +133,13 @@ def _proxy(s: Situation, member: Member) -> docker.Container:
     facts = s.facts[member.name]
     assert s.revision.proxy_image is not None, "a revision with a proxy names its image"
     config = f"{config_path(s, member.name)}:{proxy.CONFIG_IN_CONTAINER}:ro"
+    auth = f"{auth_path(s, member.name)}:{proxy.AUTH_IN_CONTAINER}:ro"
     return docker.Container(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.proxy_image.reference),
         labels=docker.labels(s.revision, member),
         env=proxy.ENVIRONMENT,
-        mounts=(config, f"{key_path(facts)}:{docker.KEY_IN_CONTAINER}:ro"),
+        mounts=(config, auth, f"{key_path(facts)}:{docker.KEY_IN_CONTAINER}:ro"),
         words=proxy.WORDS,
         gpu=False,
     )
