@@ -24,5 +24,6 @@ class Lab:
     reset: bool = False
     node: str = ""
     kind: str = ""
+    listing: bool = False
     off: bool = False
     after: int = 0

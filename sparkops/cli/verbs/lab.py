@@ -40,12 +40,18 @@ def status(reset: bool) -> Ask:
     return Ask("lab status", Lab(reset=reset), logged=False)
 
 
-@example("sparkops lab fault node2 worker-never-joins")
+@example("""
+    sparkops lab fault --list
+    sparkops lab fault node2 worker-never-joins
+""")
 @lab.command()
-@click.argument("node")
-@click.argument("kind")
+@click.argument("node", required=False, default="")
+@click.argument("kind", required=False, default="")
+@click.option("--list", "listing", is_flag=True, help="Show every kind of fault.")
 @click.option("--off", is_flag=True, help="Switch the fault off again.")
 @click.option("--after", type=click.IntRange(0), default=0, help="Let so many changing commands pass first.")
-def fault(node: str, kind: str, off: bool, after: int) -> Ask:
+def fault(node: str, kind: str, listing: bool, off: bool, after: int) -> Ask:
     """Make a node fail in a known way."""
-    return Ask("lab fault", Lab(node=node, kind=kind, off=off, after=after), logged=False)
+    if not listing and not (node and kind):
+        raise click.UsageError("NODE and KIND are needed; `sparkops lab fault --list` shows the kinds")
+    return Ask("lab fault", Lab(node=node, kind=kind, listing=listing, off=off, after=after), logged=False)

@@ -27,6 +27,9 @@ def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def fault(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "kinds" in document:
+        yield from columns([[ink.bold(name), text] for name, text in document["kinds"].items()])
+        return
     yield f"{document.get('node')}: {document.get('kind')} {'on' if document.get('on') else 'off'}"
 
 

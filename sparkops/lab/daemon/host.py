@@ -1,0 +1,172 @@
+"""One node's SSH server: who may enter, what is counted, and the faults that show on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+
+from sparkops.lab import files, processes
+from sparkops.lab.daemon.frames import reads
+from sparkops.lab.daemon.remote import Remote
+from sparkops.lab.layout import PASSWORD, SSH_PORT, USER, Node
+
+MAX_SESSIONS = 10
+LATENCY = 0.3
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class Host:
+    """The sshd of one node."""
+
+    def __init__(self, node: Node, records: str) -> None:
+        self.node = node
+        self.records = records
+        self.connections = 0
+        self.commands = 0
+        self.down = False
+        self.open: set[asyncssh.SSHServerConnection] = set()
+        self._acceptor: asyncssh.SSHAcceptor | None = None
+
+    async def refresh(self) -> None:
+        """Listen, or not, as the node's faults have it now."""
+        self.close()
+        if self.down or self.node.fault("unreachable"):
+            return
+        key = "host_key_other" if self.node.fault("bad-host-key") else "host_key"
+        self._acceptor = await asyncssh.listen(
+            self.node.address,
+            SSH_PORT,
+            server_host_keys=[self.node.path(key)],
+            server_factory=lambda: Login(self),
+            server_version="OpenSSH_9.6p1",
+            encoding=None,
+            line_editor=False,
+            allow_pty=False,
+            agent_forwarding=False,
+            gss_host=None,
+            login_timeout=30,
+            config=[],
+        )
+
+    def close(self) -> None:
+        if self._acceptor is not None:
+            self._acceptor.close()
+            self._acceptor = None
+
+    def drop(self) -> None:
+        """Cut every connection without a goodbye."""
+        for connection in list(self.open):
+            connection.abort()
+
+    def log(self, event: str, **more: Any) -> None:
+        files.append(self.node.path("ssh.jsonl"), {"time": time.time(), "event": event, **more})
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "HOME": self.node.home,
+            "USER": USER,
+            "LOGNAME": USER,
+            "SHELL": "/bin/bash",
+            "LANG": "C.UTF-8",
+            "PATH": f"{self.node.path('bin')}:{PATH}",
+            "SPARKOPS_ROOT": self.node.root(),
+            "SPARKLAB_LAB": self.node.lab,
+            "SPARKLAB_NODE": self.node.directory,
+        }
+
+    def accept(self, login: Login, line: str, remote: Remote) -> None:
+        """An exec request: count it, write it down, run it, and lose the connection where a fault says so."""
+        self.commands += 1
+        self.log("exec", connection=login.number, line=line)
+        delay = LATENCY if self.node.fault("slow") else 0.0
+        loop = asyncio.get_running_loop()
+        if delay:
+            loop.call_later(delay, self._start, login, line, remote)
+        else:
+            loop.call_soon(self._start, login, line, remote)
+
+    def _start(self, login: Login, line: str, remote: Remote) -> None:
+        pid = remote.start(line, self.environment())
+        files.append(self.records, [pid, processes.start_of(pid)])
+        if self._loses(line) and login.connection is not None:
+            self.log("lost", connection=login.number, line=line)
+            login.connection.abort()
+
+    def _loses(self, line: str) -> bool:
+        """`lost-after-send` strikes once; its file may say how many changing commands pass before."""
+        path = self.node.path("faults", "lost-after-send")
+        if not os.path.exists(path) or reads(line):
+            return False
+        left = int(files.read(path) or 0)
+        if left > 0:
+            files.write(path, str(left - 1))
+            return False
+        Path(path).unlink(missing_ok=True)
+        return True
+
+
+def owner(address: str, port: int) -> int:
+    """The user of the socket with this local end on this machine; -1 where there is none."""
+    wanted = "".join(f"{int(part):02X}" for part in reversed(address.split("."))) + f":{port:04X}"
+    for line in files.read("/proc/net/tcp").splitlines()[1:]:
+        row = line.split()
+        if row[1] == wanted:
+            return int(row[7])
+    return -1
+
+
+class Login(asyncssh.SSHServer):
+    """One connection: the lab's user only, by a key of the node's authorized_keys or by password."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._sessions: list[Remote] = []
+        self.connection: asyncssh.SSHServerConnection | None = None
+        self.number = 0
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self.connection = conn
+        self._host.connections += 1
+        self.number = self._host.connections
+        self._host.open.add(conn)
+        self._host.log("connect", connection=self.number, peer=conn.get_extra_info("peername")[1])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.connection is not None:
+            self._host.open.discard(self.connection)
+        self._host.log("disconnect", connection=self.number)
+
+    def begin_auth(self, username: str) -> bool:
+        return True
+
+    def public_key_auth_supported(self) -> bool:
+        return True
+
+    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+        offered = key.export_public_key().decode().split()[:2]
+        lines = files.read(Path(self._host.node.home, ".ssh", "authorized_keys")).splitlines()
+        return username == USER and any(offered == line.split()[:2] for line in lines)
+
+    def password_auth_supported(self) -> bool:
+        return True
+
+    def validate_password(self, username: str, password: str) -> bool:
+        """A password that stands in the manual opens the door only to the user who started the lab."""
+        return username == USER and password == PASSWORD and self._same_user()
+
+    def _same_user(self) -> bool:
+        assert self.connection is not None
+        return owner(*self.connection.get_extra_info("peername")[:2]) in (os.getuid(), 0)
+
+    def session_requested(self) -> Remote:
+        self._sessions = [session for session in self._sessions if session.open]
+        if len(self._sessions) >= MAX_SESSIONS:
+            raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "open failed")
+        remote = Remote(lambda line, remote: self._host.accept(self, line, remote))
+        self._sessions.append(remote)
+        return remote

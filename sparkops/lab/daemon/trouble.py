@@ -1,0 +1,105 @@
+"""Switching faults on and off: a file each, and for some an effect at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from sparkops.lab import files, processes
+from sparkops.lab.daemon.host import Host
+from sparkops.lab.errors import LabError
+from sparkops.lab.faults import FAULTS, ONE_SHOT
+from sparkops.lab.tree import etc, memory, models, network
+
+REBOOT_SECONDS = 1.0
+ENGINE = "SPARKLAB_ENGINE=1"
+
+
+class Trouble:
+    """Faults of one node."""
+
+    def __init__(self, host: Host, record: dict[str, Any]) -> None:
+        self.host = host
+        self.node = host.node
+        self.record = record
+
+    async def switch(self, kind: str, off: bool, after: int) -> None:
+        if kind not in FAULTS:
+            raise LabError(f"no fault is called {kind}", "`sparkops lab fault --list` shows them")
+        path = Path(self.node.path("faults", kind))
+        if off:
+            path.unlink(missing_ok=True)
+        elif kind not in ONE_SHOT:
+            files.write(path, str(after) if after else "")
+        self.host.log("fault", kind=kind, off=off)
+        await self._effect(kind, off)
+
+    async def _effect(self, kind: str, off: bool) -> None:
+        match kind:
+            case "unreachable" | "bad-host-key":
+                await self.host.refresh()
+                self.host.drop()
+            case "reboot" if not off:
+                await self._reboot()
+            case "engine-killed" if not off:
+                await asyncio.to_thread(self._signal_engine, signal.SIGKILL)
+            case "engine-frozen":
+                await asyncio.to_thread(self._signal_engine, signal.SIGCONT if off else signal.SIGSTOP)
+            case "cx7-down":
+                network.publish(self.node)
+            case "page-cache-full":
+                memory.change(self.node, cached=memory.CACHE_AFTER_BOOT if off else memory.CACHE_FULL)
+            case "no-model":
+                self._move_models(away=not off)
+
+    def _signal_engine(self, number: int) -> None:
+        """The engine is `vllm serve` on this node, or what a worker's container runs where there is none."""
+        found = [
+            p for p in processes.family([f"SPARKLAB_NODE={self.node.directory}"]) if processes.carries(p.pid, [ENGINE])
+        ]
+        processes.send(found, number)
+
+    def _move_models(self, away: bool) -> None:
+        here, aside = models.hub(self.node), Path(self.node.path("models-aside"))
+        if away and here.exists() and not aside.exists():
+            os.rename(here, aside)
+            here.mkdir()
+        elif not away and aside.exists():
+            shutil.rmtree(here, ignore_errors=True)
+            os.rename(aside, here)
+
+    async def _reboot(self) -> None:
+        """Power off and on: nothing that ran is left, /run is empty, containers come back by their policy."""
+        self.host.down = True
+        await self.host.refresh()
+        self.host.drop()
+        await asyncio.to_thread(processes.end, [f"SPARKLAB_NODE={self.node.directory}"])
+        memory.reset(self.node)
+        for left in (self.node.root("run", "lock"), self.node.root("run", "sparkops")):
+            shutil.rmtree(left, ignore_errors=True)
+        os.makedirs(self.node.root("run", "lock"))
+        for path, text in etc.volatile().items():
+            files.write(self.node.root(path), text)
+        for name in filter(str.isdigit, os.listdir(self.node.root("proc"))):
+            shutil.rmtree(self.node.root("proc", name), ignore_errors=True)
+        await asyncio.sleep(self.node.seconds(REBOOT_SECONDS))
+        self.host.down = False
+        self.host.log("boot")
+        await self.host.refresh()
+        await asyncio.to_thread(self._start_docker)
+
+    def _start_docker(self) -> None:
+        subprocess.run(
+            [self.node.path("bin", "dockerd")],
+            env=self.host.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            check=False,
+        )

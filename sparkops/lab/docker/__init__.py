@@ -1,0 +1,1 @@
+"""The emulated Docker engine: state in files below a node, containers as real local processes."""

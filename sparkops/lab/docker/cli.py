@@ -1,0 +1,73 @@
+"""`docker`: which command goes where, and who may speak to the engine at all."""
+
+from __future__ import annotations
+
+import importlib
+import os
+
+from sparkops.lab.docker.errors import DockerError
+from sparkops.lab.layout import Node, here
+from sparkops.lab.tools.say import err, out
+
+SOCKET = "unix:///var/run/docker.sock"
+DENIED = f"permission denied while trying to connect to the docker API at {SOCKET}"
+
+COMMANDS = {
+    "run": ("run", "run"),
+    "create": ("run", "create"),
+    "ps": ("listing", "ps"),
+    "inspect": ("listing", "inspect"),
+    "logs": ("logs", "main"),
+    "start": ("lifecycle", "start"),
+    "stop": ("lifecycle", "stop"),
+    "restart": ("lifecycle", "restart"),
+    "kill": ("lifecycle", "kill"),
+    "rm": ("lifecycle", "remove"),
+    "exec": ("lifecycle", "execute"),
+    "wait": ("lifecycle", "wait"),
+    "rename": ("lifecycle", "rename"),
+    "images": ("images", "listing"),
+    "rmi": ("images", "remove"),
+    "tag": ("images", "tag"),
+    "pull": ("images", "pull"),
+    "version": ("about", "version"),
+    "info": ("about", "info"),
+}
+GROUPS = {
+    "container": {"ls": "ps", "list": "ps", "rm": "rm", "inspect": "inspect", "prune": "prune"},
+    "image": {"ls": "images", "list": "images", "rm": "rmi", "inspect": "image inspect", "tag": "tag", "pull": "pull"},
+    "system": {"info": "info"},
+}
+EXTRA = {"image inspect": ("images", "inspect"), "prune": ("lifecycle", "prune")}
+
+
+def main(name: str, words: list[str]) -> int:
+    node = here()
+    if words[:1] in (["--version"], ["-v"]):
+        out("Docker version 29.2.1, build a5c7197")
+        return 0
+    try:
+        return _dispatch(node, words)
+    except DockerError as error:
+        err(error.message)
+        return error.code
+
+
+def _dispatch(node: Node, words: list[str]) -> int:
+    if not words:
+        raise DockerError("Usage:  docker [OPTIONS] COMMAND", 0)
+    verb, rest = words[0], list(words[1:])
+    if verb in GROUPS and rest:
+        inner = rest.pop(0)
+        verb = GROUPS[verb].get(inner, inner)
+    if verb not in COMMANDS and verb not in EXTRA:
+        raise DockerError(f"docker: unknown command: docker {verb}\n\nRun 'docker --help' for more information")
+    module, function = (COMMANDS | EXTRA)[verb]
+    call = getattr(importlib.import_module(f"sparkops.lab.docker.{module}"), function)
+    if node.fault("no-docker-group") and os.environ.get("SPARKLAB_SUDO") != "1":
+        if module == "about":
+            return int(call(node, rest, DENIED))
+        if verb in ("run", "create"):
+            raise DockerError(f"docker: {DENIED}\n\nRun 'docker run --help' for more information", 125)
+        raise DockerError(DENIED)
+    return int(call(node, rest))

@@ -1,0 +1,151 @@
+"""The node's image store: lookups by reference, ID or prefix; `image ls`, `rm`, `tag`, `pull`."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from sparkops.lab import files
+from sparkops.lab.docker import template
+from sparkops.lab.docker.errors import DockerError, daemon_says
+from sparkops.lab.docker.human import ago, size
+from sparkops.lab.docker.store import containers, seconds
+from sparkops.lab.layout import Node
+from sparkops.lab.tools.say import err, out
+
+Image = dict[str, Any]
+
+
+def images(node: Node) -> list[Image]:
+    """None at all while the `no-image` fault is on."""
+    if node.fault("no-image"):
+        return []
+    directory = node.path("docker", "images")
+    found = (files.read_json(os.path.join(directory, name)) for name in os.listdir(directory) if name.endswith(".json"))
+    return sorted((image for image in found if image), key=lambda image: str(image["Created"]), reverse=True)
+
+
+def normal(reference: str) -> str:
+    """With a tag, without Docker Hub's host."""
+    reference = reference.removeprefix("docker.io/").removeprefix("library/")
+    return reference if ":" in reference.rpartition("/")[2] or "@" in reference else f"{reference}:latest"
+
+
+def find(node: Node, reference: str) -> Image | None:
+    wanted = reference.removeprefix("sha256:")
+    for image in images(node):
+        if normal(reference) in image["RepoTags"] or reference in image["RepoDigests"]:
+            return image
+        digest = image["Id"].removeprefix("sha256:")
+        if digest == wanted or (
+            len(wanted) >= 4 and all(c in "0123456789abcdef" for c in wanted) and digest.startswith(wanted)
+        ):
+            return image
+    return None
+
+
+def shown(image: Image) -> Image:
+    return {key: value for key, value in image.items() if not key.startswith("Sparklab")}
+
+
+def inspect(node: Node, words: list[str]) -> int:
+    form = template.option(words)
+    found, missing = [], []
+    for reference in words:
+        image = find(node, reference)
+        (missing.append(reference) if image is None else found.append(shown(image)))
+    if form:
+        for image in found:
+            out(template.render(form, image))
+    else:
+        out(json.dumps(found, indent=4))
+    for reference in missing:
+        err(f"Error response from daemon: No such image: {normal(reference)}")
+    return 1 if missing else 0
+
+
+def listing(node: Node, words: list[str]) -> int:
+    form = template.option(words)
+    flags = set(words)
+    wanted = [normal(word) for word in words if not word.startswith("-")]
+    if not form and not flags & {"-q", "--quiet"}:
+        out(f"{'REPOSITORY':<30} {'TAG':<12} {'IMAGE ID':<14} {'CREATED':<14} SIZE")
+    for image in images(node):
+        for tag in image["RepoTags"] or ["<none>:<none>"]:
+            if not wanted or tag in wanted:
+                _row(image, tag, form, flags)
+    return 0
+
+
+def _row(image: Image, tag: str, form: str, flags: set[str]) -> None:
+    repository, _, version = tag.rpartition(":")
+    identity = image["Id"] if "--no-trunc" in flags else image["Id"][7:19]
+    created = ago(seconds(image["Created"])) + " ago"
+    row = {
+        "Containers": "N/A",
+        "CreatedAt": image["Created"].replace("T", " ")[:19] + " +0000 UTC",
+        "CreatedSince": created,
+        "Digest": "<none>",
+        "ID": identity,
+        "Repository": repository,
+        "SharedSize": "N/A",
+        "Size": size(image["Size"]),
+        "Tag": version,
+        "UniqueSize": "N/A",
+        "VirtualSize": size(image["Size"]),
+    }
+    if flags & {"-q", "--quiet"}:
+        out(identity)
+    elif form:
+        out(template.render(form, row))
+    else:
+        out(f"{repository:<30} {version:<12} {identity:<14} {created:<14} {row['Size']}")
+
+
+def remove(node: Node, words: list[str]) -> int:
+    for reference in [word for word in words if not word.startswith("-")]:
+        image = find(node, reference)
+        if image is None:
+            raise daemon_says(f"No such image: {normal(reference)}")
+        users = [c for c in containers(node) if c.config["image_id"] == image["Id"]]
+        if users and not {"-f", "--force"} & set(words):
+            raise daemon_says(
+                f"conflict: unable to delete {image['Id'][7:19]} (must be forced) - container {users[0].id[:12]} is "
+                "using its referenced image"
+            )
+        os.unlink(_path(node, image))
+        for tag in image["RepoTags"]:
+            out(f"Untagged: {tag}")
+        out(f"Deleted: {image['Id']}")
+    return 0
+
+
+def tag(node: Node, words: list[str]) -> int:
+    image = find(node, words[0])
+    if image is None:
+        raise daemon_says(f"No such image: {normal(words[0])}")
+    for other in images(node):
+        if normal(words[1]) in other["RepoTags"]:
+            files.write_json(
+                _path(node, other), other | {"RepoTags": [t for t in other["RepoTags"] if t != normal(words[1])]}
+            )
+    image = find(node, image["Id"]) or image
+    files.write_json(_path(node, image), image | {"RepoTags": [*image["RepoTags"], normal(words[1])]})
+    return 0
+
+
+def pull(node: Node, words: list[str]) -> int:
+    """The lab has no internet."""
+    reference = next(word for word in words if not word.startswith("-"))
+    raise DockerError(unreachable(reference))
+
+
+def unreachable(reference: str) -> str:
+    host = reference.partition("/")[0] if "." in reference.partition("/")[0] else "registry-1.docker.io"
+    lookup = f"dial tcp: lookup {host}: Temporary failure in name resolution"
+    return f'Error response from daemon: Get "https://{host}/v2/": {lookup}'
+
+
+def _path(node: Node, image: Image) -> str:
+    return node.path("docker", "images", image["Id"].removeprefix("sha256:") + ".json")

@@ -1,0 +1,1 @@
+"""What runs inside the emulated images: vllm, ray and litellm."""

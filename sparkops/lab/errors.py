@@ -1,0 +1,12 @@
+"""The only exception that leaves this package on purpose."""
+
+from __future__ import annotations
+
+
+class LabError(Exception):
+    """Something about the lab that a person can mend; `hint` says how."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint

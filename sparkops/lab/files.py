@@ -1,0 +1,72 @@
+"""Small file operations that stay correct with several writers; cheap to import, as every tool call does."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # a Windows machine has no lab, and is told so by `lab up` and not by this import
+    fcntl = None  # type: ignore[assignment]
+
+
+def write(path: str | Path, text: str, mode: int = 0o644) -> None:
+    """Readers see the old text or the new one, never a part."""
+    temporary = f"{path}.{os.getpid()}.new"
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as stream:
+        stream.write(text)
+    os.replace(temporary, path)
+
+
+def make(path: str | Path, text: str) -> None:
+    """A file that is not there yet, with its directories."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+def read(path: str | Path, default: str = "") -> str:
+    try:
+        with open(path, encoding="utf-8", errors="surrogateescape") as stream:
+            return stream.read()
+    except OSError:
+        return default
+
+
+def write_json(path: str | Path, value: Any, mode: int = 0o644) -> None:
+    write(path, json.dumps(value), mode)
+
+
+def read_json(path: str | Path) -> Any:
+    """The value, or None where the file is absent or half gone."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return json.load(stream)
+    except (OSError, ValueError):
+        return None
+
+
+def append(path: str | Path, value: Any) -> None:
+    """One JSON line; lines of several writers do not mix."""
+    with open(path, "a", encoding="utf-8") as stream:
+        stream.write(json.dumps(value) + "\n")
+
+
+@contextmanager
+def locked(path: str | Path) -> Iterator[None]:
+    """Hold an advisory lock on a file, or on a directory, which leaves nothing behind."""
+    if os.path.isdir(path):
+        handle = os.open(path, os.O_RDONLY)
+    else:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if fcntl is not None:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

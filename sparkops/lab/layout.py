@@ -1,0 +1,83 @@
+"""Where everything of a lab lies, and what one node knows of itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sparkops.lab import files
+
+PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+USER = "spark"
+PASSWORD = "spark"
+SSH_PORT = 2222
+NODES_PER_BLOCK = 240
+
+
+def lab_dir() -> Path:
+    """`$SPARKOPS_LAB_DIR`, else the user's state directory."""
+    if given := os.environ.get("SPARKOPS_LAB_DIR"):
+        return Path(os.path.abspath(given))
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(os.path.abspath(state)) / "sparkops" / "lab"
+
+
+def addresses(octet: int, index: int) -> tuple[str, str, str, str]:
+    """Management, fabric A, fabric B and own loopback of the node with this number (from 1)."""
+    block, place = divmod(index - 1, NODES_PER_BLOCK)
+    third, fourth = 4 * block, 11 + place
+    return tuple(f"127.{octet}.{third + side}.{fourth}" for side in range(4))  # type: ignore[return-value]
+
+
+class Node:
+    """One emulated node as its files describe it."""
+
+    def __init__(self, directory: str | Path) -> None:
+        self.directory = str(directory)
+        record: dict[str, Any] = files.read_json(self.path("node.json")) or {}
+        self.record = record
+        self.name: str = record.get("name", "")
+        self.lab: str = record.get("lab", "")
+        self.address: str = record.get("address", "")
+        self.fabric: list[str] = record.get("fabric", [])
+        self.loopback: str = record.get("loopback", "")
+        self.hostname: str = record.get("hostname", "")
+        self.speed: float = record.get("speed", 1.0)
+
+    def path(self, *parts: str) -> str:
+        return os.path.join(self.directory, *parts)
+
+    def root(self, *parts: str) -> str:
+        return os.path.join(self.directory, "root", *parts)
+
+    @property
+    def home(self) -> str:
+        return self.path("home")
+
+    @property
+    def lab_directory(self) -> str:
+        return os.path.dirname(os.path.dirname(self.directory))
+
+    def fault(self, kind: str) -> bool:
+        """Is this fault on now? One `stat`, so that every tool call can ask."""
+        return os.path.exists(self.path("faults", kind))
+
+    def cut_off_from(self, address: str) -> bool:
+        """Does this address lie behind a CX7 link that is down at either end? Others are reached over Ethernet."""
+        owners = [node for node in self.siblings() if address in node.fabric]
+        return bool(owners) and any(node.fault("cx7-down") for node in (self, *owners))
+
+    def siblings(self) -> list[Node]:
+        """All nodes of this lab, this one included."""
+        nodes = os.path.join(self.lab_directory, "nodes")
+        return [Node(os.path.join(nodes, name)) for name in sorted(os.listdir(nodes))]
+
+    def seconds(self, healthy: float) -> float:
+        """How long something takes here that takes `healthy` seconds on a lab node without faults."""
+        return healthy / self.speed * (5.0 if self.fault("slow") else 1.0)
+
+
+def here() -> Node:
+    """The node that this process runs on."""
+    return Node(os.environ["SPARKLAB_NODE"])

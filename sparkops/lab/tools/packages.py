@@ -1,0 +1,55 @@
+"""dpkg, dpkg-query and nvidia-ctk: the packages that matter on DGX OS."""
+
+from __future__ import annotations
+
+import fnmatch
+
+from sparkops.lab.tools.say import fail, out
+from sparkops.lab.tree.etc import DRIVER, KERNEL
+
+PACKAGES = {
+    "nvidia-container-toolkit": ("1.19.0-1", "NVIDIA Container toolkit"),
+    "nvidia-container-toolkit-base": ("1.19.0-1", "NVIDIA Container Toolkit Base"),
+    "libnvidia-container1": ("1.19.0-1", "NVIDIA container runtime library"),
+    "nvidia-driver-580-open": (f"{DRIVER}-0ubuntu0.24.04.1", "NVIDIA driver (open kernel) metapackage"),
+    f"linux-image-{KERNEL}": ("6.17.0-1014.14", "Signed kernel image nvidia"),
+    "containerd.io": ("2.2.1-1~ubuntu.24.04~noble", "An open and reliable container runtime"),
+    "docker-ce": ("5:29.2.1-1~ubuntu.24.04~noble", "Docker: the open-source application container engine"),
+    "dgx-spark-mlnx-hotplug": ("1.4", "CX7 hot-plug for DGX Spark"),
+}
+
+
+def main(name: str, words: list[str]) -> int:
+    if name == "nvidia-ctk":
+        out("NVIDIA Container Toolkit CLI version 1.19.0\ncommit: 1f7d1c3a")
+        return 0
+    if "--print-architecture" in words:
+        out("arm64")
+        return 0
+    wanted = [word for word in words if not word.startswith("-")]
+    shows_form = [word for word in words if word.startswith(("-f=", "--showformat="))]
+    wanted = [word for word in wanted if not word.startswith("$")]
+    form = shows_form[0].partition("=")[2] if shows_form else words[words.index("-f") + 1] if "-f" in words else ""
+    code = 0
+    for pattern in wanted or ["*"]:
+        matching = [package for package in PACKAGES if fnmatch.fnmatchcase(package, pattern)]
+        code = max([code, *(_row(package, form, "-s" in words) for package in matching or [pattern])])
+    return code
+
+
+def _row(package: str, form: str, status: bool) -> int:
+    if package not in PACKAGES:
+        return fail(f"dpkg-query: no packages found matching {package}")
+    version, title = PACKAGES[package]
+    if form:
+        text = (
+            form.replace("${Package}", package)
+            .replace("${Version}", version)
+            .replace("${Status}", "install ok installed")
+        )
+        out(text.replace("${db:Status-Abbrev}", "ii ").replace("\\n", "\n").removesuffix("\n"))
+    elif status:
+        out(f"Package: {package}\nStatus: install ok installed\nArchitecture: arm64\nVersion: {version}")
+    else:
+        out(f"ii  {package}  {version}  arm64  {title}")
+    return 0

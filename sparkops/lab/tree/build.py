@@ -1,0 +1,143 @@
+"""Writes a lab: programs and keys once, then every node's record, home, root and image store."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from sparkops.lab import files
+from sparkops.lab.layout import PACKAGE_ROOT, SSH_PORT, USER, Node, addresses
+from sparkops.lab.tools import knob
+from sparkops.lab.tools.registry import TOOLS, WHERE_MISSING
+from sparkops.lab.tree import etc, images, keys, memory, models, network
+
+EMPTY = (
+    "var/lib/docker",
+    "etc/systemd/system",
+    "root",
+    "run/lock",
+    "run/user",
+    "var/run",
+    "var/lib",
+    "dev/infiniband",
+    "dev/shm",
+    "etc/ssh",
+    "etc/netplan",
+    "tmp",
+    "etc/cdi",
+)
+PROGRAMS = {
+    "vllm-mxfp4": ("vllm", "ray", "python3", "python"),
+    "vllm": ("vllm", "ray", "python3", "python"),
+    "litellm": ("litellm", "python3", "python"),
+}
+
+
+def programs(directory: Path) -> None:
+    """`bin` for the nodes, `images/KIND/bin` for the containers: shell stubs that start one small Python."""
+    missing = [name for name in WHERE_MISSING if not shutil.which(name)]
+    for name in (*TOOLS, *missing):
+        _stub(directory / "bin" / name, name)
+    for kind, names in PROGRAMS.items():
+        for name in names:
+            _stub(directory / "images" / kind / "bin" / name, name)
+
+
+def _stub(path: Path, name: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    python = shlex.quote(sys.executable)
+    if name in ("python", "python3"):
+        text = f'#!/bin/sh\nexec {python} "$@"\n'
+    else:
+        site = "" if name == "litellm" else " -S"
+        main = shlex.quote(os.path.join(PACKAGE_ROOT, "sparkops", "lab", "tools", "main.py"))
+        marker = "export SPARKLAB_ENGINE=1\n" if name == "vllm" else ""
+        text = f'#!/bin/sh\n{marker}exec {python} -I{site} {main} {name} "$@"\n'
+    files.write(path, text, 0o755)
+
+
+def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -> str:
+    """One node; returns its line for known_hosts."""
+    name = f"node{index}"
+    home = directory / "nodes" / name
+    (home / "faults").mkdir(parents=True)
+    management, first, second, loopback = addresses(record["octet"], index)
+    identity = hashlib.sha256(f"{record['id']} {name}".encode()).hexdigest()
+    files.write_json(
+        home / "node.json",
+        {
+            "name": name,
+            "index": index,
+            "lab": record["id"],
+            "address": management,
+            "port": SSH_PORT,
+            "fabric": [first, second],
+            "loopback": loopback,
+            "hostname": f"spark-{identity[:4]}",
+            "machine_id": identity[:32],
+            "serial": identity[:13].upper(),
+            "gpu": f"GPU-{identity[:8]}-{identity[8:12]}-{identity[12:16]}-{identity[16:20]}-{identity[20:32]}",
+            "mac": f"4c:bb:47:{index % 256:02x}:{(index // 256) + 0x20:02x}",
+            "speed": record["speed"],
+            "ray": record["ray"],
+            "short": os.path.join(record["short"], f"n{index}"),
+        },
+    )
+    made = Node(home)
+    _root(made)
+    _home(made, client_key)
+    _docker(made)
+    os.symlink(directory / "bin", home / "bin")
+    public = keys.make(home / "host_key", f"root@{made.hostname}")
+    keys.make(home / "host_key_other", f"root@{made.hostname}")
+    files.write(made.root("etc", "ssh", "ssh_host_ed25519_key.pub"), (home / "host_key.pub").read_text())
+    return f"[{management}]:{SSH_PORT} {public}\n"
+
+
+def _root(made: Node) -> None:
+    for directory in EMPTY:
+        os.makedirs(made.root(directory), exist_ok=True)
+    for path, text in etc.contents(made).items():
+        network.put(made, path, text)
+    for device in ("uverbs0", "uverbs1", "uverbs2", "uverbs3", "rdma_cm"):
+        files.write(made.root("dev", "infiniband", device), "")
+    for device in ("nvidia0", "nvidiactl", "nvidia-uvm"):
+        files.write(made.root("dev", device), "")
+    knob.close(made)
+    os.symlink("/usr/lib/systemd/system/multi-user.target", made.root("etc", "systemd", "system", "default.target"))
+    network.publish(made)
+    memory.change(made)
+
+
+def _home(made: Node, client_key: str) -> None:
+    ssh = Path(made.home, ".ssh")
+    ssh.mkdir(parents=True, mode=0o700)
+    files.write(ssh / "authorized_keys", client_key + " lab\n", 0o600)
+    models.place(made)
+
+
+def _docker(made: Node) -> None:
+    os.makedirs(made.path("docker", "containers"))
+    os.makedirs(made.path("docker", "images"))
+    for reference in images.IMAGES:
+        image = images.inspect(reference)
+        files.write_json(made.path("docker", "images", image["Id"].partition(":")[2] + ".json"), image)
+
+
+def inventory(directory: Path, nodes: list[Node]) -> str:
+    """An Ansible-shaped inventory; JSON strings are YAML strings, so any path is quoted right."""
+    lines = [
+        "all:",
+        "  vars:",
+        f"    user: {USER}",
+        f"    port: {SSH_PORT}",
+        f"    key_file: {json.dumps(str(directory / 'keys' / 'client'))}",
+    ]
+    lines += ["  hosts:", *(f"    {made.name}: {{address: {made.address}}}" for made in nodes)]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,52 @@
+"""With the real Ray two loopback addresses are two nodes with a GPU each."""
+
+from __future__ import annotations
+
+import importlib.util
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from sparkops.lab import api
+
+serving = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("serving.py"))))
+pytestmark = [
+    pytest.mark.ray,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
+]
+
+
+def test_a_real_head_and_a_real_worker_form_a_cluster_and_vanish(lab, tmp_path, eventually):
+    place = tmp_path / "real"
+    api.up(2, directory=place, ray="real")
+    own = type(lab)(place)
+    try:
+        head, worker = own.connect(1), own.connect(2)
+        fabric = [client.run("hostname -I").out.split()[1] for client in (head, worker)]
+        options = "--num-gpus=1 --num-cpus=2 --object-store-memory=1000000000 --disable-usage-stats"
+        start = f"ray start --head --node-ip-address={fabric[0]} --port=6379 --include-dashboard=false {options}"
+        serving.run(head, "e", serving.STOCK, ["sh", "-c", f"{start} && sleep 600"])
+        eventually(lambda: "ray status" in serving.log(head), 120)
+        join = f"ray start --address={fabric[0]}:6379 --node-ip-address={fabric[1]} {options} --block"
+        serving.run(worker, "e", serving.STOCK, join.split())
+        eventually(lambda: "Ray runtime started" in serving.log(worker), 120)
+        status = ("exec", "e", "timeout", "20", "ray", "status")  # refreshed every few seconds
+        eventually(lambda: head.docker(*status).out.count("\n 1 node_") == 2, 60)
+        assert "0.0/2.0 GPU" in head.docker(*status).out
+        worker.docker("rm", "-f", "e")
+        head.docker("rm", "-f", "e")
+    finally:
+        for client in own.clients:
+            client.ssh.close()
+        api.down(directory=place)
+    leftovers = [path for path in Path("/proc").glob("[0-9]*/environ") if str(place).encode() in _read(path)]
+    assert leftovers == []
+
+
+def _read(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
