@@ -1,0 +1,49 @@
+"""The docker backend: nodes with real sshd, Docker, Ray, vLLM and LiteLLM, as privileged containers. Needs root.
+
+The lab's record (`lab.json`) is written before anything is started, and every name derives from it, so `down`
+also clears what a crashed `up` left.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sparkops.lab import files
+from sparkops.lab.containers import engine, images, network, nodes, sweep, troubles
+from sparkops.lab.containers.place import Place
+
+FAULTS = troubles.FAULTS
+
+
+def up(directory: Path, record: dict[str, Any]) -> None:
+    """Engine, images, nodes, cables; a failure leaves nothing."""
+    record |= {"subnet": network.free_subnet(), "engine": None}
+    files.write_json(directory / "lab.json", record)
+    place = Place(directory, record)
+    try:
+        record["engine"] = engine.start(place)
+        files.write_json(directory / "lab.json", record)
+        images.provide(place)
+        network.up(place)
+        nodes.up(place)
+    except BaseException:
+        down(directory, record)
+        raise
+
+
+def running(record: dict[str, Any]) -> bool:
+    return bool(record.get("engine")) and engine.answers(record["engine"]["host"])
+
+
+def down(directory: Path, record: dict[str, Any]) -> None:
+    sweep.down(Place(directory, record))
+
+
+def status(directory: Path, record: dict[str, Any], reset: bool) -> dict[str, Any]:
+    return {"nodes": nodes.status(Place(directory, record), reset)}
+
+
+def fault(directory: Path, record: dict[str, Any], node: str, kind: str, off: bool, after: int) -> None:
+    del after
+    troubles.switch(Place(directory, record), node, kind, off)

@@ -1,0 +1,99 @@
+"""nvidia-smi of a GB10 as far as it is asked: totals are [N/A], processes are the node's real vLLM processes."""
+
+import os
+import sys
+from pathlib import Path
+
+VALUES = {
+    "name": "NVIDIA GB10",
+    "gpu_name": "NVIDIA GB10",
+    "index": "0",
+    "uuid": "GPU-b0ec33a0-2589-53de-953c-0713d37d0794",
+    "pci.bus_id": "0000000F:01:00.0",
+    "driver_version": "580.142",
+    "compute_cap": "12.1",
+    "temperature.gpu": "39",
+    "utilization.gpu": "0 %",
+    "power.draw": "3.74 W",
+    "pstate": "P8",
+    "clocks.sm": "208 MHz",
+    "clocks.current.sm": "208 MHz",
+    "clocks_event_reasons.active": "0x0000000000000001",
+    "persistence_mode": "Enabled",
+}
+TABLE = """\
+Tue May  5 10:44:29 2026       
++-----------------------------------------------------------------------------------------+
+| NVIDIA-SMI 580.142                Driver Version: 580.142        CUDA Version: 13.0     |
++-----------------------------------------+------------------------+----------------------+
+| GPU  Name                 Persistence-M | Bus-Id          Disp.A | Volatile Uncorr. ECC |
+| Fan  Temp   Perf          Pwr:Usage/Cap |           Memory-Usage | GPU-Util  Compute M. |
+|                                         |                        |               MIG M. |
+|=========================================+========================+======================|
+|   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |
+| N/A   36C    P8              4W /  N/A  | Not Supported          |      0%      Default |
+|                                         |                        |                  N/A |
++-----------------------------------------+------------------------+----------------------+
+"""
+
+
+def engines():
+    """(pid, title, MiB) of each process that would hold the GPU."""
+    for folder in Path("/proc").iterdir():
+        try:
+            title = (folder / "cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
+            if folder.name.isdigit() and title.startswith(("VLLM::EngineCore", "VLLM::Worker", "ray::RayWorkerProc")):
+                pages = int((folder / "statm").read_text().split()[1])
+                yield folder.name, title.split()[0], pages * os.sysconf("SC_PAGE_SIZE") >> 20
+        except OSError:
+            continue
+
+
+def query(fields, form):
+    values = [VALUES.get(field, "[N/A]") for field in fields]
+    if "nounits" in form:
+        values = [
+            value
+            if value[:1] == "0" and "x" in value
+            else value.removesuffix(" %").removesuffix(" W").removesuffix(" MHz")
+            for value in values
+        ]
+    if "noheader" not in form:
+        print(", ".join(fields))
+    print(", ".join(values))
+
+
+def compute(fields, form):
+    if "noheader" not in form:
+        print(", ".join(fields))
+    for pid, title, size in engines():
+        shown = {
+            "pid": pid,
+            "process_name": title,
+            "name": title,
+            "used_memory": f"{size}" if "nounits" in form else f"{size} MiB",
+        }
+        print(", ".join(shown.get(field, "[N/A]") for field in fields))
+
+
+def main():
+    if not Path("/dev/nvidiactl").exists():
+        print(
+            "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver. Make sure that the latest"
+            " NVIDIA driver is installed and running.\n"
+        )
+        return 9
+    options = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
+    form = options.get("--format", "csv").split(",")
+    if "--query-gpu" in options:
+        query(options["--query-gpu"].split(","), form)
+    elif "--query-compute-apps" in options:
+        compute(options["--query-compute-apps"].split(","), form)
+    elif "-L" in sys.argv:
+        print(f"GPU 0: NVIDIA GB10 (UUID: {VALUES['uuid']})")
+    else:
+        print(TABLE)
+    return 0
+
+
+sys.exit(main())

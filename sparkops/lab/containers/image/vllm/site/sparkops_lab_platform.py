@@ -1,0 +1,40 @@
+"""vLLM platform plugin: CPU workers that may sit on several hosts and that Ray counts as GPUs.
+
+Upstream's CPU platform has no Ray resource, and its communicator takes for granted that all ranks share one
+/dev/shm. The classes are made on first use, since this module is imported before vLLM is ready for them.
+"""
+
+from functools import cache
+
+
+def register():
+    return f"{__name__}.Platform"
+
+
+@cache
+def _platform():
+    from vllm.platforms.cpu import CpuPlatform  # noqa: PLC0415
+
+    def communicator(_cls):
+        return f"{__name__}.Communicator"
+
+    parts = {"ray_device_key": "GPU", "get_device_communicator_cls": classmethod(communicator), "__module__": __name__}
+    return type("Platform", (CpuPlatform,), parts)
+
+
+@cache
+def _communicator():
+    from vllm.distributed.device_communicators.cpu_communicator import CpuCommunicator  # noqa: PLC0415
+
+    def apart(_self):
+        return False
+
+    parts = {"_all_group_ranks_share_shm_group_name": apart, "__module__": __name__}
+    return type("Communicator", (CpuCommunicator,), parts)
+
+
+def __getattr__(name):
+    made = {"Platform": _platform, "Communicator": _communicator}.get(name)
+    if made is None:
+        raise AttributeError(name)
+    return made()

@@ -1,0 +1,124 @@
+"""Where everything of a docker lab lies and what it is called; all of it follows from the record."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+IMAGE = Path(__file__).parent / "image"
+FIRST = 11
+PORTS = (
+    # interface, RDMA device, cage; only cage 0 has a cable
+    ("enp1s0f0np0", "rocep1s0f0", 0),
+    ("enp1s0f1np1", "rocep1s0f1", 1),
+    ("enP2p1s0f0np0", "roceP2p1s0f0", 0),
+    ("enP2p1s0f1np1", "roceP2p1s0f1", 1),
+)
+FABRIC = {"enp1s0f0np0": "192.168.100", "enP2p1s0f0np0": "192.168.101"}
+MANAGEMENT = "enP7s7"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A lab's directory and record."""
+
+    directory: Path
+    record: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return str(self.record["id"])[:8]
+
+    @property
+    def inside(self) -> Path:
+        """All that only this backend keeps."""
+        return self.directory / "containers"
+
+    @property
+    def engine(self) -> Path:
+        return self.inside / "engine"
+
+    @property
+    def contexts(self) -> Path:
+        """The build contexts as they were handed to `docker build`: the tool's own image step can take them."""
+        return self.inside / "contexts"
+
+    @property
+    def switch(self) -> str:
+        """The network namespace that holds the bridges."""
+        return f"sparkops-{self.id}"
+
+    @property
+    def uplink(self) -> str:
+        """The host's interface into the management network."""
+        return f"spk{self.id}"
+
+    @property
+    def nodes(self) -> tuple[NodePlace, ...]:
+        return tuple(NodePlace(self, index) for index in range(1, int(self.record["count"]) + 1))
+
+    def node(self, name: str) -> NodePlace:
+        return next(node for node in self.nodes if node.name == name)
+
+
+@dataclass(frozen=True)
+class NodePlace:
+    """One node's names, addresses and directories."""
+
+    lab: Place
+    index: int
+
+    @property
+    def name(self) -> str:
+        return f"node{self.index}"
+
+    @property
+    def container(self) -> str:
+        return f"sparkops-lab-{self.lab.id}-{self.name}"
+
+    @property
+    def directory(self) -> Path:
+        return self.lab.inside / "nodes" / self.name
+
+    @property
+    def disk(self) -> Path:
+        """A small file system that holds what fills up on a node: homes, temporary files, container logs."""
+        return self.directory / "disk"
+
+    @property
+    def state(self) -> Path:
+        return self.directory / "lab" / "state"
+
+    @property
+    def address(self) -> str:
+        return f"{self.lab.record['subnet']}.{FIRST - 1 + self.index}"
+
+    @property
+    def identity(self) -> str:
+        return hashlib.sha256(f"{self.lab.record['id']} {self.name}".encode()).hexdigest()
+
+    @property
+    def hostname(self) -> str:
+        return f"spark-{self.identity[:4]}"
+
+    def fabric(self, interface: str) -> str | None:
+        network = FABRIC.get(interface)
+        return f"{network}.{FIRST - 1 + self.index}/24" if network else None
+
+    def cable(self, interface: str) -> str:
+        """The switch's end of the veth pair that is this interface."""
+        ends = [MANAGEMENT, *(name for name, _rdma, _cage in PORTS)]
+        return f"n{self.index}p{ends.index(interface)}"
+
+    def mac(self, interface: str) -> str:
+        ends = [MANAGEMENT, *(name for name, _rdma, _cage in PORTS)]
+        return f"4c:bb:47:{self.index:02x}:{self.identity[:2]}:{0x11 + ends.index(interface):02x}"
+
+
+def cache() -> Path:
+    """Images outlive a lab here: `$XDG_CACHE_HOME/sparkops/lab`."""
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    return Path(os.path.abspath(home)) / "sparkops" / "lab"
