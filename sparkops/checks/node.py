@@ -10,6 +10,8 @@ from sparkops.core.facts import Facts, Model, Unread, known
 from sparkops.core.findings import Finding
 from sparkops.core.situation import Situation, deployed
 
+DOCKER_HINT = "on the node: sudo usermod -aG docker $USER, then log in again; or set `become: sudo` in the inventory"
+
 
 def docker_usable(s: Situation) -> Iterator[Finding]:
     for name in dict.fromkeys(member.name for member in s.revision.members):
@@ -18,8 +20,7 @@ def docker_usable(s: Situation) -> Iterator[Finding]:
                 "docker-usable",
                 "fail",
                 f"Docker cannot be used: {problem}",
-                hint="on the node: sudo usermod -aG docker $USER, then log in again; "
-                "or set `become: sudo` in the inventory",
+                hint=DOCKER_HINT,
                 node=name,
             )
 

@@ -90,8 +90,9 @@ def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
     images = [wish.effective.image, *([proxy.IMAGE] if wish.placement.proxies else [])]
     revision = wish.effective.recipe.revision
     model = f"{wish.effective.model}@{revision}" if revision else wish.effective.model
-    facts = session.facts(images=images, model=model)
-    session.require(node.name for node in wish.placement.nodes)
+    placed = [node.name for node in wish.placement.nodes]
+    facts = session.containers(session.facts(images=images, model=model), but=placed)
+    session.require(placed)
     situation = _with_broken(_situation(options, wish, facts), session)
     found = checks.findings(situation, options.allow)
     refuse(found)

@@ -29,7 +29,7 @@ def key(options: KeyOptions, report: Report) -> Answer:
     with reached(options.where, report) as session:
         if options.rotate:
             session.lock(session.nodes)
-        facts = session.facts()
+        facts = session.containers()
         revision = the_one(session, facts, options.deployment)
         if options.rotate:
             return Answer({"key": _rotate(options, session, facts, revision), "rotated": True})

@@ -29,7 +29,7 @@ ENDPOINT_VARIABLES = {
 def logs(options: LogsOptions, report: Report) -> Answer:
     """The last lines of every part; `--previous` those of the revision before, also after it was removed."""
     with reached(options.where, report) as session:
-        facts = session.facts()
+        facts = session.containers()
         if options.previous:
             entries = _previous_logs(options, session, facts)
         else:
@@ -42,7 +42,7 @@ def logs(options: LogsOptions, report: Report) -> Answer:
 def endpoint(options: EndpointOptions, report: Report) -> Answer:
     """The variables that a client needs."""
     with reached(options.where, report) as session:
-        facts = session.facts()
+        facts = session.containers()
         revision = the_one(session, facts, options.deployment)
         base, token, model, path = ENDPOINT_VARIABLES[options.client]
         url = f"{api_url(revision.stored.fronts[0])}{path}"

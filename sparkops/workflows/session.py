@@ -12,6 +12,7 @@ from typing import Protocol
 
 from sparkops import load
 from sparkops.asks import Where
+from sparkops.checks.node import DOCKER_HINT, docker_problem
 from sparkops.core.facts import Facts, Unreadable, parse
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Result, Script, Word
@@ -21,6 +22,7 @@ from sparkops.remote import World
 from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import gather
 from sparkops.remote.lock import Owner, owner_here
+from sparkops.remote.reasons import Unreached
 from sparkops.remote.ssh import Options
 from sparkops.remote.trust import known_hosts_file
 from sparkops.report.report import Report
@@ -78,6 +80,14 @@ class Session:
                 continue
             found[name] = _parsed(name, result)
         return found
+
+    def containers(self, facts: Mapping[str, Facts] | None = None, but: Iterable[str] = ()) -> dict[str, Facts]:
+        """The facts of nodes whose Docker answers; nobody knows what the others run, so they count as away."""
+        read, kept = self.facts() if facts is None else facts, frozenset(but)
+        for name, known in read.items():
+            if name not in kept and (problem := docker_problem(known)):
+                self.away[name] = Unreached(name, "config", f"Docker cannot be used: {problem}", DOCKER_HINT)
+        return {name: known for name, known in read.items() if name not in self.away}
 
     def facts_command(self, node: Node, images: Sequence[str] = (), model: str | None = None) -> Command:
         """Docker is read through `sudo -n`, or all of it through sudo where that takes a password."""

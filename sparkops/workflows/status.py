@@ -27,7 +27,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
 
 def status_on(options: StatusOptions, session: Session) -> Answer:
     """The same over a session that is open."""
-    facts = session.facts()
+    facts = session.containers()
     shown = [revision for revision in current(facts, _selected(session)) if _named(options, revision)]
     answers = _ask_all(session, facts, shown)
     deployments = [_deployment(session, facts, revision, answers) for revision in shown]

@@ -28,7 +28,7 @@ def stop(options: StopOptions, report: Report) -> Answer:
 def stop_on(options: StopOptions, session: Session) -> Answer:
     """The same over a session that is open."""
     session.lock(session.nodes)
-    facts = session.facts()
+    facts = session.containers()
     targets = [target for target in _chosen(session, kept(facts), options.deployment) if _stops(target)]
     compiled = compile_stop(facts, targets)
     orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
@@ -49,7 +49,8 @@ def rollback_on(options: RollbackOptions, session: Session) -> Answer:
     """The same over a session that is open."""
     session.require(node.name for node in session.selected)
     session.lock(session.nodes)
-    facts = session.facts()
+    facts = session.containers()
+    session.require(node.name for node in session.selected)
     everything = kept(facts)
     running = [one for one in _chosen(session, everything, options.deployment) if one.runs]
     previous = _previous(session, everything, running)

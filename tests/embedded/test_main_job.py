@@ -1,0 +1,170 @@
+"""The main job from the first deploy to the last stop, and what the nodes say about it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+GPT = "openai-gpt-oss-120b"
+QWEN = "qwen3-next-80b-a3b-instruct-fp8"
+
+
+def roles(running):
+    """(node, role) of containers named `sparkops-DEPLOYMENT-ROLE-HASH`."""
+    return sorted((node, name.rsplit("-", 2)[1]) for node, name in running)
+
+
+def test_a_cluster_serves_is_left_alone_and_is_stopped(empty, until):
+    lab = empty
+    deployed = lab.deploy("cluster")
+    assert (deployed["ok"], deployed["changed"], deployed["exit_code"]) == (True, True, 0)
+    (endpoint,) = deployed["endpoints"]
+    key = lab.key()
+    code, answer = lab.ask(endpoint["url"], key, endpoint["model"])
+    assert (code, answer["usage"]["completion_tokens"] > 0) == (200, True)
+    assert lab.ask(endpoint["url"], "sk-wrong")[0] == 401
+    assert roles(lab.running()) == [("node1", "head"), ("node2", "worker")]
+
+    (shown,) = lab.json("status")["deployments"]
+    assert (shown["state"], shown["topology"], shown["ray"]) == ("serving", "cluster", {"nodes": 2, "gpus": 2})
+    assert shown["endpoints"] == [{**endpoint, "healthy": True}]
+
+    lab.mark()
+    again = lab.deploy("cluster")
+    assert (again["changed"], again["changes"], again["hash"]) == (False, [], deployed["hash"])
+    assert lab.changed() == []
+
+    stopped = lab.json("stop")
+    assert {(one["node"], one["container"].rsplit("-", 2)[1]) for one in stopped["removed"]} == {
+        ("node1", "head"),
+        ("node2", "worker"),
+    }
+    assert lab.containers() == set()
+    assert until(lambda: not lab.processes())
+    assert lab.json("stop")["removed"] == []
+    assert lab.json("status")["deployments"] == []
+
+
+def test_two_solo_servers_are_one_endpoint_that_outlives_one_of_them(lab, until):
+    lab.deploy("cluster")
+    switched = lab.deploy("2x-solo", "--set", "env.SPARKOPS_BACKOFF=1")
+    (endpoint,) = switched["endpoints"]
+    assert endpoint["url"].endswith(":4000/v1")
+    assert any(line.startswith("topology cluster -> ") for line in switched["changes"])
+    assert roles(lab.running()) == [("node1", "proxy"), ("node1", "server"), ("node2", "server")]
+    key = lab.key()
+    assert lab.ask(endpoint["url"], "sk-wrong")[0] == 401
+
+    for node in lab.names:
+        lab.fault(node, "engine-killed")
+        assert {lab.ask(endpoint["url"], key)[0] for _ in range(8)} == {200}, node
+        assert until(partial(lab.serves, node)), "the killed server did not come back"
+    (shown,) = lab.json("status")["deployments"]
+    assert sorted(node["restarts"] for node in shown["nodes"] if node["role"] == "server") == [1, 1]
+
+
+def test_another_model_is_a_switch_and_rollback_goes_back(lab):
+    lab.deploy("2x-solo")
+    before = lab.running()
+    switch = lab.json("plan", "--topology", "cluster", "--recipe", QWEN)
+    assert GPT in switch["replaces"]
+    assert any("stop" in step["title"] and step["node"] == "node2" for step in switch["steps"])
+    assert any("replaces" in line for line in switch["changes"])
+
+    deployed = lab.deploy("cluster", "--recipe", QWEN)
+    assert lab.ask(deployed["endpoints"][0]["url"], lab.key(), deployed["endpoints"][0]["model"])[0] == 200
+    assert lab.state() == {QWEN: "serving", GPT: "stopped"}
+    assert not lab.running() & before
+    assert before <= lab.containers()
+
+    back = lab.json("rollback")
+    assert (back["deployment"], back["topology"]) == (GPT, "2x-solo")
+    assert lab.running() == before
+    assert lab.ask(back["endpoints"][0]["url"], lab.key())[0] == 200
+
+    assert lab.json("rollback")["deployment"] == QWEN
+    lab.json("stop")
+    assert lab.running() == set()
+    assert before <= lab.containers(), "what was kept for rollback is not removed by stop"
+
+
+def test_settle_keeps_one_previous_revision_only(empty):
+    lab = empty
+    for tokens in (4096, 8192, 16384):
+        lab.deploy("solo", "--limit", "node1", "--set", f"args.max-model-len={tokens}")
+    hashes = [name.rsplit("-", 1)[1] for _, name in lab.containers()]
+    assert len(hashes) == 2
+    assert len(lab.running()) == 1
+
+
+def test_a_changed_flag_is_shown_and_replaces_the_container(empty):
+    lab = empty
+    first = lab.deploy("solo", "--limit", "node2")
+    assert roles(lab.running()) == [("node2", "server")]
+    second = lab.deploy("solo", "--limit", "node2", "--", "--max-num-seqs", "7")
+    assert second["hash"] != first["hash"]
+    assert [line for line in second["changes"] if "max-num-seqs" in line and line.endswith("-> 7")]
+    assert roles(lab.running()) == [("node2", "server")]
+
+
+def test_a_cluster_without_ray_serves(empty):
+    lab = empty
+    deployed = lab.deploy("cluster", "--executor", "mp")
+    assert lab.ask(deployed["endpoints"][0]["url"], lab.key())[0] == 200
+    (shown,) = lab.json("status")["deployments"]
+    assert (shown["state"], shown["ray"]) == ("serving", None)
+    assert [node["role"] for node in shown["nodes"]] == ["head", "worker"]
+    lab.mark()
+    assert lab.deploy("cluster", "--executor", "mp")["changed"] is False
+    assert lab.changed() == []
+
+
+def test_strangers_containers_are_never_touched(empty):
+    lab = empty
+    image = lab.on("node1", "docker", "image", "inspect", "--format", "{{.Id}}", "vllm-node:latest").strip()
+    lab.on("node1", "docker", "run", "-d", "--name", "stranger", "--entrypoint=", image, "sleep", "600")
+    lab.deploy("solo", "--limit", "node1")
+    lab.json("stop")
+    assert lab.running() == {("node1", "stranger")}
+    lab.on("node1", "docker", "rm", "-f", "stranger")
+
+
+def test_one_recipe_on_each_of_two_nodes_is_two_deployments_by_limit(empty):
+    lab = empty
+    for node in lab.names:
+        lab.deploy("solo", "--limit", node)
+    shown = lab.json("status")["deployments"]
+    assert [(one["state"], one["nodes"][0]["name"]) for one in shown] == [("serving", "node1"), ("serving", "node2")]
+    assert "--limit" in lab.cli("key", code=2).err
+    assert lab.cli("key", "--limit", "node2", code=0).out.strip()
+    lab.json("stop", "--limit", "node1")
+    assert {node for node, _ in lab.running()} == {"node2"}
+
+
+def test_a_key_of_ones_own_is_put_in_force_by_a_deploy(empty):
+    lab = empty
+    first = lab.deploy("solo", "--limit", "node1", SPARKOPS_API_KEY="sk-one")
+    (endpoint,) = first["endpoints"]
+    assert [lab.ask(endpoint["url"], key)[0] for key in ("sk-one", "sk-two")] == [200, 401]
+    second = lab.deploy("solo", "--limit", "node1", SPARKOPS_API_KEY="sk-two")
+    assert (second["changed"], second["hash"]) == (True, first["hash"])
+    assert [lab.ask(endpoint["url"], key)[0] for key in ("sk-one", "sk-two")] == [401, 200]
+    assert lab.deploy("solo", "--limit", "node1")["changed"] is False, "without a wish the key stays"
+
+
+def test_what_was_stopped_by_hand_is_started_by_the_next_deploy(empty):
+    lab = empty
+    lab.deploy("2x-solo")
+    before = lab.running()
+    _, name = next(one for one in before if one[0] == "node2")
+    lab.on("node2", "docker", "stop", name)
+    assert lab.json("status", code=5)["deployments"][0]["state"] == "degraded"
+    assert lab.deploy("2x-solo")["changed"]
+    assert lab.running() == before
+    assert lab.json("status")["deployments"][0]["state"] == "serving"
+
+
+def test_a_proxy_on_every_node_is_an_endpoint_on_every_node(empty):
+    lab = empty
+    deployed = lab.deploy("2x-solo", "--proxy", "all")
+    assert [one["node"] for one in deployed["endpoints"]] == lab.names
+    assert {lab.ask(one["url"], lab.key())[0] for one in deployed["endpoints"]} == {200}

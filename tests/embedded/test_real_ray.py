@@ -1,0 +1,36 @@
+"""A cluster whose head and worker are real Ray processes."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("ray", reason="real Ray is not installed here")
+pytestmark = pytest.mark.ray
+
+GPT = "openai-gpt-oss-120b"
+
+
+@pytest.fixture(scope="module")
+def shared(lab_with):
+    return lab_with(ray="real")
+
+
+def test_a_cluster_over_real_ray_serves_survives_and_leaves_nothing(lab, until):
+    deployed = lab.deploy("cluster")
+    (endpoint,) = deployed["endpoints"]
+    assert lab.ask(endpoint["url"], lab.key())[0] == 200
+    (shown,) = lab.json("status")["deployments"]
+    assert (shown["state"], shown["ray"]) == ("serving", {"nodes": 2, "gpus": 2})
+    assert sum("raylet/raylet" in line.split()[0] for line in lab.processes()) == 2, "these are real ones"
+    assert lab.deploy("cluster")["changed"] is False
+
+    lab.fault("node2", "reboot")
+    lab.mark()
+    assert until(lambda: lab.state() == {GPT: "serving"}, 120)
+    (shown,) = lab.json("status")["deployments"]
+    assert shown["ray"] == {"nodes": 2, "gpus": 2}
+    assert not lab.changed()
+
+    lab.json("stop")
+    assert lab.containers() == set()
+    assert until(lambda: not lab.processes())
