@@ -118,7 +118,10 @@ class TrustOptions:
 
 @dataclass(frozen=True)
 class InitOptions:
-    """`output` None means the user's own inventory. `password` logs in once to install the public key of `key_file`."""
+    """`output` None means the user's own inventory. `resolve` takes names, and looks each up once.
+
+    `password` logs in once to install the public key of `key_file`.
+    """
 
     addresses: tuple[str, ...]
     output: str | None = None
@@ -127,6 +130,7 @@ class InitOptions:
     key_file: str | None = None
     yes: bool = False
     force: bool = False
+    resolve: bool = False
     password: str | None = field(default=None, repr=False)
 
 

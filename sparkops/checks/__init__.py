@@ -59,11 +59,26 @@ CHECKS = (
         node.ports_free,
     ),
     Check(
+        "machines-differ",
+        "Every node is a machine of its own",
+        "Units that an OEM cloned share machine-id and SSH host keys: DHCP gives them one address, and trust in one is "
+        "trust in the other.",
+        "DGX Spark OEM images, reported by owners",
+        node.machines_differ,
+    ),
+    Check(
         "cx7-usable",
         "A cluster has a CX7 link on every node",
         "Tensor parallelism over the office network works, and is many times slower without saying so.",
         "NVIDIA connect-two-sparks; NCCL falls back to sockets silently",
         fabric.cx7_usable,
+    ),
+    Check(
+        "no-ring",
+        "The CX7 ports are not cabled as a ring",
+        "In a ring each pair of nodes has a subnet of its own, so no address of a node is reached by all others.",
+        "NVIDIA, three Sparks without a switch",
+        fabric.no_ring,
     ),
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 
 from sparkops.commands import proxy, vllm
 from sparkops.core import images
@@ -75,9 +76,29 @@ def ports_free(s: Situation) -> Iterator[Finding]:
                 )
 
 
+def machines_differ(s: Situation) -> Iterator[Finding]:
+    """Said, not refused: cloned units work until something tells them apart by these."""
+    marks = {member.name: _marks(s.facts[member.name]) for member in s.revision.members}
+    for (first, its), (second, others) in combinations(marks.items(), 2):
+        if shared := its & others:
+            yield Finding(
+                "machines-differ",
+                "warn",
+                f"{first} and {second} have the same machine-id or host keys: they were cloned",
+                hint="on one of them: sudo rm /etc/machine-id /etc/ssh/ssh_host_*; sudo systemd-machine-id-setup; "
+                "sudo ssh-keygen -A; then `sparkops trust`",
+                evidence=", ".join(sorted(shared)),
+            )
+
+
 def docker_problem(facts: Facts) -> str:
     """Why Docker cannot be used on the node; empty when it can."""
     return facts.docker_ps.reason if isinstance(facts.docker_ps, Unread) else ""
+
+
+def _marks(facts: Facts) -> frozenset[str]:
+    machine = known(facts.machine_id, "")
+    return frozenset(filter(None, (machine, *(key.fingerprint for key in known(facts.hostkeys, ())))))
 
 
 def _model_problem(model: Model | Unread) -> str:

@@ -37,7 +37,7 @@ def status(options: Lab, report: Ending) -> Answer:
 
 def fault(options: Lab, report: Ending) -> Answer:
     if options.listing:
-        return Answer({"kinds": api.kinds(options.backend)})
+        return Answer({"kinds": api.kinds()})
     with _said():
         api.fault(options.node, options.kind, options.off, after=options.after)
     return Answer({"node": options.node, "kind": options.kind, "on": not options.off})

@@ -53,15 +53,17 @@ def main(words: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if words is None else words)
     line = Line()
     _forgive_narrow_terminals()
+    code = 0
     try:
-        return _main(words, line)
+        code = _main(words, line)
+        sys.stdout.flush()
     except BrokenPipeError:
         _drop_stdout()
-        return 0
     except KeyboardInterrupt:
         return Interrupted.exit_code
     except Exception as error:  # a bug before there was a report, or in it
         return _report(line, words).bug(error)
+    return code
 
 
 def _main(words: list[str], line: Line) -> int:

@@ -24,6 +24,17 @@ def where(context: click.Context, ask_become_pass: bool = False) -> Where:
     return Where(named, line(context).flag("limit"), password)
 
 
+def api_key() -> str | None:
+    """$SPARKOPS_API_KEY; it becomes an HTTP header, a line of a file and of curl's configuration."""
+    value = os.environ.get("SPARKOPS_API_KEY") or None
+    if value and not (value.isascii() and value.isprintable() and not set(value) & set(' "\\')):
+        raise UsageError(
+            "$SPARKOPS_API_KEY must be one word of plain characters, without quotes and backslashes",
+            hint="leave it unset and sparkops makes a key",
+        )
+    return value
+
+
 def secret(prompt: str, variable: str) -> str:
     """From the environment, else asked for on the terminal; never asked for without one."""
     if value := os.environ.get(variable):

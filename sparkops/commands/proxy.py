@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from sparkops.core.revision import Revision
+from sparkops.core.revision import Member, Revision
 
 IMAGE = "ghcr.io/berriai/litellm:main-stable"
 PORT = 4000
@@ -21,15 +22,21 @@ ENVIRONMENT = {
 
 AUTH = '''"""The key check of the proxy: LiteLLM's own answers 400 to a wrong key when it has no database."""
 
+import json
 import os
 import secrets
+from pathlib import Path
 
 from litellm.proxy._types import ProxyException, UserAPIKeyAuth
 
 
+CONFIG = Path(__file__).with_name("proxy.yml")
+SERVED = json.loads(CONFIG.read_text())["model_list"][0]["model_name"]
+
+
 async def check(request, api_key):
     if api_key and secrets.compare_digest(api_key.encode(), os.environ["LITELLM_MASTER_KEY"].encode()):
-        return UserAPIKeyAuth(api_key=api_key)
+        return UserAPIKeyAuth(api_key=api_key, models=[SERVED])
     raise ProxyException(message="wrong or missing API key", type="auth_error", param="None", code=401)
 '''
 """A module that LiteLLM imports from beside its configuration (`custom_auth`)."""
@@ -41,29 +48,38 @@ STREAM_TIMEOUT = 600
 def config(revision: Revision) -> str:
     """The configuration as JSON, which LiteLLM reads as YAML. Keys stay in the environment.
 
-    `simple-shuffle`, since the published comparison of 2x-solo has `least-busy` never best.
+    `simple-shuffle`, since the published comparison of 2x-solo has `least-busy` never best. It draws anew for every
+    retry and may draw the server that is down each time, so each server is also a group of its own to fall back to.
     """
-    models = [
-        {
-            "model_name": revision.served,
-            "litellm_params": {
-                "model": f"hosted_vllm/{revision.served}",
-                "api_base": f"http://{server.address}:{server.port}/v1",
-                "api_key": "os.environ/VLLM_API_KEY",
-                "timeout": REQUEST_TIMEOUT,
-                "stream_timeout": STREAM_TIMEOUT,
-            },
-            "model_info": {"id": server.name},
-        }
-        for server in revision.engines
-    ]
+    served = revision.served
+    alone = [_server(revision, server, f"{served}@{server.name}") for server in revision.engines]
+    together = [_server(revision, server, served) for server in revision.engines]
     router = {"routing_strategy": "simple-shuffle", "num_retries": 2, "allowed_fails": 1, "cooldown_time": 5}
     return json.dumps(
         {
-            "model_list": models,
-            "router_settings": {**router, "timeout": REQUEST_TIMEOUT, "stream_timeout": STREAM_TIMEOUT},
+            "model_list": [*together, *alone],
+            "router_settings": {
+                **router,
+                "fallbacks": [{served: [one["model_name"] for one in alone]}],
+                "timeout": REQUEST_TIMEOUT,
+                "stream_timeout": STREAM_TIMEOUT,
+            },
             "litellm_settings": {"drop_params": True, "telemetry": False},
             "general_settings": {"custom_auth": "sparkops_auth.check"},
         },
         indent=1,
     )
+
+
+def _server(revision: Revision, server: Member, group: str) -> dict[str, Any]:
+    return {
+        "model_name": group,
+        "litellm_params": {
+            "model": f"hosted_vllm/{revision.served}",
+            "api_base": f"http://{server.address}:{server.port}/v1",
+            "api_key": "os.environ/VLLM_API_KEY",
+            "timeout": REQUEST_TIMEOUT,
+            "stream_timeout": STREAM_TIMEOUT,
+        },
+        "model_info": {"id": server.name if group == revision.served else group},
+    }

@@ -80,7 +80,7 @@ def read_key(path: str) -> Command:
 
 
 def logs(name: str, tail: int) -> Command:
-    return Command(("docker", "logs", "--tail", str(tail), name), reads=True)
+    return Command(("docker", "logs", "--timestamps", "--tail", str(tail), name), reads=True)
 
 
 def newest_kept_log(state_dir: str, deployment: str | None, tail: int) -> Command:

@@ -24,10 +24,13 @@ def words(revision: Revision, member: Member, serve: tuple[str, ...]) -> tuple[s
     return ("ray-worker", "--fabric", member.link.address, "--head", head.link.address, "--port", str(RAY_PORT))
 
 
-def environment(revision: Revision, member: Member, ready_timeout: int) -> dict[str, str]:
-    """The recipe's variables and what the place adds; `ready_timeout` in seconds follows our own deadline."""
+def environment(revision: Revision, member: Member, ready_timeout: int, offline: bool) -> dict[str, str]:
+    """The recipe's variables and what the place adds; `ready_timeout` in seconds follows our own deadline.
+
+    `offline` once the model is known to be complete, so that it comes back without internet.
+    """
     base = {
-        "HF_HUB_OFFLINE": "1",
+        **({"HF_HUB_OFFLINE": "1"} if offline else {}),
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_ENGINE_READY_TIMEOUT_S": str(ready_timeout),
     }

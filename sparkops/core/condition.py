@@ -22,6 +22,9 @@ EXIT_CODES: Mapping[State, int] = {
 QUICK = 6
 """Seconds for one short request when looking; what takes longer is busy if its counters grow, else not serving."""
 
+PATIENT = 30
+"""Seconds for the same before an engine is replaced: within a long prefill no token counter grows for a while."""
+
 
 @dataclass(frozen=True)
 class Heard:

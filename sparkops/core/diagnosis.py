@@ -148,6 +148,12 @@ KNOWN = (
         "fetch the model on every node, then deploy again",
     ),
     _Known(
+        "vocabulary-missing",
+        r"error downloading or loading vocab file",
+        "the engine looks for gpt-oss's tiktoken vocabulary on the internet",
+        "let the rule env-per-image name where it is kept, and keep the mount `tiktoken_rs`",
+    ),
+    _Known(
         "port-taken",
         r"(?i)address already in use",
         "another program holds a port that the engine needs",
@@ -221,6 +227,13 @@ def diagnose(lines: Iterable[str]) -> Diagnosis | None:
             if found := re.search(known.pattern, line):
                 return Diagnosis(known.id, known.cause.format(*found.groups("")), known.hint, line.strip())
     return _first_error(log)
+
+
+def best(readings: Iterable[Diagnosis]) -> Diagnosis | None:
+    """The one to trust of several logs' readings: a known cause, then any error, then what only waited in vain."""
+    causes = {known.id: place for place, known in enumerate(KNOWN) if known.during is None}
+    waits = {known.id: len(KNOWN) + 1 + place for place, known in enumerate(KNOWN) if known.during is not None}
+    return min(readings, key=lambda found: (causes | waits).get(found.id, len(KNOWN)), default=None)
 
 
 def _first_error(log: list[str]) -> Diagnosis | None:

@@ -68,8 +68,15 @@ def _member(place: Place, facts: Facts, links: Mapping[str, Link], alongside: st
         rank=place.rank,
         port=port,
         link=links.get(place.node.name),
-        cache_dir=place.node.cache_dir,
+        cache_dir=_absolute(place.node.cache_dir, facts.home),
     )
+
+
+def _absolute(path: str | None, home: str) -> str | None:
+    """Docker takes no other; `~/x` and `x` are below the home, as for the shell that looks into the cache."""
+    if path is None or path.startswith("/"):
+        return path
+    return home if path == "~" else f"{home}/{path.removeprefix('~/')}"
 
 
 def _next_port(port: int, facts: Facts, deployment: str) -> int:

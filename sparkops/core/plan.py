@@ -58,7 +58,7 @@ class Wait:
 
     The probe's first stdout line is `ready`, `wait` or `never`, with an optional reason behind a space;
     what follows is evidence (state, last log lines). `never` ends the wait at once. Evidence that does not
-    change for `stall` seconds, or `deadline` seconds in all, ends it too.
+    change for `stall` seconds (below a line `log` it may), or `deadline` seconds in all, ends it too.
     """
 
     probe: Command

@@ -33,7 +33,7 @@ FORBIDDEN = {
 }
 
 
-SECRET = ("VLLM_API_KEY", "LITELLM_MASTER_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+SECRET = re.compile(r"(?i)(.*_)?(API_?KEY|MASTER_KEY|ACCESS_KEY|PRIVATE_KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)")
 """Variables whose values would stand in labels and logs if a recipe set them."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -204,7 +204,7 @@ def put(args: dict[str, Setting], name: str, setting: Setting) -> None:
 
 def env_problem(name: str) -> str | None:
     """Why a recipe cannot set this variable."""
-    if name in SECRET:
+    if SECRET.fullmatch(name):
         return "is a secret, which would be readable in labels and logs"
     return None if _VARIABLE.fullmatch(name) else "is no name for a variable"
 

@@ -70,15 +70,18 @@ class Situation:
 
     @property
     def replaced(self) -> tuple[tuple[str, Stored, Container], ...]:
-        """What runs of other revisions where this one goes, parts on other nodes too: (node, revision, container)."""
-        if self.choices.alongside:
-            return ()
+        """What runs of other revisions where this one goes, parts on other nodes too: (node, revision, container).
+
+        Alongside others only what runs under the same name.
+        """
         here = {member.name for member in self.revision.members}
         running = [(node, stored, c) for node, stored, c in deployed(self.facts) if c.runs]
         gone = {
             (stored.deployment, stored.hash)
             for node, stored, _ in running
-            if stored.hash != self.revision.hash and here & {node, *(member.name for member in stored.members)}
+            if stored.hash != self.revision.hash
+            and (not self.choices.alongside or stored.deployment == self.revision.deployment)
+            and here & {node, *(member.name for member in stored.members)}
         }
         return tuple(item for item in running if (item[1].deployment, item[1].hash) in gone)
 
@@ -86,7 +89,7 @@ class Situation:
 def deployed(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
     """Every container of ours, with what its labels say, in the order of nodes."""
     return [
-        (node, Stored(c.deployment or "?", c.hash or "", c.revision or {}), c)
+        (node, Stored(c.deployment or "?", c.hash or "", c.revision or {"schema": c.schema or 0}), c)
         for node, known in facts.items()
         for c in known.containers
         if c.ours

@@ -31,7 +31,8 @@ class Stored:
 
     @property
     def newer(self) -> bool:
-        return int(self.data.get("schema", 0)) > SCHEMA
+        schema = self.data.get("schema", 0)
+        return not isinstance(schema, int) or schema > SCHEMA
 
     @property
     def recipe(self) -> str:

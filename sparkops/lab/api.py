@@ -105,9 +105,10 @@ def fault(node: str, kind: str, off: bool = False, *, after: int = 0, directory:
     _backend(record).fault(directory, record, node, kind, off, after)
 
 
-def kinds(backend: str = "embedded") -> dict[str, str]:
-    """Every fault of a backend with the line that explains it."""
-    return _backend({"backend": backend}).FAULTS
+def kinds(backend: str | None = None, *, directory: Path | None = None) -> dict[str, str]:
+    """Every fault of a backend with the line that explains it; without a name, of the lab that is up."""
+    chosen = backend or _record(directory or lab_dir()).get("backend", "embedded")
+    return _backend({"backend": chosen}).FAULTS
 
 
 def inventory_path(directory: Path | None = None) -> Path:

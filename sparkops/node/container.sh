@@ -9,14 +9,20 @@ set -u
 LC_ALL=C
 export LC_ALL
 
-verb=$1 name=$2 deployment=$3 logs=$4/logs
+verb=$1 name=$2 deployment=$3 state=$4 logs=$4/logs
 
 find_it() {
     docker ps -aq --no-trunc --filter "name=^/?$name\$" --filter "label=sparkops.deployment=$deployment"
 }
 
+# Through sudo too our folders stay the person's own, who writes into them without it.
+own() {
+    [ -z "${SUDO_UID:-}" ] || chown "$SUDO_UID:${SUDO_GID:-}" "$@" 2>/dev/null
+}
+
 keep_log() {
     mkdir -p "$logs" 2>/dev/null && docker logs "$name" 2>&1 | tail -n 20000 >"$logs/$name.log" 2>/dev/null
+    own "${state%/state/*}" "${state%/*}" "$state" "$logs" "$logs/$name.log"
     return 0
 }
 

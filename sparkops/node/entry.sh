@@ -48,7 +48,7 @@ adopt() {
 pause() {
     sleep "$1" &
     adopt $!
-    wait "$child"
+    wait "$child" 2>/dev/null # dash would print how a signal ended it
     child=''
     [ -z "$stopping" ] || exit 0
 }
@@ -56,7 +56,7 @@ pause() {
 # Waits for the child's own end, whatever interrupts the wait.
 await_child() {
     while :; do
-        wait "$child"
+        wait "$child" 2>/dev/null
         code=$?
         kill -0 "$child" 2>/dev/null || break
     done
@@ -180,7 +180,8 @@ case $role in
     *) supervise "$@" ;;
 esac
 code=$?
-[ -z "$stopping" ] || exit 0
+# An engine also ends because its peers were stopped first; then the stop that is meant for us is on its way.
+pause 3
 [ $(($(uptime_seconds) - since)) -lt "$proven" ] || failed=0
 record_failures $((failed + 1))
 say "the engine ended with exit code $code (failed start $((failed + 1)) of $limit)"

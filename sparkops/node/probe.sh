@@ -26,8 +26,10 @@ evidence() {
     docker logs --tail "$lines" "$name" 2>&1 | tr '\r' '\n' | tail -n "$lines"
 }
 
+# A cause may stand far above the last lines, so what will never be ready shows more of them.
 verdict() {
     echo "$*"
+    case $1 in never*) lines=$((lines * 20)) ;; esac
     evidence
     exit 0
 }

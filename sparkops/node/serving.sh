@@ -80,6 +80,16 @@ ended() {
     [ "${state% *}" != running ] || [ "${state#* }" -gt "$restarts" ]
 }
 
+lists_model() {
+    case $(request 5 "$api/v1/models") in *"\"$model\""*) return 0 ;; esac
+    return 1
+}
+
+# Who deployed as another user has the key in another home; the container that checks it has it too.
+another_key() {
+    [ -n "$container" ] && secret=$(timeout 5 docker exec "$container" cat /run/sparkops/key 2>/dev/null)
+}
+
 reason=''
 blame() { [ -n "$reason" ] || reason=$*; }
 
@@ -95,10 +105,8 @@ esac
 
 listed=no answered=none detail=''
 if [ -z "$reason" ]; then
-    case $(request 5 "$api/v1/models") in
-        *"\"$model\""*) listed=yes ;;
-        *) blame "the model $model is not listed" ;;
-    esac
+    lists_model || { another_key && lists_model; } || blame "the model $model is not listed"
+    [ -n "$reason" ] || listed=yes
 fi
 if [ -z "$reason" ]; then
     before=$(counters)
@@ -131,5 +139,6 @@ echo "health $status"
 echo "model $listed"
 echo "answer $answered"
 [ -z "$report" ] || echo "ray $report"
+[ "$verdict" = ready ] || echo log # what stands below is no progress: every question changes it
 [ "$answered" != none ] || [ -z "$detail" ] || { printf '%s\n' "$detail" | head -c 2000 && echo; }
-[ "$verdict" = ready ] || [ -z "$container" ] || docker logs --tail 15 "$container" 2>&1 | tr '\r' '\n' | tail -n 15
+[ "$verdict" = ready ] || [ -z "$container" ] || docker logs --tail 60 "$container" 2>&1 | tr '\r' '\n' | tail -n 60

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from sparkops.commands import scripts
 from sparkops.core.facts import Container, Facts
-from sparkops.core.plan import Action, Phase, Plan, Step
-from sparkops.core.situation import Choices, state_dir
+from sparkops.core.plan import Action, Phase, Plan, Secret, Step
+from sparkops.core.situation import Choices, key_path, state_dir
 from sparkops.phases import parts
 from sparkops.phases.orphans import leave_notes
 from sparkops.phases.parts import Kept
 from sparkops.phases.prepare import write_key
+from sparkops.phases.serve import DEFAULT_UTILIZATION, memory
+
+OLD_KEY = Secret("old-api-key")
 
 
 def compile_stop(facts: Mapping[str, Facts], targets: Iterable[Kept]) -> Plan:
@@ -33,6 +37,7 @@ def compile_rollback(facts: Mapping[str, Facts], current: Sequence[Kept], previo
         "rollback",
         previous,
         ("stop what runs", [parts.stop(facts, one, *part, choices) for one in current for part in one.running]),
+        ("free memory", _free_memory(facts, previous)),
         ("start what was kept", [parts.start(facts, previous, *part) for part in previous.parts]),
         ("wait for the engines", parts.waits(previous, choices)),
         ("ask the endpoint", parts.asks(facts, previous.stored)),
@@ -41,16 +46,18 @@ def compile_rollback(facts: Mapping[str, Facts], current: Sequence[Kept], previo
 
 
 def compile_rotation(facts: Mapping[str, Facts], target: Kept, choices: Choices) -> Plan:
-    """Write the new key wherever it is asked for, then start what read the old one anew."""
+    """Write the new key wherever it is asked for, then start what read the old one anew; the undo restores the old."""
+    running = replace(target, parts=target.running)
     holders = dict.fromkeys(member.name for member in target.stored.members if member.port is not None)
     return _plan(
         "key rotate",
         target,
-        ("write the API key", [write_key(facts[node], node) for node in holders]),
+        ("write the API key", [_rewrite_key(facts[node], node) for node in holders]),
         ("stop what uses the old one", [parts.stop(facts, target, *part, choices) for part in target.running]),
+        ("free memory", _free_memory(facts, running)),
         ("start it again", [parts.start(facts, target, *part) for part in target.running]),
-        ("wait for the engines", parts.waits(target, choices)),
-        on_failure="stop",
+        ("wait for the engines", parts.waits(running, choices)),
+        ("ask the endpoint", parts.asks(facts, target.stored) if target.runs else ()),
     )
 
 
@@ -58,12 +65,25 @@ def _plan(
     verb: str,
     target: Kept | None,
     *phases: tuple[str, Iterable[Step]],
-    on_failure: Literal["undo", "stop", "go-on"] = "undo",
+    on_failure: Literal["undo", "go-on"] = "undo",
     replaces: str | None = None,
 ) -> Plan:
     made = (Phase(name, tuple(steps)) for name, steps in phases)
     revision = target.stored.data if target else None
     return Plan(verb, revision, tuple(phase for phase in made if phase.steps), on_failure, replaces)
+
+
+def _free_memory(facts: Mapping[str, Facts], target: Kept) -> Iterator[Step]:
+    """As before a first start: memory lags behind a stop, and CUDA does not count what Linux could free."""
+    share = target.stored.data.get("args", {}).get("gpu-memory-utilization", DEFAULT_UTILIZATION)
+    for node in dict.fromkeys(node for node, container in target.parts if container.role != "proxy"):
+        yield memory(facts[node], node, float(share))
+        drop = Action(scripts.drop_caches(None))
+        yield Step(f"drop-caches.{node}", node, "drop the page cache", drop)
+
+
+def _rewrite_key(facts: Facts, node: str) -> Step:
+    return replace(write_key(facts, node), undo=Action(scripts.write(key_path(facts), "600", OLD_KEY)))
 
 
 def _remove(facts: Mapping[str, Facts], target: Kept, node: str, container: Container) -> Step:

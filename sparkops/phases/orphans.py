@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from sparkops.commands import scripts
 from sparkops.core.facts import Facts
@@ -36,8 +36,13 @@ def note_unreachable(s: Situation) -> Iterator[Step]:
         yield from leave_notes(s.facts, stored)
 
 
-def compile_orphans(facts: Mapping[str, Facts], addresses: Mapping[str, str]) -> tuple[Phase, ...]:
-    """What an earlier `stop` could not reach and this run can: remove it, then the notes about it."""
+def compile_orphans(
+    facts: Mapping[str, Facts], addresses: Mapping[str, str], wanted: Container[tuple[str, str]] = ()
+) -> tuple[Phase, ...]:
+    """What an earlier `stop` could not reach and this run can: remove it, then the notes about it.
+
+    `wanted` are containers (node, name) that this run is about to use: of them only the notes go.
+    """
     by_address = {address: node for node, address in addresses.items() if node in facts}
     removals: dict[str, Step] = {}
     notes: list[Step] = []
@@ -46,10 +51,11 @@ def compile_orphans(facts: Mapping[str, Facts], addresses: Mapping[str, str]) ->
             node = by_address.get(note.address)
             if node is None:
                 continue
-            remove = scripts.container("remove", note.container, note.deployment, state_dir(facts[node]))
-            removals[f"orphan.{node}.{note.container}"] = Step(
-                f"orphan.{node}.{note.container}", node, f"remove the orphan {note.container}", Action(remove)
-            )
+            if (node, note.container) not in wanted:
+                remove = scripts.container("remove", note.container, note.deployment, state_dir(facts[node]))
+                removals[f"orphan.{node}.{note.container}"] = Step(
+                    f"orphan.{node}.{note.container}", node, f"remove the orphan {note.container}", Action(remove)
+                )
             notes.append(
                 Step(
                     f"note.{holder}.{note.name}", holder, f"forget {note.name}", Action(scripts.remove_file(note.path))

@@ -17,14 +17,9 @@ API_KEY = Secret("api-key")
 def directories(s: Situation) -> Iterator[Step]:
     """Cache directories, made as the login user before Docker makes them as root."""
     for member in s.revision.engines:
-        if s.todo(member) in ("run", "replace"):
-            paths = [source for source, _ in mounts(s, member)]
-            yield Step(
-                f"directories.{member.name}",
-                member.name,
-                "make the cache directories",
-                Action(scripts.directories(*paths)),
-            )
+        if s.todo(member) in ("run", "replace") and (paths := [source for source, _ in mounts(s, member)]):
+            made = Action(scripts.directories(*paths))
+            yield Step(f"directories.{member.name}", member.name, "make the cache directories", made)
 
 
 def api_key(s: Situation) -> Iterator[Step]:

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from sparkops.commands import docker, proxy, scripts, vllm
+from sparkops.core.facts import Container, Facts, Model
 from sparkops.core.plan import Action, Command, Step
 from sparkops.core.recipe import command_line
-from sparkops.core.revision import Member
+from sparkops.core.revision import SCHEMA, Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.phases.prepare import auth_path, config_path, mounts
 from sparkops.phases.verify import await_member, await_stored
@@ -32,8 +33,10 @@ def quiesce(s: Situation) -> Iterator[Step]:
         if found_own is None or s.todo(member) not in ("restart", "replace"):
             continue
         verb: Literal["stop", "remove"] = "stop" if s.todo(member) == "restart" else "remove"
-        end = scripts.container(verb, found_own.name, s.revision.deployment, s.state_dir(member.name))
-        yield Step(f"{verb}.{member.name}.{found_own.name}", member.name, f"{verb} {found_own.name}", Action(end))
+        owner = (found_own.name, s.revision.deployment, s.state_dir(member.name))
+        again = Action(scripts.container("start", *owner), await_member(s, member)) if verb == "stop" else None
+        end = Action(scripts.container(verb, *owner))
+        yield Step(f"{verb}.{member.name}.{found_own.name}", member.name, f"{verb} {found_own.name}", end, again)
 
 
 def await_memory(s: Situation) -> Iterator[Step]:
@@ -43,13 +46,16 @@ def await_memory(s: Situation) -> Iterator[Step]:
         if s.todo(member) == "keep":
             continue
         if member.name in stopped:
-            need = int(
-                s.facts[member.name].memory.total_kib
-                * s.effective.number("gpu-memory-utilization", DEFAULT_UTILIZATION)
-            )
-            yield Step(f"memory.{member.name}", member.name, "wait for freed memory", Action(scripts.memory(need)))
+            share = s.effective.number("gpu-memory-utilization", DEFAULT_UTILIZATION)
+            yield memory(s.facts[member.name], member.name, share)
         drop = scripts.drop_caches(_model_dir(s, member))
         yield Step(f"drop-caches.{member.name}", member.name, "drop the page cache", Action(drop))
+
+
+def memory(facts: Facts, node: str, share: float) -> Step:
+    """The undo waits too: what served before is started again after what took its place was removed."""
+    wait = Action(scripts.memory(int(facts.memory.total_kib * share)))
+    return Step(f"memory.{node}", node, "wait for freed memory", wait, wait)
 
 
 def start(s: Situation) -> Iterator[Step]:
@@ -95,7 +101,7 @@ def settle(s: Situation) -> Iterator[Step]:
     replaced = {(node, found.name) for node, _, found in s.replaced}
     ours = {s.revision.container(member) for member in s.revision.members}
     for member_node in dict.fromkeys(member.name for member in s.revision.members):
-        stopped = [c for c in s.facts[member_node].containers if c.ours and not c.runs and c.name not in ours]
+        stopped = [c for c in _stopped(s, member_node) if c.name not in ours]
         keep = _kept(s, member_node) if not any(node == member_node for node, _ in replaced) else ()
         for old in stopped:
             if old.hash in keep:
@@ -106,9 +112,14 @@ def settle(s: Situation) -> Iterator[Step]:
 
 def _kept(s: Situation, node: str) -> tuple[str, ...]:
     """The hash of the newest stopped revision on the node, when nothing newer takes its place."""
-    stopped = [c for c in s.facts[node].containers if c.ours and not c.runs and c.hash != s.revision.hash]
+    stopped = [c for c in _stopped(s, node) if c.hash != s.revision.hash]
     newest = max(stopped, key=lambda c: c.finished_at, default=None)
     return (newest.hash or "",) if newest else ()
+
+
+def _stopped(s: Situation, node: str) -> list[Container]:
+    """What is ours to keep or remove; what a newer sparkops made is not."""
+    return [c for c in s.facts[node].containers if c.ours and not c.runs and (c.schema or 0) <= SCHEMA]
 
 
 def _run(s: Situation, member: Member) -> Command:
@@ -118,11 +129,12 @@ def _run(s: Situation, member: Member) -> Command:
 def _engine(s: Situation, member: Member) -> docker.Container:
     facts = s.facts[member.name]
     key = (f"{key_path(facts)}:{docker.KEY_IN_CONTAINER}:ro",) if member.port is not None else ()
+    offline = isinstance(facts.model, Model) and facts.model.complete
     return docker.Container(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.image.reference),
         labels=docker.labels(s.revision, member),
-        env=vllm.environment(s.revision, member, int(s.choices.deadline)),
+        env=vllm.environment(s.revision, member, int(s.choices.deadline), offline),
         mounts=(*(f"{source}:{target}" for source, target in mounts(s, member)), *key),
         words=vllm.words(s.revision, member, command_line(s.effective)),
         rdma=s.revision.topology == "cluster",

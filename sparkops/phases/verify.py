@@ -47,16 +47,22 @@ def await_member(s: Situation, member: Member) -> Wait:
     found = s.existing(member)
     front: _Place = member if member.port is not None else s.revision.engines[0]
     probe = scripts.probe(s.revision.container(member), health_url(front), (found.restarts or 0) if found else 0)
-    return Wait(probe, stall=s.choices.stall, deadline=s.choices.deadline)
+    return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.deadline)
 
 
 def await_stored(stored: Stored, node: str, container: str, choices: Choices) -> Wait | None:
     """The same for a revision that is only known from its labels; None when they name no API to ask."""
     member = stored.member(node, container)
     front = stored.front_of(member) if member else None
-    if front is None:
+    if member is None or front is None:
         return None
-    return Wait(scripts.probe(container, health_url(front)), stall=choices.stall, deadline=choices.deadline)
+    probe = scripts.probe(container, health_url(front))
+    return Wait(probe, stall=_stall(member, choices), deadline=choices.deadline)
+
+
+def _stall(member: _Place, choices: Choices) -> float:
+    """A rank without an API may be silent while all load: Ray prints its words into the head's log."""
+    return choices.deadline if member.port is None else choices.stall
 
 
 def health_url(place: _Place) -> str:
@@ -69,7 +75,8 @@ def health_path(role: str) -> str:
 
 def api_url(place: _Place) -> str:
     """Nodes ask their own engine at the address that clients use."""
-    return f"http://{place.address}:{place.port}"
+    host = f"[{place.address}]" if ":" in place.address else place.address
+    return f"http://{host}:{place.port}"
 
 
 def question(s: Situation, member: Member) -> scripts.Question:

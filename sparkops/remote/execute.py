@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from sparkops.core.plan import Event, EventKind, NodeLost, Phase, Plan, Result, 
 from sparkops.remote import Cancel, World
 from sparkops.remote.frame import LOCK_LOST
 from sparkops.remote.undo import Undo
-from sparkops.remote.waiting import Waiting
+from sparkops.remote.waiting import Waiting, answer
 
 Emit = Callable[[Event], None]
 Status = Literal["done", "failed", "lost", "interrupted"]
@@ -148,11 +149,20 @@ class _Run:
             self._tell("lost", step, f"{lost.reason}; whether it got ready is unknown")
             return Failure(step.node, step.id, step.title, lost.reason, lost=True)
         if waited.cancelled:
-            self._tell("skipped", step, "no longer waited for")
-            return None
+            return self._last_look(step, wait)
         if not waited.ready:
             return self._failed(step, waited.reason, waited.evidence, waited.result)
         self._tell("done", step, waited.evidence)
+        return None
+
+    def _last_look(self, step: Step, wait: Wait) -> Failure | None:
+        """Another node failed first, maybe only because the engine here had ended: then this one has the cause."""
+        if self.failures:
+            with contextlib.suppress(NodeLost):
+                result = self._world.send(step.node, wait.probe, self._world.cancel())
+                if (last := answer(result)).word == "never":
+                    return self._failed(step, last.reason, last.evidence, result)
+        self._tell("skipped", step, "no longer waited for")
         return None
 
     def _failed(self, step: Step, reason: str, evidence: str, result: Result | None) -> Failure:

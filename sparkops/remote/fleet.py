@@ -161,6 +161,9 @@ class Fleet:
             return Result("cancelled", -1)
         if node in self._broken:
             raise self._broken[node]
+        hold = self._holds.get(node)
+        if hold is not None and not command.reads and hold.ended and hold.link.alive:
+            self._reopened(hold.link)
         run = self._owner.run if self._owner else None
         framed = frame(command, run, self._options.secrets, self._options.sudo_password)
         with self._counting:
@@ -174,7 +177,7 @@ class Fleet:
             self._broken[node.name] = error
 
     def _reopened(self, link: Link) -> None:
-        """The lock died with the connection; if somebody else has it now, run.sh refuses what we send."""
+        """The lock died with the connection or in silence; if somebody else has it now, run.sh refuses what we send."""
         owner, name = self._owner, link.target.name
         if owner is None or name not in self._holds:
             return

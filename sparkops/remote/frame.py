@@ -16,6 +16,8 @@ LONGEST = 128 * 1024 - 1024
 LOCK_LOST = "sparkops-run: lock lost"
 TIMED_OUT = "sparkops-run: timeout"
 READS = "-"
+SUDO_TRIES = 3
+"""sudo's own default (passwd_tries)."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,10 @@ def frame(command: Command, run: str | None, secrets: Mapping[str, str], sudo_pa
         return Frame(shell_line(words), stdin)
     if sudo_password is None:
         return Frame(shell_line(("sudo", "-n", "--", *words)), stdin)
-    # The empty line ends what run.sh skips: sudo does not read the password where it needs none.
-    return Frame(shell_line(("sudo", "-S", "-p", "", "--", *words)), f"{sudo_password}\n\n".encode() + stdin)
+    # As often as sudo asks: a wrong one would else make it take the lines behind, or wait for more without end. The
+    # empty line ends what run.sh skips: sudo does not read the password where it needs none.
+    asked = f"{sudo_password}\n" * SUDO_TRIES + "\n"
+    return Frame(shell_line(("sudo", "-S", "-p", "", "--", *words)), asked.encode() + stdin)
 
 
 def _seconds(timeout: float) -> str:

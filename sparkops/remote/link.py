@@ -33,6 +33,10 @@ class Link:
         self._slots = threading.BoundedSemaphore(CHANNELS)
 
     @property
+    def alive(self) -> bool:
+        return self._transport is not None and self._transport.is_active()
+
+    @property
     def host_key(self) -> str:
         """The fingerprint that the node showed, to find two nodes with one key."""
         return self._transport.get_remote_server_key().fingerprint if self._transport else ""

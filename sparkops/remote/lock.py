@@ -83,6 +83,11 @@ class Hold:
             self._refused(node, answer, channel)
         self._channel = channel
 
+    @property
+    def ended(self) -> bool:
+        """The node gave it up: it heard nothing of us for too long."""
+        return self._channel is not None and (self._channel.closed or self._channel.exit_status_ready())
+
     def beat(self) -> None:
         if self._channel is not None:
             with contextlib.suppress(*BROKEN):

@@ -127,9 +127,10 @@ class Door:
 
     def _refused(self, target: Target, proofs: Sequence[Proof], more: str = "") -> Unreached:
         tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
-        told = f"tried {tried}" if tried else "there is no key to try"
+        told = f"tried {tried}" if tried else "there is no key to try (a passphrase needs the agent: ssh-add)"
         reason = f"{target.user}@{target.address} refused the login: {told}{more}"
-        hint = f"install your key with `sparkops init --ask-pass {target.address}`"
+        copy = f"ssh-copy-id -p {target.port} {target.user}@{target.address}"
+        hint = f"`{copy}` installs your key; for new nodes `sparkops init --ask-pass` does"
         return Unreached(target.name, "auth", reason, hint)
 
     def _keys(self, target: Target) -> Sequence[paramiko.PKey]:

@@ -88,10 +88,10 @@ def pinned_host_keys(path: Path, address: str, port: int = 22) -> tuple[HostKey,
 def pin(path: Path, keys: Sequence[HostKey]) -> None:
     """Write these keys; what was pinned for the same addresses goes, other lines stay as they are."""
     names = {_host(key.address, key.port) for key in keys}
-    old = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    old = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines() if path.exists() else []
     kept = [line for line in old if line.split(" ", 1)[0] not in names]
     new = path.with_name(f"{path.name}.new")
-    new.write_text("\n".join([*kept, *(key.line for key in keys), ""]), encoding="utf-8")
+    new.write_text("\n".join([*kept, *(key.line for key in keys), ""]), encoding="utf-8", errors="surrogateescape")
     new.replace(path)
 
 

@@ -10,6 +10,8 @@ from sparkops.remote import Cancel, World
 
 RECONNECT = 300.0
 """How long a wait goes on without its node: a laptop that slept, a switch that restarted."""
+LOG = "\nlog\n"
+"""Between what counts as progress and lines that every question adds to by itself."""
 GARBLED = 3
 """So many answers in a row that are none end a wait: the probe itself is broken."""
 
@@ -53,7 +55,7 @@ class Waiting:
         self._world, self._node, self._wait, self._told = world, node, wait, told
         self._began = self._moved = world.now()
         self._lost_since: float | None = None
-        self._seen = self._shown = ""
+        self._seen = self._shown = self._progress = ""
         self._garbled = 0
         self._last: Result | None = None
 
@@ -86,14 +88,15 @@ class Waiting:
         self._garbled = self._garbled + 1 if now.word == "garbled" else 0
         if self._garbled == GARBLED:
             return self._never(now.reason, now.evidence)
-        return self._late(now.evidence)
+        return self._late(now)
 
-    def _late(self, evidence: str) -> Waited | None:
+    def _late(self, last: Answer) -> Waited | None:
         now = self._world.now()
+        why = f" ({last.reason})" if last.reason else ""
         if now - self._began >= self._wait.deadline:
-            return self._never(f"not ready after {self._wait.deadline:.0f} s", evidence)
+            return self._never(f"not ready after {self._wait.deadline:.0f} s{why}", last.evidence)
         if now - self._moved >= self._wait.stall:
-            return self._never(f"nothing changed for {self._wait.stall:.0f} s", evidence)
+            return self._never(f"nothing changed for {self._wait.stall:.0f} s{why}", last.evidence)
         return None
 
     def _never(self, reason: str, evidence: str) -> Waited:
@@ -101,9 +104,11 @@ class Waiting:
 
     def _notice(self, now: Answer) -> None:
         shown = "\n".join(part for part in (f"{now.word} {now.reason}".strip(), now.evidence) if part)
-        if now.evidence != self._seen:
-            self._seen, self._moved = now.evidence, self._world.now()
-        elif shown == self._shown:
+        progress = f"\n{now.evidence}\n".partition(LOG)[0]
+        if progress != self._progress:
+            self._progress, self._moved = progress, self._world.now()
+        self._seen = now.evidence
+        if shown == self._shown:
             return
         self._shown = shown
         self._told(shown)

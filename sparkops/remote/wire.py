@@ -27,6 +27,13 @@ def dial(address: str, port: int, timeout: float) -> socket.socket:
     return sock
 
 
+def resolve(name: str) -> str:
+    """The address behind a name, IPv4 where it has one."""
+    found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    best = min(found, key=lambda one: one[0] != socket.AF_INET)
+    return str(best[4][0])
+
+
 def handshake(
     address: str,
     port: int,

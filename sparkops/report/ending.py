@@ -5,6 +5,7 @@ Questions, progress and errors go to stderr; stdout carries the answer alone.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -115,6 +116,7 @@ class Ending:
             yield f"{self._err_ink.bold('next:')} {error.hint}"
 
     def _write(self, stream: TextIO, lines: Iterable[str]) -> None:
-        for line in lines:
-            stream.write(line + "\n")
-        stream.flush()
+        with contextlib.suppress(BrokenPipeError):  # the reader went away; the exit code stays what it is
+            for line in lines:
+                stream.write(line + "\n")
+            stream.flush()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparkops.core.diagnosis import Diagnosis, diagnose
+from sparkops.core.diagnosis import Diagnosis, best, diagnose
 from sparkops.core.plan import Event
 from sparkops.errors import SparkopsError
 from sparkops.report.text import Ink, indented, tail
@@ -31,9 +31,8 @@ class Failure:
 def read(error: SparkopsError, failed: Sequence[Event]) -> Failure:
     texts = [(event.node or "", event.text) for event in failed if event.text]
     readings = [found for _, text in texts if (found := diagnose(text.splitlines()))]
-    known = [found for found in readings if found.id != "first-error"] or readings
     shown = tuple((node, tail(text, LAST_LINES)) for node, text in texts if tail(text, LAST_LINES) not in error.message)
-    return Failure(error, shown, known[0] if known else None)
+    return Failure(error, shown, best(readings))
 
 
 def document(told: Failure) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from sparkops.core.plan import Event
 from sparkops.errors import SparkopsError
 from sparkops.report import board, failure
 from sparkops.report.ending import Ending
-from sparkops.report.screen import PlainScreen, Screen
+from sparkops.report.screen import NoScreen, PlainScreen, Screen
 
 
 class Report(Ending):
@@ -35,7 +35,10 @@ class Report(Ending):
             lines = list(board.kept(event, old, now, self._err_ink, self.how.verbose))
             if event.kind == "progress" and new and not self._screen.moves and board.moved(old, new):
                 lines.append(board.plain(new, now))
-            self._screen.show(lines, self._rows)
+            try:
+                self._screen.show(lines, self._rows)
+            except OSError:  # whoever looked went away; what was begun on nodes is ended all the same
+                self._screen = NoScreen()
 
     def note(self, text: str, node: str | None = None) -> None:
         self.emit(Event("note", text, node))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -48,10 +49,12 @@ class RunLog:
     def write(self, kind: str, **keys: Any) -> None:
         if self._file.closed:
             return
-        self._log.info(kind, **{name: value for name, value in keys.items() if value not in (None, "", {})})
+        with contextlib.suppress(OSError):  # a full disk here must not end what goes on there
+            self._log.info(kind, **{name: value for name, value in keys.items() if value not in (None, "", {})})
 
     def close(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def _redact(self, _logger: Any, _method: str, line: Any) -> str:
         """The last processor: it sees the line as it will be written."""

@@ -17,6 +17,18 @@ class Screen(Protocol):
     def stop(self) -> None: ...
 
 
+class NoScreen:
+    """Nobody looks any more: the pipe or the terminal is gone, the run goes on."""
+
+    moves = True
+
+    def show(self, lines: Iterable[str], rows: Rows) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
 class PlainScreen:
     """Lines only, for a pipe or a log of CI."""
 

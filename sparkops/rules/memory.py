@@ -46,7 +46,7 @@ def long_context(effective: Effective, shape: Shape) -> Verdict | None:
 def _over_nodes(said: str, used: float) -> Verdict | None:
     if used < 0.80:
         return None
-    hint = "--set args.gpu-memory-utilization=0.75, and: sparkops cache schedule --every 30m"
+    hint = "--set args.gpu-memory-utilization=0.75, and drop the page caches by cron on every node"
     return Verdict("warn", f"{said} runs out of memory after about 19 hours, as the page cache grows", hint)
 
 

@@ -5,12 +5,23 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 
-from sparkops.asks import Answer, PlanOptions, RollbackOptions, StatusOptions, StopOptions, Where
+from sparkops.asks import (
+    Answer,
+    KeyOptions,
+    LogsOptions,
+    PlanOptions,
+    RollbackOptions,
+    StatusOptions,
+    StopOptions,
+    Where,
+)
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Plan
 from sparkops.report.report import Report
 from sparkops.testing.world import SimulatedWorld
 from sparkops.workflows.deploy import carry_out, compiled
+from sparkops.workflows.keys import key_on
+from sparkops.workflows.look import logs_on
 from sparkops.workflows.session import Selected, Session
 from sparkops.workflows.status import status_on
 from sparkops.workflows.stop import rollback_on, stop_on
@@ -20,12 +31,16 @@ SIMULATED = Where(inventory="simulated")
 
 
 class Operator:
-    """Each verb is one run with a lock of its own; errors are raised as the command line would show them."""
+    """Each verb is one run with a lock of its own; errors are raised as the command line would show them.
 
-    def __init__(self, world: SimulatedWorld) -> None:
+    `limit` is what `--limit` says.
+    """
+
+    def __init__(self, world: SimulatedWorld, limit: str | None = None) -> None:
         self.world = world
         nodes = tuple(Node(name, node.address) for name, node in world.nodes.items())
-        self.chosen = Selected(Inventory("simulated", nodes, {}), nodes, None)
+        inventory = Inventory("simulated", nodes, {})
+        self.chosen = Selected(inventory, nodes if limit is None else inventory.select(limit), None)
         self._runs = 0
 
     def plan(self, topology: str, **options: object) -> Plan:
@@ -52,6 +67,18 @@ class Operator:
             return rollback_on(RollbackOptions(SIMULATED), self._session("rollback"))
         finally:
             self._free()
+
+    def rotate(self, deployment: str | None = None) -> Answer:
+        try:
+            return key_on(KeyOptions(SIMULATED, deployment, rotate=True), self._session("key rotate"))
+        finally:
+            self._free()
+
+    def key(self) -> str:
+        return str(key_on(KeyOptions(SIMULATED), self._session("key")).document["key"])
+
+    def logs(self, deployment: str | None = None) -> Answer:
+        return logs_on(LogsOptions(SIMULATED, deployment), self._session("logs"))
 
     def status(self) -> Mapping[str, str]:
         """State by deployment."""

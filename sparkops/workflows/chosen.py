@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from sparkops.core.facts import Facts
+from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused, UsageError
 from sparkops.phases.parts import Kept, kept
 from sparkops.workflows.session import Session, unreachable
@@ -25,6 +26,23 @@ def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[Kept]:
         if revision.stored.deployment not in names:
             stopped[revision.stored.deployment] = revision
     return [*running, *stopped.values()]
+
+
+def front_of(revision: Kept) -> StoredMember:
+    """The first member that clients talk to."""
+    if not revision.stored.fronts:
+        raise Refused(f"{revision.title}: its labels name no endpoint", hint="`docker inspect` on the node shows them")
+    return revision.stored.fronts[0]
+
+
+def ours_to_change(revisions: Iterable[Stored]) -> None:
+    """What a newer sparkops made is shown, never changed."""
+    for stored in revisions:
+        if stored.newer:
+            raise Refused(
+                f"{stored.deployment} {stored.hash[:8]} was made by a newer sparkops",
+                hint="use that version to change it",
+            )
 
 
 def the_one(session: Session, facts: Mapping[str, Facts], name: str | None) -> Kept:

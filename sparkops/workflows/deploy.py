@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from sparkops import checks
 from sparkops.asks import Answer, PlanOptions
 from sparkops.commands import proxy, scripts
-from sparkops.core.condition import QUICK, heard
+from sparkops.core.condition import PATIENT, heard
 from sparkops.core.draft import revise
 from sparkops.core.facts import Facts
 from sparkops.core.findings import Finding
@@ -25,6 +25,7 @@ from sparkops.phases.verify import question
 from sparkops.report.report import Report
 from sparkops.workflows import documents
 from sparkops.workflows.caveats import older, out_of_reach
+from sparkops.workflows.chosen import ours_to_change
 from sparkops.workflows.keys import new_key
 from sparkops.workflows.outside import ask_from_here
 from sparkops.workflows.run import execute
@@ -94,10 +95,12 @@ def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
     facts = session.containers(session.facts(images=images, model=model), but=placed)
     session.require(placed)
     situation = _with_broken(_situation(options, wish, facts), session)
+    ours_to_change(stored for _, stored, _ in situation.replaced)
     found = checks.findings(situation, options.allow)
     refuse(found)
     deploys = compile_deploy(situation)
-    orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
+    wanted = {(member.name, situation.revision.container(member)) for member in situation.revision.members}
+    orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes}, wanted)
     whole = with_sudo(
         Plan("deploy", deploys.revision, (*orphans, *deploys.phases), replaces=deploys.replaces), session.sudo
     )
@@ -118,7 +121,7 @@ def _with_broken(situation: Situation, session: Session) -> Situation:
     members = [m for m in situation.revision.engines if m.port is not None and situation.todo(m) == "keep"]
     if not members:
         return situation
-    asked = session.ask({m.name: scripts.serving(question(situation, m), QUICK) for m in members})
+    asked = session.ask({m.name: scripts.serving(question(situation, m), PATIENT) for m in members})
     broken = [name for name, result in asked.items() if isinstance(result, Result) and heard(result.stdout).hangs]
     return replace(situation, broken=frozenset(broken))
 

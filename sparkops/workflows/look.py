@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkops.asks import Answer, EndpointOptions, FactsOptions, LogsOptions
 from sparkops.commands import scripts
 from sparkops.core.facts import Facts, plain
-from sparkops.core.plan import NodeLost
+from sparkops.core.plan import Command, NodeLost, Result
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import state_dir
 from sparkops.errors import UsageError
 from sparkops.phases.parts import kept
 from sparkops.phases.verify import api_url
 from sparkops.report.report import Report
-from sparkops.workflows.chosen import the_one
+from sparkops.workflows.chosen import front_of, the_one
 from sparkops.workflows.keys import read_key
 from sparkops.workflows.session import Session, reached, unreachable
 
@@ -26,17 +27,27 @@ ENDPOINT_VARIABLES = {
 """Which variables a client reads: base URL, key, model, and what the base URL ends with."""
 
 
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S* ")
+
+
 def logs(options: LogsOptions, report: Report) -> Answer:
     """The last lines of every part; `--previous` those of the revision before, also after it was removed."""
     with reached(options.where, report) as session:
-        facts = session.containers()
-        if options.previous:
-            entries = _previous_logs(options, session, facts)
-        else:
-            revision = the_one(session, facts, options.deployment)
-            entries = _read_logs(session, {n: (c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts})
-        away = next(iter(session.away.values()), None)
-        return Answer({"logs": entries}, error=unreachable(away) if away and not entries else None)
+        return logs_on(options, session)
+
+
+def logs_on(options: LogsOptions, session: Session) -> Answer:
+    """The same over a session that is open."""
+    facts = session.containers()
+    if options.previous:
+        wanted = [node.name for node in session.selected]
+        entries = _previous_logs(options, session, facts)
+    else:
+        revision = the_one(session, facts, options.deployment)
+        wanted = [member.name for member in revision.stored.members]
+        entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
+    away = next((session.away[name] for name in wanted if name in session.away), None)
+    return Answer({"logs": entries}, error=unreachable(away) if away else None)
 
 
 def endpoint(options: EndpointOptions, report: Report) -> Answer:
@@ -45,7 +56,7 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
         facts = session.containers()
         revision = the_one(session, facts, options.deployment)
         base, token, model, path = ENDPOINT_VARIABLES[options.client]
-        url = f"{api_url(revision.stored.fronts[0])}{path}"
+        url = f"{api_url(front_of(revision))}{path}"
         variables = {base: url, token: read_key(session, facts, revision), model: revision.stored.served}
         return Answer({"client": options.client, "variables": variables})
 
@@ -68,13 +79,27 @@ def facts(options: FactsOptions, report: Report) -> Answer:
         return Answer({"nodes": shown, "unreachable": away}, error=error)
 
 
-def _read_logs(session: Session, wanted: Mapping[str, tuple[str, Any]]) -> list[dict[str, Any]]:
-    answers = session.ask({node: command for node, (_, command) in wanted.items()})
-    return [
-        {"node": node, "container": wanted[node][0], "text": (result.stdout + result.stderr).replace("\r", "\n")}
-        for node, result in answers.items()
-        if not isinstance(result, NodeLost)
-    ]
+def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
+    """Of (node, container, command); containers of one node in turns."""
+    entries, left = [], list(wanted)
+    while left:
+        turn = {node: (container, command) for node, container, command in reversed(left)}
+        answers = session.ask({node: command for node, (_, command) in turn.items()})
+        entries += [
+            {"node": node, "container": turn[node][0], "text": _in_order(result)}
+            for node, result in answers.items()
+            if not isinstance(result, NodeLost)
+        ]
+        left = [one for one in left if turn[one[0]][0] != one[1]]
+    order = [(node, container) for node, container, _ in wanted]
+    return sorted(entries, key=lambda entry: order.index((entry["node"], entry["container"])))
+
+
+def _in_order(result: Result) -> str:
+    """Both streams of a container as one again, by the times that Docker put before the lines."""
+    lines = [line for stream in (result.stdout, result.stderr) for line in stream.split("\n") if line]
+    timed = sorted(lines, key=lambda line: found[0] if (found := _TIME.match(line)) else "")
+    return "".join(f"{_TIME.sub('', line, count=1)}\n" for line in timed).replace("\r", "\n")
 
 
 def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, Facts]) -> list[dict[str, Any]]:
@@ -82,9 +107,9 @@ def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, F
     stopped = [one for one in kept(facts) if not one.runs and options.deployment in (None, one.stored.deployment)]
     if stopped:
         newest = max(stopped, key=lambda one: one.ended)
-        return _read_logs(session, {n: (c.name, scripts.logs(c.name, options.tail)) for n, c in newest.parts})
-    wanted = {
-        n: ("the last one removed", scripts.newest_kept_log(state_dir(known), options.deployment, options.tail))
+        return _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in newest.parts])
+    wanted = [
+        (n, "the last one removed", scripts.newest_kept_log(state_dir(known), options.deployment, options.tail))
         for n, known in facts.items()
-    }
+    ]
     return [entry for entry in _read_logs(session, wanted) if entry["text"]]

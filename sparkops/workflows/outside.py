@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import urllib.error
 import urllib.request
 
@@ -28,5 +29,5 @@ def _problem(url: str, key: str) -> str:
             return ""
     except urllib.error.HTTPError as error:
         return f"HTTP {error.code}"
-    except OSError as error:
-        return str(getattr(error, "reason", error))
+    except (OSError, http.client.HTTPException) as error:
+        return str(getattr(error, "reason", error)) or type(error).__name__

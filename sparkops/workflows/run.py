@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparkops.core.diagnosis import best, diagnose
 from sparkops.core.plan import Plan
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
 from sparkops.remote.execute import Failure, Outcome
@@ -29,9 +30,12 @@ def _error(outcome: Outcome) -> SparkopsError:
 
 
 def _root(failures: tuple[Failure, ...]) -> Failure:
-    """The failure to show: a lost node before others, else the one with the most to say of its own engine."""
+    """The failure to show: a lost node before others, else the one whose log says most of why."""
     lost = [failure for failure in failures if failure.lost]
-    return lost[0] if lost else failures[0]
+    readings = [(failure, diagnose(failure.evidence.splitlines())) for failure in failures]
+    cause = best(reading for _, reading in readings if reading)
+    telling = [failure for failure, reading in readings if reading and reading == cause]
+    return [*lost, *telling, *failures][0]
 
 
 def _message(failure: Failure) -> str:

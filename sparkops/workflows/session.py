@@ -62,6 +62,8 @@ class Session:
         for name in nodes:
             if name in self.away:
                 raise unreachable(self.away[name])
+            if name not in self.nodes:
+                raise Unreachable(f"{name} is not in the inventory {self.inventory.source}", node=name)
 
     def lock(self, nodes: Iterable[str]) -> None:
         """Take the lock of these nodes, beside those already held."""
@@ -78,7 +80,10 @@ class Session:
             if isinstance(result, NodeLost):
                 self.away[name] = result
                 continue
-            found[name] = _parsed(name, result)
+            try:
+                found[name] = parse(result.stdout)
+            except Unreadable as error:
+                self.away[name] = _unreadable(name, result, error)
         return found
 
     def containers(self, facts: Mapping[str, Facts] | None = None, but: Iterable[str] = ()) -> dict[str, Facts]:
@@ -172,11 +177,7 @@ def unreachable(lost: NodeLost) -> Unreachable:
     return Unreachable(f"{lost.node}: {lost.reason}", node=lost.node, hint=getattr(lost, "hint", None))
 
 
-def _parsed(node: str, result: Result) -> Facts:
-    try:
-        return parse(result.stdout)
-    except Unreadable as error:
-        said = (result.stderr or result.stdout).strip()[-500:]
-        raise StepFailed(
-            f"{node}: its facts cannot be read: {error}\n{said}".rstrip(), node=node, step="facts"
-        ) from error
+def _unreadable(node: str, result: Result, error: Unreadable) -> Unreached:
+    """A wrong sudo password, a login shell that prints: what runs there nobody knows, and the others go on."""
+    said = result.stderr.strip()[-500:]
+    return Unreached(node, "config", f"its facts cannot be read: {said or error}")

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from sparkops import load
-from sparkops.asks import Answer, InitOptions, TrustOptions, Where
+from sparkops.asks import Answer, InitOptions, TrustOptions
 from sparkops.checks.node import docker_problem
 from sparkops.core.facts import Facts, Sudo
-from sparkops.core.inventory import Node
+from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.errors import Refused, Unreachable, UsageError
 from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import gather
 from sparkops.remote.reasons import Unreached
 from sparkops.remote.trust import HostKey, fetch_host_key, known_hosts_file, pin, pinned_host_keys
+from sparkops.remote.wire import resolve
 from sparkops.report.report import Report
-from sparkops.workflows.session import login, reached, unreachable
+from sparkops.workflows.session import Selected, connected, login, unreachable
 
 SSH_PORT = 22
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
@@ -48,22 +50,26 @@ def init(options: InitOptions, report: Report) -> Answer:
     if output.exists() and not options.force:
         raise UsageError(f"{output} exists", hint="--force writes it anew, --output names another file")
     nodes = [
-        Node(f"spark{number}", _address(text), options.user, options.port, options.key_file)
+        Node(f"spark{number}", _address(text, options.resolve), options.user, options.port, options.key_file)
         for number, text in enumerate(options.addresses, 1)
     ]
-    output.parent.mkdir(parents=True, exist_ok=True)
+    if twice := [node.address for node in nodes if sum(node.address == other.address for other in nodes) > 1]:
+        raise UsageError(f"{twice[0]} is given twice")
+    with _writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
     pins = known_hosts_file(str(output))
     entries, away = _pinned(nodes, pins, options.yes, report)
     if away:
         raise unreachable(next(iter(away.values())))
     if options.password is not None:
         _install_key(options, str(output), nodes, report)
-    output.write_text(_inventory(nodes), encoding="utf-8")
-    where = Where(str(output))
-    with reached(where, report) as session:
+    chosen = Selected(Inventory(str(output), tuple(nodes), {}), tuple(nodes), None)
+    with connected(chosen, report) as session:
         session.require(session.nodes)
         facts = session.facts()
-    output.write_text(_inventory([_detected(node, facts[node.name]) for node in nodes]), encoding="utf-8")
+        session.require(session.nodes)
+    with _writing(output):
+        output.write_text(_inventory([_detected(node, facts[node.name]) for node in nodes]), encoding="utf-8")
     shown = [{**entry, **_found(facts[entry["name"]])} for entry in entries]
     return Answer({"inventory": str(output), "known_hosts": str(pins), "nodes": shown})
 
@@ -90,13 +96,24 @@ def _pinned(
             "nothing was pinned",
             hint="compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; --yes pins",
         )
-    pin(path, list(new.values()))
+    if new:
+        with _writing(path):
+            pin(path, list(new.values()))
     entries = [
         {"name": n.name, "address": n.address, "trust": _state(n.name, new, known), "keys": [_key(shown[n.name])]}
         for n in nodes
         if n.name in shown
     ]
     return entries, away
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """A place that cannot be written is a wrong wish, not a bug."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 def _state(name: str, new: Mapping[str, HostKey], known: Mapping[str, Sequence[HostKey]]) -> str:
@@ -143,12 +160,14 @@ def _public_key(key_file: str | None) -> str:
     raise UsageError(f"no public key: there is no {places[0]}.pub", hint="ssh-keygen -t ed25519 makes one")
 
 
-def _address(text: str) -> str:
+def _address(text: str, look_up: bool) -> str:
     try:
-        return str(ip_address(text))
+        return str(ip_address(resolve(text) if look_up else text))
     except ValueError:
-        hint = "use its address: mDNS names of busy nodes stop resolving (`ping -c1 NAME` shows it)"
+        hint = "--resolve looks it up once: mDNS names of busy nodes stop resolving, so the inventory has addresses"
         raise UsageError(f"{text} is no IP address", hint=hint) from None
+    except OSError as error:
+        raise UsageError(f"{text} has no address: {error.strerror}") from error
 
 
 def _inventory(nodes: Sequence[Node]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sparkops.asks import Answer, RollbackOptions, StopOptions
 from sparkops.core.plan import Plan
-from sparkops.core.schema import did_you_mean
+from sparkops.core.schema import did_you_mean, nearest
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused, UsageError
 from sparkops.phases.kept import compile_rollback, compile_stop
@@ -15,6 +15,7 @@ from sparkops.phases.parts import Kept, kept
 from sparkops.phases.sudo import with_sudo
 from sparkops.phases.verify import api_url
 from sparkops.report.report import Report
+from sparkops.workflows.chosen import ours_to_change
 from sparkops.workflows.run import execute
 from sparkops.workflows.session import Session, reached, unreachable
 
@@ -27,13 +28,20 @@ def stop(options: StopOptions, report: Report) -> Answer:
 
 def stop_on(options: StopOptions, session: Session) -> Answer:
     """The same over a session that is open."""
-    session.lock(session.nodes)
+    session.lock(node.name for node in session.selected)
     facts = session.containers()
-    targets = [target for target in _chosen(session, kept(facts), options.deployment) if _stops(target)]
-    compiled = compile_stop(facts, targets)
+    here = kept(facts)
+    gone = options.deployment is not None and not session.away and _unknown(here, options.deployment)
+    if gone:
+        session.report.note(f"no deployment {options.deployment} is on these nodes")
+    targets = [] if gone else [one for one in _chosen(session, here, options.deployment) if _stops(one)]
+    ours_to_change(target.stored for target in targets)
     orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
-    plan = with_sudo(Plan("stop", None, (*compiled.phases, *orphans), on_failure="go-on"), session.sudo)
-    execute(plan, session)
+    # Apart, and to be stopped by a failure: a note may only be forgotten when what it names is gone.
+    plans = (compile_stop(facts, targets), Plan("stop", None, orphans, on_failure="stop"))
+    session.lock(step.node for plan in plans for step in plan.steps)
+    for plan in plans:
+        execute(with_sudo(plan, session.sudo), session)
     removed = [{"node": node, "container": container.name} for target in targets for node, container in target.parts]
     error = unreachable(next(iter(session.away.values()))) if _matters(session, targets) else None
     return Answer({"removed": removed, "changed": bool(removed)}, error=error)
@@ -48,16 +56,19 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
 def rollback_on(options: RollbackOptions, session: Session) -> Answer:
     """The same over a session that is open."""
     session.require(node.name for node in session.selected)
-    session.lock(session.nodes)
+    session.lock(node.name for node in session.selected)
     facts = session.containers()
     session.require(node.name for node in session.selected)
     everything = kept(facts)
     running = [one for one in _chosen(session, everything, options.deployment) if one.runs]
+    _refuse_several(running)
+    ours_to_change(one.stored for one in running)
     previous = _previous(session, everything, running)
     plan = with_sudo(
         compile_rollback(facts, running, previous, Choices(stall=options.stall, deadline=options.deadline)),
         session.sudo,
     )
+    session.lock(step.node for step in plan.steps)
     execute(plan, session)
     stored = previous.stored
     return Answer(
@@ -77,10 +88,24 @@ def _chosen(session: Session, everything: Sequence[Kept], name: str | None) -> l
     """Those with a part on the selected nodes, and with that name if one is given."""
     names = {one.stored.deployment for one in everything}
     if name is not None and name not in names:
+        session.require(node.name for node in session.selected)
         hint = "`sparkops status` lists the deployments"
         raise UsageError(f"no deployment {name} on these nodes{did_you_mean(name, names)}", hint=hint)
     selected = {node.name for node in session.selected}
     return [one for one in everything if name in (None, one.stored.deployment) and {n for n, _ in one.parts} & selected]
+
+
+def _unknown(everything: Sequence[Kept], name: str) -> bool:
+    """Neither there nor a slip of the pen: stopping what was stopped before is no error."""
+    names = {one.stored.deployment for one in everything}
+    return name not in names and nearest(name, names) is None
+
+
+def _refuse_several(running: Sequence[Kept]) -> None:
+    """Going back means one deployment; the others that serve here are left alone."""
+    if len({one.stored.deployment for one in running}) > 1:
+        names = ", ".join(one.title for one in running)
+        raise UsageError(f"several deployments serve here: {names}", hint="name one of them, or use --limit")
 
 
 def _stops(target: Kept) -> bool:
@@ -101,9 +126,7 @@ def _previous(session: Session, everything: Sequence[Kept], running: Sequence[Ke
     candidates = [
         one for one in everything if not one.runs and one.complete and {node for node, _ in one.parts} & where
     ]
-    newer = [one.title for one in candidates if one.stored.newer]
-    if newer:
-        raise Refused(f"{newer[0]} was made by a newer sparkops", hint="use that version to change it")
+    ours_to_change(one.stored for one in candidates)
     if not candidates:
         raise Refused(
             "there is nothing to go back to: no stopped revision is kept on these nodes", hint="`sparkops status`"

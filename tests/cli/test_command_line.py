@@ -12,6 +12,7 @@ from sparkops.cli import table
 from sparkops.cli.main import _parsed
 from sparkops.cli.shape import Ask, Line
 from sparkops.cli.table import COMMANDS, SECTIONS, VERBS
+from sparkops.cli.where import api_key
 from sparkops.errors import UsageError
 
 Run = Callable[..., Any]
@@ -69,6 +70,13 @@ def test_the_key_comes_from_the_environment_and_is_never_shown(monkeypatch: pyte
     options = asked("deploy", "--topology", "solo")
     assert options.api_key == "sk-very-secret"
     assert "sk-very-secret" not in repr(options)
+
+
+@pytest.mark.parametrize("value", ["two words", "line\n", 'a"quote', "back\\slash", "clé"])
+def test_a_key_that_no_header_can_carry_is_refused_before_any_node(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARKOPS_API_KEY", value)
+    with pytest.raises(UsageError, match="SPARKOPS_API_KEY"):
+        api_key()
 
 
 def test_key_alone_reads_and_key_rotate_writes() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from sparkops.asks import Answer
 from sparkops.core.plan import Event
@@ -219,3 +220,23 @@ def test_on_a_terminal_each_node_has_one_live_line() -> None:
     told = stream.getvalue()
     assert "spark2: start the worker (1:05)" in told
     assert "1:05  loading weights 56%" in told
+
+
+class Gone(io.StringIO):
+    """A terminal or a pipe that nobody reads any more."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_run_goes_on_when_nobody_looks_any_more(log: RunLog) -> None:
+    report = Report("deploy", log=log, out=Gone(), err=Gone())
+    for _ in range(2):
+        report.emit(Event("undone", node="spark1", step="s", title="start the head"))
+    assert report.fail(StepFailed("spark1: it ended")) == 5
+    assert [entry["event"] for entry in lines(log)] == ["undone", "undone", "end"]
+
+
+def test_a_full_disk_here_does_not_end_a_run(log: RunLog) -> None:
+    log._log = structlog.wrap_logger(structlog.PrintLogger(Gone()), processors=[structlog.processors.JSONRenderer()])
+    log.write("done", step="s")

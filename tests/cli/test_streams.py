@@ -32,6 +32,13 @@ def test_a_reader_that_went_away_is_no_failure() -> None:
         assert run.wait() == 0
 
 
+def test_a_failure_keeps_its_code_when_its_reader_went_away(tmp_path: Path) -> None:
+    with started("-i", str(tmp_path / "none.yml"), "status", "--json") as run:
+        assert run.stdout is not None
+        run.stdout.close()
+        assert run.wait() == 2
+
+
 def test_a_terminal_without_our_characters_shows_others_instead() -> None:
     with started("recipe", "show", "openai-gpt-oss-120b", PYTHONIOENCODING="ascii") as run:
         out, err = run.communicate()

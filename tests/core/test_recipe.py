@@ -177,6 +177,7 @@ HEAD = "model: m\ncontainer: c\n"
         (HEAD + "env: {A: [1]}\n", "child.yml:3: env.A: must be one value, not a list"),
         (HEAD + "env: {'A B': 1}\n", "child.yml:3: env.A B: is no name for a variable"),
         (HEAD + "env: {HF_TOKEN: x}\n", "child.yml:3: env.HF_TOKEN: is a secret"),
+        (HEAD + "env: {OPENAI_API_KEY: x}\n", "child.yml:3: env.OPENAI_API_KEY: is a secret"),
         (HEAD + "mounts: [hugingface]\n", "child.yml:1: mounts: unknown cache hugingface (did you mean huggingface?)"),
         (HEAD + "only: [duo]\n", "child.yml:3: only[0]: must be solo or cluster, not 'duo'"),
         (HEAD + "nodes: {min: 3, max: 2}\n", "child.yml:1: nodes: min must be"),

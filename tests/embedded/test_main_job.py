@@ -55,11 +55,25 @@ def test_two_solo_servers_are_one_endpoint_that_outlives_one_of_them(lab, until)
     assert lab.ask(endpoint["url"], "sk-wrong")[0] == 401
 
     for node in lab.names:
+        assert until(partial(_all_are_asked, lab, endpoint["url"], key)), "the proxy forgot a server that came back"
         lab.fault(node, "engine-killed")
         assert {lab.ask(endpoint["url"], key)[0] for _ in range(8)} == {200}, node
         assert until(partial(lab.serves, node)), "the killed server did not come back"
     (shown,) = lab.json("status")["deployments"]
     assert sorted(node["restarts"] for node in shown["nodes"] if node["role"] == "server") == [1, 1]
+
+
+def _all_are_asked(lab, url, key):
+    """Whether a few requests to the endpoint reach the server of every node."""
+    servers = sorted((node, name) for node, name in lab.running() if "-server-" in name)
+
+    def counts():
+        return [lab.on(node, "docker", "logs", name).count("POST /v1/completions") for node, name in servers]
+
+    before = counts()
+    for _ in range(6):
+        lab.ask(url, key)
+    return all(now > then for now, then in zip(counts(), before, strict=True))
 
 
 def test_another_model_is_a_switch_and_rollback_goes_back(lab):
@@ -89,7 +103,7 @@ def test_another_model_is_a_switch_and_rollback_goes_back(lab):
 
 def test_settle_keeps_one_previous_revision_only(empty):
     lab = empty
-    for tokens in (4096, 8192, 16384):
+    for tokens in (2048, 8192, 16384):
         lab.deploy("solo", "--limit", "node1", "--set", f"args.max-model-len={tokens}")
     hashes = [name.rsplit("-", 1)[1] for _, name in lab.containers()]
     assert len(hashes) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
-SMALL = ("--set", "args.max-model-len=4096")
+SMALL = ("--set", "args.max-model-len=2048")
 
 
 def planned(document, mark=""):

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("ray", reason="real Ray is not installed here")
 pytestmark = pytest.mark.ray
 
-GPT = "openai-gpt-oss-120b"
+SOON = ("--set", "env.SPARKOPS_BACKOFF=1")
 
 
 @pytest.fixture(scope="module")
@@ -16,13 +16,13 @@ def shared(lab_with):
 
 
 def test_a_cluster_over_real_ray_serves_survives_and_leaves_nothing(lab, until):
-    deployed = lab.deploy("cluster")
+    deployed = lab.deploy("cluster", *SOON)
     (endpoint,) = deployed["endpoints"]
     assert lab.ask(endpoint["url"], lab.key())[0] == 200
     (shown,) = lab.json("status")["deployments"]
     assert (shown["state"], shown["ray"]) == ("serving", {"nodes": 2, "gpus": 2})
     assert sum("raylet/raylet" in line.split()[0] for line in lab.processes()) == 2, "these are real ones"
-    assert lab.deploy("cluster")["changed"] is False
+    assert lab.deploy("cluster", *SOON)["changed"] is False
 
     lab.fault("node2", "reboot")
     lab.mark()

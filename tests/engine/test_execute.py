@@ -100,9 +100,22 @@ def test_progress_is_told_when_the_evidence_changes_and_stalls_end_the_wait(kit)
         Phase("wait", (kit("load")("spark1", world, "new", stall=30.0),)),
     )
     outcome, events = run(Plan("deploy", None, phases), world)
-    assert outcome.failures[0].reason == "nothing changed for 30 s"
+    assert outcome.failures[0].reason.startswith("nothing changed for 30 s")
     assert outcome.failures[0].evidence == "one\ntwo\nthree"
     assert len(kinds(events, "progress")) == 3
+
+
+def test_when_one_node_fails_the_others_are_looked_at_once_more_for_the_cause(kit):
+    world = kit("world_of")()
+    world.boot(BootRule.flag("--bad", Boot(crashes=True, log=("boom",))))
+    nodes = ("spark1", "spark2")
+    phases = (
+        Phase("start", tuple(kit("begin")(node, "new", "--bad") for node in nodes)),
+        Phase("wait", tuple(kit("load")(node, world, "new") for node in nodes)),
+    )
+    outcome, _ = run(Plan("deploy", None, phases), world)
+    assert sorted(failure.node for failure in outcome.failures) == list(nodes)
+    assert {failure.evidence for failure in outcome.failures} == {"boom"}
 
 
 def test_a_wait_ends_at_its_deadline_although_something_changes(kit):
@@ -113,7 +126,7 @@ def test_a_wait_ends_at_its_deadline_although_something_changes(kit):
         Phase("wait", (kit("load")("spark1", world, "new", deadline=100.0),)),
     )
     outcome, _ = run(Plan("deploy", None, phases), world)
-    assert outcome.failures[0].reason == "not ready after 100 s"
+    assert outcome.failures[0].reason.startswith("not ready after 100 s")
 
 
 def test_a_probe_that_answers_nonsense_ends_the_wait_after_three_tries(kit):

@@ -14,7 +14,7 @@ import pytest
 
 from sparkops.asks import Answer
 from sparkops.core.plan import Command
-from sparkops.errors import Refused, SparkopsError, Unreachable
+from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
 from sparkops.testing import Boot, BootRule, Crash, SimulatedWorld, Trouble
 from sparkops.testing.operator import Operator
 
@@ -233,3 +233,14 @@ def test_a_node_that_is_lost_in_the_middle_of_a_stop_does_not_keep_the_others_ru
         assert len(left) <= 1 < lost_before, (at, left)
         world = fresh()
         Operator(world).deploy("2x-solo")
+
+
+def test_stopping_by_name_what_was_stopped_before_is_no_error_but_a_slip_of_the_pen_is() -> None:
+    world = fresh()
+    Operator(world).deploy("solo")
+    assert Operator(world).stop(GPT).document["changed"]
+    again = Operator(world).stop(GPT)
+    assert (again.code, again.document["removed"]) == (0, [])
+    Operator(world).deploy("solo")
+    with pytest.raises(UsageError, match=GPT):
+        Operator(world).stop("openai-gpt-oss-120")

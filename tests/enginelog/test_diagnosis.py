@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.core.diagnosis import KNOWN, diagnose
+from sparkops.core.diagnosis import KNOWN, best, diagnose
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -34,6 +34,7 @@ LINES = {
     "too-few-gpus": "ValueError: Cannot provide a placement group requiring 2 GPUs within "
     "1800 seconds. Tensor parallel size may exceed available GPUs in your cluster.",
     "model-missing": "huggingface_hub.errors.LocalEntryNotFoundError: Cannot find an appropriate cached snapshot",
+    "vocabulary-missing": "openai_harmony.HarmonyError: error downloading or loading vocab file: failed to download",
     "port-taken": "OSError: [Errno 98] Address already in use",
     "unsupported-kernel": "RuntimeError: kernel does not support current device cuda",
     "stuck-collective": "No available shared memory broadcast block found in 60 seconds.",
@@ -113,3 +114,11 @@ def test_nodes_that_came_late_are_no_cause() -> None:
 
 def test_a_good_boot_has_no_diagnosis() -> None:
     assert diagnose(log("solo-boot")) is None
+
+
+def test_a_cause_is_trusted_before_an_error_and_that_before_what_only_waited() -> None:
+    logs = [LINES["ray-not-joined"]], ["ERROR ValueError: no", "Engine core initialization failed."], [LINES["nccl"]]
+    waited, first, cause = (found for log in logs if (found := diagnose(log)) is not None)
+    assert best([waited, first, cause]) == best([cause, waited]) == cause
+    assert best([waited, first]) == first
+    assert best([]) is None

@@ -157,3 +157,9 @@ def test_many_nodes_come_up_and_answer(lab, tmp_path):
     finally:
         api.down(directory=place)
     assert processes_of(place) == []
+
+
+def test_the_faults_that_are_listed_are_those_of_the_lab_that_is_up(tmp_path):
+    assert "worker-never-joins" in api.kinds(directory=tmp_path)
+    (tmp_path / "lab.json").write_text('{"backend": "docker"}')
+    assert "power-loss" in api.kinds(directory=tmp_path)

@@ -47,3 +47,17 @@ def test_a_log_that_cannot_be_kept_does_not_prevent_the_removal(node: Any) -> No
 def test_an_engine_that_does_not_answer_is_a_failure(node: Any) -> None:
     node.tool("docker", "echo 'permission denied' >&2; exit 1")
     assert node.run("container", "remove", "c", "mine", str(node.home)).returncode != 0
+
+
+def test_through_sudo_what_is_kept_stays_the_persons_own(node: Any) -> None:
+    node.tool("docker", DOCKER)
+    node.tool("chown", 'printf "%s\\n" "$@" >>"$HOME/chown.log"')
+    node.extra |= {"SUDO_UID": "1000", "SUDO_GID": "1000"}
+    state = f"{node.home}/.local/state/sparkops"
+    assert node.run("container", "remove", "c", "mine", state).returncode == 0
+    assert (node.home / "chown.log").read_text().splitlines() == [
+        "1000:1000",
+        *(f"{node.home}/{path}" for path in (".local", ".local/state", ".local/state/sparkops")),
+        f"{state}/logs",
+        f"{state}/logs/c.log",
+    ]

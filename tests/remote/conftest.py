@@ -18,15 +18,19 @@ from sparkops.remote.ssh import Options
 from sparkops.remote.trust import HostKey, pin
 
 FAKE_SUDO = """#!/bin/sh
-# Asks like sudo: -n fails when a password is wanted, -S reads one line, nothing is read when none is wanted.
+# Asks like sudo: -n fails when a password is wanted, -S reads a line a try, nothing is read when none is wanted.
 mode=$1
 shift
 [ "$mode" = -n ] || shift 2
 shift
 if [ -e "$HOME/sudo-password" ]; then
     [ "$mode" = -S ] || { echo 'sudo: a password is required' >&2; exit 1; }
-    read -r given
-    [ "$given" = "$(cat "$HOME/sudo-password")" ] || { echo 'sudo: 1 incorrect password attempt' >&2; exit 1; }
+    for try in 1 2 3 4; do
+        [ "$try" != 4 ] || { echo 'sudo: 3 incorrect password attempts' >&2; exit 1; }
+        read -r given
+        [ "$given" != "$(cat "$HOME/sudo-password")" ] || break
+        echo 'Sorry, try again.' >&2
+    done
 fi
 WENT_THROUGH_SUDO=yes exec "$@"
 """

@@ -231,6 +231,14 @@ def test_sudo_with_a_password_that_is_asked_for_or_not(node, options, server):
     assert "hunter2" not in "".join(server.commands)
 
 
+def test_a_wrong_sudo_password_is_said_at_once(node, options, server):
+    (server.home / "sudo-password").write_text("hunter2")
+    with Fleet([node], replace(options, sudo_password="hunter3")) as fleet:
+        refused = send(fleet, "cat", stdin="payload", become=True)
+    assert (refused.code, refused.stdout) == (1, "")
+    assert "3 incorrect password attempts" in refused.stderr
+
+
 def test_changing_commands_are_refused_once_the_lock_is_somebody_elses(fleet, node, options, server):
     fleet.lock(owner("run1"))
     assert send(fleet, "true", reads=False).ok
@@ -278,6 +286,16 @@ def test_the_lock_is_taken_again_after_a_new_connection(fleet, server):
     server.up()
     assert until(lambda: send(fleet, "true", reads=False).ok)
     assert fleet.connections == 2
+
+
+def test_a_lock_that_ended_in_silence_is_taken_again_over_the_same_connection(fleet):
+    """A laptop that slept: the node freed the lock, the connection lives."""
+    fleet.lock(owner("run1"))
+    hold = fleet._holds["spark1"]
+    hold._channel.shutdown_write()
+    assert until(lambda: hold.ended)
+    assert send(fleet, "true", reads=False).ok
+    assert fleet.connections == 1
 
 
 def test_two_nodes_with_one_host_key_can_be_found(fleet, server):

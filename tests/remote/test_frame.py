@@ -43,7 +43,7 @@ def test_a_password_and_a_secret_travel_on_stdin_only():
     assert framed.line.startswith("sudo -S -p '' -- sh -c ")
     assert "hunter2" not in framed.line
     assert "sk-1" not in framed.line
-    assert framed.stdin == b"hunter2\n\nsk-1"
+    assert framed.stdin == b"hunter2\nhunter2\nhunter2\n\nsk-1"
     assert _words(framed)[1] == "+4"
 
 

@@ -81,7 +81,7 @@ def test_a_key_that_is_not_installed_names_what_was_tried_and_the_way_to_install
     error = refused(enter, replace(node, key_file=str(tmp_path / "new")))
     assert error.kind == "auth"
     assert "me@127.0.0.1 refused the login: tried ssh-ed25519 SHA256:" in error.reason
-    assert "sparkops init --ask-pass 127.0.0.1" in error.hint
+    assert f"ssh-copy-id -p {node.port} me@127.0.0.1" in error.hint
 
 
 def test_a_refused_login_is_tried_once(enter, node, server, tmp_path):

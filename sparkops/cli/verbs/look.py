@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Literal
 
 import click
@@ -10,7 +9,7 @@ import click
 from sparkops.asks import EndpointOptions, FactsOptions, KeyOptions, LogsOptions, StatusOptions
 from sparkops.cli.shape import Ask, Command, Group, example
 from sparkops.cli.verbs.serve import BECOME
-from sparkops.cli.where import where
+from sparkops.cli.where import api_key, where
 
 
 @example("sparkops status --json")
@@ -60,8 +59,7 @@ def key(context: click.Context, /, deployment: str | None, ask_become_pass: bool
 @click.pass_context
 def rotate(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Ask:
     """Put a new key in force: $SPARKOPS_API_KEY, else one made now."""
-    given = os.environ.get("SPARKOPS_API_KEY") or None
-    return Ask("key rotate", KeyOptions(where(context, ask_become_pass), deployment, rotate=True, api_key=given))
+    return Ask("key rotate", KeyOptions(where(context, ask_become_pass), deployment, rotate=True, api_key=api_key()))
 
 
 @example('eval "$(sparkops endpoint --for openai)"')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from sparkops.asks import PlanOptions, RollbackOptions, StopOptions
 from sparkops.cli.shape import Ask, Command, EngineCommand, duration, example, line
-from sparkops.cli.where import where
+from sparkops.cli.where import api_key, where
 
 Decorated = Callable[..., Any]
 
@@ -60,7 +59,7 @@ def _plan_options(context: click.Context, /, ask_become_pass: bool, allow: tuple
         where=where(context, ask_become_pass),
         extra=line(context).extra,
         allow=frozenset(allow),
-        api_key=os.environ.get("SPARKOPS_API_KEY") or None,
+        api_key=api_key(),
         **given,
     )
 
@@ -89,6 +88,7 @@ def deploy(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, .
     """Make a model serve, and verify that it does.
 
     What serves already is left as it is. What was replaced is kept, stopped, for `sparkops rollback`.
+    Clients need the key that `sparkops key` prints: $SPARKOPS_API_KEY if it is set here, else one made once.
     """
     return Ask("deploy", _plan_options(context, ask_become_pass, allow, given))
 

@@ -20,6 +20,7 @@ from sparkops.cli.where import secret, where
     "--ask-pass", is_flag=True, help="Log in by password once, to install the public key (or $SPARKOPS_PASSWORD)."
 )
 @click.option("--yes", is_flag=True, help="Pin the host keys that are shown without asking.")
+@click.option("--resolve", is_flag=True, help="Take host names too: look each up once, write its address.")
 @click.option("--force", is_flag=True, help="Write over an inventory that is there.")
 @click.pass_context
 def init(
@@ -33,11 +34,12 @@ def init(
     key_file: str | None,
     yes: bool,
     force: bool,
+    resolve: bool,
 ) -> Ask:
     """Write an inventory for these machines, pin their host keys, name what is missing."""
     password = secret("login password on the nodes", "SPARKOPS_PASSWORD") if ask_pass else None
     path = output or line(context).flag("inventory")
-    return Ask("init", InitOptions(addresses, path, user, port, key_file, yes, force, password))
+    return Ask("init", InitOptions(addresses, path, user, port, key_file, yes, force, resolve, password))
 
 
 @example("sparkops trust")

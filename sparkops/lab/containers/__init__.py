@@ -6,6 +6,7 @@ also clears what a crashed `up` left.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ FAULTS = troubles.FAULTS
 def up(directory: Path, record: dict[str, Any]) -> None:
     """Engine, images, nodes, cables; a failure leaves nothing."""
     record |= {"subnet": network.free_subnet(), "engine": None}
+    os.environ["SPARKLAB_LAB"] = record["id"]  # by which `down` knows what a killed `up` left running
     files.write_json(directory / "lab.json", record)
     place = Place(directory, record)
     try:

@@ -73,7 +73,6 @@ def _own(place: Place) -> dict[str, Any]:
     env = {
         **os.environ,
         "PATH": f"{home / 'bin'}:{os.environ['PATH']}:/usr/sbin:/sbin",
-        "SPARKLAB_LAB": place.record["id"],
     }
     with (home / "log").open("ab") as log:
         daemon = subprocess.Popen(

@@ -49,10 +49,9 @@ def _containers(place: Place) -> list[str]:
 
 
 def _processes(place: Place) -> None:
-    """Our engine and what descends from it; an engine that was there before is left alone."""
+    """Our engine, whatever else `up` started, and what descends from them; an engine of the machine is left alone."""
     ours = (place.record.get("engine") or {}).get("ours")
-    if place.engine.exists():
-        processes.end([f"SPARKLAB_LAB={place.record['id']}"], [tuple(ours)] if ours else [], patience=20.0)
+    processes.end([f"SPARKLAB_LAB={place.record['id']}"], [tuple(ours)] if ours else [], patience=20.0)
 
 
 def _mounts(place: Place) -> None:

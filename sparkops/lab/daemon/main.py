@@ -32,7 +32,9 @@ class Daemon:
         hosts = list(self.hosts.values())
         for first in range(0, len(hosts), LISTEN_AT_ONCE):
             await asyncio.gather(*(host.refresh() for host in hosts[first : first + LISTEN_AT_ONCE]))
-        await asyncio.start_unix_server(self._serve, os.path.join(self.record["short"], "control"))
+        control = os.path.join(self.record["short"], "control")
+        await asyncio.start_unix_server(self._serve, f"{control}.new")
+        os.rename(f"{control}.new", control)  # it is there once it answers
         await self.done.wait()
         for host in hosts:
             host.close()

@@ -50,7 +50,12 @@ def at_start(settings: Settings) -> str:
 
 
 def while_reading_config(settings: Settings) -> str:
-    """A model whose code comes with it is not loaded without consent."""
+    """More ranks than GPUs need somebody to spread them; a model whose code comes with it is not loaded unasked."""
+    if settings.executor != "ray" and settings.world > settings.nnodes:
+        return (
+            f"ValueError: World size ({settings.world}) is larger than the number of available GPUs (1) in this node. If this is intentional "
+            "and you are using:\n- ray, set '--distributed-executor-backend ray'.\n- multiprocessing, set '--nnodes' appropriately."
+        )
     if settings.config.get("model_type") == "qwen3_next" and not settings.given.get("trust_remote_code"):
         return (
             f"ValueError: The repository {settings.model} contains custom code which must be executed to correctly load the model. "

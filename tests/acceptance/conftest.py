@@ -1,0 +1,335 @@
+"""A real lab for the whole session, and eyes of our own: what the nodes say is asked without sparkops.
+
+Every test brings the nodes into the state that it needs, so each can run alone; their order only saves model loads.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).parent
+NODES = ("node1", "node2")
+MODEL = "openai/gpt-oss-120b"
+PATIENCE = 900.0
+LONGEST_TEST = 1500
+"""Seconds; the first test builds the images where the cache is empty."""
+ORDER = ("test_docker_forms", "test_one_node", "test_two_nodes", "test_real_engines", "test_nothing_left")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """How a run of the command line ended, and how long it took."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+    @property
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What `curl` got, on a node."""
+
+    code: int
+    body: str
+
+    @property
+    def tokens(self) -> int:
+        return int(json.loads(self.body)["usage"]["completion_tokens"]) if self.code == 200 else 0
+
+
+@dataclass
+class Lab:
+    """`sparkops` as a person uses it, and `on` a node what root sees there."""
+
+    directory: Path
+    state: Path
+    inventory: str = "lab"
+    more: dict[str, str] = field(default_factory=dict)
+    _going: list[subprocess.Popen[str]] = field(default_factory=list, repr=False)
+
+    # The person's side.
+
+    @property
+    def environment(self) -> dict[str, str]:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK", "XDG_STATE"))}
+        path = os.pathsep.join(filter(None, (self._code, kept.get("PYTHONPATH"))))
+        own = {"SPARKOPS_LAB_DIR": str(self.directory), "XDG_STATE_HOME": str(self.state), "PYTHONPATH": path}
+        return kept | own | self.more
+
+    @property
+    def _code(self) -> str:
+        return str(ROOT) if (ROOT / "sparkops").is_dir() else ""
+
+    def start(self, *words: object) -> subprocess.Popen[str]:
+        """The tool as a process that goes on."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sparkops", *map(str, words)],
+            env=self.environment,
+            cwd="/",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._going.append(process)
+        return process
+
+    def end(self) -> None:
+        """Nothing that a failed test started goes on."""
+        for process in self._going:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        self._going.clear()
+
+    def cli(self, *words: object, code: int | None = 0) -> Ran:
+        """The tool with this lab's inventory, until it ends; `code` is the exit code that it must have."""
+        return self.ended(self.start("-i", self.inventory, *words), code)
+
+    def ended(self, process: subprocess.Popen[str], code: int | None = 0) -> Ran:
+        since = time.monotonic()
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            pytest.fail(f"no end after {PATIENCE:.0f} s: {process.args}\n{''.join(process.communicate())}")
+        ran = Ran(process.returncode, out, err, time.monotonic() - since)
+        assert code in (None, ran.code), f"exit {ran.code} instead of {code}: {process.args}\n{out}\n{err}"
+        return ran
+
+    def json(self, *words: object, code: int | None = 0) -> dict[str, Any]:
+        return self.cli(*words, "--json", code=code).document
+
+    def deploy(self, *words: object, code: int = 0) -> dict[str, Any]:
+        return self.json("deploy", "--topology", *words, code=code)
+
+    def shown(self) -> tuple[dict[str, Any], Ran]:
+        """What `status` says of the one deployment that is not stopped."""
+        ran = self.cli("status", "--json", code=None)
+        going = [one for one in ran.document["deployments"] if one["state"] != "stopped"]
+        assert len(going) == 1, ran.out
+        return going[0], ran
+
+    def fault(self, node: str, kind: str, *, off: bool = False) -> None:
+        self.cli("lab", "fault", node, kind, *(["--off"] if off else []))
+
+    @contextlib.contextmanager
+    def trouble(self, node: str, kind: str) -> Iterator[None]:
+        self.fault(node, kind)
+        try:
+            yield
+        finally:
+            self.fault(node, kind, off=True)
+
+    # The nodes' side.
+
+    @property
+    def record(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((self.directory / "lab.json").read_text())
+        return found
+
+    def ran_on(self, node: str, *words: str, user: str = "root", stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """A program on a node, through the lab's engine: past sparkops and past sshd."""
+        record = self.record
+        container = f"sparkops-lab-{record['id'][:8]}-{node}"
+        line = ["docker", "-H", record["engine"]["host"], "exec", "-i", "-u", user, container, *words]
+        return subprocess.run(line, capture_output=True, text=True, timeout=300, check=False, input=stdin)
+
+    def on(self, node: str, *words: str, user: str = "root") -> str:
+        """What a program prints that must succeed."""
+        done = self.ran_on(node, *words, user=user)
+        assert done.returncode == 0, f"{node}: {words}: {done.stdout}{done.stderr}"
+        return done.stdout.strip()
+
+    def containers(self, node: str, *, running: bool = True) -> dict[str, str]:
+        """Name and ID."""
+        rows = self.on(
+            node, "docker", "ps", *([] if running else ["-a"]), "--no-trunc", "--format", "{{.Names}} {{.ID}}"
+        )
+        return dict(row.split() for row in rows.splitlines())
+
+    def everywhere(self, *, running: bool = True) -> dict[str, dict[str, str]]:
+        return {node: self.containers(node, running=running) for node in NODES}
+
+    def roles(self) -> list[tuple[str, str]]:
+        """(node, role) of what runs; our names are `sparkops-DEPLOYMENT-ROLE-HASH`."""
+        return sorted((node, name.rsplit("-", 2)[1]) for node in NODES for name in self.containers(node))
+
+    def one(self, node: str, role: str) -> str:
+        """The name of the only running container of a role."""
+        (found,) = [name for name in self.containers(node) if name.rsplit("-", 2)[1] == role]
+        return found
+
+    def argv(self, node: str, role: str) -> list[str]:
+        """The last command line that the engine's front recorded, without the program."""
+        last = self.on(node, "docker", "exec", self.one(node, role), "tail", "-n1", "/var/log/vllm-front.jsonl")
+        return list(json.loads(last)["argv"])
+
+    def loads(self, node: str, role: str) -> int:
+        """How often the engine was started in this container."""
+        return int(
+            self.on(node, "docker", "exec", self.one(node, role), "sh", "-c", "wc -l </var/log/vllm-front.jsonl")
+        )
+
+    def forgive(self) -> None:
+        """The failed starts that earlier tests caused are not counted against a container that goes on."""
+        for node in NODES:
+            for name in self.containers(node):
+                self.on(node, "docker", "exec", name, "rm", "-f", "/var/lib/sparkops/starts")
+
+    def ray_nodes(self) -> int:
+        said = self.ran_on(
+            "node1", "docker", "exec", self.one("node1", "head"), "timeout", "30", "ray", "status"
+        ).stdout
+        active = said.partition("Active:")[2].partition("Pending:")[0]
+        return sum(line.startswith(" 1 node_") for line in active.splitlines())
+
+    def address(self, node: str) -> str:
+        return f"{self.record['subnet']}.{10 + int(node.removeprefix('node'))}"
+
+    def key(self, node: str = "node1", user: str = "spark") -> str:
+        return self.on(node, "cat", f"/home/{user}/.local/state/sparkops/key")
+
+    def ask(
+        self, node: str = "node1", *, port: int = 8000, key: str | None = None, tokens: int = 4, seconds: int = 60
+    ) -> Answer:
+        """One completion by the node's own curl at its address, as a client on that network would ask."""
+        body = json.dumps({"model": MODEL, "prompt": "Hello", "max_tokens": tokens, "ignore_eos": True})
+        words = ["curl", "-sS", "--noproxy", "*", "-m", str(seconds), "-w", "\n%{http_code}", "-d", body, "-K", "-"]
+        words += ["-H", "Content-Type: application/json", f"http://{self.address(node)}:{port}/v1/completions"]
+        bearer = self.key() if key is None else key
+        said = self.ran_on(node, *words, stdin=f'header = "Authorization: Bearer {bearer}"\n').stdout
+        text, _, code = said.rpartition("\n")
+        return Answer(int(code or 0), text)
+
+    def serves(self, node: str = "node1", port: int = 8000) -> bool:
+        return self.ask(node, port=port, seconds=20).tokens > 0
+
+    def faults(self) -> dict[str, list[str]]:
+        return {row["name"]: row["faults"] for row in self.json("lab", "status")["nodes"]}
+
+    def clear(self) -> None:
+        """No container of anybody, no state of ours: not by the tool, so that its tests do not lean on it."""
+        for node in NODES:
+            self.on(node, "sh", "-c", "docker ps -aq | xargs -r docker rm -f; rm -rf /home/*/.local/state/sparkops")
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """What a lab would leave on the machine, told by its record."""
+
+    directory: Path
+    record: dict[str, Any]
+
+    def found(self) -> list[str]:
+        short = self.record["id"][:8]
+        links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
+        spaces = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
+        mounts = Path("/proc/self/mounts").read_text()
+        places = {"interface": links, "network namespace": spaces, "mount": mounts}
+        found = [f"{what}: {line}" for what, text in places.items() for line in text.splitlines() if self._ours(line)]
+        found += [f"process: {line}" for line in self._processes()]
+        found += [f"control group: {path}" for path in Path("/sys/fs/cgroup").rglob(f"*{short}*")]
+        return found + ([f"directory: {self.directory}"] if self.directory.exists() else [])
+
+    def _ours(self, line: str) -> bool:
+        return any(mark in line for mark in (self.record["id"][:8], str(self.directory)))
+
+    def _processes(self) -> Iterator[str]:
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit() and int(folder.name) != os.getpid():
+                with contextlib.suppress(OSError):
+                    words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+                    environment = (folder / "environ").read_bytes().decode(errors="replace")
+                    if self._ours(words) or f"SPARKLAB_LAB={self.record['id']}" in environment:
+                        yield words
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mine = [item for item in items if HERE in item.path.parents]
+    for item in mine:
+        item.add_marker(pytest.mark.docker)
+        item.add_marker(pytest.mark.timeout(LONGEST_TEST))
+    mine.sort(key=lambda item: ORDER.index(item.path.stem))
+    others = [item for item in items if HERE not in item.path.parents]
+    items[:] = [*others, *mine]
+
+
+def _eventually(holds: Callable[[], object], seconds: float = 300.0) -> bool:
+    until = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > until:
+            return False
+        time.sleep(1)
+    return True
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Callable[..., bool]:
+    """Wait for what nodes do by themselves; a bound, not a measure."""
+    return _eventually
+
+
+@pytest.fixture(scope="session")
+def new_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Lab]]:
+    """Makes places for labs, on a path that is short enough for a socket; whatever is up at the end is taken down."""
+    if os.geteuid() != 0:
+        pytest.skip("the docker lab needs root")
+    made: list[Lab] = []
+
+    def make() -> Lab:
+        made.append(Lab(Path(tempfile.mkdtemp(prefix="lab-", dir="/tmp")) / "lab", tmp_path_factory.mktemp("state")))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.cli("lab", "down")
+        shutil.rmtree(one.directory.parent)
+
+
+@pytest.fixture(scope="session")
+def leftovers() -> type[Leftovers]:
+    return Leftovers
+
+
+@pytest.fixture(scope="session")
+def shared(new_lab: Callable[[], Lab], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Two nodes for all tests; one that is up already with SPARKOPS_ACCEPTANCE_LAB, its directory, which stays up."""
+    given = os.environ.get("SPARKOPS_ACCEPTANCE_LAB")
+    lab = Lab(Path(given), tmp_path_factory.mktemp("state")) if given else new_lab()
+    lab.cli("lab", "up", "--backend", "docker", "--nodes", len(NODES))
+    left = Leftovers(lab.directory, lab.record)
+    yield lab
+    if not given:
+        lab.cli("lab", "down")
+        assert left.found() == []
+
+
+@pytest.fixture
+def lab(shared: Lab) -> Iterator[Lab]:
+    """The session's lab; faults that a failed test left are switched off."""
+    yield shared
+    shared.end()
+    for node, kinds in shared.faults().items():
+        for kind in kinds:
+            shared.fault(node, kind, off=True)

@@ -1,0 +1,147 @@
+"""One node under the stand-in engine: what is left alone, replaced, undone, given up, and told in trouble."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+SOLO = ("solo", "--limit", "node1", "--set", "env.LAB_ENGINE=standin")
+LONGER = ("--set", "args.max-model-len=8192")
+SLOW = ("--set", "env.LAB_LOAD_SECONDS=40")
+BROKEN = ("--set", "args.gpu-memory-utilization=0.96", "--allow", "mxfp4-memory")
+GPT = "openai-gpt-oss-120b"
+
+
+def length(lab: Any) -> str:
+    """What the engine that runs was given."""
+    words = lab.argv("node1", "server")
+    return str(words[words.index("--max-model-len") + 1])
+
+
+def test_solo_serves_with_the_recipes_command_line(lab):
+    lab.clear()
+    assert lab.deploy(*SOLO)["changed"]
+    assert lab.roles() == [("node1", "server")]
+    words = lab.argv("node1", "server")
+    assert words[:3] == ["vllm", "serve", "openai/gpt-oss-120b"]
+    assert {"--mxfp4-backend", "--mxfp4-layers", "--enforce-eager"} <= set(words)
+    assert lab.ask().tokens == 4
+    assert lab.ask(key="sk-wrong").code == 401
+    state = lab.on("node1", "docker", "inspect", lab.one("node1", "server"))
+    assert lab.key() not in state, "the key is in no argument, label or environment of a container"
+
+
+def test_deploying_what_serves_changes_nothing(lab):
+    lab.deploy(*SOLO)
+    before, loads = lab.everywhere(running=False), lab.loads("node1", "server")
+    again = lab.deploy(*SOLO)
+    assert (again["changed"], again["changes"]) == (False, [])
+    assert (lab.everywhere(running=False), lab.loads("node1", "server")) == (before, loads)
+
+
+def test_a_changed_flag_replaces_the_server_and_rollback_brings_the_old_one_back(lab):
+    lab.clear()
+    lab.deploy(*SOLO)
+    old = lab.containers("node1")
+    shown = lab.deploy(*SOLO, *LONGER)
+    assert [line for line in shown["changes"] if "max-model-len" in line]
+    assert length(lab) == "8192"
+    assert lab.ask().tokens == 4
+    assert old.items() <= lab.containers("node1", running=False).items(), "the previous one is kept"
+    lab.json("rollback")
+    assert lab.containers("node1") == old
+    assert length(lab) == "4096"
+    assert lab.ask().tokens == 4
+
+
+def test_a_version_that_fails_to_start_is_undone_and_the_previous_one_serves_again(lab):
+    lab.deploy(*SOLO)
+    before = lab.everywhere()
+    error = lab.deploy(*SOLO, *BROKEN, code=5)["error"]
+    assert error["node"] == "node1"
+    assert "gpu memory utilization" in str(error).lower(), "the cause is told, not only that the engine ended"
+    assert lab.everywhere() == before
+    assert lab.ask().tokens == 4
+
+
+def test_a_frozen_engine_is_not_called_serving(lab):
+    lab.deploy(*SOLO)
+    with lab.trouble("node1", "engine-frozen"):
+        shown, ran = lab.shown()
+        assert shown["state"] in ("degraded", "failed")
+        assert ran.code == 5
+    assert lab.serves()
+    assert lab.shown()[0]["state"] == "serving"
+
+
+def test_a_killed_engine_comes_back_by_itself(lab, eventually):
+    lab.deploy(*SOLO)
+    lab.fault("node1", "engine-killed")
+    assert eventually(lab.serves)
+    assert lab.on("node1", "docker", "inspect", "--format", "{{.RestartCount}}", lab.one("node1", "server")) >= "1"
+
+
+def test_the_server_outlives_a_restart_of_the_docker_daemon(lab, eventually):
+    lab.deploy(*SOLO)
+    before = lab.containers("node1")
+    lab.fault("node1", "docker-restart")
+    assert eventually(lambda: lab.ran_on("node1", "docker", "ps").returncode == 0 and lab.serves())
+    assert lab.containers("node1") == before
+
+
+def test_an_engine_that_cannot_start_any_more_gives_up_and_the_next_deploy_begins_anew(lab, eventually):
+    lab.clear()
+    quick = (*SOLO, "--set", "env.SPARKOPS_BACKOFF=1")
+    lab.deploy(*quick)
+    name = lab.one("node1", "server")
+    hub = "/home/spark/.cache/huggingface/hub"
+    lab.on("node1", "mv", hub, f"{hub}.away")
+    lab.fault("node1", "engine-killed")
+    assert eventually(lambda: "gave up after 5" in lab.ran_on("node1", "docker", "logs", "--tail", "1", name).stdout)
+    restarts = "{{.RestartCount}} {{.State.Status}}"
+    ended = lab.on("node1", "docker", "inspect", "--format", restarts, name)
+    assert ended == "5 running", "it restarts no more"
+    shown, ran = lab.shown()
+    assert (shown["state"], shown["nodes"][0]["state"], ran.code) == ("failed", "failed (gave up)", 5)
+    assert lab.on("node1", "docker", "inspect", "--format", restarts, name) == ended
+    lab.on("node1", "mv", f"{hub}.away", hub)
+    assert lab.deploy(*quick)["changed"]
+    assert lab.ask().tokens == 4
+
+
+def test_with_a_full_disk_status_logs_and_stop_still_work(lab):
+    lab.clear()
+    lab.deploy(*SOLO)
+    with lab.trouble("node1", "disk-full"):
+        assert lab.ran_on("node1", "sh", "-c", "echo more >/home/spark/more", user="spark").returncode
+        assert lab.shown()[0]["state"] == "serving"
+        assert "vllm-front" in lab.json("logs")["logs"][0]["text"]
+        assert lab.json("stop")["removed"]
+        assert lab.containers("node1", running=False) == {}
+
+
+def test_a_deploy_killed_while_the_weights_load_is_taken_up_by_the_next_one(lab, eventually):
+    lab.clear()
+    process = lab.start("-i", "lab", "deploy", "--topology", *SOLO, *SLOW)
+    assert eventually(lambda: "Completed" in lab.ran_on("node1", "sh", "-c", "docker logs $(docker ps -q) 2>&1").stdout)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    begun = lab.containers("node1")
+    assert lab.deploy(*SOLO, *SLOW)["ok"]
+    assert lab.containers("node1") == begun, "the load went on and was not begun anew"
+    assert lab.loads("node1", "server") == 1
+    assert lab.ask().tokens == 4
+
+
+def test_a_switch_killed_on_its_way_is_mended_by_the_next_deploy(lab, eventually):
+    lab.clear()
+    lab.deploy(*SOLO)
+    old = lab.containers("node1")
+    process = lab.start("-i", "lab", "deploy", "--topology", *SOLO, *SLOW, *LONGER)
+    assert eventually(lambda: len(lab.containers("node1", running=False)) == 2)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert not old.items() & lab.containers("node1").items(), "the old one had been stopped by then"
+    lab.deploy(*SOLO)
+    assert lab.containers("node1") == old
+    assert lab.ask().tokens == 4

@@ -1,0 +1,127 @@
+"""Real vLLM over both nodes: Ray, mp, and real LiteLLM before two servers. A load takes about a minute, so few."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from typing import Any
+
+MODEL = "openai/gpt-oss-120b"
+NODES = ("node1", "node2")
+
+
+def is_real(lab: Any, node: str, role: str) -> bool:
+    return "vllm-front: runs" in lab.on(node, "docker", "logs", lab.one(node, role))
+
+
+def after(words: list[str], flag: str) -> str:
+    return words[words.index(flag) + 1]
+
+
+def test_a_cluster_serves_over_ray(lab):
+    lab.clear()
+    (endpoint,) = lab.deploy("cluster")["endpoints"]
+    assert lab.roles() == [("node1", "head"), ("node2", "worker")]
+    assert lab.ray_nodes() == 2
+    words = lab.argv("node1", "head")
+    assert (after(words, "--tensor-parallel-size"), after(words, "--distributed-executor-backend")) == ("2", "ray")
+    assert "lm_head" not in after(words, "--mxfp4-layers")
+    assert is_real(lab, "node1", "head")
+    assert endpoint["url"] == f"http://{lab.address('node1')}:8000/v1"
+    assert lab.ask().tokens == 4
+    assert lab.ask(key="sk-wrong").code == 401
+
+
+def test_the_cluster_is_left_alone_by_the_next_deploy(lab):
+    lab.deploy("cluster")
+    before, loads = lab.everywhere(running=False), lab.loads("node1", "head")
+    assert lab.deploy("cluster")["changed"] is False
+    assert (lab.everywhere(running=False), lab.loads("node1", "head")) == (before, loads)
+
+
+def test_after_a_reboot_of_both_nodes_the_cluster_serves_again_by_itself(lab, eventually):
+    lab.deploy("cluster")
+    before, loads = lab.everywhere(), lab.loads("node1", "head")
+    for ended in [lab.start("lab", "fault", node, "reboot") for node in NODES]:
+        lab.ended(ended)
+    assert eventually(lab.serves, 600)
+    assert lab.everywhere() == before
+    assert lab.loads("node1", "head") == loads + 1
+    assert lab.ray_nodes() == 2
+    assert lab.deploy("cluster")["changed"] is False
+
+
+def test_a_cluster_serves_without_ray_and_is_serving_while_it_is_busy(lab, eventually):
+    lab.deploy("cluster", "--executor", "mp", "--set", "args.max-num-seqs=1")
+    words = lab.argv("node2", "worker")
+    assert (after(words, "--nnodes"), after(words, "--node-rank"), "--headless" in words) == ("2", "1", True)
+    assert after(lab.argv("node1", "head"), "--distributed-executor-backend") == "mp"
+    assert is_real(lab, "node1", "head")
+    assert lab.ask().tokens == 4
+
+    long: list[Any] = []
+    client = threading.Thread(target=lambda: long.append(lab.ask(tokens=4000, seconds=60)))
+    client.start()
+    assert eventually(lambda: lab.ask(seconds=3).code == 0, 30), "nobody else gets an answer"
+    shown, ran = lab.shown()
+    assert client.is_alive()
+    client.join()
+    assert (shown["state"], ran.code) == ("serving", 0)
+
+
+class Client(threading.Thread):
+    """One request after another through the proxy, each a new connection, until told to end."""
+
+    def __init__(self, url: str, key: str) -> None:
+        super().__init__(daemon=True)
+        self.url, self.key = url, key
+        self.codes: Counter[str] = Counter()
+        self.enough = threading.Event()
+
+    def run(self) -> None:
+        while not self.enough.is_set():
+            self.codes[self._ask()] += 1
+            time.sleep(0.1)
+
+    def _ask(self) -> str:
+        body = json.dumps({"model": MODEL, "prompt": "Hello", "max_tokens": 2}).encode()
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(urllib.request.Request(f"{self.url}/completions", body, headers), timeout=120) as answer:
+                return str(answer.status) if json.loads(answer.read())["choices"] else "empty"
+        except urllib.error.HTTPError as error:
+            return f"{error.code} {error.read()[:300]!r}"
+        except OSError as error:
+            return str(error)
+
+
+def answered(lab: Any, node: str) -> int:
+    """Requests that this node's server has finished since it was started."""
+    lines = lab.on(node, "curl", "-sS", "--noproxy", "*", f"http://{lab.address(node)}:8000/metrics").splitlines()
+    return int(sum(float(line.split()[-1]) for line in lines if line.startswith("vllm:request_success_total")))
+
+
+def test_two_servers_behind_the_proxy_lose_no_request_when_one_dies(lab, eventually):
+    (endpoint,) = lab.deploy("2x-solo")["endpoints"]
+    assert lab.roles() == [("node1", "proxy"), ("node1", "server"), ("node2", "server")]
+    assert all(is_real(lab, node, "server") for node in NODES)
+    assert lab.ask(port=4000, key="sk-wrong").code == 401
+    assert lab.ask(node="node2", key="sk-wrong").code == 401, "the servers behind it are protected too"
+
+    client = Client(endpoint["url"], lab.key())
+    client.start()
+    assert eventually(lambda: client.codes["200"] > 10)
+    lab.fault("node2", "engine-killed")
+    assert eventually(lambda: not lab.ask("node2", seconds=5).tokens, 60)
+    assert eventually(lambda: lab.serves("node2"))
+    since = answered(lab, "node2")
+    assert eventually(lambda: answered(lab, "node2") > since + 2), "it gets requests again"
+    client.enough.set()
+    client.join(130)
+    assert set(client.codes) == {"200"}, client.codes
+    assert lab.shown()[0]["state"] == "serving"

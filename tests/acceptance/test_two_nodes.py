@@ -1,0 +1,127 @@
+"""Two nodes under the stand-in engine and real Ray: switches, other operators, and nodes, links and keys that fail."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+STANDIN = ("--set", "env.LAB_ENGINE=standin")
+CLUSTER = ("cluster", *STANDIN, "--set", "env.SPARKOPS_BACKOFF=1")
+PAIR = ("2x-solo", *STANDIN)
+SLOW = ("--set", "env.LAB_LOAD_SECONDS=30")
+NODES = ("node1", "node2")
+
+
+@pytest.fixture
+def operator(lab: Any, tmp_path: Path) -> Any:
+    """Makes the same lab for a person who logs in as somebody else."""
+
+    def make(user: str, variables: str = "", **env: str) -> Any:
+        inventory = tmp_path / f"as {user}.yml"
+        own = lab.directory / "inventory.yml"
+        inventory.write_text(own.read_text().replace("user: spark", f"user: {user}{variables}"))
+        Path(f"{inventory}.known_hosts").write_text(Path(f"{own}.known_hosts").read_text())
+        return dataclasses.replace(lab, inventory=str(inventory), state=tmp_path / user, more=env)
+
+    return make
+
+
+def test_a_user_without_the_docker_group_is_told_what_to_do(lab, operator):
+    lab.clear()
+    said = operator("plain").deploy("solo", "--limit", "node1", code=3)
+    assert "usermod -aG docker" in str(said)
+    with lab.trouble("node1", "no-docker-group"):
+        assert "usermod -aG docker" in str(lab.deploy("solo", "--limit", "node1", code=3))
+    assert lab.everywhere(running=False) == {"node1": {}, "node2": {}}
+
+
+def test_a_stock_node_serves_through_sudo_with_a_password_that_is_left_nowhere(lab, operator):
+    lab.clear()
+    stock = operator("spark", "\n    become: sudo", SPARKOPS_BECOME_PASSWORD="spark")
+    solo = ("solo", "--limit", "node1", *STANDIN)
+    with lab.trouble("node1", "no-docker-group"), lab.trouble("node1", "sudo-password"):
+        assert "password" in str(stock.deploy(*solo, code=3))
+        assert stock.deploy(*solo, "--ask-become-pass")["changed"]
+        assert lab.roles() == [("node1", "server")]
+        assert lab.ask().tokens == 4
+        assert stock.json("stop", "--ask-become-pass")["removed"]
+    assert lab.everywhere(running=False) == {"node1": {}, "node2": {}}
+
+
+def test_another_host_key_is_not_trusted(lab):
+    lab.clear()
+    with lab.trouble("node2", "bad-host-key"):
+        error = lab.deploy(*CLUSTER, code=4)["error"]
+        assert error["node"] == "node2"
+        assert "host key" in error["message"]
+    assert lab.everywhere(running=False) == {"node1": {}, "node2": {}}
+
+
+def test_a_second_operator_is_refused_while_the_first_deploys_and_sees_what_serves(lab, operator, eventually):
+    lab.clear()
+    other = operator("ops")
+    first = lab.start("-i", "lab", "deploy", "--topology", *PAIR, *SLOW)
+    assert eventually(lambda: lab.containers("node2"))
+    error = other.deploy(*CLUSTER, code=6)["error"]
+    assert error["kind"] == "locked"
+    assert f"pid {first.pid}" in error["message"]
+    assert other.shown()[0]["state"] == "starting"
+    lab.ended(first)
+    assert other.shown()[0]["state"] == "serving"
+    assert other.deploy(*PAIR, *SLOW)["changed"] is False
+
+
+def test_cluster_to_pair_and_back(lab):
+    lab.deploy(*CLUSTER)
+    assert lab.roles() == [("node1", "head"), ("node2", "worker")]
+    assert lab.ray_nodes() == 2
+    cluster = lab.everywhere()
+    shown = lab.deploy(*PAIR)
+    assert any(line.startswith("topology cluster -> ") for line in shown["changes"])
+    assert lab.roles() == [("node1", "proxy"), ("node1", "server"), ("node2", "server")]
+    assert lab.ask(port=4000).tokens == 4
+    assert lab.ask(port=4000, key="sk-wrong").code == 401
+    lab.deploy(*CLUSTER)
+    assert lab.everywhere() == cluster, "the containers that were kept are started again"
+    assert lab.ray_nodes() == 2
+    assert lab.ask().tokens == 4
+
+
+def test_a_killed_worker_is_seen_within_15_seconds_and_the_cluster_comes_back(lab, eventually):
+    lab.deploy(*CLUSTER)
+    lab.forgive()
+    lab.fault("node2", "ray-worker-killed")
+    assert eventually(lambda: lab.shown()[0]["state"] != "serving", 15)
+    assert eventually(lab.serves)
+    assert lab.ray_nodes() == 2
+
+
+@pytest.mark.parametrize("kind", ["cx7-down", "packet-loss", "node-off"])
+def test_status_ends_in_time_and_never_says_serving_without_the_other_node(lab, kind, eventually):
+    lab.deploy(*CLUSTER)
+    lab.forgive()
+    with lab.trouble("node2", kind):
+        for _ in range(3):
+            shown, ran = lab.shown()
+            assert ran.seconds < 30
+            assert (shown["state"] != "serving", ran.code) == (True, 4 if kind == "node-off" else 5)
+    assert eventually(lab.serves)
+    assert eventually(lambda: lab.shown()[0]["state"] == "serving")
+    assert lab.ray_nodes() == 2
+
+
+def test_devices_and_addresses_that_come_a_minute_after_docker_delay_a_cluster_and_do_not_end_it(lab, eventually):
+    lab.deploy(*CLUSTER)
+    lab.forgive()
+    before = lab.everywhere()
+    with lab.trouble("node1", "late-fabric"), lab.trouble("node2", "late-device"):
+        for ended in [lab.start("lab", "fault", node, "reboot") for node in NODES]:
+            lab.ended(ended)
+        assert "192.168.100" not in lab.on("node1", "ip", "-4", "-o", "addr")
+        assert lab.on("node2", "sh", "-c", "ls /dev/infiniband | wc -l") == "0"
+        assert eventually(lab.serves, 400)
+    assert lab.everywhere() == before
+    assert lab.on("node2", "docker", "exec", lab.one("node2", "worker"), "ls", "/dev/infiniband/uverbs0")

@@ -1,0 +1,259 @@
+"""What the verbs do beside the straight way: names, neighbours, notes, keys, silence, newer labels."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from ipaddress import IPv4Interface
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sparkops.asks import PlanOptions
+from sparkops.checks.fabric import no_ring
+from sparkops.checks.node import machines_differ
+from sparkops.core.facts import Interface
+from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
+from sparkops.testing import Boot, BootRule, SimulatedWorld, Trouble
+from sparkops.testing.operator import SIMULATED, Operator
+from sparkops.workflows.deploy import compiled
+from sparkops.workflows.session import Selected
+from sparkops.workflows.wish import wished
+
+IMAGES = ("vllm-node-mxfp4", "vllm-node", "ghcr.io/berriai/litellm:main-stable")
+MODELS = ("openai/gpt-oss-120b", "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8")
+QWEN = "qwen3-next-80b-a3b-instruct-fp8"
+GPT = "openai-gpt-oss-120b"
+ANOTHER = ("args.max-num-seqs=4",)
+
+
+def world_of(nodes: int = 2) -> SimulatedWorld:
+    world = SimulatedWorld([f"spark{number}" for number in range(1, nodes + 1)])
+    for node in world.nodes.values():
+        for image in IMAGES:
+            node.engine.add_image(image)
+        for model in MODELS:
+            node.add_model(model)
+    return world
+
+
+def running(world: SimulatedWorld) -> set[tuple[str, str]]:
+    """(node, container) of ours."""
+    return {
+        (name, one.name)
+        for name, node in world.nodes.items()
+        for one in node.engine.listed(["label=sparkops.schema"])
+        if one.state != "exited"
+    }
+
+
+def notes(world: SimulatedWorld) -> list[str]:
+    return [path for node in world.nodes.values() for path in node.files if "/orphans/" in path]
+
+
+def test_a_worker_may_be_silent_for_as_long_as_its_head_loads() -> None:
+    world = world_of()
+    log = tuple(f"Loading safetensors checkpoint shards: {step}" for step in range(400))
+    world.boot(
+        BootRule.flag("ray-worker", Boot(looks=1, log=("sparkops: joining the Ray head",))),
+        BootRule.flag("ray-head", Boot(looks=400, log=log)),
+    )
+    Operator(world).deploy("cluster")
+    assert Operator(world).status() == {GPT: "serving"}
+
+
+def test_a_container_that_was_noted_as_an_orphan_and_is_wanted_again_is_kept() -> None:
+    world = world_of()
+    Operator(world).deploy("cluster")
+    world.lose("spark2")
+    Operator(world).stop()
+    back = world.survivors()
+    Operator(back).deploy("cluster")
+    assert {node for node, _ in running(back)} == {"spark1", "spark2"}
+    assert not notes(back)
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_a_note_is_forgotten_only_when_what_it_names_is_gone(at: int) -> None:
+    world = world_of()
+    Operator(world).deploy("cluster")
+    world.lose("spark2")
+    Operator(world).stop()
+    tried = world.survivors(troubles=[Trouble("lost-unapplied", at)])
+    with suppress(SparkopsError):
+        Operator(tried).stop()
+    assert notes(world) or not running(world)
+
+
+def test_alongside_others_a_deployment_still_follows_its_own_name() -> None:
+    world = world_of()
+    Operator(world).deploy("solo")
+    Operator(world).deploy("solo", recipe=QWEN, alongside=True)
+    Operator(world).deploy("solo", sets=ANOTHER, alongside=True)
+    assert Operator(world).status() == {GPT: "serving", QWEN: "serving"}
+    assert len(running(world)) == 2
+
+
+def test_a_failed_restart_for_another_key_leaves_what_served_before_running() -> None:
+    world = world_of()
+    Operator(world).deploy("cluster")
+    had = running(world)
+    tries = world.survivors(troubles=[Trouble("interrupt", 9)])
+    with pytest.raises(SparkopsError):
+        Operator(tries).deploy("cluster", api_key="sk-another")
+    assert running(world) == had
+    assert Operator(world.survivors()).status() == {GPT: "serving"}
+
+
+def test_rollback_among_several_deployments_asks_which_one() -> None:
+    world = world_of(4)
+    Operator(world, "spark1,spark2").deploy("cluster")
+    Operator(world, "spark1,spark2").deploy("cluster", sets=ANOTHER)
+    Operator(world, "spark3,spark4").deploy("cluster", recipe=QWEN)
+    with pytest.raises(UsageError, match="several deployments"):
+        Operator(world).rollback()
+    Operator(world, "spark1,spark2").rollback()
+    assert Operator(world).status() == {GPT: "serving", QWEN: "serving"}
+
+
+def test_a_run_on_some_nodes_leaves_the_locks_of_the_others_alone() -> None:
+    world = world_of(4)
+    Operator(world, "spark1,spark2").deploy("cluster")
+    world.nodes["spark4"].lock = "somebody else's"
+    Operator(world, "spark1,spark2").rotate()
+    Operator(world, "spark1,spark2").stop()
+    assert not running(world)
+
+
+def test_stopping_a_name_on_a_node_that_does_not_answer_is_not_a_wrong_name() -> None:
+    world = world_of()
+    Operator(world).deploy("solo")
+    world.lose("spark1")
+    with pytest.raises(Unreachable):
+        Operator(world).stop(GPT)
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_what_a_newer_sparkops_made_is_never_changed(readable: bool) -> None:
+    world = world_of()
+    Operator(world).deploy("solo")
+    for one in world.nodes["spark1"].engine.containers.values():
+        newer = one.labels["sparkops.revision"].replace('"schema":1', '"schema":2')
+        one.labels |= {"sparkops.schema": "2", "sparkops.revision": newer if readable else "another form"}
+    had = running(world)
+    for verb in (Operator.stop, Operator.rotate, lambda person: person.deploy("solo", recipe=QWEN)):
+        with pytest.raises(Refused, match="newer sparkops"):
+            verb(Operator(world))
+    assert running(world) == had
+
+
+def test_a_rotated_key_is_in_force_and_an_interrupted_rotation_leaves_the_old_one() -> None:
+    world = world_of()
+    Operator(world).deploy("2x-solo")
+    old, had = Operator(world).key(), running(world)
+    for at in range(1, 25):
+        tried = world.survivors(troubles=[Trouble("interrupt", at)])
+        try:
+            Operator(tried).rotate()
+        except (SparkopsError, KeyboardInterrupt):
+            assert Operator(world.survivors()).key() == old, at
+        assert running(world) == had, at
+        old = Operator(world.survivors()).key()
+    new = Operator(world).rotate().document["key"]
+    assert Operator(world).key() == new != old
+
+
+def test_the_key_of_a_stopped_deployment_can_be_rotated() -> None:
+    world = world_of()
+    Operator(world).deploy("solo")
+    Operator(world).deploy("solo", recipe=QWEN)
+    Operator(world).stop()
+    assert Operator(world).rotate(GPT).document["rotated"]
+
+
+def test_logs_tell_of_every_container_of_a_node() -> None:
+    world = world_of()
+    Operator(world).deploy("2x-solo")
+    told = {(entry["node"], entry["container"]) for entry in Operator(world).logs().document["logs"]}
+    assert told == running(world)
+
+
+def on_nodes(world: SimulatedWorld, **values: str) -> Operator:
+    """A person whose inventory says this of the first node."""
+    person = Operator(world)
+    nodes = (replace(person.chosen.nodes[0], **values), *person.chosen.nodes[1:])  # type: ignore[arg-type]
+    person.chosen = Selected(replace(person.chosen.inventory, nodes=nodes), nodes, None)
+    return person
+
+
+def test_a_fabric_address_on_plain_ethernet_is_no_silent_fall_to_it() -> None:
+    world = world_of()
+    person = on_nodes(world, fabric_address=world.nodes["spark1"].address)
+    with pytest.raises(Refused, match="cx7-usable"):
+        person.deploy("cluster")
+    person.deploy("cluster", allow=frozenset({"cx7-usable"}))
+
+
+def test_a_ring_is_refused_with_its_reason() -> None:
+    def cable(name: str, port: str, address: str) -> Interface:
+        return Interface(name, "up", True, 9000, "", 200000, (IPv4Interface(address),), port)
+
+    nodes = {
+        "a": (cable("x", "p0", "10.0.1.1/24"), cable("y", "p1", "10.0.2.1/24")),
+        "b": (cable("x", "p0", "10.0.2.2/24"), cable("y", "p1", "10.0.3.2/24")),
+        "c": (cable("x", "p0", "10.0.3.3/24"), cable("y", "p1", "10.0.1.3/24")),
+    }
+    situation: Any = SimpleNamespace(
+        revision=SimpleNamespace(topology="cluster"),
+        placement=SimpleNamespace(engines=[SimpleNamespace(node=SimpleNamespace(name=name)) for name in nodes]),
+        facts={name: SimpleNamespace(interfaces=interfaces) for name, interfaces in nodes.items()},
+    )
+    assert ["a, b, c" in finding.message for finding in no_ring(situation)] == [True]
+
+
+def test_a_cache_below_the_home_is_mounted_by_its_whole_path() -> None:
+    world = world_of()
+    plan = on_nodes(world, cache_dir="~/models").plan("solo")
+    words = [word for step in plan.steps if step.do.command for word in step.do.command.words]
+    assert "/home/nvidia/models:/root/.cache/huggingface" in words
+    assert not [word for word in words if str(word).startswith("~")]
+
+
+def test_memory_comes_back_before_anything_is_started_again() -> None:
+    world = world_of()
+    Operator(world).deploy("solo")
+    Operator(world).deploy("solo", recipe=QWEN)
+    world.boot(BootRule.flag("--max-num-seqs", Boot(crashes=True)))
+    for verb in (Operator.rollback, Operator.rotate, lambda person: person.deploy("solo", sets=ANOTHER)):
+        tried = world.survivors()
+        with suppress(SparkopsError):
+            verb(Operator(tried))
+        done = [" ".join(str(getattr(word, "name", word)) for word in sent.command.words[:2]) for sent in tried.sent]
+        starts = [at for at, what in enumerate(done) if what in ("container start", "docker run")]
+        assert starts
+        for at in starts:
+            told = [what for what in done[:at] if what in ("container stop", "container remove") or "memory" in what]
+            assert told[-1].startswith("memory "), done
+
+
+def test_logs_of_a_deployment_with_a_node_away_tell_that_they_are_not_all() -> None:
+    world = world_of()
+    Operator(world).deploy("cluster")
+    world.lose("spark2")
+    answer = Operator(world).logs()
+    assert [entry["node"] for entry in answer.document["logs"]] == ["spark1"]
+    assert answer.code == 4
+
+
+def test_cloned_machines_are_said_and_not_refused() -> None:
+    world = world_of()
+    person = Operator(world)
+    session = person._session("deploy")
+    asked = PlanOptions(SIMULATED, "cluster")
+    ready = compiled(asked, session, wished(asked, person.chosen, session.report))
+    facts = ready.situation.facts
+    cloned = replace(facts["spark2"], machine_id=facts["spark1"].machine_id)
+    situation = replace(ready.situation, facts={**facts, "spark2": cloned})
+    assert list(machines_differ(ready.situation)) == []
+    assert [(finding.id, finding.action) for finding in machines_differ(situation)] == [("machines-differ", "warn")]

@@ -1,0 +1,64 @@
+"""`serving` asks an API as a client would; which key it sends is decided on the node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+import pytest
+
+KEY = "sk-right"
+
+
+class Api(BaseHTTPRequestHandler):
+    """An engine that serves `m` to who has the key."""
+
+    def do_GET(self) -> None:
+        self.respond({"data": [{"id": "m"}]})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.respond({"usage": {"completion_tokens": 4}})
+
+    def respond(self, content: object) -> None:
+        allowed = self.path == "/health" or self.headers["Authorization"] == f"Bearer {KEY}"
+        self.send_response(200 if allowed else 401)
+        self.end_headers()
+        self.wfile.write(json.dumps(content if allowed else {}).encode())
+
+    def log_message(self, *_words: object) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def api() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Api) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def ask(node, api, key):
+    words = ("--api", api, "--health", "/health", "--model", "m", "--key", str(key), "--container", "c")
+    return node.run("serving", *words).stdout.splitlines()
+
+
+def test_the_key_of_the_home_is_sent(node, api):
+    (node.home / "key").write_text(f"{KEY}\n")
+    node.tool("docker", "exit 1")
+    assert ask(node, api, node.home / "key")[:4] == ["ready", "health 200", "model yes", "answer ok"]
+
+
+@pytest.mark.parametrize("stale", [True, False])
+def test_another_operators_key_is_taken_from_the_container(node, api, stale):
+    if stale:
+        (node.home / "key").write_text("sk-of-an-older-deployment\n")
+    node.tool("docker", f'[ "$*" = "exec c cat /run/sparkops/key" ] && echo {KEY}')
+    assert ask(node, api, node.home / "key")[0] == "ready"
+
+
+def test_without_any_right_key_it_does_not_serve(node, api):
+    node.tool("docker", "exit 1")
+    assert ask(node, api, node.home / "key")[0].startswith("never the model m is not listed")
