@@ -1,4 +1,4 @@
-"""What whole labs take minutes for is marked `slow`: `make test` runs it, the wheels' runs on further Pythons do not."""
+"""Whole labs take minutes: their tests are marked `slow`, run by `make test` and not again on every Python's wheel."""
 
 from __future__ import annotations
 
