@@ -1,4 +1,4 @@
-"""What runs for `recipe show`: a recipe, and what a topology and the rules make of it; no node."""
+"""What runs for `recipe show` and `lint`: a recipe, and what a topology and the rules make of it; no node."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sparkops.cli.catalogue import summary
 from sparkops.cli.wishes import Known
 from sparkops.core import topology as topologies
 from sparkops.core.recipe import Overrides, Recipe, Settings, command_line, effective
+from sparkops.errors import Refused
 from sparkops.report.ending import Ending
 
 
@@ -32,6 +33,24 @@ def show(options: Known, report: Ending) -> Answer:
             "command": shlex.join(command_line(settled)),
         }
     )
+
+
+def lint(options: Known, report: Ending) -> Answer:
+    """What the rules hold against each file in each topology that it may be served in."""
+    wanted = (options.topology,) if options.topology else ("solo", "cluster")
+    checked = [_linted(load.recipe(file), file, topology) for file in options.files for topology in wanted]
+    refused = [entry["file"] for entry in checked if any(found["action"] == "refuse" for found in entry["findings"])]
+    error = None
+    if refused:
+        names = ", ".join(dict.fromkeys(refused))
+        error = Refused(f"a deploy would refuse {names}", hint="`sparkops rules ID` tells why")
+    return Answer({"files": checked}, error=error)
+
+
+def _linted(recipe: Recipe, file: str, topology: str) -> dict[str, Any]:
+    shape = _shape(recipe, topology)
+    _, findings = rulebook.judge(effective(recipe, shape.kind, Overrides()), shape, frozenset())
+    return {"file": file, "topology": topology, "findings": [asdict(finding) for finding in findings]}
 
 
 def _shape(recipe: Recipe, text: str) -> topologies.Shape:

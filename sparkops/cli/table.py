@@ -22,6 +22,7 @@ COMMANDS = {
     "key": ("look:key", "Print the endpoint's API key, or change it."),
     "recipe": ("lists:recipe", "List the recipes, or show one as it would be served."),
     "rules": ("lists:rules", "List the rules that every deploy is held to, or explain one."),
+    "lint": ("lists:lint", "Hold recipe files to the rules, without any node."),
     "lab": ("lab:lab", "Run emulated nodes on this machine: no GPU, no root, no Docker."),
 }
 """Each command's words, below `sparkops.cli.verbs`, and its line in the help."""
@@ -30,7 +31,7 @@ SECTIONS = {
     "Before": ("init", "trust", "facts", "plan"),
     "Serve": ("deploy", "status", "logs", "rollback", "stop"),
     "Use": ("endpoint", "key"),
-    "Know": ("recipe", "rules"),
+    "Know": ("recipe", "rules", "lint"),
     "Try it without the hardware": ("lab",),
 }
 
@@ -48,6 +49,7 @@ VERBS = {
     "init": "sparkops.workflows:init",
     "facts": "sparkops.workflows:facts",
     "rules": "sparkops.cli.rulebook:rules",
+    "lint": "sparkops.cli.recipe:lint",
     "recipe list": "sparkops.cli.catalogue:recipes",
     "recipe show": "sparkops.cli.recipe:show",
     "lab up": "sparkops.cli.labs:up",

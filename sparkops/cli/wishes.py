@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Known:
-    """For `rules` and `recipe`: a rule or a recipe by name, all of them without one."""
+    """For `rules`, `recipe` and `lint`: a rule or a recipe by name, all of them without one; or files."""
 
     name: str = ""
     topology: str | None = None
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

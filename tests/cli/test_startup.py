@@ -37,8 +37,22 @@ from sparkops.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 
+PLANNED = (
+    WITHOUT_POSIX.replace("from sparkops.cli.main import main\nsys.exit(main(sys.argv[1:]))\n", "")
+    + """
+from sparkops.testing import SimulatedWorld
+from sparkops.testing.operator import Operator
+world = SimulatedWorld()
+for node in world.nodes.values():
+    node.engine.add_image("vllm-node-mxfp4")
+    node.add_model("openai/gpt-oss-120b")
+print(len(Operator(world).plan("cluster").steps))
+"""
+)
+
 LIGHT = [("--help",), ("--version",), ("deploy", "--help"), ("rules",), ("rules", "cluster-lm-head"),
-         ("recipe", "list"), ("recipe", "show", "openai-gpt-oss-120b", "--topology", "cluster")]  # fmt: skip
+         ("lint", "openai-gpt-oss-120b"), ("recipe", "list"),
+         ("recipe", "show", "openai-gpt-oss-120b", "--topology", "cluster")]  # fmt: skip
 
 
 @pytest.mark.parametrize("words", LIGHT, ids=" ".join)
@@ -54,6 +68,12 @@ def test_a_verb_without_nodes_works_on_a_system_without_posix_modules(python: Ru
     told = python(WITHOUT_POSIX, *words)
     assert told.code == 0, told.err
     assert told.out
+
+
+def test_a_plan_over_simulated_nodes_works_on_a_system_without_posix_modules(python: Run) -> None:
+    told = python(PLANNED)
+    assert told.code == 0, told.err
+    assert int(told.out) > 0
 
 
 def test_the_help_needs_neither_files_nor_report(python: Run) -> None:

@@ -1,4 +1,4 @@
-"""The verbs about what sparkops knows, without any node: rules, recipe."""
+"""The verbs about what sparkops knows, without any node: rules, recipe, lint."""
 
 from __future__ import annotations
 
@@ -36,3 +36,15 @@ def recipe_list() -> Ask:
 def recipe_show(name: str, topology: str | None) -> Ask:
     """Show a recipe: each setting with its origin, and why it is so."""
     return Ask("recipe show", Known(name, topology), logged=False)
+
+
+@example("sparkops lint recipes/mine.yml --topology cluster")
+@click.command(cls=Command)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.option("--topology", metavar="T", help="As this topology would serve it [default: solo and cluster].")
+def lint(files: tuple[str, ...], topology: str | None) -> Ask:
+    """Hold recipe files to the rules, without any node.
+
+    Exit code 3 when a rule would refuse to deploy one of them.
+    """
+    return Ask("lint", Known(topology=topology, files=files), logged=False)

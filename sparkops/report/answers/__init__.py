@@ -25,6 +25,7 @@ ANSWERS: dict[str, Render] = {
     "trust": setup.trust,
     "init": setup.init,
     "rules": catalogue.rules,
+    "lint": catalogue.linted,
     "recipe list": catalogue.recipes,
     "recipe show": catalogue.recipe,
     "lab up": labs.up,

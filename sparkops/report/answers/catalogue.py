@@ -27,6 +27,18 @@ def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
             yield from textwrap.wrap(_text(rule[name]), 100, initial_indent="  ", subsequent_indent="  ")
 
 
+def linted(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """Each file and topology with what the rules say; nothing is said of what is in order."""
+    paint = {"refuse": ink.bad, "warn": ink.warn, "fix": ink.good}
+    for entry in document["files"]:
+        yield f"{ink.bold(entry['file'])} as {entry['topology']}{'' if entry['findings'] else ': in order'}"
+        for found in entry["findings"]:
+            mark = paint.get(found["action"], ink.dim)(f"{found['action']:<6}")
+            yield f"  {mark} {found['id']}: {found['message']}"
+            if found["hint"]:
+                yield f"         {found['hint']}"
+
+
 def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
     rows = [[ink.bold(str(item["name"])), item.get("description") or item.get("model")] for item in document["recipes"]]
     yield from columns(rows)
