@@ -30,7 +30,7 @@ def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def linted(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """Each file and topology with what the rules say; nothing is said of what is in order."""
     paint = {"refuse": ink.bad, "warn": ink.warn, "fix": ink.good}
-    for entry in document["files"]:
+    for entry in document.get("files", ()):
         yield f"{ink.bold(entry['file'])} as {entry['topology']}{'' if entry['findings'] else ': in order'}"
         for found in entry["findings"]:
             mark = paint.get(found["action"], ink.dim)(f"{found['action']:<6}")
