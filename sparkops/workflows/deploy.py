@@ -96,6 +96,7 @@ def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
     session.require(placed)
     situation = _with_broken(_situation(options, wish, facts), session)
     ours_to_change(stored for _, stored, _ in situation.replaced)
+    _key_is_ours(situation)
     found = checks.findings(situation, options.allow)
     refuse(found)
     deploys = compile_deploy(situation)
@@ -124,6 +125,19 @@ def _with_broken(situation: Situation, session: Session) -> Situation:
     asked = session.ask({m.name: scripts.serving(question(situation, m), PATIENT) for m in members})
     broken = [name for name, result in asked.items() if isinstance(result, Result) and heard(result.stdout).hangs]
     return replace(situation, broken=frozenset(broken))
+
+
+def _key_is_ours(situation: Situation) -> None:
+    """A key in another user's home can be neither read nor replaced; a second one would not be what is served."""
+    for node in dict.fromkeys(front.name for front in situation.revision.fronts):
+        known = situation.facts[node]
+        serving = [c.name for c in known.containers if c.ours and c.runs and c.role != "worker"]
+        if serving and not known.key_digest:
+            raise Refused(
+                f"{serving[0]} runs on {node} and its API key is not in this user's home: another user deployed it",
+                node=node,
+                hint="deploy as that user (`user:` in the inventory), or end it first with `sparkops stop`",
+            )
 
 
 def _api_key(options: PlanOptions, session: Session, situation: Situation) -> str:

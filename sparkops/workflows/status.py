@@ -29,6 +29,8 @@ def status_on(options: StatusOptions, session: Session) -> Answer:
     """The same over a session that is open."""
     facts = session.containers()
     shown = [revision for revision in current(facts, _selected(session)) if _named(options, revision)]
+    if options.deployment is not None and not shown and not session.away:
+        session.report.note(f"no deployment {options.deployment} is on these nodes")
     answers = _ask_all(session, facts, shown)
     deployments = [_deployment(session, facts, revision, answers) for revision in shown]
     away = {name: session.away[name].reason for name in _selected(session) if name in session.away}

@@ -200,14 +200,17 @@ class Lab:
     def running(self) -> set[tuple[str, str]]:
         return self.containers(running=True)
 
-    def processes(self) -> list[str]:
-        """Command lines of all that lives inside containers of this lab."""
-        lab = f"SPARKLAB_LAB={json.loads((self.directory / 'lab.json').read_text())['id']}".encode()
+    def processes(self, outside: bool = False) -> list[str]:
+        """Command lines of all that lives inside containers of this lab, or of all but the lab itself."""
+        record = json.loads((self.directory / "lab.json").read_text())
+        marks = {f"SPARKLAB_LAB={record['id']}".encode(), *(() if outside else (b"SPARKLAB_CONTAINER=",))}
         found = []
         for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == record["daemon"][0]:
+                continue
             with contextlib.suppress(OSError):
-                environment = (entry / "environ").read_bytes().split(b"\0") if entry.name.isdigit() else []
-                if lab in environment and any(item.startswith(b"SPARKLAB_CONTAINER=") for item in environment):
+                environment = (entry / "environ").read_bytes().split(b"\0")
+                if all(any(item.startswith(mark) for item in environment) for mark in marks):
                     found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
         return found
 
@@ -269,6 +272,12 @@ class Lab:
                 return True
             time.sleep(0.002)
         return False
+
+    def brings(self, process: subprocess.Popen[str], holds: Callable[[], object]) -> None:
+        """Wait until something holds that the running tool brings about."""
+        if not _until(lambda: holds() or process.poll() is not None) or process.poll() is not None:
+            process.kill()
+            pytest.fail(f"{process.args} ended too early, or did not come so far:\n{''.join(process.communicate())}")
 
     def _lines(self, name: str) -> int:
         log = self.node(name, "ssh.jsonl")

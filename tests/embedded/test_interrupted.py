@@ -61,13 +61,13 @@ def test_a_switch_killed_on_its_way_is_mended_by_the_next_deploy(empty, k):
     assert first <= lab.containers(), "what served before the kill is kept for rollback"
 
 
-def test_an_interrupt_undoes_and_the_previous_revision_serves_again(empty, until):
+def test_an_interrupt_undoes_and_the_previous_revision_serves_again(empty):
     lab = empty
     lab.deploy(*SOLO)
     before = lab.containers()
     with lab.trouble("node2", "worker-never-joins"):
         process = lab.start("deploy", "--json", "--topology", "cluster")
-        assert until(lambda: len(lab.containers()) == len(before) + 2)
+        lab.brings(process, lambda: len(lab.containers()) == len(before) + 2)
         process.send_signal(signal.SIGINT)
         ran = lab.ended(process, 130)
     assert ran.document["error"]["kind"] == "interrupted"
@@ -87,11 +87,11 @@ def test_an_interrupt_before_anything_changed_changes_nothing(empty, k):
     assert not lab.changed()
 
 
-def test_two_deploys_at_once_leave_one_that_names_the_other(empty, until):
+def test_two_deploys_at_once_leave_one_that_names_the_other(empty):
     lab = empty
     with lab.trouble("node2", "worker-never-joins"):
         first = lab.start("deploy", "--json", "--topology", "cluster")
-        assert until(lambda: len(lab.running()) == 2)
+        lab.brings(first, lambda: len(lab.running()) == 2)
         second = lab.deploy(*SOLO, *SHORT, code=6)
         message = second["error"]["message"]
         assert second["error"]["kind"] == "locked"
@@ -104,17 +104,17 @@ def test_two_deploys_at_once_leave_one_that_names_the_other(empty, until):
     assert lab.deploy("cluster")["changed"] is False
 
 
-def test_a_deploy_of_what_another_one_began_waits_for_it(empty, until):
+def test_a_deploy_of_what_another_one_began_waits_for_it(empty):
     lab = empty
     with lab.trouble("node2", "worker-never-joins"):
         first = lab.start("deploy", "--topology", "cluster")
-        assert until(lambda: len(lab.running()) == 2)
+        lab.brings(first, lambda: len(lab.running()) == 2)
         first.kill()
         first.communicate()
         begun = lab.running()
         second = lab.start("deploy", "--json", "--topology", "cluster")
         lab.mark()
-        assert until(lambda: any(one.shown.startswith("@probe") for one in lab.received()))
+        lab.brings(second, lambda: any(one.shown.startswith("@probe") for one in lab.received()))
     assert lab.ended(second, 0).document["endpoints"]
     assert lab.running() == begun
 

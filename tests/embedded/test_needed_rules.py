@@ -10,7 +10,7 @@ import yaml
 
 RULES = Path(__file__).resolve().parents[1] / "rules"
 ROWS = yaml.safe_load((RULES / "fixing_rules.yml").read_text(encoding="utf-8"))
-QWEN = "qwen3-next-80b-a3b-instruct-fp8"
+BEFORE = "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8"
 
 
 def words(row):
@@ -19,31 +19,37 @@ def words(row):
     return (row["topology"], "--recipe", own if own.is_file() else row["recipe"], *sets)
 
 
+def title(row):
+    return f"{row['rule']}-{row['recipe'].removesuffix('.yml')}"
+
+
 @pytest.fixture(scope="module")
-def serving(shared):
-    """What served before, so that there is something to go back to: another model."""
-    deployed = shared.deploy("solo", "--limit", "node1", "--recipe", QWEN)
-    return shared.running(), deployed["endpoints"][0]["model"]
+def labs(lab_with):
+    """One node for solo rows, two for cluster rows; on both another model serves, to which an undo must go back."""
+    both = {"solo": lab_with(nodes=1), "cluster": lab_with(nodes=2)}
+    for lab in both.values():
+        lab.deploy("solo", "--limit", "node1", "--recipe", "qwen3-next-80b-a3b-instruct-fp8")
+    return both
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{row['rule']}-{row['recipe'].removesuffix('.yml')}" for row in ROWS])
-def test_without_the_rule_the_deploy_fails_is_diagnosed_and_is_undone(lab, serving, row):
-    before, model = serving
-    assert lab.running() == lab.containers() == before
-    limit = ("--limit", "node1") if row["topology"] == "solo" else ()
-    ran = lab.cli("deploy", "--json", "--topology", *words(row), *limit, "--allow", row["rule"], code=5)
+@pytest.mark.parametrize("row", ROWS, ids=title)
+def test_without_the_rule_the_deploy_fails_is_diagnosed_and_is_undone(labs, row):
+    lab = labs[row["topology"]]
+    before = lab.containers()
+    assert lab.running() == before
+    ran = lab.cli("deploy", "--json", "--topology", *words(row), "--allow", row["rule"], code=5)
     error = ran.document["error"]
     assert error["kind"] == "failed"
     assert re.search(row["failure"], ran.told), ran.told
     assert error["diagnosis"]["cause"], ran.told
     assert error["hint"]
     assert lab.running() == lab.containers() == before, "nothing of the failed revision is left"
-    assert lab.serves(model=model), "what served before serves again"
+    assert lab.serves(model=BEFORE), "what served before serves again"
 
 
-@pytest.mark.parametrize("row", ROWS[2:5:2], ids=lambda row: f"{row['rule']}-{row['recipe']}")
-def test_with_the_rule_the_same_serves(lab, row):
-    limit = ("--limit", "node1") if row["topology"] == "solo" else ()
-    deployed = lab.deploy(*words(row), *limit)
+@pytest.mark.parametrize("row", ROWS[2:5:2], ids=title)
+def test_with_the_rule_the_same_serves(labs, row):
+    lab = labs[row["topology"]]
+    deployed = lab.deploy(*words(row))
     assert row["rule"] in {rule["id"] for rule in deployed["rules"] if rule["action"] == "fix"}
     assert lab.serves()

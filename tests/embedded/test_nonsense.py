@@ -19,7 +19,7 @@ NONSENSE = {
     "too few nodes": (("plan", "--topology", "3x-solo"), "3"),
     "unknown verb": (("deplyo",), "deploy"),
     "unknown option": (("deploy", "--topologie", "solo"), "--topology"),
-    "unknown deployment": (("stop", "nothing-like-it"), "nothing-like-it"),
+    "unknown deployment's node": (("stop", "--limit", "nod1"), "node1"),
     "a bad time": (("deploy", "--topology", "cluster", "--stall", "soon"), "soon"),
     "a name that Docker would not take": (("deploy", "--topology", "cluster", "--name", "///"), "///"),
     "unknown node of facts": (("facts", "node9"), "node9"),
@@ -37,7 +37,7 @@ def test_a_wrong_wish_is_named_in_one_line(lab, name):
     assert not lab.changed()
 
 
-@pytest.mark.parametrize("name", ["unknown topology", "misspelt set", "unknown deployment", "unknown option"])
+@pytest.mark.parametrize("name", ["unknown topology", "misspelt set", "misspelt node", "unknown option"])
 def test_with_json_it_is_a_document(lab, name):
     words, says = NONSENSE[name]
     document = lab.json(*words, code=2)
@@ -55,6 +55,11 @@ def test_a_flag_that_the_engine_lacks_is_refused_by_its_rule_with_the_nearest_na
     assert "unknown-flag" in error["message"]
     assert "--max-model-len" in error["hint"]
     assert not lab.received()
+
+
+def test_a_deployment_that_is_not_there_is_named_and_stopping_it_is_no_failure(lab):
+    for verb, code in (("stop", 0), ("status", 0), ("logs", 3)):
+        assert "no deployment nothing-like-it" in lab.cli(verb, "nothing-like-it", code=code).err
 
 
 INVENTORIES = {

@@ -26,7 +26,7 @@ def test_a_cluster_over_real_ray_serves_survives_and_leaves_nothing(lab, until):
 
     lab.fault("node2", "reboot")
     lab.mark()
-    assert until(lambda: lab.state() == {GPT: "serving"}, 120)
+    assert until(lambda: lab.state() == {"openai-gpt-oss-120b": "serving"}, 120)
     (shown,) = lab.json("status")["deployments"]
     assert shown["ray"] == {"nodes": 2, "gpus": 2}
     assert not lab.changed()
