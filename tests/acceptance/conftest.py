@@ -27,7 +27,7 @@ MODEL = "openai/gpt-oss-120b"
 PATIENCE = 900.0
 LONGEST_TEST = 1500
 """Seconds; the first test builds the images where the cache is empty."""
-ORDER = ("test_docker_forms", "test_one_node", "test_two_nodes", "test_real_engines", "test_nothing_left")
+ORDER = ("test_docker_forms", "test_single_node", "test_two_nodes", "test_real_engines", "test_nothing_left")
 
 
 @dataclass(frozen=True)
@@ -190,6 +190,9 @@ class Lab:
         return int(
             self.on(node, "docker", "exec", self.one(node, role), "sh", "-c", "wc -l </var/log/vllm-front.jsonl")
         )
+
+    def restarts(self, node: str, role: str) -> int:
+        return int(self.on(node, "docker", "inspect", "--format", "{{.RestartCount}}", self.one(node, role)))
 
     def forgive(self) -> None:
         """The failed starts that earlier tests caused are not counted against a container that goes on."""

@@ -59,6 +59,12 @@ def plug(node: NodePlace, pid: int) -> None:
         _connect(node, pid, interface, BRIDGES.get(interface))
 
 
+def unplug(node: NodePlace) -> None:
+    """All cables out: what is left of a dead node's network namespace answers no more."""
+    for interface in (MANAGEMENT, *(name for name, _rdma, _cage in PORTS)):
+        tried("ip", "-n", node.lab.switch, "link", "del", node.cable(interface))
+
+
 def _connect(node: NodePlace, pid: int, interface: str, bridge: str | None) -> None:
     end = node.cable(interface)
     tried("ip", "-n", node.lab.switch, "link", "del", end)

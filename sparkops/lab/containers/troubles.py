@@ -88,6 +88,7 @@ def _start(node: NodePlace) -> None:
 
 def _cut(node: NodePlace) -> None:
     network.cables(node, CABLES, plugged=False)
+    network.unplug(node)
     docker(node.lab, "kill", node.container)
     docker(node.lab, "wait", node.container)
 

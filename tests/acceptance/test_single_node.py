@@ -7,7 +7,7 @@ from typing import Any
 
 SOLO = ("solo", "--limit", "node1", "--set", "env.LAB_ENGINE=standin")
 LONGER = ("--set", "args.max-model-len=8192")
-SLOW = ("--set", "env.LAB_LOAD_SECONDS=40")
+SLOW = ("--set", "env.LAB_LOAD_SECONDS=20")
 BROKEN = ("--set", "args.gpu-memory-utilization=0.96", "--allow", "mxfp4-memory")
 GPT = "openai-gpt-oss-120b"
 
@@ -78,7 +78,7 @@ def test_a_killed_engine_comes_back_by_itself(lab, eventually):
     lab.deploy(*SOLO)
     lab.fault("node1", "engine-killed")
     assert eventually(lab.serves)
-    assert lab.on("node1", "docker", "inspect", "--format", "{{.RestartCount}}", lab.one("node1", "server")) >= "1"
+    assert lab.restarts("node1", "server") >= 1
 
 
 def test_the_server_outlives_a_restart_of_the_docker_daemon(lab, eventually):
