@@ -24,10 +24,11 @@ from typing import Any
 
 import pytest
 
+import sparkops
 from sparkops.lab import api
 
 ROOT = Path(__file__).resolve().parents[2]
-SCRIPTS = ROOT / "sparkops" / "node"
+SCRIPTS = Path(sparkops.__file__).parent / "node"
 MODEL = "openai/gpt-oss-120b"
 PATIENCE = 120.0
 SPEED = 20.0

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
+import sparkops
 from sparkops.core.facts import PROBES, Facts, Unread, parse
 
 HERE = Path(__file__).parent
-SCRIPT = HERE.parents[1] / "sparkops" / "node" / "facts.sh"
+SCRIPT = Path(sparkops.__file__).parent / "node" / "facts.sh"
 SHELLS = {"dash": (), "bash": (), "ksh": (), "busybox": ("sh",)}
 SOMETIMES = {"docker-ours", "docker-strangers", "docker-logs", "images", "model"}
 FRAME = re.compile(rb"== ([a-z0-9-]+) (\d+) (\d+) (\d+)\n")

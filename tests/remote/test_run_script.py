@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import sparkops
 from sparkops.remote.frame import script_text
 
-NODE = Path(__file__).parents[2] / "sparkops" / "node"
+NODE = Path(sparkops.__file__).parent / "node"
 AWKWARD = ["a b", "it's", "$HOME", "`id`", "x;y", "", '{"a": "b c"}', "é\n", "-n", "*", "\\", "--"]
 
 
