@@ -68,7 +68,7 @@ fi
 
 {
     while read -r _; do :; done
-    kill -s HUP $$
+    kill -s TERM $$ # a hang-up may have been ignored since before we were started, and then no trap sees it
 } <&3 >/dev/null 2>&1 3<&- &
 watch=$!
 

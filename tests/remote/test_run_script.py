@@ -142,6 +142,15 @@ def test_the_end_of_stdin_in_the_middle_of_the_payload_ends_the_command(shell, a
     assert until(lambda: not alive(mark))
 
 
+def test_an_ignored_hang_up_does_not_let_the_command_outlive_its_client(shell, alive, tmp_path):
+    mark = f"{tmp_path}/nohup"
+    words = frame(shell, "60", "0", "-", "sh", "-c", f"sleep 60; : {mark}")
+    held = Held(["sh", "-c", 'trap "" HUP; exec "$@"', "nohup", *words])
+    assert until(lambda: alive(mark))
+    held.hang_up()
+    assert until(lambda: not alive(mark))
+
+
 def test_a_client_that_is_killed_takes_its_command_along(shell, alive, tmp_path):
     mark = f"{tmp_path}/orphan"
     words = frame(shell, "60", "0", "-", "sh", "-c", f"sleep 60; : {mark}")
