@@ -1,4 +1,4 @@
-"""The only reader of files: inventories, recipes, playbooks and our own data, each value with its file and line."""
+"""The only reader of files (with `load_inventory`): recipes, playbooks and our own data, each value with its place."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from sparkops.core import inventory_file, recipe_file
+from sparkops import load_flags
+from sparkops.core import mods, recipe_file
 from sparkops.core.flags import FlagTable
-from sparkops.core.inventory import Inventory
 from sparkops.core.recipe import Recipe
 from sparkops.core.schema import Located, did_you_mean, one_line
 from sparkops.errors import UsageError
@@ -26,36 +28,25 @@ _PACKAGE = Path(__file__).resolve().parent
 _YAML = (".yml", ".yaml")
 
 
-def inventory(path: str | None = None) -> Inventory:
-    """The inventory that was named, else the first of the usual places that has one."""
-    if path is not None:
-        return inventory_file.read(document(Path(path)))
-    places = list(inventory_places())
-    for place in places:
-        if _exists(place):
-            return inventory_file.read(document(place))
-    raise UsageError(
-        f"no inventory: looked for {', '.join(map(str, places))}",
-        hint="sparkops init IP… writes one; -i FILE names one; -i lab is the lab's",
-    )
+def recipe(name: str, directory: Path = Path("recipes"), flags: FlagTable | None = None) -> Recipe:
+    """A recipe by name (`./recipes`, then the packaged ones) or by path, with what it extends.
+
+    Its flags are spelled by the table that was given, else by the one that was read from its image, else by ours.
+    """
+    chain = _chain(name, directory)
+    found = _recipe(chain, flags or flag_table())
+    if flags is None and (own := load_flags.of_image(mods.derived(found.container, found.mods))) is not None:
+        return _recipe(chain, own)
+    return found
 
 
-def inventory_places() -> Iterator[Path]:
-    """Where an inventory is looked for when `-i` does not say; $SPARKOPS_INVENTORY alone decides when it is set."""
-    if named := os.environ.get("SPARKOPS_INVENTORY"):
-        yield Path(named)
-        return
-    yield Path("inventories/default.yml")
-    yield user_config() / "inventory.yml"
+def flags_file(path: str) -> FlagTable:
+    """A table of `vllm serve` options from a file."""
+    return load_flags.from_file(path)
 
 
-def user_config() -> Path:
-    base = os.environ.get("XDG_CONFIG_HOME")
-    return (Path(base) if base else Path("~/.config").expanduser()) / "sparkops"
-
-
-def recipe(name: str, directory: Path = Path("recipes")) -> Recipe:
-    """A recipe by name (`./recipes`, then the packaged ones) or by path, with what it extends."""
+def _chain(name: str, directory: Path) -> list[tuple[str, Located]]:
+    """A recipe's file and those it extends, nearest first."""
     chain: list[tuple[str, Located]] = []
     seen: list[Path] = []
     wanted: str | None = name
@@ -64,7 +55,15 @@ def recipe(name: str, directory: Path = Path("recipes")) -> Recipe:
         seen.append(path)
         chain.append((path.stem, document(path, _label(path))))
         wanted = recipe_file.parent(chain[-1][1])
-    return recipe_file.read(chain, flag_table())
+    return chain
+
+
+def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
+    """The last of a chain may be another launcher's, whose readers are imported only then."""
+    if not recipe_file.is_foreign(chain[-1][1]):
+        return recipe_file.read(chain, flags)
+    base: Recipe = import_module("sparkops.core.formats").read(*chain[-1], flags)
+    return recipe_file.read(chain[:-1], flags, base) if chain[:-1] else base
 
 
 def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
@@ -83,6 +82,13 @@ def packaged(kind: str) -> Path:
 def flag_table(version: str = VLLM) -> FlagTable:
     text = (_PACKAGE / "data" / f"vllm-{version}.json").read_text(encoding="utf-8")
     return FlagTable.read(json.loads(text))
+
+
+def file_schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a playbook, a recipe or an inventory, as `scripts/schemas.py` wrote it."""
+    text = (_PACKAGE / "data" / "schemas" / f"{kind}.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
 
 
 def document(path: Path, label: str | None = None) -> Located:
@@ -107,7 +113,7 @@ def _read(path: Path) -> bytes:
 def _find(name: str, directories: Iterable[Path], seen: list[Path]) -> Path:
     """The file of a recipe. A file may extend its packaged namesake, so those already read are passed over."""
     candidates = list(_candidates(name, directories))
-    existing = [path for path in candidates if _exists(path)]
+    existing = [path for path in candidates if exists(path)]
     for path in existing:
         if path.resolve() not in {other.resolve() for other in seen}:
             return path
@@ -115,7 +121,7 @@ def _find(name: str, directories: Iterable[Path], seen: list[Path]) -> Path:
         chain = " > ".join(path.stem for path in (*seen, existing[0]))
         raise UsageError(f"{_label(seen[-1])}: extends itself: {chain}")
     if _is_path(name):
-        raise UsageError(one_line(f"{name}: no such file"))
+        return candidates[0]
     raise UsageError(one_line(f"no such recipe: {name}{did_you_mean(name, recipe_names(next(iter(directories))))}"))
 
 
@@ -132,7 +138,7 @@ def _is_path(name: str) -> bool:
     return name.endswith(_YAML) or "/" in name or os.sep in name
 
 
-def _exists(path: Path) -> bool:
+def exists(path: Path) -> bool:
     try:
         return path.is_file()
     except (OSError, ValueError):

@@ -6,6 +6,7 @@ C parser, ten times as fast where it is there, cannot be driven into the ground.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ from sparkops.errors import UsageError
 MOST_VALUES = 100_000
 DEEPEST = 64
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 _TEXT = ("!", "tag:yaml.org,2002:str")
 _MAPPING, _SEQUENCE = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
 
@@ -96,10 +98,12 @@ class _Composer:
         text = event.value
         if event.tag is not None and event.tag not in _TEXT:
             return self.made(event, Opaque(event.tag), None)
-        if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
+        if _NO_CHARACTER.search(text):
             self.fail(event, "has an escape that is no character")
         plain = event.style in (None, "") and event.tag is None
-        return Located(scalar(text) if plain else text, self.label, _line(event), text)
+        return Located(
+            scalar(text) if plain else text, self.label, _line(event), text, event.style or "!" * (not plain)
+        )
 
     def items(self, depth: int) -> tuple[Located, ...]:
         found = []
@@ -113,7 +117,8 @@ class _Composer:
         merged: dict[str, Located] = {}
         while not isinstance(event := self.events.get_event(), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                self.fail(event, "a key must be a word")
+                quotes = "; a text with {{ }} needs quotes" if isinstance(event, yaml.MappingStartEvent) else ""
+                self.fail(event, f"a key must be a word{quotes}")
             line, key = _line(event), str(self.scalar(event).text)
             value = self.value(self.events.get_event(), depth + 1)
             if key == "<<" and event.style in (None, ""):

@@ -19,7 +19,7 @@ EXIT_CODES: Mapping[State, int] = {
 """`starting` does not serve yet, so that a script may wait for exit code 0."""
 
 
-QUICK = 6
+QUICK = 5
 """Seconds for one short request when looking; what takes longer is busy if its counters grow, else not serving."""
 
 PATIENT = 30

@@ -205,6 +205,42 @@ KNOWN = (
         "read the missing node's log (`sparkops logs --previous`); its address must be that of the CX7 side",
         during="nodes",
     ),
+    _Known(
+        "disk-full",
+        r"(?i)no space left on device",
+        "the disk of this node is full",
+        "`sparkops image prune` and `sparkops model prune` remove what nothing needs",
+    ),
+    _Known(
+        "docker-load-hangs",
+        r"sparkops: docker load takes no more data|sparkops: the engine does not answer any more",
+        "Docker on this node hangs while it loads the image; nothing of it is kept",
+        "on the node: `sudo systemctl restart docker` (containers come back by their policy), then run the same again",
+    ),
+    _Known(
+        "sudo-password",
+        r"sudo: a password is required|sudo: a terminal is required",
+        "sudo wants a password",
+        "--ask-become-pass asks for it; or $SPARKOPS_BECOME_PASSWORD",
+    ),
+    _Known(
+        "registry-login",
+        r"(?i)unauthorized: |pull access denied for|denied: requested access|403 Forbidden",
+        "the registry lets nobody have this image without a login, or it does not exist",
+        "`sparkops image pull NAME --user USER` reads the password from stdin",
+    ),
+    _Known(
+        "host-unknown",
+        r"Could not resolve host: (\S+)|lookup (\S+): (?:Temporary failure in name resolution|no such host)",
+        "the node finds no address for {0}{1}",
+        "check its network and DNS; `sparkops image import` and `distribute` need neither",
+    ),
+    _Known(
+        "git-missing",
+        r"sparkops: git is not installed",
+        "the build comes from a git repository, and the node has no git",
+        "on the node: `sudo apt install git`",
+    ),
 )
 
 _GENERAL = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sparkops.commands import proxy
-from sparkops.core.facts import Facts
+from sparkops.core.endpoints import PROXY_IMAGE, PROXY_PORT
+from sparkops.core.facts import Facts, Model
 from sparkops.core.recipe import Effective
 from sparkops.core.revision import Image, Link, Member, Revision
 from sparkops.core.topology import Place, Placement
@@ -35,7 +35,7 @@ def revise(
         deployment=name,
         recipe=effective.recipe.name,
         model=effective.model,
-        model_revision=effective.recipe.revision,
+        model_revision=_snapshot(effective, first),
         served=effective.served_name,
         kind=model_kind(effective),
         topology=str(placement.topology),
@@ -45,8 +45,17 @@ def revise(
         env={key: str(setting.value) for key, setting in sorted(effective.env.items())},
         mounts=effective.mounts,
         members=tuple(_member(place, facts[place.node.name], links, beside) for place in placement.places),
-        proxy_image=_image(proxy.IMAGE, first) if placement.proxies else None,
+        proxy_image=_image(PROXY_IMAGE, first) if placement.proxies else None,
     )
+
+
+def _snapshot(effective: Effective, head: Facts) -> str | None:
+    """The commit that the head has, so that another one is a change; else what the recipe asks for."""
+    model = head.model
+    told = "revision" in effective.args or effective.model.startswith("/")
+    if told or not isinstance(model, Model) or not model.complete:
+        return effective.recipe.revision
+    return model.revision
 
 
 def model_kind(effective: Effective) -> str:
@@ -58,7 +67,7 @@ def model_kind(effective: Effective) -> str:
 
 
 def _member(place: Place, facts: Facts, links: Mapping[str, Link], alongside: str | None) -> Member:
-    port = {"worker": None, "proxy": proxy.PORT}.get(place.role, place.node.api_port)
+    port = {"worker": None, "proxy": PROXY_PORT}.get(place.role, place.node.api_port)
     if port is not None and alongside is not None:
         port = _next_port(port, facts, alongside)
     return Member(

@@ -13,6 +13,9 @@ from dataclasses import dataclass
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 
+_BACKEND = re.compile(r"\b[Uu]sing (?:FlashInfer )?'?(\w+)'?(?: \w+)* backend")
+
+
 @dataclass(frozen=True)
 class Phase:
     """Where the boot stands. `name` is stable, `percent` is of the whole boot, `text` is for a person."""
@@ -97,6 +100,16 @@ def progress(lines: Iterable[str]) -> Phase | None:
             if found := re.search(mark.pattern, message):
                 return _phase(mark, found)
     return None
+
+
+def mxfp4_backend(lines: Iterable[str]) -> str | None:
+    """Which kernels the experts of an MXFP4 model run on, as vLLM names them; the last line that says so.
+
+    The mxfp4 image logs Marlin for its dense layers as well, so that only the line about the backend counts.
+    """
+    found = (_BACKEND.search(message) for message in messages(lines) if "mxfp4" in message.lower())
+    names = [match[1].upper() for match in found if match]
+    return names[-1] if names else None
 
 
 def _phase(mark: _Mark, found: re.Match[str]) -> Phase:

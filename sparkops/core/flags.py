@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,6 +22,21 @@ FORK = {
     "mxfp4-layers": ("moe", "qkv", "o", "lm_head", "all"),
 }
 """Flags that only the mxfp4 image has, with the words that they take."""
+
+B12X = "images of the b12x fork (vllm-node-b12x)"
+ELSEWHERE = {
+    "mxfp4-backend": "the mxfp4 image (vllm-node-mxfp4)",
+    "mxfp4-layers": "the mxfp4 image (vllm-node-mxfp4)",
+    **dict.fromkeys(
+        (
+            *("gdn-decode-kernel", "recurrent-checkpoint-policy", "prefill-policy", "prefill-compute-share"),
+            *("prefill-compute-half-life", "max-parallel-prefills", "max-num-prefill-tokens-per-step"),
+            "decode-refill-target",
+        ),
+        B12X,
+    ),
+}
+"""Flags that upstream lacks, and where they are."""
 
 PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
 
@@ -62,6 +77,10 @@ class FlagTable:
 
     version: str
     flags: Mapping[str, Flag] = field(repr=False)
+    exact: bool = False
+    """Read from an image, so that what is not here is not there."""
+    image: str = ""
+    fingerprint: str = ""
 
     @staticmethod
     def read(data: Mapping[str, Any]) -> FlagTable:
@@ -69,7 +88,7 @@ class FlagTable:
 
     @cached_property
     def _names(self) -> dict[str, str]:
-        fork = {name: name for name in (*FORK, *PATCHED)}
+        fork = {} if self.exact else {name: name for name in (*FORK, *PATCHED)}
         long = {alias: flag.name for flag in self.flags.values() for alias in (flag.name, *flag.aliases)}
         negated = {f"no-{name}": f"no-{target}" for name, target in long.items() if self.flags[target].negatable}
         return fork | negated | long
@@ -81,7 +100,7 @@ class FlagTable:
     def find(self, name: str) -> Flag | None:
         """The flag of a canonical name, its `no-` form included; a fork's flags take one word."""
         base = name.partition(".")[0]
-        if base in FORK or base in PATCHED:
+        if not self.exact and (base in FORK or base in PATCHED):
             return Flag(base)
         target = self._names.get(base)
         if target is None:
@@ -125,12 +144,33 @@ class FlagTable:
         if known.nargs == "" and value is True:
             return "needs a value"
         if known.type in ("int", "float") and isinstance(value, str):
-            return f"must be a number, not {value!r}"
+            return f"must be a number, not {value[:40]!r}"
         return None
+
+    def walk(self, words: Iterable[str]) -> Iterator[Given]:
+        """What a command line gives, in order; a word that belongs to no flag has no name."""
+        return _walk(self, list(words))
 
     def parse(self, words: Iterable[str]) -> list[tuple[str, Any]]:
         """Flags of a command line in order; what is no flag and belongs to none is refused."""
-        return list(_parse(self, list(words)))
+        found = []
+        for given in self.walk(words):
+            if not given.name:
+                raise UsageError(f"unexpected word {given.value!r} among the vLLM flags: values follow their flag")
+            if given.problem:
+                raise UsageError(given.problem)
+            found.append((given.name, given.value))
+        return found
+
+
+@dataclass(frozen=True)
+class Given:
+    """One flag of a command line with its value, `index` the word it stands at; a word alone has no name."""
+
+    index: int
+    name: str
+    value: Any
+    problem: str = ""
 
 
 def opposite(name: str) -> str:
@@ -210,21 +250,23 @@ def _is_flag(word: str) -> bool:
     return word.startswith("-") and len(word) > 1 and not _NUMBER.fullmatch(word)
 
 
-def _parse(table: FlagTable, words: list[str]) -> Iterable[tuple[str, Any]]:
+def _walk(table: FlagTable, words: list[str]) -> Iterator[Given]:
     index = 0
     while index < len(words):
-        word, index = words[index], index + 1
+        at, word, index = index, words[index], index + 1
         if match := _LEVEL.fullmatch(word):
-            yield "optimization-level", match[1]
+            yield Given(at, "optimization-level", match[1])
             continue
-        if not _is_flag(word):
-            raise UsageError(f"unexpected word {word!r} among the vLLM flags: values follow their flag")
+        if not _is_flag(word) or word == "--":
+            yield Given(at, "", word)
+            continue
         spelled, equals, value = word.partition("=")
         name = table.canonical(spelled)
         known = table.find(name)
         taken = [value] if equals else _values(words, index, known)
         index += 0 if equals else len(taken)
-        yield name, _value(table, name, known, taken)
+        missing = not taken and known is not None and known.nargs not in ("0", "?") and "." not in name
+        yield Given(at, name, _value(table, name, known, taken), f"--{name} needs a value" if missing else "")
 
 
 def _values(words: list[str], start: int, known: Flag | None) -> list[str]:
@@ -240,8 +282,4 @@ def _values(words: list[str], start: int, known: Flag | None) -> list[str]:
 def _value(table: FlagTable, name: str, known: Flag | None, taken: list[str]) -> Any:
     if known and known.nargs == "+":
         return table.typed(name, taken)
-    if taken:
-        return table.typed(name, taken[0])
-    if known and known.nargs not in ("0", "?") and "." not in name:
-        raise UsageError(f"--{name} needs a value")
-    return True
+    return table.typed(name, taken[0]) if taken else True

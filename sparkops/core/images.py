@@ -1,9 +1,15 @@
-"""What is known of a container image by its name; an image that nobody knows is not verified, never assumed."""
+"""What is known of a container image: by the flags that were read from it, else by its name, else nothing.
+
+An image that nobody knows is not verified, never assumed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Container
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from sparkops.core import mods
 
 Kind = Literal["mxfp4", "vllm-node", "vllm-openai", "ngc", "unknown"]
 
@@ -21,7 +27,9 @@ class Image:
     @property
     def stock(self) -> bool:
         """Upstream's MXFP4 kernels, which on GB10 fall back to Marlin."""
-        return self.kind in ("vllm-node", "vllm-openai", "ngc")
+        return self.kind in ("vllm-node", "vllm-openai", "ngc") or (
+            self.kind == "unknown" and self.mxfp4_flags is False
+        )
 
 
 KINDS: dict[Kind, Image] = {
@@ -37,11 +45,18 @@ _NODE = ("vllm-node", "eugr/spark-vllm", "spark-arena/dgx-vllm-eugr-nightly")
 
 def known(reference: str) -> Image:
     """By repository and tag, wherever the image was pulled from."""
-    name = reference.lower().partition("@")[0]
+    name = mods.base(reference).lower().partition("@")[0]
     repository, colon, tag = name.rpartition(":")
     if not colon or "/" in tag:
         repository, tag = name, ""
     return KINDS[_kind(repository, tag)]
+
+
+def with_flags(image: Image, flags: Container[str]) -> Image:
+    """The same once its own table of flags was read, which says more than a name."""
+    if "mxfp4-layers" in flags:
+        return replace(KINDS["mxfp4"], ray=image.ray if image.kind != "unknown" else None)
+    return replace(KINDS["unknown"] if image.kind == "mxfp4" else image, mxfp4_flags=False)
 
 
 def _kind(repository: str, tag: str) -> Kind:
@@ -52,6 +67,7 @@ def _kind(repository: str, tag: str) -> Kind:
         return "ngc"
     if last == "vllm-openai":
         return "vllm-openai"
-    if any(repository == name or repository.endswith(f"/{name}") or last.startswith(f"{name}-") for name in _NODE):
+    path = f"/{repository}"
+    if any(path.endswith(f"/{name}") or f"/{name}-" in path for name in _NODE):
         return "vllm-node"
     return "unknown"

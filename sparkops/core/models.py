@@ -1,36 +1,113 @@
-"""The sizes of models that rules judge by; an unknown model is judged by nothing here."""
+"""The architecture of models: what rules, the memory estimate and the bandwidth ceiling judge by.
+
+An unknown model is judged by nothing here; `read` knows one from its own `config.json`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+MXFP4, NVFP4, AWQ4, FP8, BF16 = 4.25, 4.5, 4.5, 8.0, 16.0
+"""Bits a weight, the scales of its block included."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Weights of one kind that every token reads: millions of them (of the experts only the active), and their bits."""
+
+    name: str
+    millions: float
+    bits: float
 
 
 @dataclass(frozen=True)
 class Model:
-    """From the model's published configuration. `weights_gib` is what the engine loads, not what the hub stores."""
+    """From the published configuration. `weights_gib` is what the engine loads, not what the hub stores."""
 
     id: str
     heads: int
     kv_heads: int
+    head_dim: int
     hidden: int
     vocab: int
-    layers: int
     context: int
     weights_gib: float
+    full: int
+    """Layers that keep keys and values of the whole context."""
+
+    sliding: int = 0
+    """Layers that keep those of the last `window` tokens."""
+
+    window: int = 0
+    recurrent: int = 0
+    """Layers with a state of one size a sequence (Mamba, linear attention), of `state_kib` each."""
+
+    state_kib: float = 0
+    reads: tuple[Part, ...] = ()
     mxfp4: bool = False
     harmony: bool = False
     """Speaks OpenAI's harmony format, so needs its tokenizer's vocabulary files and its parsers."""
 
+    source: str = ""
+
+    @property
+    def layers(self) -> int:
+        """Layers that keep anything between tokens."""
+        return self.full + self.sliding + self.recurrent
+
+
+_OSS = Model(
+    id="openai/gpt-oss-120b", heads=64, kv_heads=8, head_dim=64, hidden=2880, vocab=201088, context=131072,
+    weights_gib=61, full=18, sliding=18, window=128, mxfp4=True, harmony=True,
+    reads=(Part("moe", 3583, MXFP4), Part("qkv", 531, BF16), Part("o", 425, BF16), Part("lm_head", 579, BF16),
+           Part("router", 13, BF16)),
+    source="openai/gpt-oss-120b config.json: 36 layers, every second one sliding over 128 tokens; 4 of 128 experts",
+)  # fmt: skip
+
+_QWEN_NEXT = Model(
+    id="Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", heads=16, kv_heads=2, head_dim=256, hidden=2048, vocab=151936,
+    context=262144, weights_gib=75, full=12, recurrent=36, state_kib=2096,
+    reads=(Part("experts", 1661, FP8), Part("attention", 327, FP8), Part("linear attention", 1213, FP8),
+           Part("lm_head", 311, BF16), Part("router", 50, BF16)),
+    source="Qwen/Qwen3-Next-80B-A3B-Instruct config.json: 48 layers, every fourth with full attention; 10 + 1 of 512 "
+    "experts; 32 value heads of 128 x 128",
+)  # fmt: skip
+
+_MINIMAX = Model(
+    id="cyankiwi/MiniMax-M2.5-AWQ-4bit", heads=48, kv_heads=8, head_dim=128, hidden=3072, vocab=200064,
+    context=196608, weights_gib=125, full=62,
+    reads=(Part("experts", 7021, AWQ4), Part("attention", 2730, BF16), Part("lm_head", 615, BF16),
+           Part("router", 49, BF16)),
+    source="MiniMaxAI/MiniMax-M2.5 config.json: 62 layers, 8 of 256 experts; weights computed from it",
+)  # fmt: skip
 
 MODELS = {
     model.id: model
     for model in (
-        Model("openai/gpt-oss-120b", 64, 8, 2880, 201088, 36, 131072, 61, mxfp4=True, harmony=True),
-        Model("openai/gpt-oss-20b", 64, 8, 2880, 201088, 24, 131072, 13, mxfp4=True, harmony=True),
-        Model("Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", 16, 2, 2048, 151936, 48, 262144, 76),
-        Model("Qwen/Qwen3-Next-80B-A3B-Thinking-FP8", 16, 2, 2048, 151936, 48, 262144, 76),
+        _OSS,
+        replace(
+            _OSS, id="openai/gpt-oss-20b", weights_gib=13, full=12, sliding=12,
+            reads=(Part("moe", 2389, MXFP4), Part("qkv", 354, BF16), Part("o", 283, BF16), Part("lm_head", 579, BF16),
+                   Part("router", 2, BF16)),
+            source="openai/gpt-oss-20b config.json: 24 layers, every second one sliding; 4 of 32 experts",
+        ),
+        _QWEN_NEXT,
+        replace(_QWEN_NEXT, id="Qwen/Qwen3-Next-80B-A3B-Thinking-FP8"),
+        replace(_QWEN_NEXT, id="Qwen/Qwen3-Coder-Next-FP8"),
+        Model(
+            id="nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", heads=32, kv_heads=2, head_dim=128, hidden=2688,
+            vocab=131072, context=262144, weights_gib=18.2, full=6, recurrent=23, state_kib=2084,
+            reads=(Part("experts", 1836, NVFP4), Part("mamba", 890, FP8), Part("attention", 140, BF16),
+                   Part("lm_head", 352, BF16)),
+            source="Nemotron-3-Nano config.json: 52 layers, 23 Mamba-2 (64 heads of 64 x 128), 23 MoE (6 + 1 of 128), "
+            "6 attention; loaded size as vLLM logs it (18.16 GiB)",
+        ),
+        _MINIMAX,
+        replace(_MINIMAX, id="cyankiwi/MiniMax-M2.7-AWQ-4bit"),
     )
-}
+}  # fmt: skip
 
 _BY_LOWER = {name.lower(): model for name, model in MODELS.items()}
 
@@ -55,3 +132,61 @@ def splits(model: Model, parallel: int) -> bool:
 
 def working_counts(model: Model, most: int = 16) -> tuple[int, ...]:
     return tuple(count for count in range(2, most + 1) if splits(model, count))
+
+
+def read(name: str, config: Mapping[str, Any], weights_bytes: int) -> Model | None:
+    """A model from its `config.json` and the `total_size` of its safetensors index; None where that does not say."""
+    config = config.get("text_config") or config
+    try:
+        heads, layers = int(config["num_attention_heads"]), int(config["num_hidden_layers"])
+        full, sliding, recurrent = _layers(config, layers)
+        return Model(
+            id=name,
+            heads=heads,
+            kv_heads=int(config.get("num_key_value_heads") or heads),
+            head_dim=int(config.get("head_dim") or int(config["hidden_size"]) // heads),
+            hidden=int(config["hidden_size"]),
+            vocab=int(config["vocab_size"]),
+            context=int(config["max_position_embeddings"]),
+            weights_gib=weights_bytes / 2**30,
+            full=full,
+            sliding=sliding,
+            window=int(config.get("sliding_window") or 0),
+            recurrent=recurrent,
+            state_kib=_state_kib(config) if recurrent else 0,
+            source=f"{name} config.json",
+        )
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _layers(config: Mapping[str, Any], layers: int) -> tuple[int, int, int]:
+    """How many keep everything, a window, a state. A latent cache (MLA) is none of these, so not known here."""
+    if config.get("kv_lora_rank"):
+        raise ValueError("keeps a latent cache")
+    if pattern := config.get("hybrid_override_pattern"):
+        return pattern.count("*"), 0, pattern.count("M")
+    if kinds := config.get("layer_types"):
+        full = sum(kind == "full_attention" for kind in kinds)
+        sliding = sum(kind == "sliding_attention" for kind in kinds)
+        return full, sliding, len(kinds) - full - sliding
+    if every := config.get("full_attention_interval"):
+        return layers // int(every), 0, layers - layers // int(every)
+    return layers, 0, 0
+
+
+def _state_kib(config: Mapping[str, Any]) -> float:
+    """One recurrent layer's state of one sequence: its matrix in 32 bits, its convolution in 16."""
+    if "linear_num_value_heads" in config:
+        values = int(config["linear_num_value_heads"]) * int(config["linear_value_head_dim"])
+        keys = int(config["linear_num_key_heads"]) * int(config["linear_key_head_dim"])
+        matrix = values * int(config["linear_key_head_dim"])
+        channels, kernel = values + 2 * keys, int(config["linear_conv_kernel_dim"])
+    else:
+        values = int(config["mamba_num_heads"]) * int(config["mamba_head_dim"])
+        matrix = values * int(config["ssm_state_size"])
+        channels, kernel = (
+            values + 2 * int(config["n_groups"]) * int(config["ssm_state_size"]),
+            int(config["conv_kernel"]),
+        )
+    return (matrix * 4 + channels * (kernel - 1) * 2) / 1024

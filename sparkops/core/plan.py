@@ -13,6 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from sparkops.core.playbook.expression import Expression
+from sparkops.core.playbook.names import Path
+
 SCHEMA = 1
 """Version of the plan's JSON shape."""
 
@@ -34,6 +37,14 @@ class Secret:
         return "***"
 
 
+@dataclass(frozen=True)
+class Upload:
+    """A file of the control machine as stdin: read while it is sent, so it may be larger than the memory."""
+
+    path: str
+    size: int
+
+
 Word = str | Script
 
 
@@ -42,14 +53,16 @@ class Command:
     """One command on one node.
 
     `stdin` is given to the command and then closed. `become` runs it through sudo. `reads` says that it
-    changes nothing and so needs no lock. `timeout` (seconds) is held on the node by `run.sh`.
+    changes nothing and so needs no lock. `timeout` (seconds) is held on the node by `run.sh`. `ends`: Ctrl-C ends it
+    there, although it changes something; without it only what reads is ended, and the rest awaited.
     """
 
     words: tuple[Word, ...]
-    stdin: str | Secret | None = None
+    stdin: str | Secret | Upload | None = None
     become: bool = False
     reads: bool = False
     timeout: float = 60.0
+    ends: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,23 @@ class Action:
 
 
 @dataclass(frozen=True)
+class Terms:
+    """What an operator's playbook says of a step: whether it runs, decided in the run, and what its result is for.
+
+    `when` waits for results that earlier steps registered; what was known before is settled in it. A step whose
+    `unless` ends with 0 is not needed. `message` is told when the step is done, results put in. `once`: its result is
+    known on every node of the plan.
+    """
+
+    when: Expression | None = None
+    unless: Command | None = None
+    register: str | None = None
+    message: tuple[str | Path, ...] = ()
+    ignore_errors: bool = False
+    once: bool = False
+
+
+@dataclass(frozen=True)
 class Step:
     """One action on one node. `id` is unique in its plan; `undo` is tried whenever `do` was sent."""
 
@@ -84,6 +114,7 @@ class Step:
     title: str
     do: Action
     undo: Action | None = None
+    terms: Terms | None = None
 
     @property
     def changes(self) -> bool:
@@ -106,13 +137,14 @@ class Phase:
 class Plan:
     """All that a verb will do.
 
-    `on_failure`: `undo` what was sent; `stop` there; or `go-on` with the other nodes, as a removal must.
+    `on_failure`: `undo` what was sent; `stop` there; `go-on` with all that is left, as a removal must; or `drop` the
+    node and go on with the others, while there are any in a phase.
     """
 
     verb: str
     revision: Mapping[str, Any] | None
     phases: tuple[Phase, ...]
-    on_failure: Literal["undo", "stop", "go-on"] = "undo"
+    on_failure: Literal["undo", "stop", "go-on", "drop"] = "undo"
     replaces: str | None = None
     schema: int = SCHEMA
 
@@ -158,13 +190,17 @@ class Result:
 
 
 class NodeLost(Exception):
-    """A node could not be reached, or went away. `sent` says whether the command may have run there."""
+    """A node could not be reached, or went away. `sent` says whether the command may have run there.
 
-    def __init__(self, node: str, reason: str, *, sent: bool) -> None:
+    `heals`: it may be back a moment later; a refused login or another host key never heals by itself.
+    """
+
+    def __init__(self, node: str, reason: str, *, sent: bool, heals: bool = True) -> None:
         super().__init__(reason)
         self.node = node
         self.reason = reason
         self.sent = sent
+        self.heals = heals
 
 
 EventKind = Literal[
@@ -177,7 +213,9 @@ EventKind = Literal[
     "undo",  # an undo was sent
     "undone",
     "stuck",  # an undo did not succeed
-    "skipped",  # cancelled before it was sent
+    "skipped",  # cancelled before it was sent, or its `when` does not hold
+    "held",  # not needed: its `unless` holds
+    "undecided",  # only the run can tell whether its `when` holds
     "note",  # one line for the person
     "warning",
 ]
@@ -202,6 +240,10 @@ def shown(words: tuple[Word, ...]) -> str:
 
 def described(step: Step) -> Iterator[str]:
     """The lines that a plan prints for a step's commands."""
+    if step.terms and step.terms.when is not None:
+        yield f"when, decided in the run: {step.terms.when}"
+    if step.terms and step.terms.unless is not None:
+        yield f"unless: {shown(step.terms.unless.words)}"
     for action, mark in ((step.do, ""), (step.undo, "undo: ")):
         if action is None:
             continue

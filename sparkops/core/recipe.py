@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sparkops.core import schema
+from sparkops.core import mods, schema
 from sparkops.core.flags import FlagTable, opposite, rendered
+from sparkops.core.schema import Located
 from sparkops.core.topology import Kind
 from sparkops.errors import UsageError
 
@@ -68,25 +69,14 @@ class Layer:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """How to measure it: the arguments of the benchmark tool, without address and model."""
+    """How to measure it: the arguments of the benchmark tool, without address and model.
 
-    enabled: bool = True
+    `enabled` runs it after each deployment that changed something; `deploy --bench` runs it when it is wanted.
+    """
+
+    enabled: bool = False
     framework: str = "llama-benchy"
     args: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Results:
-    """Reference numbers that somebody measured with this recipe."""
-
-    title: str
-    source: str
-    date: str
-    columns: tuple[str, ...]
-    rows: tuple[Any, ...]
-    setup: str = ""
-    topology: str = ""
-    reading: str = ""
 
 
 @dataclass(frozen=True)
@@ -102,7 +92,33 @@ class Metadata:
     when_not: tuple[str, ...] = ()
     trade_offs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    results: tuple[Results, ...] = ()
+    before: tuple[str, ...] = ()
+    """What a person does on a node before the first start."""
+
+    results: tuple[Located, ...] = ()
+    """Reference tables inside the recipe, read when they are shown (`core.reference.table`)."""
+
+
+@dataclass(frozen=True)
+class Caveat:
+    """What a recipe of another launcher asks for and is not carried over; with `refuse` it cannot serve without."""
+
+    where: str
+    text: str
+    refuse: bool
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What a recipe of another launcher says beyond ours.
+
+    `words` is the command line that its launcher renders, `keys` what no field of ours holds, kept for `recipe export`.
+    """
+
+    schema: str
+    words: tuple[str, ...]
+    keys: Mapping[str, Any] = field(default_factory=dict)
+    caveats: tuple[Caveat, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,11 +136,16 @@ class Recipe:
     mounts: tuple[str, ...] = ()
     build: Mapping[str, Any] = field(default_factory=dict)
     mods: tuple[str, ...] = ()
+    mod_sources: Mapping[str, str] = field(default_factory=dict)
+    """Where a mod comes from, for those that say it: a pinned place, or a directory beside the recipe."""
     benchmark: Benchmark | None = None
     metadata: Metadata = field(default_factory=Metadata)
     only: tuple[str, ...] = ()
     nodes: Nodes = field(default_factory=Nodes)
     topologies: Mapping[str, Layer] = field(default_factory=dict)
+    foreign: Foreign | None = None
+    places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    """Where each of the file's own keys stands."""
 
 
 @dataclass(frozen=True)
@@ -179,16 +200,28 @@ def effective(recipe: Recipe, kind: Kind, overrides: Overrides) -> Effective:
         _given(recipe.flags, args, name, Setting(value, "--"))
     shown = {name: setting for name, setting in args.items() if name not in PLACED and _said(setting)}
     known = {name: setting for name, setting in env.items() if setting.value is not None}
-    return Effective(recipe, recipe.container, shown, known, recipe.mounts)
+    chosen = any(text.startswith("container=") for text in overrides.sets)
+    image = recipe.container if chosen else mods.derived(recipe.container, recipe.mods)
+    return Effective(recipe, image, shown, known, recipe.mounts)
 
 
-def command_line(effective: Effective) -> tuple[str, ...]:
-    """The engine's command line without what the placement adds."""
+def command_line(effective: Effective, snapshot: str | None = None) -> tuple[str, ...]:
+    """The engine's command line without what the placement adds; `snapshot` is the commit that the nodes have."""
     words = ["vllm", "serve", effective.model]
-    if effective.recipe.revision and "revision" not in effective.args:
-        words += ["--revision", effective.recipe.revision]
+    if (pinned := snapshot or effective.recipe.revision) and "revision" not in effective.args:
+        words += ["--revision", pinned]
     for name, setting in effective.args.items():
         words += rendered(effective.recipe.flags, name, setting.value)
+    return tuple(words)
+
+
+def written(recipe: Recipe) -> tuple[str, ...]:
+    """The command line as the recipe has it, address and port included; another launcher's as that renders it."""
+    if recipe.foreign and recipe.foreign.words:
+        return recipe.foreign.words
+    words = ["vllm", "serve", recipe.model]
+    for name, setting in recipe.args.items():
+        words += rendered(recipe.flags, name, setting.value)
     return tuple(words)
 
 
@@ -233,11 +266,18 @@ def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting],
         if problem := env_problem(name):
             raise UsageError(f"--set {key}: {problem}")
         env[name] = Setting(value or None, "--set")
-    elif key in ("model", "revision", "container") and value:
+    elif key == "model" and value:
+        return recipe if value == recipe.model else _another_model(recipe, value)
+    elif key in ("revision", "container") and value:
         return replace(recipe, **{key: value})  # type: ignore[arg-type]
     else:
         raise UsageError(schema.one_line(f"--set {key}: no such setting{_meant(recipe, key)}"))
     return recipe
+
+
+def _another_model(recipe: Recipe, model: str) -> Recipe:
+    """Revision and size are the recipe's own model's."""
+    return replace(recipe, model=model, revision=None, metadata=replace(recipe.metadata, weights_gib=None))
 
 
 def _meant(recipe: Recipe, key: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sparkops.core import schema
@@ -37,7 +37,7 @@ class _Topologies:
 
 
 @dataclass(frozen=True)
-class _File:
+class File:
     """A recipe file as it stands; None is "not said", which a parent may have said."""
 
     extends: str | None = None
@@ -48,7 +48,7 @@ class _File:
     env: Mapping[str, Located] = field(default_factory=dict)
     mounts: tuple[str, ...] | None = None
     build: Mapping[str, Any] | None = None
-    mods: tuple[str, ...] | None = None
+    mods: tuple[Located, ...] | None = None
     benchmark: Benchmark | None = None
     metadata: Metadata = field(default_factory=Metadata)
     only: tuple[Literal["solo", "cluster"], ...] | None = None
@@ -56,37 +56,62 @@ class _File:
     topologies: _Topologies = field(default_factory=_Topologies)
 
 
-KEYS = tuple(_File.__dataclass_fields__)
+MOST_FLAGS = 1000
+KEYS = tuple(File.__dataclass_fields__)
 INHERITED = ("model", "revision", "container", "mounts", "build", "mods", "benchmark", "only", "nodes")
+
+
+FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults")
+"""Keys that only recipes of other launchers have."""
+
+
+def is_foreign(document: Located) -> bool:
+    """Whether a file is a recipe of another launcher."""
+    return isinstance(document.value, dict) and any(key in document.value for key in FOREIGN)
 
 
 def parent(document: Located) -> str | None:
     """The recipe that a file extends."""
-    if (version := schema.mapping(document).get("recipe_version")) is not None:
-        schema.fail(version, "recipe_version", "a recipe of spark-vllm-docker or sparkrun, which is not read yet")
+    if is_foreign(document):
+        return None
     value = schema.mapping(document, known=KEYS).get("extends")
     return schema.text(value, "extends") if value is not None else None
 
 
-def read(chain: Sequence[tuple[str, Located]], flags: FlagTable) -> Recipe:
-    """A recipe from its file and the files it extends, nearest first.
+def read(chain: Sequence[tuple[str, Located]], flags: FlagTable, base: Recipe | None = None) -> Recipe:
+    """A recipe from its file and the files it extends, nearest first; `base` is the last parent, where it is foreign.
 
     What a child says wins over all that a parent says, its topologies included.
     """
-    made: dict[str, Any] = {"args": {}, "env": {}, "topologies": {}}
+    made: dict[str, Any] = {"args": {}, "env": {}, "topologies": {}} if base is None else _inherited(base)
     for name, document in reversed(chain):
         prefix = "" if document is chain[0][1] else f"extends {name} "
-        _lay(made, schema.build(_File, document), prefix, flags)
+        _lay(made, schema.build(File, document), prefix, flags)
     name, document = chain[0]
     for key in ("model", "container"):
         if not made.get(key):
             schema.fail(document, key, "is required")
+    made["places"] = places(document)
     return _checked(Recipe(name=name, source=document.file, flags=flags, **made), document)
 
 
-def _lay(made: dict[str, Any], file: _File, prefix: str, flags: FlagTable) -> None:
+def places(document: Located) -> dict[str, str]:
+    """Where each of a file's keys stands."""
+    return {key: value.where for key, value in schema.mapping(document).items()}
+
+
+def _inherited(base: Recipe) -> dict[str, Any]:
+    """What a recipe of another launcher gives to one that extends it; its own command line is no longer what runs."""
+    said = {key: getattr(base, key) for key in (*INHERITED, "mod_sources")}
+    foreign = base.foreign and replace(base.foreign, words=(), keys={})
+    return {**said, "args": dict(base.args), "env": dict(base.env), "topologies": {}, "foreign": foreign}
+
+
+def _lay(made: dict[str, Any], file: File, prefix: str, flags: FlagTable) -> None:
     """One file over what its parents said."""
     made |= {key: getattr(file, key) for key in INHERITED if getattr(file, key) is not None}
+    if file.mods is not None:
+        made["mods"], made["mod_sources"] = _mods(file.mods)
     made["metadata"] = file.metadata
     said_args = _args(file.args, "args", prefix, flags)
     said_env = _env(file.env, "env", prefix)
@@ -109,8 +134,27 @@ def _without(old: Layer, args: Settings, env: Settings) -> Layer:
     return Layer(kept, kept_env)
 
 
+def _mods(given: Sequence[Located]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Names of mods, and where those come from that say it: a text, or `{name, source}`."""
+    names, sources = [], {}
+    for index, mod in enumerate(given):
+        path = f"mods[{index}]"
+        if isinstance(mod.value, dict):
+            entries = schema.mapping(mod, path, ("name", "source"))
+            if "name" not in entries:
+                schema.fail(mod, f"{path}.name", "is required")
+            names.append(schema.text(entries["name"], f"{path}.name"))
+            if "source" in entries:
+                sources[names[-1]] = schema.text(entries["source"], f"{path}.source")
+        else:
+            names.append(schema.text(mod, path))
+    return tuple(names), sources
+
+
 def _args(values: Mapping[str, Located], path: str, prefix: str, flags: FlagTable) -> list[tuple[str, Setting]]:
     made: dict[str, Setting] = {}
+    if len(values) > MOST_FLAGS:
+        schema.fail(next(iter(values.values())), path, f"has more than {MOST_FLAGS} flags")
     for key, value in values.items():
         name = flags.canonical(f"--{key.lstrip('-')}")
         if name in made:

@@ -6,9 +6,10 @@ import difflib
 import math
 import re
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
-from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import lru_cache
+from typing import Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from sparkops.errors import UsageError
 
@@ -38,6 +39,8 @@ class Located:
     line: int
     text: str | None = None
     """A scalar as it stands in the file, before it was taken for a number."""
+    style: str = ""
+    """How the scalar is written: "" bare, a quote, or `|` or `>` of a block."""
 
     @property
     def where(self) -> str:
@@ -55,6 +58,12 @@ def scalar(text: str) -> str | int | float | bool | None:
     if _FLOAT.fullmatch(text) and math.isfinite(number := float(text)):
         return number
     return text
+
+
+def exact(text: str) -> str | int | float | bool | None:
+    """The same for what is written down to be put into texts: a number that would be shown otherwise stays text."""
+    found = scalar(text)
+    return text if isinstance(found, (int, float)) and not isinstance(found, bool) and str(found) != text else found
 
 
 def plain(value: Located) -> Any:
@@ -144,7 +153,7 @@ def choice(value: Located, path: str, options: Iterable[str]) -> str:
 
 def build(kind: type[T], value: Located, path: str = "") -> T:
     """A mapping as an instance of a dataclass: field `trade_offs` is key `trade-offs`."""
-    hints = get_type_hints(kind)
+    hints = _hints(cast(Hashable, kind))
     known = {field.name.replace("_", "-"): field for field in fields(kind) if field.init}  # type: ignore[arg-type]
     given = mapping(value, path, known)
     made: dict[str, Any] = {}
@@ -154,6 +163,12 @@ def build(kind: type[T], value: Located, path: str = "") -> T:
         elif field.default is MISSING and field.default_factory is MISSING:
             fail(value, _under(path, key), "is required")
     return kind(**made)
+
+
+@lru_cache(maxsize=64)
+def _hints(kind: Hashable) -> Mapping[str, Any]:
+    """A class's hints; a catalogue of recipes asks for the same few classes over and over."""
+    return get_type_hints(kind)
 
 
 def convert(hint: Any, value: Located, path: str) -> Any:

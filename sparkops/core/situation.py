@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
-from sparkops.core.facts import Container, Facts
-from sparkops.core.recipe import Effective
+from sparkops.core.facts import Container, Facts, Peers, Unread
+from sparkops.core.recipe import MOUNTS, Effective
 from sparkops.core.revision import SPEC, Member, Revision
 from sparkops.core.stored import Stored
 from sparkops.core.topology import Placement
@@ -17,12 +18,34 @@ Todo = Literal["keep", "start", "restart", "replace", "run"]
 
 @dataclass(frozen=True)
 class Choices:
-    """How the person wants it done. `stall` and `deadline` bound the wait for a loading engine, in seconds."""
+    """How the person wants it done. `stall` and `deadline` bound the wait for a loading engine, in seconds.
+
+    `keep` are hashes of revisions that are left, stopped, however many there are.
+    """
 
     alongside: bool = False
     refresh: bool = False
     stall: float = 600.0
     deadline: float = 2700.0
+    sudo_password: bool = False
+    keep: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Away:
+    """Why a node could not be reached. `kind` tells a host key from a cable."""
+
+    reason: str
+    hint: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Span:
+    """When a node was asked and its answer was here, in seconds since 1970 by this machine's clock."""
+
+    sent: float
+    received: float
 
 
 @dataclass(frozen=True)
@@ -30,7 +53,9 @@ class Situation:
     """Frozen at the start of a stage.
 
     `facts` holds the nodes that answered; `key_digest` is of the key to be used; `broken` are nodes whose engine of
-    this very revision is up but answers nobody.
+    this very revision is up but answers nobody; `given` is, by node and file, the digest of a key that
+    containers were given from a file which is not this user's. Only a preflight fills the rest: `away` are the nodes
+    whose facts say nothing, `spans` when each node answered, `peers` what the second look saw.
     """
 
     revision: Revision
@@ -40,6 +65,10 @@ class Situation:
     key_digest: str
     choices: Choices = Choices()
     broken: frozenset[str] = frozenset()
+    given: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    away: Mapping[str, Away] = field(default_factory=dict)
+    spans: Mapping[str, Span] = field(default_factory=dict)
+    peers: Mapping[str, Peers | Unread] = field(default_factory=dict)
 
     def state_dir(self, node: str) -> str:
         return state_dir(self.facts[node])
@@ -54,21 +83,36 @@ class Situation:
         found = self.existing(member)
         if found is None:
             return "run"
-        if found.gave_up or found.state in ("restarting", "dead", "paused") or self._broken(member):
+        if found.gave_up or found.state not in ("running", "exited") or self.is_broken(member):
             return "replace"
         if self.choices.refresh and (found.spec or 0) < SPEC:
             return "replace"
+        known = self.facts[member.name]
+        own = found.key_file in (None, key_path(known))
         if found.state != "running":
-            return "start"
-        has_key = member.port is None or self.facts[member.name].key_digest == self.key_digest
-        return "keep" if has_key else "restart"
+            return "start" if own else "replace"
+        given = self.given.get((member.name, found.key_file or ""), known.key_digest)
+        if member.port is None or given == self.key_digest:
+            return "keep"
+        return "restart" if own else "replace"
 
-    def _broken(self, member: Member) -> bool:
+    def is_broken(self, member: Member) -> bool:
         """A cluster's parts are replaced together: nobody can tell which rank hangs."""
         together = self.revision.engines if self.revision.topology == "cluster" else (member,)
         return any(other.name in self.broken for other in together)
 
     @property
+    def local_model(self) -> str | None:
+        """The model where it is a directory of the nodes; None where a mount of the recipe brings it in."""
+        model = self.revision.model
+        targets = (
+            MOUNTS[name][1] if name in MOUNTS else name.partition(":")[2].partition(":")[0] or name
+            for name in self.revision.mounts
+        )
+        inside = any(model == target or model.startswith(f"{target.rstrip('/')}/") for target in targets)
+        return model if model.startswith("/") and not inside else None
+
+    @cached_property
     def replaced(self) -> tuple[tuple[str, Stored, Container], ...]:
         """What runs of other revisions where this one goes, parts on other nodes too: (node, revision, container).
 
@@ -85,15 +129,51 @@ class Situation:
         }
         return tuple(item for item in running if (item[1].deployment, item[1].hash) in gone)
 
+    @cached_property
+    def fabric_owners(self) -> Mapping[str, str]:
+        """The node that has each address on a CX7 interface."""
+        return {
+            str(address.ip): name
+            for name, facts in self.facts.items()
+            for one in facts.interfaces
+            if one.port is not None
+            for address in one.ipv4
+        }
+
+    @cached_property
+    def silent(self) -> frozenset[str]:
+        """Fabric addresses that answer none of those who asked, where others do answer: the fault is at that end."""
+        answers: dict[str, list[bool]] = {}
+        for found in self.peers.values():
+            for ping in () if isinstance(found, Unread) else found.pings:
+                answers.setdefault(ping.address, []).append(ping.reached)
+        dead = frozenset(address for address, reached in answers.items() if not any(reached))
+        return dead if len(dead) < len(answers) else frozenset()
+
+    @property
+    def replaces(self) -> tuple[str, ...]:
+        """Hashes of what is replaced."""
+        return tuple(dict.fromkeys(stored.hash for _, stored, _ in self.replaced))
+
 
 def deployed(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
     """Every container of ours, with what its labels say, in the order of nodes."""
+    nodes = _by_address(facts)
     return [
-        (node, Stored(c.deployment or "?", c.hash or "", c.revision or {"schema": c.schema or 0}), c)
+        (node, Stored(c.deployment or "?", c.hash or "", c.revision or {"schema": c.schema or 0}, nodes), c)
         for node, known in facts.items()
         for c in known.containers
         if c.ours
     ]
+
+
+def _by_address(facts: Mapping[str, Facts]) -> dict[str, str]:
+    """The one node that has an address; Docker's bridges have the same everywhere."""
+    having: dict[str, list[str]] = {}
+    for node, known in facts.items():
+        for address in known.addresses:
+            having.setdefault(address, []).append(node)
+    return {address: nodes[0] for address, nodes in having.items() if len(nodes) == 1}
 
 
 def state_dir(facts: Facts) -> str:

@@ -7,7 +7,7 @@ schema is shown but never changed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sparkops.core.revision import SCHEMA, container_name
@@ -23,11 +23,15 @@ class StoredMember:
 
 @dataclass(frozen=True)
 class Stored:
-    """A revision as a label holds it. `data` is the JSON as it was found."""
+    """A revision as a label holds it. `data` is the JSON as it was found.
+
+    `nodes` are the names by address that this inventory has for the nodes: another one may call them otherwise.
+    """
 
     deployment: str
     hash: str
     data: Mapping[str, Any]
+    nodes: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @property
     def newer(self) -> bool:
@@ -57,10 +61,13 @@ class Stored:
     @property
     def members(self) -> tuple[StoredMember, ...]:
         return tuple(
-            StoredMember(str(m.get("name", "?")), str(m.get("address", "")), str(m.get("role", "")), m.get("port"))
+            StoredMember(self._node(m), str(m.get("address", "")), str(m.get("role", "")), m.get("port"))
             for m in self.data.get("members", ())
             if isinstance(m, Mapping)
         )
+
+    def _node(self, member: Mapping[str, Any]) -> str:
+        return self.nodes.get(str(member.get("address", "")), str(member.get("name", "?")))
 
     @property
     def engines(self) -> tuple[StoredMember, ...]:

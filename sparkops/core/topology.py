@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from sparkops.core.inventory import Node
 from sparkops.core.schema import nearest
 from sparkops.errors import UsageError
+
+if TYPE_CHECKING:
+    from sparkops.core.inventory import Node
 
 Kind = Literal["solo", "n-solo", "cluster"]
 Executor = Literal["ray", "mp"]

@@ -6,22 +6,25 @@ from dataclasses import replace
 
 from sparkops.core.findings import Finding
 from sparkops.core.recipe import Effective
-from sparkops.core.schema import did_you_mean
 from sparkops.core.topology import Shape
-from sparkops.errors import UsageError
-from sparkops.rules import cluster, graphs, known, memory, model
+from sparkops.rules import cluster, container, foreign, graphs, kernels, known, memory, model, network
 from sparkops.rules.rule import Rule, Verdict, apply
 
-RULES: tuple[Rule, ...] = (*cluster.RULES, *model.RULES, *memory.RULES, *graphs.RULES, *known.RULES)
+RULES: tuple[Rule, ...] = (
+    *cluster.RULES,
+    *network.RULES,
+    *model.RULES,
+    *kernels.RULES,
+    *container.RULES,
+    *memory.RULES,
+    *graphs.RULES,
+    *known.RULES,
+    *foreign.RULES,
+)
 
 
 def judge(effective: Effective, shape: Shape, allow: frozenset[str]) -> tuple[Effective, tuple[Finding, ...]]:
     """The settings after all fixes, and what every rule found. A rule in `allow` changes nothing and is named."""
-    known_ids = {rule.id for rule in RULES}
-    for name in sorted(allow - known_ids):
-        raise UsageError(
-            f"--allow {name}: no such rule{did_you_mean(name, known_ids)}", hint="sparkops rules lists them"
-        )
     findings: list[Finding] = []
     for rule in RULES:
         verdict = rule.judge(effective, shape)

@@ -59,7 +59,21 @@ def benchmark_alignment(effective: Effective, _shape: Shape) -> Verdict | None:
     message = (
         f"the benchmark runs at concurrency {sizes}, for which no CUDA graph is captured: it is padded to the next size"
     )
-    return Verdict("warn", message, f"add {sizes} to --compilation-config.cudagraph_capture_sizes")
+    return Verdict("warn", message, _offer(effective, missing))
+
+
+def _offer(effective: Effective, missing: list[int]) -> str:
+    """The words that add the sizes; the engine's own list is too long to be repeated here."""
+    known = capture_sizes(effective)
+    if known is None:
+        return (
+            f"add {' and '.join(map(str, missing))} to the engine's own sizes in "
+            "--compilation-config.cudagraph_capture_sizes, as openai-gpt-oss-120b-concurrency does"
+        )
+    both = sorted({*known, *missing})
+    if "cudagraph-capture-sizes" in effective.args:
+        return f"-- --cudagraph-capture-sizes {' '.join(map(str, both))}"
+    return f"--set 'args.compilation-config.cudagraph_capture_sizes=[{','.join(map(str, both))}]'"
 
 
 def _concurrencies(benchmark: Benchmark | None) -> set[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkops.core.flags import FORK, PATCHED, VANISHED
+from sparkops.core.flags import ELSEWHERE, FORK, PATCHED, VANISHED
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image
@@ -14,17 +14,27 @@ SLIP = 0.8
 def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
     table = effective.recipe.flags
     unknown = [name for name in effective.args if table.find(name) is None]
-    patched = [name for name in effective.args if name in PATCHED and not effective.recipe.mods]
+    patched = [name for name in effective.args if name in PATCHED and name not in unknown and not effective.recipe.mods]
     problems = [_said(effective, name) for name in (*unknown, *patched)] + _wrong_values(effective)
     if not problems:
         return None
     certain = any(_certain(effective, name) for name in unknown)
     hints = [hint for hint in (_hint(effective, name) for name in unknown) if hint]
+    if unknown and table.image:
+        hints.append(f"`sparkops image flags {table.image}` reads again what it takes")
     return Verdict("refuse" if certain else "warn", "; ".join(problems), "; ".join(hints))
 
 
 def _certain(effective: Effective, name: str) -> bool:
-    """A near name of a known flag is a slip on any image; a flag that vanished is one where vLLM is new enough."""
+    """What an image's own table lacks is not there.
+
+    Else a near name of a known flag is a slip on any image; a flag that vanished is one where vLLM is new enough.
+    """
+    table = effective.recipe.flags
+    if table.exact and table.image in ("", effective.image):
+        return True
+    if name in ELSEWHERE:
+        return False
     if name in VANISHED:
         return image(effective).current
     return not effective.recipe.mods and effective.recipe.flags.nearest(name, SLIP) is not None
@@ -36,12 +46,15 @@ def _said(effective: Effective, name: str) -> str:
         return f"--{name} ({origin}) exists in {PATCHED[name]} only"
     if name in VANISHED:
         return f"--{name} ({origin}): {VANISHED[name]}"
-    return f"--{name} ({origin}) is no flag of vLLM {effective.recipe.flags.version}"
+    table = effective.recipe.flags
+    image = f" of {table.image}" if table.image else ""
+    where = f"; it exists in {ELSEWHERE[name]}" if name in ELSEWHERE else ""
+    return f"--{name} ({origin}) is no flag of vLLM {table.version}{image}{where}"
 
 
 def _hint(effective: Effective, name: str) -> str:
     close = effective.recipe.flags.nearest(name)
-    return f"did you mean --{close}?" if close and name not in VANISHED else ""
+    return f"did you mean --{close}?" if close and name not in (*VANISHED, *ELSEWHERE) else ""
 
 
 def _wrong_values(effective: Effective) -> list[str]:

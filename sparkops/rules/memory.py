@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from sparkops.core import models
+from sparkops.core import memory_estimate, models
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
+from sparkops.core.utilization import OLD_UTILIZATION
 from sparkops.rules.rule import Example, Rule, Verdict, image
 
 LONG = models.MODELS["openai/gpt-oss-120b"].context
 FEW_SEQUENCES = 4
 """With 131072 tokens on one node the community ran 2 at once; more than a few is another matter."""
 
-UNSET_UTILIZATION = 0.9
-"""The engine's own value when nothing is said (0.92 since 0.30)."""
+USUAL_UTILIZATION = 0.85
+"""The most that others set on a GB10 with images that follow upstream."""
 
 
 def utilization(effective: Effective, _shape: Shape) -> Verdict | None:
@@ -32,7 +33,7 @@ def long_context(effective: Effective, shape: Shape) -> Verdict | None:
     unset = context is None or context in ("auto", -1)
     if "gpt-oss-120b" not in effective.model.lower() or not (unset or effective.number("max-model-len", 0) >= LONG):
         return None
-    used = effective.number("gpu-memory-utilization", UNSET_UTILIZATION)
+    used = effective.number("gpu-memory-utilization", OLD_UTILIZATION)
     said = f"a context of {LONG}{' (unset)' if unset else ''} at --gpu-memory-utilization {used}"
     if shape.kind == "cluster":
         return _over_nodes(said, used)
@@ -46,11 +47,32 @@ def long_context(effective: Effective, shape: Shape) -> Verdict | None:
 def _over_nodes(said: str, used: float) -> Verdict | None:
     if used < 0.80:
         return None
-    hint = "--set args.gpu-memory-utilization=0.75, and drop the page caches by cron on every node"
+    hint = "--set args.gpu-memory-utilization=0.75, and `sparkops cache schedule --every 30m`"
     return Verdict("warn", f"{said} runs out of memory after about 19 hours, as the page cache grows", hint)
 
 
+def unset_share(effective: Effective, _shape: Shape) -> Verdict | None:
+    said = {"gpu-memory-utilization", "kv-cache-memory-bytes", "gpu-memory-utilization-gb"} & set(effective.args)
+    if said or not image(effective).current:
+        return None
+    message = "--gpu-memory-utilization is not set: the engine asks for 0.92 of memory that it shares with the system"
+    return Verdict("warn", message, f"--set args.gpu-memory-utilization={USUAL_UTILIZATION} or less")
+
+
+def must_fit(effective: Effective, shape: Shape) -> Verdict | None:
+    """What the estimate rules out, with what would fit; a node's own memory is for preflight."""
+    found = memory_estimate.estimate(effective, shape)
+    if found.fit != "no":
+        return None
+    hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
+    if found.weights is not None and found.weights > found.total:
+        message = f"{found.weights:.0f} GiB of weights do not fit into the {found.total:.0f} of a node"
+        return Verdict("refuse", message, hint or "use --topology cluster over more nodes")
+    return Verdict("warn", f"it may not fit: {found.reason}", hint)
+
+
 FULL = {"max-model-len": LONG}
+MINIMAX = "cyankiwi/MiniMax-M2.5-AWQ-4bit"
 
 RULES = (
     Rule(
@@ -74,4 +96,29 @@ RULES = (
         example_miss=Example(topology="cluster", args={**FULL, "gpu-memory-utilization": 0.75}),
         judge=long_context,
     ),
-)
+    Rule(
+        id="utilization-unset",
+        actions=("warn",),
+        title="The engine's share of memory is set",
+        why="The engine's own 0.92 is for a GPU with memory of its own. On a GB10 it asks for 112 GiB that are rarely "
+        "free at once, and stops: free memory is less than desired GPU memory utilization.",
+        source="vLLM 0.32; vllm-project/recipes #632 (0.85 is required on GB10)",
+        example_hit=Example(image="vllm-node", model="who/knows"),
+        example_miss=Example(image="vllm-node", model="who/knows", args={"gpu-memory-utilization": 0.8}),
+        judge=unset_share,
+    ),
+    Rule(
+        id="memory-fits",
+        actions=("warn", "refuse"),
+        title="Weights, overhead and one context fit into a node",
+        why="What does not fit is found after minutes of loading, when the old server is gone. Weights and KV cache "
+        "follow from the architecture; the overhead is an estimate, so that only weights beyond a node refuse.",
+        source="the models' config.json; boot logs of GB10s (spark-vllm-docker #396)",
+        example_hit=Example(image="vllm-node", model=MINIMAX, args={"gpu-memory-utilization": 0.9}),
+        example_miss=Example(
+            image="vllm-node", model=MINIMAX, topology="cluster",
+            args={"gpu-memory-utilization": 0.8, "max-model-len": 65536},
+        ),
+        judge=must_fit,
+    ),
+)  # fmt: skip

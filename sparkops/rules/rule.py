@@ -42,6 +42,7 @@ class Example:
     executor: Literal["ray", "mp"] = "ray"
     benchmark: tuple[str, ...] = ()
     mods: tuple[str, ...] = ()
+    caveats: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,9 @@ class Rule:
 
 
 def image(effective: Effective) -> Image:
-    return images.known(effective.image)
+    known, table = images.known(effective.image), effective.recipe.flags
+    own = table.exact and table.image in ("", effective.image)
+    return images.with_flags(known, table.flags) if own else known
 
 
 def model(effective: Effective) -> Model | None:

@@ -13,14 +13,17 @@ from sparkops.core.facts.memory import Memory, Pressure, Swap
 from sparkops.core.facts.models import Model, ModelFile
 from sparkops.core.facts.network import Firewall, Gid, Interface, Listener, Profile, Rdma, RdmaLink, Route
 from sparkops.core.facts.node import Facts
+from sparkops.core.facts.peers import Peers, Ping
 from sparkops.core.facts.plain import plain
-from sparkops.core.facts.probes import PROBES, parse
+from sparkops.core.facts.probes import NOT_ASKED, PROBES, absent, parse
 from sparkops.core.facts.raw import HEADER, Probe, Unread, Unreadable
 from sparkops.core.facts.reading import known
+from sparkops.core.facts.schedule import Drop, Scheduled
 from sparkops.core.facts.system import Avahi, Boot, Clock, Cpu, Dgx, Driver, HostKey, Kernel, Package, Reboot
 
 __all__ = [
     "HEADER",
+    "NOT_ASKED",
     "PROBES",
     "Avahi",
     "Boot",
@@ -32,6 +35,7 @@ __all__ = [
     "DockerInfo",
     "DockerVersion",
     "Driver",
+    "Drop",
     "Fabric",
     "Facts",
     "Firewall",
@@ -54,6 +58,8 @@ __all__ = [
     "Orphan",
     "Owned",
     "Package",
+    "Peers",
+    "Ping",
     "Port",
     "Pressure",
     "Probe",
@@ -62,11 +68,13 @@ __all__ = [
     "RdmaLink",
     "Reboot",
     "Route",
+    "Scheduled",
     "Sudo",
     "Swap",
     "Unread",
     "Unreadable",
     "User",
+    "absent",
     "known",
     "parse",
     "plain",

@@ -15,6 +15,9 @@ State = Literal["created", "running", "restarting", "removing", "exited", "pause
 GAVE_UP = "sparkops: gave up after"
 NEVER = "0001-01-01T00:00:00Z"
 LABEL = "sparkops."
+ASIDE = ".aside"
+"""Ends the name of a container that made way for a new one of the same revision (`node/container.sh`)."""
+KEY_IN_CONTAINER = "/run/sparkops/key"
 
 
 @dataclass(frozen=True)
@@ -33,11 +36,15 @@ class DockerInfo:
     cdi_folders: tuple[str, ...]
     cgroup: str
     rootless: bool
+    architecture: str
 
 
 @dataclass(frozen=True)
 class Container:
-    """One container. `image_id`, `restarts` and times (ISO 8601, or empty) are known of ours only."""
+    """One container. `image_id`, `restarts` and times (ISO 8601, or empty) are known of ours only.
+
+    `key_file` is the file on the node that holds the API key that it was given.
+    """
 
     id: str
     name: str
@@ -52,6 +59,7 @@ class Container:
     finished_at: str = ""
     gpu: bool | None = None
     log_tail: tuple[str, ...] = ()
+    key_file: str | None = None
 
     @property
     def ours(self) -> bool:
@@ -61,6 +69,16 @@ class Container:
     def runs(self) -> bool:
         """The engine keeps it alive: it is up, or will be started again."""
         return self.state in ("running", "restarting", "paused")
+
+    @property
+    def aside(self) -> bool:
+        """Left by a run that was killed while it replaced this container; nothing is to be started from it."""
+        return self.name.endswith(ASIDE)
+
+    @property
+    def kept(self) -> bool:
+        """It ran and was stopped, so that it can be started again; what never came to run cannot."""
+        return self.state == "exited" and not self.aside
 
     @property
     def gave_up(self) -> bool:
@@ -86,6 +104,11 @@ class Container:
     @property
     def spec(self) -> int | None:
         return _whole(self.labels.get(f"{LABEL}spec"))
+
+    @property
+    def replaced(self) -> tuple[str, ...]:
+        """Hashes of what its deploy replaced, for going back to all of it."""
+        return tuple(filter(None, self.labels.get(f"{LABEL}replaces", "").split(",")))
 
     @property
     def revision(self) -> Mapping[str, Any] | None:
@@ -116,6 +139,7 @@ def info(text: str) -> DockerInfo:
         cdi_folders=texts(found.get("CDISpecDirs")),
         cgroup=str(found.get("CgroupVersion", "")),
         rootless=any("rootless" in option for option in texts(found.get("SecurityOptions"))),
+        architecture=str(found.get("Architecture", "")),
     )
 
 
@@ -140,9 +164,14 @@ def ours(probe: Probe) -> tuple[Container, ...] | Unread:
 
 
 def gpu_requests(probe: Probe) -> Mapping[str, bool]:
-    """By container ID whether it asked for a GPU."""
+    """By container ID whether it asked for a GPU, by a request or by NVIDIA's runtime, which may stand behind it."""
     rows = (line.split(maxsplit=1) for line in lines(probe.text))
-    return {row[0]: _wants_gpu(json.loads(row[1])) for row in rows if len(row) == 2 and row[1][:1] in ("[", "n")}
+    return {row[0]: _asked_for(row[1]) for row in rows if len(row) == 2 and row[1][:1] in ("[", "n")}
+
+
+def _asked_for(text: str) -> bool:
+    requests, end = json.JSONDecoder().raw_decode(text)
+    return _wants_gpu(requests) or text[end:].strip() == "nvidia"
 
 
 def tails(text: str) -> Mapping[str, tuple[str, ...]]:
@@ -195,7 +224,13 @@ def _inspected(item: Mapping[str, Any]) -> Container:
         started_at=_time(state.get("StartedAt")),
         finished_at=_time(state.get("FinishedAt")),
         gpu=_wants_gpu(mapping(item.get("HostConfig")).get("DeviceRequests")),
+        key_file=_source(item.get("Mounts"), KEY_IN_CONTAINER),
     )
+
+
+def _source(mounts: object, target: str) -> str | None:
+    found = [mapping(mount) for mount in mounts] if isinstance(mounts, list) else []
+    return next((str(one.get("Source")) for one in found if one.get("Destination") == target), None)
 
 
 def _labels(text: str) -> dict[str, str]:

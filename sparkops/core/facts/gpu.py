@@ -70,13 +70,16 @@ class Identity:
 def smi(text: str) -> Gpu:
     for line in lines(text):
         cells = [cell.strip() for cell in line.split(",")]
-        if len(cells) == 3 and re.fullmatch(r"\d+\.\d+", cells[1]):
+        if len(cells) == 3 and re.fullmatch(r"\d+\.\d+|\[N/A\]", cells[1]) and re.match(r"\d+\.\d", cells[2]):
             return Gpu(*cells)
     raise ValueError(next(lines(text), "nothing was printed"))
 
 
 def load(text: str) -> GpuLoad:
-    cells = [cell.strip() for cell in next(line for line in lines(text) if line.count(",") >= 5).split(",")]
+    row = next((line for line in lines(text) if line.count(",") >= 5), "")
+    if not row:
+        raise ValueError(next(lines(text), "nothing was printed"))
+    cells = [cell.strip() for cell in row.split(",")]
     power = re.match(r"[\d.]+", cells[1])
     return GpuLoad(
         clock_mhz=_leading(cells[0]),

@@ -20,6 +20,7 @@ _ACCOUNTED = (
     "PageTables",
     "SecPageTables",
     "Percpu",
+    "Hugetlb",
 )
 
 
@@ -28,6 +29,7 @@ class Memory:
     """CUDA on a GB10 sees `free_kib`, not what Linux could free, so a full page cache counts as used.
 
     `unaccounted_kib` is what no process and no cache of the kernel holds: GPU allocations, which no RSS shows.
+    `huge_kib` is set aside as huge pages, used or not.
     """
 
     total_kib: int = 0
@@ -40,6 +42,8 @@ class Memory:
     swap_total_kib: int = 0
     swap_free_kib: int = 0
     cma_total_kib: int | None = None
+    cma_free_kib: int | None = None
+    huge_kib: int = 0
     unaccounted_kib: int = 0
 
     @property
@@ -49,7 +53,8 @@ class Memory:
 
     @property
     def free_after_drop_kib(self) -> int:
-        return min(self.total_kib, self.free_kib + self.page_cache_kib)
+        """Or what Linux counts as available, where it knows of more that can be let go."""
+        return min(self.total_kib, max(self.available_kib, self.free_kib + self.page_cache_kib))
 
     @property
     def swap_used_kib(self) -> int:
@@ -86,6 +91,8 @@ def meminfo(text: str) -> Memory:
         swap_total_kib=sizes.get("SwapTotal", 0),
         swap_free_kib=sizes.get("SwapFree", 0),
         cma_total_kib=sizes.get("CmaTotal"),
+        cma_free_kib=sizes.get("CmaFree"),
+        huge_kib=known["Hugetlb"],
         unaccounted_kib=max(0, sizes["MemTotal"] - sum(known.values())),
     )
 

@@ -34,6 +34,8 @@ class Model:
     files: tuple[ModelFile, ...]
     needs: tuple[str, ...]
     incomplete: tuple[str, ...]
+    words: tuple[str, ...] | None = None
+    """What lies where recipes keep the vocabulary of gpt-oss' tokenizer; older captures do not say."""
 
     @property
     def present(self) -> bool:
@@ -82,6 +84,7 @@ def model(probe: Probe) -> Model | Unread:
         files=tuple(_files(found)),
         needs=tuple(_two(need)[1] for need in found.get("needs", ())),
         incomplete=tuple(_two(file)[1] for file in found.get("incomplete", ())),
+        words=tuple(found.get("word", ())) if "words" in found else None,
     )
 
 

@@ -5,24 +5,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv6Address
 
 from sparkops.core.facts.raw import Probe, Unread
 from sparkops.core.facts.reading import document, lines, mapping, number, pairs, tree
 
 MELLANOX = "0x15b3"
 _CX7_NAME = re.compile(r"en[pP]\d+(?:p\d+)?s\d+f\d+np(\d)")
+_FUNCTION = re.compile(r"en\w+f(\d)")
 _UNSET_GID = re.compile(r"[0:]*")
 
 
 @dataclass(frozen=True)
 class Gid:
-    """One entry of an RDMA device's address table; `kind` is e.g. `RoCE v2`."""
+    """One entry of an RDMA device's address table; `kind` is e.g. `RoCE v2`, empty where it could not be read."""
 
     index: int
     address: str
     kind: str
     interface: str
+
+    @property
+    def ipv4(self) -> str:
+        """The IPv4 address that it stands for, empty for one of IPv6."""
+        try:
+            return str(IPv6Address(self.address).ipv4_mapped or "")
+        except ValueError:
+            return ""
 
 
 @dataclass(frozen=True)
@@ -168,7 +177,7 @@ def ibdev2netdev(text: str) -> tuple[RdmaLink, ...]:
 
 
 def routes(text: str) -> tuple[Route, ...]:
-    rows = map(mapping, document(text))
+    rows = map(mapping, document(text) if text.strip() else ())
     return tuple(Route(str(row["dev"]), row.get("gateway")) for row in rows if row.get("dst") == "default")
 
 
@@ -238,7 +247,8 @@ def _port(name: str, files: Mapping[str, str], roce: bool) -> str | None:
     named = _CX7_NAME.fullmatch(name)
     if not (roce or named or files.get("device/vendor") == MELLANOX):
         return None
-    return files.get("phys_port_name") or (f"p{named[1]}" if named else name)
+    number = named or _FUNCTION.fullmatch(name)
+    return files.get("phys_port_name") or (f"p{number[1]}" if number else name)
 
 
 def _paired(interface: Interface, all_of_them: list[Interface]) -> Interface:

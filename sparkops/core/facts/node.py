@@ -17,6 +17,7 @@ from sparkops.core.facts.models import Model
 from sparkops.core.facts.network import Address, Firewall, Interface, Listener, Profile, Rdma, RdmaLink, Route
 from sparkops.core.facts.raw import Unread
 from sparkops.core.facts.reading import known
+from sparkops.core.facts.schedule import Scheduled
 from sparkops.core.facts.system import Avahi, Boot, Clock, Cpu, Dgx, Driver, HostKey, Kernel, Package, Reboot
 
 
@@ -71,6 +72,7 @@ class Facts:
     caches: tuple[Owned, ...] | Unread
     lock: Lock | Unread
     state: Left | Unread
+    schedule: Scheduled | Unread
     model: Model | Unread
     docker_version: DockerVersion | Unread
     docker_info: DockerInfo | Unread
@@ -83,6 +85,7 @@ class Facts:
     nvidia_smi: Gpu | Unread
     gpu_load: GpuLoad | Unread
     gpu_processes: tuple[GpuProcess, ...] | Unread
+    took_seconds: float | None = None
 
     @property
     def unread(self) -> Mapping[str, Unread]:
@@ -136,6 +139,11 @@ class Facts:
     def interface_of(self, address: str) -> str | None:
         """The interface that has this IPv4 address."""
         return next((one.name for one in self.interfaces if any(str(a.ip) == address for a in one.ipv4)), None)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Every IPv4 address of the node."""
+        return tuple(str(address.ip) for one in self.interfaces for address in one.ipv4)
 
     @property
     def ports(self) -> tuple[Port, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sparkops.core.facts import access, containers, gpu, images, memory, models, network, system
+from sparkops.core.facts import access, containers, gpu, images, memory, models, network, schedule, system
 from sparkops.core.facts.node import Facts
 from sparkops.core.facts.raw import END, Probe, Unread, read
 from sparkops.core.facts.reading import Parser, ok, pairs, tree
@@ -54,6 +54,7 @@ PROBES: Mapping[str, Parser] = {
     "caches": ok(access.owned),
     "lock": ok(access.lock),
     "state": ok(access.left),
+    "schedule": ok(schedule.schedule),
     "model": models.model,
     "docker-version": ok(containers.version),
     "docker-info": ok(containers.info),
@@ -83,7 +84,12 @@ def parse(raw: str) -> Facts:
         name.replace("-", "_"): _value(parser, found[name]) if name in found else absent
         for name, parser in PROBES.items()
     }
-    return Facts(**values)
+    return Facts(**values, took_seconds=found[END].ms / 1000 if END in found else None)
+
+
+def absent(reason: str) -> Facts:
+    """The facts of a node that could not be reached."""
+    return Facts(**{name.replace("-", "_"): Unread(reason) for name in PROBES})  # type: ignore[arg-type]
 
 
 def _value(parser: Parser, probe: Probe) -> object:

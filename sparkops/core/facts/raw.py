@@ -54,7 +54,8 @@ class Probe:
             return Unread(said[0])
         if self.exit in TIMED_OUT:
             return Unread(f"no answer within its limit ({self.ms / 1000:.0f} s)")
-        line = next((line for line in said if line[0] not in "{["), "nothing was printed")
+        told = [line for line in said if line[0] not in "{["]
+        line = next((line for line in told if not line.startswith("WARNING")), next(iter(told), "nothing was printed"))
         if self.exit == 127:
             return Unread(line if "not found" in line else f"not installed: {line}")
         return Unread(f"{line} (exit {self.exit})")
@@ -72,8 +73,10 @@ class Part:
 def read(raw: str) -> dict[str, Probe]:
     """Every frame of a capture by its name; raises Unreadable only for a wrong first line."""
     data = _bytes(raw)
+    if data.startswith(f"{HEADER}\r\n".encode()):
+        data = data.replace(b"\r\n", b"\n")
     header, _, rest = data.partition(b"\n")
-    if header.rstrip(b"\r") != HEADER.encode():
+    if header != HEADER.encode():
         raise Unreadable(_wrong(header.decode("utf-8", "replace")))
     return {probe.name: probe for probe in _frames(rest)}
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkops.core.facts.raw import Probe, Unread
-from sparkops.core.facts.reading import lines, pairs, tree
+from sparkops.core.facts.reading import lines, number, pairs, tree
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Driver:
 
 @dataclass(frozen=True)
 class Package:
-    """`state` is dpkg's three letters: `ii` is whole, anything else is half applied or removed."""
+    """`state` is dpkg's letters: what is wanted (`h` is hold), what is (`i` is whole), and an error if there is one."""
 
     version: str
     state: str
 
     @property
     def installed(self) -> bool:
-        return self.state == "ii"
+        return self.state[1:] == "i"
 
 
 @dataclass(frozen=True)
@@ -77,10 +77,10 @@ class Reboot:
 
 @dataclass(frozen=True)
 class Clock:
-    """Seconds since 1970 on the node when the probes began."""
+    """Seconds since 1970 on the node when the probes began. `synchronized` is None where systemd does not do it."""
 
     seconds: float
-    synchronized: bool
+    synchronized: bool | None
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,9 @@ class Avahi:
 
     @property
     def conflict(self) -> bool:
-        return bool(self.announced and self.hostname) and self.announced != self.hostname.partition(".")[0]
+        """Names have no case."""
+        own = self.hostname.partition(".")[0].casefold()
+        return bool(self.announced and own) and str(self.announced).casefold() != own
 
 
 def uname(text: str) -> Kernel:
@@ -132,7 +134,7 @@ def boot(text: str) -> Boot:
 
 
 def driver(text: str) -> Driver:
-    found = re.search(r"^module=(\S+)$", text, re.M) or re.search(r"Kernel Module\D*?(\d[\d.]+)", text)
+    found = re.search(r"^module=(\S+)$", text, re.M) or re.search(r"Kernel Module.*?\s(\d+\.[\d.]+)", text)
     flavour = next((line for line in lines(text) if line.startswith("NVRM")), "")
     return Driver(found[1] if found else None, flavour)
 
@@ -161,7 +163,8 @@ def reboot_required(text: str) -> Reboot:
 
 def clock(text: str) -> Clock:
     first = next(lines(text))
-    return Clock(float(first.removesuffix(".N").removesuffix(".%N")), "synchronized=yes" in text)
+    told = pairs(text).get("synchronized", "")
+    return Clock(float(first.removesuffix(".N").removesuffix(".%N")), {"yes": True, "no": False}.get(told))
 
 
 def avahi(text: str) -> Avahi:
@@ -211,6 +214,6 @@ def locale(text: str) -> Mapping[str, str]:
 
 
 def temperatures(text: str) -> tuple[float, ...]:
-    """Degrees Celsius of every thermal zone."""
-    found = (value for path, value in tree(text).items() if path.endswith("/temp"))
-    return tuple(int(value) / 1000 for value in found)
+    """Degrees Celsius of every thermal zone that tells; one of a radio that is off does not."""
+    found = (number(value) for path, value in tree(text).items() if path.endswith("/temp"))
+    return tuple(value / 1000 for value in found if value is not None)

@@ -1,0 +1,120 @@
+"""Runs side by side, and whether they may stand there: numbers of different things are no comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sparkops.core.bench.measured import Metric, Row
+from sparkops.core.bench.record import Record
+from sparkops.core.lockfile import Change, Lock, NodeLock, changes
+from sparkops.core.reference import Point as Published
+
+VARIABLE = ("topology", "flags", "env", "revision", "image", "model", "driver", "kernel", "nodes", "sparkops", "suite")
+"""What `--vary` may name."""
+
+TOPOLOGY_KEYS = ("topology", "executor")
+TOPOLOGY_FLAGS = frozenset(
+    f"--{name}"
+    for name in (
+        *("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "distributed-executor-backend"),
+        *("nnodes", "node-rank", "master-addr", "master-port", "headless", "enforce-eager", "mxfp4-layers"),
+    )
+)
+"""Flags that follow the placement, or that the rules change with it."""
+
+SIDE_BY_SIDE = (
+    ("decode", "tokens/s"),
+    ("prefill", "tokens/s"),
+    ("peak", "tokens/s"),
+    ("ttft", "ms"),
+    ("itl", "ms"),
+    ("e2e", "ms"),
+    ("total", "tokens/s"),
+)
+"""Metrics of a comparison, with their units."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """One thing that differs between two runs and was not named as what may."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One metric at each concurrency, run by run; `gains` are per cent against the first."""
+
+    metric: str
+    unit: str
+    rows: tuple[tuple[int, tuple[Metric | None, ...]], ...]
+
+    def gains(self, values: Sequence[Metric | None]) -> list[float | None]:
+        first = values[0]
+        return [100 * (one.mean / first.mean - 1) if one and first and first.mean else None for one in values[1:]]
+
+
+def gaps(first: Record, other: Record, vary: frozenset[str], topology_flags: Iterable[str] = ()) -> Iterator[Gap]:
+    """What differs beyond `vary`; `topology_flags` are those that the recipe itself changes with the topology."""
+    if first.suite != other.suite and "suite" not in vary:
+        yield Gap(other.label, f"suite: {first.suite.id} and {other.suite.id} ask for different things")
+    if first.model != other.model and "model" not in vary:
+        yield Gap(other.label, f"model: {first.model} and {other.model}")
+    if first.lock is None or other.lock is None:
+        yield Gap(other.label, "one of them is a URL of which nothing is known")
+        return
+    allowed = TOPOLOGY_FLAGS | frozenset(topology_flags)
+    for change in changes(_lock(first), _lock(other)):
+        if not _varies(change, vary, allowed):
+            yield Gap(other.label, _told(change))
+
+
+def _varies(change: Change, vary: frozenset[str], flags: frozenset[str]) -> bool:
+    if change.what in vary:
+        return True
+    if "topology" not in vary:
+        return False
+    return (change.what == "revision" and change.key in TOPOLOGY_KEYS) or change.what == "nodes" or change.key in flags
+
+
+def _told(change: Change) -> str:
+    where = f"{change.node}: " if change.node else ""
+    return f"{change.what}: {where}{change.key} {change.locked!r} and {change.now!r}"
+
+
+def _lock(record: Record) -> Lock:
+    lock = dict(record.lock or {})
+    nodes = {name: NodeLock(**node) for name, node in lock["nodes"].items()}
+    return Lock(lock["deployment"], lock["hash"], lock["sparkops"], lock["revision"], nodes)
+
+
+def side_by_side(runs: Sequence[Sequence[Row]]) -> Iterator[Comparison]:
+    """Every metric that more than one run has, at every concurrency that any has."""
+    shape = next(((row.point.prompt, row.point.answer, row.point.depth) for row in runs[0]), None)
+    found = [{row.point.concurrency: row.metrics for row in rows if _shape(row) == shape} for rows in runs]
+    counts = sorted({count for one in found for count in one})
+    for metric, unit in SIDE_BY_SIDE:
+        rows = tuple((count, tuple(one.get(count, {}).get(metric) for one in found)) for count in counts)
+        rows = tuple(row for row in rows if any(row[1]))
+        if rows:
+            yield Comparison(metric, unit, rows)
+
+
+def _shape(row: Row) -> tuple[int, int, int]:
+    return row.point.prompt, row.point.answer, row.point.depth
+
+
+def beside_published(rows: Sequence[Row], points: Iterable[Published]) -> Iterator[Comparison]:
+    """One run beside what was published at the same concurrencies."""
+    published: dict[str, dict[int, Metric]] = {}
+    for point in points:
+        published.setdefault(point.metric, {}).setdefault(point.concurrency, Metric(point.value, 0.0, (point.value,)))
+    mine: dict[int, Mapping[str, Metric]] = {row.point.concurrency: row.metrics for row in rows}
+    for metric, unit in SIDE_BY_SIDE:
+        theirs = published.get(metric, {})
+        shared = sorted(set(theirs) & set(mine))
+        found = tuple((count, (theirs[count], mine[count].get(metric))) for count in shared)
+        if found:
+            yield Comparison(metric, unit, found)

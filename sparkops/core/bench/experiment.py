@@ -1,0 +1,48 @@
+"""An experiment over topologies as it is kept while it goes on, so that the same command goes on with it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Before:
+    """What served when it began, by hash and by title."""
+
+    hashes: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """`id` stands for all that it asks. Runs whose ids are later than `began` are its own.
+
+    `owed` is what served before and does not serve again yet; None when the nodes are as they were found.
+    """
+
+    id: str
+    began: str
+    owed: Before | None = None
+
+    def document(self) -> dict[str, Any]:
+        """What is written; `load` makes it this value again."""
+        return asdict(self)
+
+
+def id_of(question: Mapping[str, Any]) -> str:
+    """The same for the same question, asked of the same nodes."""
+    return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def load(document: Any) -> Experiment | None:
+    """The experiment that a document holds; None where it holds none that can be read."""
+    try:
+        owed = document["owed"]
+        before = Before(tuple(owed["hashes"]), tuple(owed["titles"])) if owed is not None else None
+        return Experiment(str(document["id"]), str(document["began"]), before)
+    except (KeyError, TypeError):
+        return None

@@ -1,0 +1,109 @@
+"""What llama-benchy measured, read strictly: a null, a missing point, a failed request is a problem, never a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.core.bench.suites import Point, Suite
+
+METRICS: Mapping[str, str] = {
+    "prefill": "pp_throughput",
+    "decode": "tg_throughput",
+    "decode-per-request": "tg_req_throughput",
+    "peak": "peak_throughput",
+    "ttfr": "ttfr",
+    "ttft": "e2e_ttft",
+}
+"""Our names and llama-benchy's. Rates are tokens a second, times milliseconds."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """`values` are one a run for what all requests do together, one a request for the rest."""
+
+    mean: float
+    std: float
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One point with its metrics, by our names."""
+
+    point: Point
+    metrics: Mapping[str, Metric]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """With problems the rows are not to be shown as results."""
+
+    rows: tuple[Row, ...]
+    problems: tuple[str, ...]
+
+
+def read(documents: Sequence[Mapping[str, Any]], suite: Suite) -> Measured:
+    """The rows of result files, and all that is wrong with them."""
+    problems: list[str] = []
+    found = [_row(entry, problems) for document in documents for entry in _entries(document, problems)]
+    rows = tuple(row for row in found if row is not None)
+    missing = [point for point in suite.points if point not in {row.point for row in rows}]
+    problems += [f"{point}: was not measured" for point in missing if not any(str(point) in told for told in problems)]
+    return Measured(rows, tuple(problems))
+
+
+def _entries(document: Mapping[str, Any], problems: list[str]) -> Sequence[Mapping[str, Any]]:
+    entries = document.get("benchmarks")
+    if not isinstance(entries, list) or not entries:
+        problems.append("the result file has no benchmarks")
+        return ()
+    return [entry for entry in entries if isinstance(entry, dict) and not entry.get("is_context_prefill_phase")]
+
+
+def _row(entry: Mapping[str, Any], problems: list[str]) -> Row | None:
+    try:
+        sizes = (entry["prompt_size"], entry["response_size"], entry["context_size"], entry["concurrency"])
+        point = Point(*(int(size) for size in sizes))
+    except (KeyError, TypeError, ValueError) as error:
+        problems.append(f"an entry without its sizes ({error})")
+        return None
+    metrics: dict[str, Metric] = {}
+    for name, theirs in METRICS.items():
+        metric = _metric(entry.get(theirs))
+        if metric is None:
+            problems.append(f"{point}: {theirs} is null: no request succeeded, or all was over too soon to be measured")
+            return None
+        metrics[name] = metric
+    return Row(point, metrics | _derived(point, metrics))
+
+
+def _metric(found: Any) -> Metric | None:
+    if not isinstance(found, dict) or not _number(found.get("mean")):
+        return None
+    values = tuple(float(value) for value in found.get("values") or () if _number(value))
+    return Metric(float(found["mean"]), float(found.get("std") or 0.0), values) if values else None
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _derived(point: Point, metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+    """Per request: milliseconds between tokens, and to the last one; the rate of prompts and answers together."""
+    rates, firsts = metrics["decode-per-request"].values, metrics["ttft"].values
+    if len(rates) != len(firsts) or not all(rate > 0 for rate in rates):
+        return {}
+    between = [1000 / rate for rate in rates]
+    whole = [first + gap * (point.answer - 1) for first, gap in zip(firsts, between, strict=True)]
+    tokens = point.prompt + point.answer
+    total = [tokens * point.concurrency * 1000 / mean for mean in [sum(whole) / len(whole)] if mean > 0]
+    return {name: of(values) for name, values in (("itl", between), ("e2e", whole), ("total", total)) if values}
+
+
+def of(values: Sequence[float]) -> Metric:
+    """A metric of these values; the spread is that of the values themselves."""
+    mean = sum(values) / len(values)
+    return Metric(mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values)), tuple(values))

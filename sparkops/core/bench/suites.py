@@ -1,0 +1,118 @@
+"""The suites as data: which prompts, answers and concurrencies a benchmark asks for, and where each comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting that is measured: tokens of the prompt, of the answer, of what stands before it; requests at once."""
+
+    prompt: int
+    answer: int
+    depth: int
+    concurrency: int
+
+    def __str__(self) -> str:
+        depth = f" after {self.depth}" if self.depth else ""
+        return f"prompt {self.prompt}{depth}, answer {self.answer}, concurrency {self.concurrency}"
+
+
+SIZES = (("prompt", "prompt"), ("answer", "answer"), ("depth", "after"))
+"""Sizes of a point, and what people read."""
+
+
+def shared(points: Sequence[Point]) -> tuple[tuple[tuple[str, str], ...], str]:
+    """Which sizes differ between points, for columns of a table; and in words what all of them have."""
+    vary = tuple((name, title) for name, title in SIZES if len({getattr(point, name) for point in points}) > 1)
+    same = [(title, getattr(points[0], name)) for name, title in SIZES if (name, title) not in vary]
+    return vary, ", ".join(f"{title} {value}" for title, value in same if value)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Every combination of these is measured `runs` times."""
+
+    id: str
+    title: str
+    source: str
+    prompts: tuple[int, ...]
+    answers: tuple[int, ...]
+    concurrency: tuple[int, ...] = (1,)
+    depths: tuple[int, ...] = (0,)
+    runs: int = 3
+    prefix_caching: bool = False
+
+    @property
+    def points(self) -> Iterator[Point]:
+        """In llama-benchy's order: depth, prompt, answer, concurrency."""
+        for depth in self.depths:
+            for prompt in self.prompts:
+                for answer in self.answers:
+                    yield from (Point(prompt, answer, depth, count) for count in self.concurrency)
+
+    def only(self, point: Point) -> Suite:
+        """The same with one point."""
+        return replace(
+            self,
+            prompts=(point.prompt,),
+            answers=(point.answer,),
+            depths=(point.depth,),
+            concurrency=(point.concurrency,),
+        )
+
+    @property
+    def requests(self) -> int:
+        """How many requests are measured; each point also has a warm-up batch, which is not counted."""
+        return sum(point.concurrency * self.runs * (2 if self._twice(point) else 1) for point in self.points)
+
+    def _twice(self, point: Point) -> bool:
+        """With prefix caching what stands before the prompt is loaded by a request of its own."""
+        return self.prefix_caching and point.depth > 0
+
+
+_ARTICLE = "kubis.ai, two Sparks, 2026-03-22"
+_GUIDE = "community guide to gpt-oss-120b on DGX Spark with vLLM 25.09"
+
+SUITES = (
+    Suite("smoke", "Does it answer at all, and about how fast", _ARTICLE, (512,), (32,), runs=2),
+    Suite("sweep", "The topology comparison", _ARTICLE, (1024,), (128,), (1, 2, 4, 8, 16, 32, 64), runs=50),
+    Suite(
+        "arena",
+        "Spark Arena's profile, version 2",
+        "spark-arena.com",
+        (2048,),
+        (128,),
+        (1, 2, 5, 10),
+        (0, 4096, 8192, 16384, 32768, 65535, 100000),
+        prefix_caching=True,
+    ),
+    Suite(
+        "concurrency",
+        "Prefill, generation and peak from one request to 256",
+        "dendro-logic, the concurrency-first recipe, 2026-05-06",
+        (2048,),
+        (128,),
+        (1, 2, 4, 5, 8, 10, 16, 32, 64, 128, 256),
+    ),
+    Suite(
+        "stampede",
+        "Total and output rate, time to first token, between tokens and end to end, up to 1024 at once",
+        "the community recipe's table",
+        (512,),
+        (256,),
+        (1, 4, 16, 64, 1024),
+        runs=1,
+    ),
+    Suite("interactive", "One person: a short prompt, a long answer", _GUIDE, (105,), (256,)),
+    Suite("batch-scaling", "The same with up to 16 at once", _GUIDE, (105,), (256,), (1, 2, 4, 8, 16)),
+    Suite("long-context", "Prompts of 5, 20 and 40 thousand tokens", _GUIDE, (5000, 20000, 40000), (256,)),
+)
+"""`runs` and answer lengths that a source does not say are llama-benchy's default and the guide's other tests'."""
+
+
+def suite(name: str) -> Suite | None:
+    """The suite of that id."""
+    return next((one for one in SUITES if one.id == name), None)

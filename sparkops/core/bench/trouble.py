@@ -1,0 +1,27 @@
+"""What to do about a benchmark that failed, as far as llama-benchy's words tell."""
+
+from __future__ import annotations
+
+import re
+
+KNOWN = (
+    (r"HTTP 40[13]\b", "the key is $SPARKOPS_API_KEY; `sparkops key` prints that of a deployment"),
+    (r"HTTP 404\b.*model", "`--model` is a name that the server's /v1/models lists"),
+    (r"HTTP 404\b", "`--url` is what stands before /v1, such as http://10.0.0.11:8000"),
+    (r"WRONG_VERSION_NUMBER", "that port speaks plain HTTP: `--url http://...`"),
+    (r"CERTIFICATE_VERIFY_FAILED", "$SSL_CERT_FILE names the file of an authority of your own"),
+    (r"unexpected mimetype", "what answers there is no API of OpenAI's kind: is it the right port?"),
+    (
+        r"an answer ended after",
+        "a server died in the middle, or prompt and answer do not fit into its context: `sparkops logs` says which",
+    ),
+    (r"Cannot connect to host", "does it serve, and is that its address? `curl URL/v1/models` asks it"),
+    (r"processing book", "`--book FILE` ($SPARKOPS_BOOK) is any long text instead of the book that is fetched"),
+    (r"oherence", "kernels that answer nonsense are not worth measuring; `--skip-coherence` leaves the question out"),
+)
+"""A pattern in the reason, and what helps; the first that is found holds."""
+
+
+def cure(reason: str) -> str | None:
+    """The hint for a reason; None where it is not known."""
+    return next((hint for pattern, hint in KNOWN if re.search(pattern, reason, re.IGNORECASE)), None)

@@ -1,0 +1,115 @@
+"""How an image is made: what a recipe's `build` says, and the digest of all that goes into it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparkops.core.schema import did_you_mean, one_line
+from sparkops.errors import UsageError
+
+LABEL = "sparkops.build"
+"""The image label that holds the digest of what the image was made from."""
+
+UPSTREAM = "https://github.com/eugr/spark-vllm-docker.git"
+PINNED = "028b7cefba382c3d21f75913afb1dc510cb85c7e"
+"""spark-vllm-docker of September 2026, with the dependency pins without which its mxfp4 build rots."""
+
+KEYS = ("context", "dockerfile", "args", "git", "commit", "command")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+@dataclass(frozen=True)
+class Build:
+    """`context` is a directory of the control machine, or `git` at `commit` is fetched by the node.
+
+    `command` is run in it and must make `image`; without one, `docker build` is.
+    """
+
+    image: str
+    context: str | None = None
+    dockerfile: str | None = None
+    args: Mapping[str, str] = field(default_factory=dict)
+    git: str | None = None
+    commit: str | None = None
+    command: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the node runs in the source directory, without the label that docker build can put on."""
+        if self.command:
+            return tuple(word.replace("{image}", self.image) for word in self.command)
+        named = ("-f", self.dockerfile) if self.dockerfile else ()
+        args = (word for key, value in sorted(self.args.items()) for word in ("--build-arg", f"{key}={value}"))
+        return ("docker", "build", "-t", self.image, *named, *args, ".")
+
+    def digest(self, context: str) -> str:
+        """Sixteen hex digits over everything that makes the image; `context` is the digest of the files sent."""
+        shape = [self.image, self.git, self.commit, context, list(self.words)]
+        return hashlib.sha256(json.dumps(shape, separators=(",", ":")).encode()).hexdigest()[:16]
+
+
+def spark_vllm_docker(image: str, flags: Sequence[str], commit: str = PINNED) -> dict[str, Any]:
+    """The `build` of an image that spark-vllm-docker's own script makes with these flags."""
+    return {"git": UPSTREAM, "commit": commit, "command": ["./build-and-copy.sh", "-t", "{image}", *flags]}
+
+
+BENCHY = "llama-benchy:0.4.0"
+"""What measures on a node."""
+
+KNOWN = {
+    "vllm-node-mxfp4": spark_vllm_docker("vllm-node-mxfp4", ("--exp-mxfp4", "--full-log")),
+    BENCHY: {"context": "data/benchy"},
+}
+"""Images that are only ever built, where no recipe says how; a `context` lies in the package."""
+
+
+def read(image: str, given: Mapping[str, Any], where: str) -> Build:
+    """A recipe's `build`; raises UsageError naming the key."""
+
+    def wrong(key: str, problem: str) -> UsageError:
+        return UsageError(one_line(f"{where}: build{'.' if key else ''}{key}: {problem}"))
+
+    for key in given:
+        if key not in KEYS:
+            raise wrong(str(key), f"unknown key{did_you_mean(str(key), KEYS)}")
+    texts = {key: _text(given, key, wrong) for key in ("context", "dockerfile", "git", "commit")}
+    if texts["git"] and not _COMMIT.fullmatch(texts["commit"] or ""):
+        raise wrong("commit", "must be a whole commit (40 hex digits), so that equal recipes build equal images")
+    if texts["git"] and texts["context"]:
+        raise wrong("context", "stands beside git; one of them is where the files come from")
+    if not (texts["git"] or texts["context"]):
+        raise wrong("", "needs context (a directory) or git with commit")
+    args = given.get("args") or {}
+    if not isinstance(args, Mapping):
+        raise wrong("args", "must be a mapping of build arguments")
+    command = given.get("command") or ()
+    try:
+        words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command]
+    except ValueError as error:
+        raise wrong("command", str(error)) from error
+    if words and (args or texts["dockerfile"]):
+        raise wrong("command", "stands beside dockerfile or args, which only docker build takes")
+    return Build(image, args={str(k): _plain(v) for k, v in args.items()}, command=tuple(words), **texts)
+
+
+def _text(given: Mapping[str, Any], key: str, wrong: Any) -> str | None:
+    value = given.get(key)
+    if value is not None and (not isinstance(value, str) or not value or value.startswith("-")):
+        raise wrong(key, "must be text")
+    return value
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def job_id(kind: str, image: str, digest: str = "") -> str:
+    """A job's name, equal for equal work, so that starting it again finds it."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", image.removeprefix("docker.io/")).strip(".-")
+    return "-".join(filter(None, (kind, name, digest[:8])))

@@ -1,0 +1,90 @@
+"""Who hands an image to whom: chains in which every node that lacks it takes it from the nearest one before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sparkops.core.facts import Fabric, Facts
+from sparkops.core.facts.raw import Unread
+from sparkops.core.inventory import Node
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One transfer: to which address, from which own one, and over what. `why` says why not over the fabric."""
+
+    sender: str
+    receiver: str
+    user: str
+    address: str
+    port: int
+    bind: str | None
+    fabric: bool
+    why: str = ""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (self.user, self.address, str(self.port), self.bind or "-")
+
+
+def chains(order: Sequence[str], complete: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+    """Each complete node hands on to those behind it that lack the image, up to the next complete one.
+
+    Round the end of the order, so that nodes before the first complete one follow the last.
+    """
+    if not complete or all(name in complete for name in order):
+        return ()
+    first = next(place for place, name in enumerate(order) if name in complete)
+    found: list[list[str]] = []
+    for name in (*order[first:], *order[:first]):
+        if name in complete:
+            found.append([name])
+        else:
+            found[-1].append(name)
+    return tuple(tuple(chain) for chain in found if len(chain) > 1)
+
+
+def hop(sender: str, receiver: Node, facts: Mapping[str, Facts], nodes: Mapping[str, Node]) -> Hop:
+    """Over the fabric where both ends have it in one network, else over the address of the inventory."""
+    ours = facts[sender].find_fabric(nodes[sender].fabric_address)
+    theirs = facts[receiver.name].find_fabric(receiver.fabric_address)
+    user = receiver.user or _login(facts[receiver.name])
+    why = _apart(sender, ours, receiver.name, theirs, facts)
+    if not why and isinstance(ours, Fabric) and isinstance(theirs, Fabric):
+        return Hop(sender, receiver.name, user, theirs.address, receiver.port, ours.address, True)
+    own = nodes[sender].address
+    bind = own if facts[sender].interface_of(own) else None
+    return Hop(sender, receiver.name, user, receiver.address, receiver.port, bind, False, why)
+
+
+def origins(one: Hop, facts: Facts) -> tuple[str, ...]:
+    """The addresses that the receiver may see the sender come from."""
+    if one.bind:
+        return (one.bind,)
+    known = (address.ip for interface in facts.interfaces for address in interface.ipv4)
+    return tuple(str(address) for address in known if not address.is_loopback)
+
+
+def _apart(
+    sender: str, ours: Fabric | Unread, receiver: str, theirs: Fabric | Unread, facts: Mapping[str, Facts]
+) -> str:
+    """Why the fabric does not join them; empty when it does."""
+    for name, found in ((sender, ours), (receiver, theirs)):
+        if isinstance(found, Unread):
+            return f"{name} has no usable fabric: {found.reason}"
+    assert isinstance(ours, Fabric)
+    assert isinstance(theirs, Fabric)
+    here, there = _networks(facts[sender], ours), _networks(facts[receiver], theirs)
+    return "" if here & there else f"the fabrics of {sender} and {receiver} are not in one network"
+
+
+def _networks(facts: Facts, fabric: Fabric) -> frozenset[str]:
+    found = next((one for one in facts.interfaces if one.name == fabric.interface), None)
+    own = [address for address in found.ipv4 if str(address.ip) == fabric.address] if found else []
+    return frozenset(str(address.network) for address in own)
+
+
+def _login(facts: Facts) -> str:
+    """Whoever we are on the node."""
+    return getattr(facts.id, "name", "")

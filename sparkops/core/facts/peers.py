@@ -1,0 +1,62 @@
+"""What only shows with others: answers over the fabric, and whether a container gets the GPU (`node/peers.sh`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops.core.facts.raw import Unread, parts
+
+HEADER = "sparkops-peers 1"
+
+
+@dataclass(frozen=True)
+class Ping:
+    """One peer asked over one interface. `small` tells of a second try with a short packet, None without one."""
+
+    interface: str
+    address: str
+    size: int
+    answered: bool
+    said: str
+    small: bool | None = None
+
+    @property
+    def reached(self) -> bool:
+        return self.answered or self.small is True
+
+
+@dataclass(frozen=True)
+class Peers:
+    """`gpu` is what nvidia-smi said inside a container, Unread why not, None when it was not tried."""
+
+    pings: tuple[Ping, ...]
+    gpu: str | Unread | None = None
+
+
+def peers(text: str) -> Peers | Unread:
+    """`-- EXIT BYTES ping INTERFACE ADDRESS SIZE`, `-- … small INTERFACE ADDRESS`, `-- … gpu`."""
+    header, _, rest = text.partition("\n")
+    if header.strip() != HEADER:
+        return Unread(f"not an answer of peers: {header[:60]!r}")
+    whole, small, gpu = list[Ping](), dict[tuple[str, str], bool](), None
+    for part in parts(rest):
+        words = part.name.split()
+        last = next((line.strip() for line in reversed(part.text.splitlines()) if line.strip()), "")
+        if words[0] == "ping" and len(words) == 4 and words[3].isdigit():
+            whole.append(Ping(words[1], words[2], int(words[3]), part.exit == 0, _said(part.text) or last))
+        elif words[0] == "small" and len(words) == 3:
+            small[words[1], words[2]] = part.exit == 0
+        elif words[0] == "gpu":
+            told = next((line.strip() for line in part.text.splitlines() if "rror" in line), last)
+            gpu = part.text.strip() if part.exit == 0 else Unread(f"{told or 'nothing was printed'} (exit {part.exit})")
+    found = (
+        Ping(p.interface, p.address, p.size, p.answered, p.said, small.get((p.interface, p.address))) for p in whole
+    )
+    return Peers(tuple(sorted(found, key=lambda ping: (ping.interface, ping.address))), gpu)
+
+
+def _said(text: str) -> str:
+    """The line that tells why: the system's own complaint before the loss."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if "error" in line or "Unreachable" in line or "not found" in line]
+    return next(iter(telling), next((line for line in lines if "packet loss" in line), ""))

@@ -1,0 +1,31 @@
+"""Recipes of other launchers, read into our own value: schema "1" (spark-vllm-docker) and "2" (sparkrun)."""
+
+from __future__ import annotations
+
+from sparkops.core import schema
+from sparkops.core.flags import FlagTable
+from sparkops.core.formats import spark_vllm_docker, sparkrun
+from sparkops.core.recipe import Recipe
+from sparkops.core.schema import Located
+
+READERS = {"1": spark_vllm_docker.read, "2": sparkrun.read}
+VERSIONS = ("recipe_version", "sparkrun_version")
+
+
+def read(name: str, document: Located, flags: FlagTable) -> Recipe:
+    """A recipe of another launcher; what it is not read for is one line with its place."""
+    return READERS[version(document)](name, document, flags)
+
+
+def version(document: Located) -> str:
+    """Which schema a file follows; sparkrun takes a file without one for its own."""
+    entries = schema.mapping(document)
+    said = next((entries[key] for key in VERSIONS if key in entries and entries[key].value is not None), None)
+    if said is None:
+        return "2"
+    number = schema.text(said, "recipe_version").strip().removesuffix(".0")
+    if number not in READERS:
+        schema.fail(
+            said, "recipe_version", f"schema {number!r} is not read; there are 1 (spark-vllm-docker) and 2 (sparkrun)"
+        )
+    return number

@@ -1,0 +1,112 @@
+"""What both schemas share: keys with their types, limits, variables, mods, and the command once it is rendered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sparkops.core import schema
+from sparkops.core.flags import FlagTable
+from sparkops.core.formats import values
+from sparkops.core.formats.commandline import CommandError, Serving, serving
+from sparkops.core.recipe import Caveat, Nodes, Setting, env_problem
+from sparkops.core.schema import Located
+
+Entries = Mapping[str, Located]
+LEAST_CLUSTER = 2
+
+
+def text(entries: Entries, key: str) -> str | None:
+    """A key's text; a number is taken as it stands, an empty one as none."""
+    found = entries.get(key)
+    if found is None or found.value is None:
+        return None
+    return schema.text(found, key).strip() or None
+
+
+def truth(entries: Entries, key: str) -> bool:
+    """True or false; a launcher takes any value, so a quoted "true" is as good."""
+    found = entries.get(key)
+    if found is None or found.value is None:
+        return False
+    word = str(values.seen(found)).lower()
+    if word not in ("true", "yes", "on", "1", "false", "no", "off", "0", ""):
+        schema.fail(found, key, f"must be true or false, not {word!r}")
+    return word in ("true", "yes", "on", "1")
+
+
+def count(entries: Entries, key: str) -> int | None:
+    found = entries.get(key)
+    if found is None or found.value is None:
+        return None
+    return schema.integer(found, key, 1, 10_000)
+
+
+def words(entries: Entries, key: str) -> tuple[str, ...]:
+    """A list of texts."""
+    found = entries.get(key)
+    if found is None or found.value is None:
+        return ()
+    return tuple(schema.text(item, f"{key}[{index}]") for index, item in enumerate(schema.listed(found, key)))
+
+
+def limits(entries: Entries) -> tuple[tuple[str, ...], Nodes]:
+    """`solo_only`, `cluster_only`, `mode`, `min_nodes` and `max_nodes` as ours."""
+    mode = text(entries, "mode") or "auto"
+    if mode not in ("auto", "solo", "cluster"):
+        schema.fail(entries["mode"], "mode", f"must be solo, cluster or auto, not {mode!r}")
+    solo = truth(entries, "solo_only") or mode == "solo"
+    cluster = truth(entries, "cluster_only") or mode == "cluster"
+    if solo and cluster:
+        key = "solo_only" if "solo_only" in entries else "mode"
+        schema.fail(entries[key], key, "stands beside cluster_only; nothing is left to serve it")
+    least, most = count(entries, "min_nodes") or 1, count(entries, "max_nodes")
+    least = max(least, LEAST_CLUSTER) if cluster else 1 if solo else least
+    most = 1 if solo else most
+    if most is not None and most < least:
+        place = entries.get("max_nodes") or entries["min_nodes"]
+        schema.fail(place, "max_nodes", f"{most} is less than {least}")
+    return (("solo",) if solo else ("cluster",) if cluster else ()), Nodes(least, most)
+
+
+def env(entries: Entries) -> tuple[dict[str, Setting], list[Caveat]]:
+    """Variables as the launcher passes them; secrets stay behind."""
+    found, left = {}, []
+    given = entries.get("env")
+    for name, value in (schema.mapping(given, "env") if given is not None else {}).items():
+        if isinstance(value.value, (dict, tuple)):
+            schema.fail(value, f"env.{name}", f"must be one value, not {schema.kind_of(value.value)}")
+        if problem := env_problem(name):
+            if not problem.startswith("is a secret"):
+                schema.fail(value, f"env.{name}", problem)
+            left.append(Caveat(value.where, f"{name} is left out: it {problem}; keep it on the node", False))
+        else:
+            found[name] = Setting(values.shown(value), value.where)
+    return found, left
+
+
+def defaults(entries: Entries) -> dict[str, Any]:
+    """Placeholder values as the launcher sees them."""
+    given = entries.get("defaults")
+    return {key: values.seen(value) for key, value in schema.mapping(given, "defaults").items()} if given else {}
+
+
+def benchmark(entries: Entries) -> Any:
+    found = entries.get("benchmark")
+    return values.seen(found) if found is not None else None
+
+
+def kept(entries: Entries, known: Iterable[str]) -> dict[str, Any]:
+    """What no field of ours holds."""
+    return {key: values.seen(value) for key, value in entries.items() if key not in set(known)}
+
+
+def command(located: Located, rendered: str, flags: FlagTable, key: str = "command") -> Serving:
+    """The engine that a rendered command starts, each flag with its line where the command is a block."""
+    template = located.value if isinstance(located.value, str) else ""
+    block = located.style == "|" and rendered.count("\n") == template.count("\n")
+    try:
+        return serving(rendered, flags, located.file, located.line + 1 if block else located.line, block)
+    except CommandError as error:
+        place = Located(None, located.file, located.line + 1 + error.line) if block else located
+        schema.fail(place, key, str(error))

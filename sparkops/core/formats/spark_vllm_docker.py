@@ -1,0 +1,83 @@
+"""Recipes of spark-vllm-docker, schema "1": one `command` through `str.format`, once, with `defaults`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from sparkops.core import build, schema
+from sparkops.core.flags import FlagTable
+from sparkops.core.formats import parts
+from sparkops.core.formats.template import TemplateError, formatted
+from sparkops.core.recipe import Caveat, Foreign, Metadata, Recipe, Setting
+from sparkops.core.schema import Located
+
+_ESCAPED = re.compile(r'\\([\\"$`])')
+_REPLACED = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
+REQUIRED = ("name", "container", "command")
+READ = (
+    *("recipe_version", "name", "description", "model", "model_revision", "container", "command", "mods", "defaults"),
+    *("env", "build_args", "cluster_only", "solo_only", "min_nodes", "max_nodes", "mode"),
+)
+
+
+def read(name: str, document: Located, flags: FlagTable) -> Recipe:
+    """A recipe from a file that run-recipe.py would take."""
+    entries = schema.mapping(document)
+    for key in REQUIRED:
+        if parts.text(entries, key) is None:
+            schema.fail(document, key, "is required")
+    template = entries["command"]
+    given = {"model": parts.text(entries, "model"), **parts.defaults(entries)}
+    try:
+        rendered = formatted(schema.text(template, "command"), given)
+    except TemplateError as error:
+        schema.fail(template, "command", str(error))
+    found = parts.command(template, rendered, flags)
+    env, left = parts.env(entries)
+    env, shelled = _exported(env)
+    only, nodes = parts.limits(entries)
+    container = str(parts.text(entries, "container"))
+    args = parts.words(entries, "build_args")
+    foreign = Foreign("1", found.words, parts.kept(entries, READ), (*left, *shelled, *found.caveats))
+    return Recipe(
+        name=name,
+        source=document.file,
+        model=found.model,
+        container=container,
+        flags=flags,
+        revision=parts.text(entries, "model_revision"),
+        args=found.args,
+        env={**env, **found.env},
+        build=build.spark_vllm_docker(container, args) if args else {},
+        mods=parts.words(entries, "mods"),
+        metadata=Metadata(description=parts.text(entries, "description") or str(parts.text(entries, "name"))),
+        only=only,
+        nodes=nodes,
+        foreign=replace(foreign, keys={**foreign.keys, **_said(entries, found.model)}),
+        places={key: value.where for key, value in entries.items()},
+    )
+
+
+def _said(entries: parts.Entries, served: str) -> dict[str, object]:
+    """What a field of ours holds in another form, for `recipe export`."""
+    said: dict[str, object] = {
+        "name": parts.text(entries, "name"),
+        "build_args": list(parts.words(entries, "build_args")),
+    }
+    if (model := parts.text(entries, "model")) is not None and model != served:
+        said["model"] = model
+    return said
+
+
+def _exported(env: dict[str, Setting]) -> tuple[dict[str, Setting], list[Caveat]]:
+    """Variables as they arrive: the launcher exports each between double quotes, so a shell reads them once more.
+
+    Quotes inside, which that shell would take away, are kept: nobody means JSON without them.
+    """
+    left = [
+        Caveat(setting.origin, f"a shell would replace what {name} names: {setting.value}", True)
+        for name, setting in env.items()
+        if _REPLACED.search(setting.value)
+    ]
+    return {name: Setting(_ESCAPED.sub(r"\1", one.value), one.origin) for name, one in env.items()}, left

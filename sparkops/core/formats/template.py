@@ -1,0 +1,102 @@
+"""The two template languages: Python's `str.format`, once (schema "1"), `{key}` until nothing changes (schema "2")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from string import Formatter
+from typing import Any
+
+PASSES = 10
+LONGEST = 200_000
+_KEY = re.compile(r"\{([^{}]*)\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_SPEC = re.compile(r"[-+ ]?0?[0-9]{0,2}(\.[0-9]{1,2})?[a-zA-Z%]?")
+_OPEN, _CLOSE = "\x00", "\x01"
+
+
+class TemplateError(ValueError):
+    """Why a launcher cannot render a template."""
+
+
+def formatted(template: str, values: Mapping[str, Any]) -> str:
+    """`template.format(**values)`, but a field is a plain key: nothing of a value's inside can be reached."""
+    made, length = [], 0
+    try:
+        for literal, field, spec, conversion in Formatter().parse(template):
+            made.append(literal)
+            if field is not None:
+                made.append(_field(field, spec or "", conversion, values))
+            length += sum(map(len, made[-2:]))
+            if length > LONGEST:
+                raise TemplateError("is longer than any command")
+    except TemplateError:
+        raise
+    except ValueError as error:
+        raise TemplateError(f"{error}; literal braces must be doubled") from None
+    return "".join(made)
+
+
+def _field(field: str, spec: str, conversion: str | None, values: Mapping[str, Any]) -> str:
+    if field not in values:
+        if not _NAME.fullmatch(field):
+            raise TemplateError(f"{{{_short(field)}}} is no placeholder: literal braces must be doubled")
+        raise TemplateError(f"{{{_short(field)}}} has no value in defaults")
+    if not _SPEC.fullmatch(spec):
+        raise TemplateError(f"{{{_short(field)}}} has a format that is not read")
+    value = values[field] if conversion is None else {"r": repr, "a": ascii}.get(conversion, str)(values[field])
+    return format(value, spec) if spec else str(value)
+
+
+def substituted(template: str, values: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
+    """`{key}` replaced until nothing changes, and which names were left.
+
+    Doubled braces are one where a template opens any; a brace that opens no `{key}` stands for itself, as in JSON.
+    """
+    text = _masked(template)
+    for _ in range(PASSES):
+        after = "".join(_pieces(text, values))
+        if after == text:
+            break
+        text = after
+    else:
+        raise TemplateError("a value contains itself")
+    left = tuple(found[1] for found in _KEY.finditer(text) if _NAME.fullmatch(found[1]))
+    return text.replace(_OPEN, "{").replace(_CLOSE, "}"), left
+
+
+def _pieces(text: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """The text with its placeholders' values, given up when it grows beyond any command."""
+    done = length = 0
+    for found in _KEY.finditer(text):
+        value = values.get(found[1])
+        piece = text[done : found.start()] + (found[0] if value is None else str(value))
+        length += len(piece)
+        if length > LONGEST:
+            raise TemplateError("is longer than any command")
+        yield piece
+        done = found.end()
+    yield text[done:]
+
+
+def _masked(template: str) -> str:
+    """Doubled braces out of the way of the placeholders, where `{{` says that a template doubles its braces."""
+    if "{{" not in template:
+        return template
+    made, index = [], 0
+    while index < len(template):
+        two, one = template[index : index + 2], template[index]
+        if two in ("{{", "}}"):
+            made.append(_OPEN if one == "{" else _CLOSE)
+            index += 2
+        elif one == "{" and (found := _KEY.match(template, index)):
+            made.append(found[0])
+            index = found.end()
+        else:
+            made.append({"{": _OPEN, "}": _CLOSE}.get(one, one))
+            index += 1
+    return "".join(made)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:37]}..."

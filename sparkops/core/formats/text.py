@@ -1,0 +1,79 @@
+"""Values as YAML text that every reader takes for the same value: what might be misread is quoted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.core.formats.values import bare
+from sparkops.core.schema import scalar
+
+_PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./+@=~-]*(?::[A-Za-z0-9_./+@=~-]+)*")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
+_BREAKS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+
+def lines(entries: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """A mapping as block YAML; inner mappings and lists of texts are blocks too, what is deeper is JSON."""
+    for key, value in entries.items():
+        name = key if _KEY.fullmatch(key) and isinstance(scalar(key), str) else json.dumps(key)
+        if isinstance(value, Block) and not _BREAKS.search(value.text):
+            yield f"{indent}{name}: |"
+            yield from (f"{indent}  {line}" if line else "" for line in value.text.rstrip("\n").split("\n"))
+        elif isinstance(value, Mapping) and value and len(indent) < 4:
+            yield f"{indent}{name}:"
+            yield from lines(value, indent + "  ")
+        elif isinstance(value, (list, tuple)) and value and all(isinstance(item, str) for item in value):
+            yield f"{indent}{name}:"
+            yield from (f"{indent}  - {one(item)}" for item in value)
+        else:
+            yield f"{indent}{name}: {one(value.text if isinstance(value, Block) else value)}"
+
+
+class Block:
+    """Text of several lines that stands as it is."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def one(value: Any) -> str:
+    """A value on one line."""
+    if value is None or isinstance(value, (bool, int)):
+        return json.dumps(value)
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, str):
+        safe = _PLAIN.fullmatch(value) and bare(value) == value == scalar(value) and not _DATE.fullmatch(value)
+        return value if safe else _quoted(value)
+    return _quoted_all(value)
+
+
+def _number(value: float) -> str:
+    """A float that stays one: a point in it, as YAML 1.1 wants."""
+    text = repr(value)
+    if "e" in text and "." not in text.split("e")[0]:
+        text = text.replace("e", ".0e")
+    return text if "inf" not in text and "nan" not in text else f".{text}"
+
+
+def _quoted_all(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_quoted(str(key))}: {_inner(item)}" for key, item in value.items()) + "}"
+    return "[" + ", ".join(map(_inner, value)) + "]"
+
+
+def _inner(value: Any) -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    return _quoted_all(value) if isinstance(value, (Mapping, list, tuple)) else one(value)
+
+
+def _quoted(text: str) -> str:
+    """In double quotes with JSON's escapes, all of which YAML has too."""
+    if "'" not in text and ('"' in text or "\\" in text) and text.isprintable():
+        return f"'{text}'"
+    return json.dumps(text) if text.isascii() else json.dumps(text, ensure_ascii=not text.isprintable())

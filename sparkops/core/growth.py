@@ -1,0 +1,63 @@
+"""How a node's memory changes over hours, read from what the scheduled drops logged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sparkops.core.facts.schedule import Drop
+
+JUMP_KIB = 4 * 1024 * 1024
+"""Between two samples this much is an engine that came or went, not growth."""
+
+TROUBLE_KIB = 4 * 1024 * 1024
+"""Below this a GB10 does not kill a process but freezes: the driver livelocks before the kernel's OOM killer."""
+
+SHORTEST_HOURS = 1.0
+FEWEST = 3
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Growth:
+    """KiB an hour, over `hours`: memory that nothing can reclaim, and page cache between drops."""
+
+    used: float
+    cache: float
+    hours: float
+    samples: int
+
+    def seconds_left(self, available_kib: int) -> float | None:
+        """Until `TROUBLE_KIB` is reached; None while nothing grows."""
+        if self.used < 1024:
+            return None
+        return max(0.0, (available_kib - TROUBLE_KIB) / self.used * HOUR)
+
+
+def growth(log: Sequence[Drop], booted: float = 0) -> Growth | None:
+    """Of the newest stretch without a reboot or a jump; None while it is too short to tell."""
+    steady: list[Drop] = []
+    for sample in reversed(log):
+        if sample.time < booted or (steady and _jumps(sample, steady[-1])):
+            break
+        steady.append(sample)
+    steady.reverse()
+    hours = (steady[-1].time - steady[0].time) / HOUR if steady else 0.0
+    if len(steady) < FEWEST or hours < SHORTEST_HOURS:
+        return None
+    between = zip(steady, steady[1:], strict=False)
+    cached = sum(max(0, later.cached[0] - before.cached[1]) for before, later in between)
+    return Growth(-_slope(steady), cached / hours, hours, len(steady))
+
+
+def _jumps(before: Drop, after: Drop) -> bool:
+    return after.time <= before.time or abs(after.available[0] - before.available[1]) > JUMP_KIB
+
+
+def _slope(samples: Sequence[Drop]) -> float:
+    """Least squares over MemAvailable, in KiB an hour."""
+    times = [(sample.time - samples[0].time) / HOUR for sample in samples]
+    values = [sample.available[1] for sample in samples]
+    middle, mean = sum(times) / len(times), sum(values) / len(values)
+    spread = sum((time - middle) ** 2 for time in times)
+    return sum((time - middle) * (value - mean) for time, value in zip(times, values, strict=True)) / spread

@@ -1,0 +1,146 @@
+"""A lock: what ran, written down so that a later run can be held to it, and what differs from it.
+
+Whatever makes a number comparable is in it: the revision as the containers' labels hold it, and of every node the image
+that its container really runs, the model's snapshot, driver and kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sparkops.core import schema
+from sparkops.core.revision import SCHEMA as REVISION_SCHEMA
+from sparkops.core.schema import Located
+
+SCHEMA = 1
+"""Version of the file's shape; readers accept every version ever released."""
+
+MARK = "sparkops_lock"
+NODE = ("role", "image", "model", "driver", "kernel", "spec")
+IGNORABLE = ("image", "model", "driver", "kernel", "spec", "sparkops", "nodes")
+REVISION = ("recipe", "model", "model_revision", "served", "kind", "topology", "executor", "args", "env", "mounts")
+
+
+@dataclass(frozen=True)
+class NodeLock:
+    """A node's part. `image` is the fingerprint of what its container runs, `model` the snapshot that it loads."""
+
+    role: str
+    image: str | None = None
+    model: str | None = None
+    driver: str | None = None
+    kernel: str | None = None
+    spec: int | None = None
+
+
+@dataclass(frozen=True)
+class Lock:
+    """`revision` is the JSON of the labels; `nodes` go by name, a node with two parts as its engine."""
+
+    deployment: str
+    hash: str
+    sparkops: str
+    revision: Mapping[str, Any]
+    nodes: Mapping[str, NodeLock]
+    locked: str = ""
+    schema: int = field(default=SCHEMA)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        said = {"deployment": self.deployment, "hash": self.hash, "sparkops": self.sparkops, "locked": self.locked}
+        nodes = {name: asdict(node) for name, node in self.nodes.items()}
+        return {MARK: self.schema, **said, "revision": dict(self.revision), "nodes": nodes}
+
+
+@dataclass(frozen=True)
+class Change:
+    """One thing that is not as it was locked; `node` is empty where it is the deployment's."""
+
+    what: str
+    key: str
+    locked: Any
+    now: Any
+    node: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.node}: " if self.node else ""
+        return f"{where}{self.key}: {_shown(self.locked)} when locked, {_shown(self.now)} now"
+
+
+def read(document: Located) -> Lock:
+    """A lock file; anything else is one line with its place."""
+    entries = schema.mapping(document)
+    if MARK not in entries:
+        schema.fail(document, MARK, "is missing: this is no lock file", "`sparkops recipe lock -o FILE` writes one")
+    version = schema.integer(entries[MARK], MARK)
+    if not 1 <= version <= SCHEMA:
+        schema.fail(entries[MARK], MARK, f"is {version}; this sparkops reads up to {SCHEMA}", "use a newer sparkops")
+    for key in ("deployment", "hash", "sparkops", "revision", "nodes"):
+        if key not in entries:
+            schema.fail(document, key, "is required")
+    nodes = {name: _node(value, f"nodes.{name}") for name, value in schema.mapping(entries["nodes"], "nodes").items()}
+    schema.mapping(entries["revision"], "revision")
+    texts = {key: schema.text(entries[key], key) for key in ("deployment", "hash", "sparkops")}
+    locked = schema.text(entries["locked"], "locked") if "locked" in entries else ""
+    return Lock(**texts, revision=schema.plain(entries["revision"]), nodes=nodes, locked=locked, schema=version)
+
+
+def _node(value: Located, path: str) -> NodeLock:
+    known = {key: item for key, item in schema.mapping(value, path).items() if key in NODE and item.value is not None}
+    texts = {key: schema.text(item, f"{path}.{key}") for key, item in known.items() if key != "spec"}
+    if "role" not in texts:
+        schema.fail(value, f"{path}.role", "is required")
+    spec = schema.integer(known["spec"], f"{path}.spec") if "spec" in known else None
+    return NodeLock(**texts, spec=spec)
+
+
+def changes(locked: Lock, now: Lock, ignore: frozenset[str] = frozenset()) -> tuple[Change, ...]:
+    """What is not as it was locked, the deployment's own first; what a lock did not know is held against nobody."""
+    found = (*_revision(locked.revision, now.revision), *_machines(locked, now))
+    return tuple(change for change in found if change.what not in ignore)
+
+
+def _revision(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    for part in REVISION:
+        if part in ("args", "env"):
+            yield from _settings(part, _mapping(old.get(part)), _mapping(new.get(part)))
+        elif old.get(part) != new.get(part):
+            yield Change("revision", part, old.get(part), new.get(part))
+    if old.get("schema", REVISION_SCHEMA) != new.get("schema", REVISION_SCHEMA):
+        yield Change("revision", "schema", old.get("schema"), new.get("schema"))
+
+
+def _settings(part: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+    what, prefix = ("flags", "--") if part == "args" else ("env", "")
+    for key in sorted({*old, *new}):
+        if old.get(key) != new.get(key):
+            yield Change(what, f"{prefix}{key}", old.get(key), new.get(key))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _machines(locked: Lock, now: Lock) -> Iterator[Change]:
+    for name in sorted({*locked.nodes, *now.nodes}):
+        before, after = locked.nodes.get(name), now.nodes.get(name)
+        if before is None or after is None:
+            yield Change("nodes", "part", before.role if before else None, after.role if after else None, name)
+            continue
+        if before.role != after.role:
+            yield Change("nodes", "role", before.role, after.role, name)
+        for key in ("image", "model", "driver", "kernel", "spec"):
+            x, y = getattr(before, key), getattr(after, key)
+            if x is not None and x != y:
+                yield Change(key, key, x, y, name)
+    if locked.sparkops != now.sparkops:
+        yield Change("sparkops", "sparkops", locked.sparkops, now.sparkops)
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    text = str(value)
+    return text if len(text) <= 70 else f"{text[:67]}..."

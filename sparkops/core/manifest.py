@@ -1,0 +1,48 @@
+"""What the manifest on a node lists: all that sparkops placed there (`node/manifest.sh` writes and undoes it)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+VERSION = 1
+KINDS = {
+    "file": "file",
+    "folder": "folder",
+    "made": "directory, if it is empty then",
+    "empty": "file, if it is empty then",
+    "newline": "the newline that was put at the end of",
+    "authorized-key": "public key that may log in",
+    "crontab": "crontab entry",
+    "sudoers": "sudoers file",
+    "linger": "lingering of the user",
+    "service": "start at boot of the service",
+}
+"""How each kind of entry is told to a person."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    kind: str
+    what: str
+
+    @property
+    def title(self) -> str:
+        return KINDS.get(self.kind, self.kind)
+
+
+def version(text: str | None) -> int | None:
+    """Of the manifest's format; None where there is no manifest, or what is there is none."""
+    first = (text or "").split("\n", 1)[0].split()
+    return int(first[1]) if len(first) == 2 and first[0] == "sparkops-manifest" and first[1].isdigit() else None
+
+
+def entries(text: str | None) -> tuple[Entry, ...]:
+    return tuple(_entries(text or ""))
+
+
+def _entries(text: str) -> Iterator[Entry]:
+    for line in text.splitlines()[1:]:
+        kind, _, what = line.partition(" ")
+        if kind and what:
+            yield Entry(kind, what)

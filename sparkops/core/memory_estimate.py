@@ -1,0 +1,305 @@
+"""What a model will take of each node's memory, and what would fit: weights, KV cache, overhead, and what is left.
+
+The KV cache follows from the architecture and is exact where that is known; the overhead is fitted to boot logs of
+GB10s (MiniMax-M2.7 over two, spark-vllm-docker #396; activations at 2048 and 8224 batched tokens) and is not.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from sparkops.core import images, models
+from sparkops.core.models import Model
+from sparkops.core.recipe import Effective
+from sparkops.core.topology import Shape
+from sparkops.core.utilization import OLD_UTILIZATION, UTILIZATION
+
+Fit = Literal["fits", "tight", "no", "unknown"]
+
+GB10_KIB = 127_535_056
+"""MemTotal of a GB10 with 128 GB, where no fact says another."""
+
+SYSTEM_GIB = 3.5
+"""What DGX OS itself holds when nothing runs: where MemAvailable is not known, the total less this."""
+
+LEAST_LEFT_GIB, GOOD_LEFT_GIB = 2.0, 5.0
+"""Left to the system beside the engine's share: below the first the kernel kills, below the second it is tight."""
+
+BATCHED = 8192
+"""The engine's own when nothing is said: tokens of one step."""
+
+BASE_GIB, ACTIVATION_GIB, GRAPHS_GIB = 3.2, 0.162, 5.0
+"""Overhead: context and communication; activations of 1024 tokens in one step, for each 1024 of the hidden size; CUDA
+graphs, none when eager."""
+
+HIDDEN = 4096
+"""Where a model's own is not known."""
+
+BEYOND_GIB, UNCOUNTED_GRAPHS_GIB = 3.0, 2.0
+"""What images of before vLLM 0.21 take besides their share: 0.95 runs out of memory there and nowhere else."""
+
+_BYTES = {"auto": 2.0, "bfloat16": 2.0, "float16": 2.0, "nvfp4": 0.5625}
+_STEP = 1024
+"""Contexts are suggested in multiples of this."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One node's share, in GiB unless named otherwise. `context` is what one request may use, in tokens.
+
+    `sequences` is how many whole contexts the KV cache holds, `tokens` the number that vLLM logs as its size,
+    `longest` the longest context that one request could have. None is "not known".
+    """
+
+    fit: Fit
+    total: float
+    available: float
+    claimed: float
+    weights: float | None
+    overhead: float
+    beyond: float = 0
+    """Of `claimed` what the image takes besides the engine's share."""
+
+    kv_cache: float | None = None
+    kv_per_token: float | None = None
+    """KiB, of the layers that keep the whole context."""
+
+    context: int | None = None
+    per_sequence: float | None = None
+    sequences: float | None = None
+    tokens: int | None = None
+    longest: int | None = None
+    reason: str = ""
+    would_fit: tuple[str, ...] = ()
+    """What to set instead, as words of a command line with their effect."""
+
+    @property
+    def left(self) -> float:
+        return self.available - self.claimed
+
+
+@dataclass(frozen=True)
+class _Need:
+    """What is asked for, in bytes and tokens, on one node."""
+
+    model: Model
+    kv_bytes: float
+    shared: int
+    """Over how many tensor parallel ranks heads are split."""
+
+    stages: int
+    context: int
+    batched: int
+    given: bool = False
+    """The size of the cache is given, so that the share decides nothing."""
+
+    @property
+    def per_layer_token(self) -> float:
+        heads = max(1, math.ceil(self.model.kv_heads / self.shared))
+        return 2 * heads * self.model.head_dim * self.kv_bytes
+
+    @property
+    def per_token(self) -> float:
+        return self.per_layer_token * self.model.full / self.stages
+
+    @property
+    def fixed(self) -> float:
+        """What a sequence takes whatever its length: windows (with the tokens of one step) and states."""
+        window = min(self.context, self.model.window - 1 + self.batched) if self.model.sliding else 0
+        states = self.model.recurrent * self.model.state_kib * 1024 / self.shared
+        return (self.model.sliding * self.per_layer_token * window + states) / self.stages
+
+    @property
+    def per_sequence(self) -> float:
+        return self.per_token * self.context + self.fixed
+
+    def longest(self, cache: float) -> int:
+        if cache <= self.fixed:
+            return 0
+        most = int((cache - self.fixed) / self.per_token) if self.per_token else self.model.context
+        return min(self.model.context, most)
+
+
+def estimate(
+    effective: Effective,
+    shape: Shape,
+    total_kib: int = GB10_KIB,
+    available_kib: int | None = None,
+    model: Model | None = None,
+) -> Estimate:
+    """One node of this shape. `model` is what was read from the snapshot, where the table does not know it."""
+    total = total_kib / 2**20
+    available = available_kib / 2**20 if available_kib is not None else total - SYSTEM_GIB
+    found = models.known(effective.model) or model
+    parallel, stages = _split(effective, shape)
+    size = effective.recipe.metadata.weights_gib or (found.weights_gib if found else None)
+    weights = size / (parallel * stages) if size else None
+    overhead = _overhead(effective, found.hidden if found else HIDDEN)
+    if fixed := effective.number("kv-cache-memory-bytes", 0):
+        share = (weights or 0) + overhead + fixed / 2**30
+    else:
+        share = total * effective.number("gpu-memory-utilization", OLD_UTILIZATION if _old(effective) else UTILIZATION)
+    beyond = _beyond(effective)
+    base = Estimate("unknown", total, available, share + beyond, weights, overhead, beyond)
+    if weights is None:
+        return _judged(base, None, shape, "the weights of this model are not known")
+    cache = fixed / 2**30 if fixed else share - weights - overhead
+    if found is None:
+        return _judged(replace(base, kv_cache=cache), None, shape, "the architecture of this model is not known")
+    context, batched = _context(effective, found), int(_batched(effective))
+    need = _Need(found, _kv_bytes(effective), parallel, stages, context, batched, given=bool(fixed))
+    return _judged(_counted(base, need, cache), need, shape, "")
+
+
+def bytes_per_token(effective: Effective) -> float | None:
+    """What one token reads of the weights at least, in GB: each part in the bits that it is served in."""
+    found = models.known(effective.model)
+    if found is None or not found.reads:
+        return None
+    quantised = _mxfp4_parts(effective)
+    return sum(part.millions * (models.MXFP4 if part.name in quantised else part.bits) for part in found.reads) / 8000
+
+
+def _mxfp4_parts(effective: Effective) -> frozenset[str]:
+    """The parts that the mxfp4 image quantises while loading."""
+    layers = effective.value("mxfp4-layers")
+    if not isinstance(layers, str):
+        return frozenset()
+    names = frozenset(name.strip() for name in layers.split(","))
+    return frozenset({"moe", "qkv", "o", "lm_head"}) if "all" in names else names
+
+
+def _split(effective: Effective, shape: Shape) -> tuple[int, int]:
+    """Tensor parallel ranks and pipeline stages of one server; data parallel copies the weights."""
+    if shape.kind != "cluster":
+        return 1, 1
+    stages = max(1, int(effective.number("pipeline-parallel-size", 1)))
+    copies = max(1, int(effective.number("data-parallel-size", 1)))
+    return max(1, shape.nodes // (stages * copies)), stages
+
+
+def _overhead(effective: Effective, hidden: int) -> float:
+    """Within the engine's share."""
+    graphs = 0 if _eager(effective) or _old(effective) else GRAPHS_GIB
+    return BASE_GIB + ACTIVATION_GIB * _batched(effective) / 1024 * hidden / 1024 + graphs
+
+
+def _beyond(effective: Effective) -> float:
+    """Besides it."""
+    if not _old(effective):
+        return 0
+    return BEYOND_GIB + (0 if _eager(effective) else UNCOUNTED_GRAPHS_GIB)
+
+
+def _old(effective: Effective) -> bool:
+    return images.known(effective.image).kind in ("mxfp4", "ngc")
+
+
+def _eager(effective: Effective) -> bool:
+    mode = effective.value("compilation-config")
+    graphs = str(mode.get("cudagraph_mode", "")).upper() if isinstance(mode, dict) else ""
+    return effective.value("enforce-eager") is True or graphs.rpartition(".")[2] == "NONE"
+
+
+def _batched(effective: Effective) -> float:
+    return max(1.0, effective.number("max-num-batched-tokens", BATCHED))
+
+
+def _kv_bytes(effective: Effective) -> float:
+    kind = str(effective.value("kv-cache-dtype", "auto"))
+    return _BYTES.get(kind, 1.0 if kind.startswith("fp8") else 2.0)
+
+
+def _context(effective: Effective, model: Model) -> int:
+    said = int(effective.number("max-model-len", 0))
+    return said if said > 0 else model.context
+
+
+def _counted(base: Estimate, need: _Need, cache: float) -> Estimate:
+    room = max(0.0, cache) * 2**30
+    sequences = room / need.per_sequence
+    return replace(
+        base,
+        kv_cache=cache,
+        kv_per_token=need.per_token / 1024,
+        context=need.context,
+        per_sequence=need.per_sequence / 2**30,
+        sequences=sequences,
+        tokens=int(sequences * need.context),
+        longest=need.longest(room),
+    )
+
+
+def _judged(found: Estimate, need: _Need | None, shape: Shape, unknown: str) -> Estimate:
+    """The verdict, its reason, and what would fit instead."""
+    if found.left < LEAST_LEFT_GIB:
+        reason = f"the engine would take {found.claimed:.0f} of {found.available:.0f} GiB that are there"
+        return replace(found, fit="no", reason=reason, would_fit=(*_largest(found, need), *_nodes(found, need, shape)))
+    if found.kv_cache is not None and found.kv_cache <= 0:
+        reason = f"{found.weights:.0f} GiB of weights and {found.overhead:.0f} of overhead leave nothing for a context"
+        return replace(found, fit="no", reason=reason, would_fit=(*_more(found, need), *_nodes(found, need, shape)))
+    if found.sequences is not None and found.sequences < 1:
+        reason = (
+            f"one request of {found.context} tokens takes {found.per_sequence:.1f} GiB of KV cache, "
+            f"{found.kv_cache:.1f} are left"
+        )
+        return replace(found, fit="no", reason=reason, would_fit=(*_shorter(found), *_more(found, need)))
+    if found.left < GOOD_LEFT_GIB:
+        reason = f"only {found.left:.1f} GiB are left to the system and the page cache"
+        return replace(found, fit="tight", reason=reason, would_fit=_largest(found, need))
+    return replace(found, fit="unknown", reason=unknown) if unknown else replace(found, fit="fits")
+
+
+def _shorter(found: Estimate) -> tuple[str, ...]:
+    """The longest context that the cache has room for as it is."""
+    longest = (found.longest or 0) // _STEP * _STEP
+    return (f"--set args.max-model-len={longest}",) if longest else ()
+
+
+def _more(found: Estimate, need: _Need | None) -> tuple[str, ...]:
+    """The share that one whole request takes, where the node has it; else the largest that it has."""
+    wanted = (found.weights or 0) + found.overhead + (found.per_sequence or 1)
+    share = math.ceil(wanted / found.total * 100) / 100
+    if share <= _largest_share(found) and not (need and need.given):
+        return (f"--set args.gpu-memory-utilization={share:.2f}",)
+    return _largest(found, need)
+
+
+def _largest(found: Estimate, need: _Need | None) -> tuple[str, ...]:
+    """The largest share that leaves enough to the system, with the longest context that it has room for."""
+    share = _largest_share(found)
+    words = f"--set args.gpu-memory-utilization={share:.2f}"
+    if need is None or found.weights is None:
+        return (words,) if share > 0 else ()
+    room = (found.total * share - found.weights - found.overhead) * 2**30
+    if need.given:
+        words = f"--set args.kv-cache-memory-bytes={max(0, int(room))}"
+    if room >= need.per_sequence:
+        return (f"{words} ({room / need.per_sequence:.1f} requests of {need.context} tokens)",)
+    longest = need.longest(room) // _STEP * _STEP
+    return (f"{words} --set args.max-model-len={longest}",) if longest else ()
+
+
+def _largest_share(found: Estimate) -> float:
+    return math.floor((found.available - found.beyond - GOOD_LEFT_GIB) / found.total * 100) / 100
+
+
+def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]:
+    """A cluster of as many nodes as the weights take."""
+    if need is None or found.weights is None or need.stages > 1:
+        return ()
+    whole, share = found.weights * need.shared, min(found.claimed - found.beyond, found.total * _largest_share(found))
+    for count in models.working_counts(need.model):
+        if count > shape.span and whole / count + found.overhead < share - 1:
+            return (f"--topology cluster over {count} nodes",)
+    return ()
+
+
+def marlin_note(effective: Effective) -> str:
+    """What an MXFP4 model takes for a while on an image that has no kernels for it."""
+    found = models.known(effective.model)
+    if found and found.mxfp4 and images.known(effective.image).stock:
+        return "on this image loading may take up to 118 GB for a while, whatever the share (vllm #43969)"
+    return ""

@@ -1,0 +1,53 @@
+"""Which plays and steps `--tags` and `--skip-tags` leave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sparkops.core.playbook.scope import GIVEN
+from sparkops.core.playbook.values import Play, Playbook, StepsPlay
+from sparkops.core.schema import did_you_mean, one_line
+from sparkops.errors import UsageError
+
+ALWAYS = "always"
+
+
+def chosen(playbook: Playbook, tags: frozenset[str], skip: frozenset[str]) -> Playbook:
+    """With no tags everything is meant; what is tagged `always` is left out by `--skip-tags always` alone."""
+    plays = tuple(play for one in playbook.plays if (play := _play(one, tags, skip)) is not None)
+    if not plays:
+        near = did_you_mean(min(tags, default=""), _tags(playbook))
+        raise UsageError(one_line(f"{playbook.source}: the tags leave nothing to do{near}"))
+    for play in plays:
+        if isinstance(play, StepsPlay):
+            _refuse_gaps(play)
+    return replace(playbook, plays=plays)
+
+
+def _tags(playbook: Playbook) -> set[str]:
+    parts = [part for play in playbook.plays for part in (play.steps if isinstance(play, StepsPlay) else (play,))]
+    return {tag for part in parts for tag in part.tags}
+
+
+def _refuse_gaps(play: StepsPlay) -> None:
+    """A step that is left must not need the result of one that is left out."""
+    known = {*GIVEN, *play.vars} | {step.register for step in play.steps}
+    for step in play.steps:
+        for name in step.when.names() if step.when else ():
+            if name.root not in known and len(name.path) > 1:
+                raise UsageError(
+                    f"{step.where}: step {step.name!r} needs {name.root}, and the tags leave out the step that makes it"
+                )
+
+
+def _play(play: Play, tags: frozenset[str], skip: frozenset[str]) -> Play | None:
+    if not isinstance(play, StepsPlay):
+        return play if _meant(play.tags, tags, skip) else None
+    steps = tuple(step for step in play.steps if _meant(step.tags, tags, skip))
+    return replace(play, steps=steps) if steps else None
+
+
+def _meant(own: Iterable[str], tags: frozenset[str], skip: frozenset[str]) -> bool:
+    mine = frozenset(own)
+    return not mine & skip and (not tags or bool(mine & (tags | {ALWAYS})))

@@ -1,0 +1,181 @@
+"""What a condition is made of. Each part settles itself with the names that are known, and shows itself as text."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from sparkops.core.playbook.names import BadExpression, Names, Path, dotted, lookup, unknown
+from sparkops.core.schema import one_line, scalar
+
+SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "in": lambda left, right: left in right,
+    "not in": lambda left, right: left not in right,
+}
+
+
+class Expression(Protocol):
+    def names(self) -> Iterator[Name]:
+        """Every name that stands in it."""
+
+    def settle(self, known: Names) -> Expression:
+        """The same with what is known put in: a `Const` when nothing else is left."""
+
+
+@dataclass(frozen=True)
+class Const:
+    value: Any
+
+    def names(self) -> Iterator[Name]:
+        return iter(())
+
+    def settle(self, known: Names) -> Expression:
+        return self
+
+    def __str__(self) -> str:
+        return repr(self.value)
+
+
+@dataclass(frozen=True)
+class Name:
+    path: Path
+
+    @property
+    def root(self) -> str:
+        return str(self.path[0])
+
+    def names(self) -> Iterator[Name]:
+        yield self
+
+    def settle(self, known: Names) -> Expression:
+        return Const(lookup(self.path, known)) if self.root in known else self
+
+    def __str__(self) -> str:
+        return dotted(self.path)
+
+
+@dataclass(frozen=True)
+class Defined:
+    name: Name
+
+    def names(self) -> Iterator[Name]:
+        yield self.name
+
+    def settle(self, known: Names) -> Expression:
+        if self.name.root not in known:
+            return self
+        try:
+            return Const(lookup(self.name.path, known) is not None)
+        except BadExpression:
+            return Const(False)
+
+    def __str__(self) -> str:
+        return f"{self.name} is defined"
+
+
+@dataclass(frozen=True)
+class Not:
+    inner: Expression
+
+    def names(self) -> Iterator[Name]:
+        return self.inner.names()
+
+    def settle(self, known: Names) -> Expression:
+        done = self.inner.settle(known)
+        return Const(not done.value) if isinstance(done, Const) else Not(done)
+
+    def __str__(self) -> str:
+        return f"not ({self.inner})" if isinstance(self.inner, Both) else f"not {self.inner}"
+
+
+@dataclass(frozen=True)
+class Both:
+    """`left and right`; with `either`, `left or right`."""
+
+    left: Expression
+    right: Expression
+    either: bool = False
+
+    def names(self) -> Iterator[Name]:
+        yield from self.left.names()
+        yield from self.right.names()
+
+    def settle(self, known: Names) -> Expression:
+        """A left side that decides leaves the right one unread, as in `x is defined and x > 1`."""
+        left = self.left.settle(known)
+        if isinstance(left, Const):
+            return left if bool(left.value) is self.either else self.right.settle(known)
+        right = self.right.settle(known)
+        if isinstance(right, Const) and bool(right.value) is self.either:
+            return right
+        return Both(left, right, self.either)
+
+    def __str__(self) -> str:
+        return f"({self.left}) {'or' if self.either else 'and'} ({self.right})"
+
+
+@dataclass(frozen=True)
+class Compare:
+    left: Expression
+    sign: str
+    right: Expression
+
+    def names(self) -> Iterator[Name]:
+        yield from self.left.names()
+        yield from self.right.names()
+
+    def settle(self, known: Names) -> Expression:
+        left, right = self.left.settle(known), self.right.settle(known)
+        if not isinstance(left, Const) or not isinstance(right, Const):
+            return Compare(left, self.sign, right)
+        try:
+            return Const(bool(SIGNS[self.sign](*_alike(left.value, right.value))))
+        except TypeError:
+            told = f"{left.value!r:.40} {self.sign} {right.value!r:.40}"
+            raise BadExpression(one_line(f"{told} cannot be compared")) from None
+
+    def __str__(self) -> str:
+        return f"{self.left} {self.sign} {self.right}"
+
+
+def _alike(left: Any, right: Any) -> tuple[Any, Any]:
+    """What a command printed is text, also where it is a number: beside a number it is one."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(one, str) and isinstance(other, (int, float)) and not isinstance(other, bool):
+            number = scalar(one.strip())
+            if isinstance(number, (int, float)) and not isinstance(number, bool):
+                return (number, right) if one is left else (left, number)
+    return left, right
+
+
+@dataclass(frozen=True)
+class Items:
+    items: tuple[Expression, ...]
+
+    def names(self) -> Iterator[Name]:
+        for item in self.items:
+            yield from item.names()
+
+    def settle(self, known: Names) -> Expression:
+        done = tuple(item.settle(known) for item in self.items)
+        values = tuple(item.value for item in done if isinstance(item, Const))
+        return Const(values) if len(values) == len(done) else Items(done)
+
+    def __str__(self) -> str:
+        return f"[{', '.join(map(str, self.items))}]"
+
+
+def holds(expression: Expression, known: Names) -> bool:
+    """Whether the condition is true; `BadExpression` when a name in it is not known."""
+    done = expression.settle(known)
+    if isinstance(done, Const):
+        return bool(done.value)
+    raise BadExpression(unknown(next(done.names()).root, known))

@@ -1,0 +1,102 @@
+"""A playbook's file to its values. Whatever is wrong is one line: file, line, play, step, and what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+from sparkops.core import schema
+from sparkops.core.playbook import shape, steps
+from sparkops.core.playbook.names import BadExpression, places
+from sparkops.core.playbook.scope import Scope
+from sparkops.core.playbook.values import OnFailure, Play, Playbook, StepsPlay, VerbPlay
+from sparkops.core.playbook.words import known, tags
+from sparkops.core.schema import Located, fail
+
+_STEPS = shape.keys(shape.StepsPlay)
+_VERB = shape.keys(shape.VerbPlay)
+_MOST_HOSTS = 10_000
+
+
+def read(document: Located, beside: steps.Beside, extra: Iterable[str] = ()) -> Playbook:
+    """`extra` are the names that `-e` gives."""
+    plays = schema.listed(document)
+    if not plays:
+        fail(document, "", "has no plays; a playbook is a list of them")
+    return Playbook(document.file, tuple(_play(play, number, beside, extra) for number, play in enumerate(plays, 1)))
+
+
+def _play(value: Located, number: int, beside: steps.Beside, extra: Iterable[str]) -> Play:
+    path = f"play {number}"
+    entries = known(value, path, tuple(dict.fromkeys((*_STEPS, *_VERB))))
+    name = schema.text(entries["name"], f"{path}: name") if "name" in entries else ""
+    path += f" ({name})" if name else ""
+    if ("run" in entries) == ("steps" in entries):
+        fail(value, path, "needs either run (a verb) or steps")
+    if "run" in entries:
+        return _verb(value, known(value, path, _VERB), name, path)
+    return _steps(value, known(value, path, _STEPS), name or path, path, beside, extra)
+
+
+def _verb(value: Located, entries: Mapping[str, Located], name: str, path: str) -> VerbPlay:
+    verb = schema.text(entries["run"], f"{path}: run")
+    given = schema.mapping(entries["with"], f"{path}: with") if "with" in entries else {}
+    for key, item in given.items():
+        _refuse_bad_names(item, f"{path}: with.{key}")
+    options = {key: _value(item) for key, item in given.items()}
+    return VerbPlay(name or verb, value.where, verb, options, tags(entries, path))
+
+
+def _refuse_bad_names(value: Located, path: str) -> None:
+    """What stands between the braces of a verb's options; whether there is such a name, only the run's `-e` tells."""
+    for item in value.value if isinstance(value.value, tuple) else (value,):
+        try:
+            places(str(item.value))
+        except BadExpression as error:
+            fail(item, path, str(error))
+
+
+def _steps(
+    value: Located,
+    entries: Mapping[str, Located],
+    name: str,
+    path: str,
+    beside: steps.Beside,
+    extra: Iterable[str],
+) -> StepsPlay:
+    own = _vars(entries, path)
+    scope = Scope((*own, *extra))
+    listed = schema.listed(entries["steps"], f"{path}: steps")
+    if not listed:
+        fail(entries["steps"], f"{path}: steps", "is empty")
+    made = tuple(steps.read(one, f"{path}, step {number}", scope, beside) for number, one in enumerate(listed, 1))
+    settings: dict[str, Any] = {}
+    if "hosts" in entries:
+        settings["hosts"] = _hosts(entries["hosts"], f"{path}: hosts")
+    if "serial" in entries:
+        settings["serial"] = schema.integer(entries["serial"], f"{path}: serial", 1, _MOST_HOSTS)
+    if "on_failure" in entries:
+        settings["on_failure"] = schema.choice(entries["on_failure"], f"{path}: on_failure", get_args(OnFailure))
+    return StepsPlay(name, value.where, made, vars=own, **settings)
+
+
+def _vars(entries: Mapping[str, Located], path: str) -> dict[str, Any]:
+    given = schema.mapping(entries["vars"], f"{path}: vars") if "vars" in entries else {}
+    scope = Scope(())
+    return {scope.define(item, f"{path}: vars", name): _value(item) for name, item in given.items()}
+
+
+def _value(value: Located) -> Any:
+    """A var as it was written: 1.10 is put in as 1.10."""
+    if isinstance(value.value, dict):
+        return {key: _value(item) for key, item in value.value.items()}
+    if isinstance(value.value, tuple):
+        return [_value(item) for item in value.value]
+    return schema.exact(value.text) if value.text is not None and not value.style else value.value
+
+
+def _hosts(value: Located, path: str) -> str:
+    """A pattern as `--limit` takes it; a list is several."""
+    if isinstance(value.value, tuple):
+        return ",".join(schema.text(item, path) for item in value.value)
+    return schema.text(value, path)

@@ -1,0 +1,133 @@
+"""Which names a text or a condition of a play may use, and where: some are known only in the run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+
+from sparkops.core import schema
+from sparkops.core.facts.node import Facts
+from sparkops.core.inventory import Node
+from sparkops.core.playbook import when
+from sparkops.core.playbook.expression import SIGNS, Expression
+from sparkops.core.playbook.names import BadExpression, Path, dotted, places
+from sparkops.core.playbook.values import Words
+from sparkops.core.schema import Located, fail
+
+GIVEN = {kind.__name__.lower(): tuple(field.name for field in fields(kind)) for kind in (Node, Facts)}
+"""`node` and `facts`: names that every step may use, beside the play's vars and `-e`, with what they have."""
+
+RESULT = ("code", "stdout", "stderr", "ended")
+"""What is known of a registered step."""
+
+SHELL = ("|", "||", "&&", "&", ";", ">", ">>", "<", "2>&1", "2>")
+"""Words that only a shell understands."""
+
+ANSIBLE = {"inventory_hostname": "node.name", "ansible_host": "node.address", "ansible_facts": "facts"}
+"""Names that an Ansible user expects, and what they are here."""
+
+_RESULTS_OF_ANSIBLE = {
+    "rc": "code",
+    "stdout_lines": "stdout",
+    "stderr_lines": "stderr",
+    "failed": "code",
+    "changed": "ended",
+}
+
+_OF_A_RESULT = re.compile(rf"\w+\.({'|'.join((*RESULT, *_RESULTS_OF_ANSIBLE))})")
+"""What no program is called."""
+
+_PADDED = re.compile(r"\{\{\s*(\S+)\s*\}\}")
+"""A name in braces is one word, also where it is written with spaces."""
+
+
+class Scope:
+    """Grows while a play is read: a step may use what the steps before it have registered."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = frozenset(names)
+        self.registered: set[str] = set()
+
+    def define(self, value: Located, path: str, name: str) -> str:
+        """A name of the operator's own."""
+        if not name.isidentifier() or name in GIVEN:
+            fail(value, path, f"{name!r} cannot be a name here (letters, digits and _; not {' or '.join(GIVEN)})")
+        return name
+
+    def condition(self, value: Located, path: str) -> Expression:
+        """One condition, or a list of which all must hold."""
+        parts = value.value if isinstance(value.value, tuple) else (value,)
+        if not parts:
+            fail(value, path, "is empty")
+        text = " and ".join(f"({self._plain(part, path)})" for part in parts)
+        try:
+            found = when.parse(text)
+        except BadExpression as error:
+            fail(value, path, f"{self._plain(parts[0], path)[:80]!r} {error}")
+        for name in found.names():
+            self._allow(value, path, name.path, in_the_run=True)
+        return found
+
+    def words(self, value: Located, path: str) -> Words:
+        """A list's items as they are; a text is split as a shell splits it, but no shell reads it."""
+        if isinstance(value.value, tuple):
+            words = tuple(self.text(item, path) for item in value.value)
+        else:
+            try:
+                words = tuple(shlex.split(_PADDED.sub(r"{{\1}}", self.text(value, path))))
+            except ValueError:
+                fail(value, path, "has a quote that is not closed")
+        if not words or not words[0]:
+            fail(value, path, "has no command")
+        self._refuse_habits(value, path, words)
+        return words
+
+    def _refuse_habits(self, value: Located, path: str, words: Words) -> None:
+        """A shell's line, or a condition, where a command is wanted: it would fail on every node, or wait for ever."""
+        if isinstance(value.value, tuple):
+            return
+        if sign := next((word for word in words if word in SHELL), None):
+            fail(value, path, f"no shell reads {sign!r}", hint='`[sh, -c, "…"]` is a shell\'s line')
+        compares = len(words) > 1 and words[1] in (*SIGNS, "is") and words[0] not in ("[", "test")
+        if compares or _OF_A_RESULT.fullmatch(words[0]):
+            told = '`when:` takes conditions; a command can ask too: `[sh, -c, "… | grep -q …"]`'
+            fail(value, path, "is a command here, not a condition", hint=told)
+
+    def text(self, value: Located, path: str, *, in_the_run: bool = False) -> str:
+        """A text whose `{{ names }}` are known when it is used."""
+        text = schema.text(value, path)
+        if "\0" in text:
+            fail(value, path, "has a NUL character")
+        try:
+            wanted = places(text)
+        except BadExpression as error:
+            fail(value, path, str(error))
+        for name in wanted:
+            self._allow(value, path, name, in_the_run=in_the_run)
+        return text
+
+    def texts(self, value: Located, path: str) -> Mapping[str, str]:
+        return {key: self.text(item, f"{path}.{key}") for key, item in schema.mapping(value, path).items()}
+
+    def _plain(self, value: Located, path: str) -> str:
+        return str(value.value).lower() if isinstance(value.value, bool) else schema.text(value, path)
+
+    def _allow(self, value: Located, path: str, name: Path, *, in_the_run: bool) -> None:
+        root = str(name[0])
+        if root in self.registered:
+            if not in_the_run:
+                fail(value, path, f"{dotted(name)} is known only in the run; `when` and `message` may use it")
+            if len(name) != 2 or name[1] not in RESULT:  # noqa: PLR2004
+                here = _RESULTS_OF_ANSIBLE.get(str(name[1])) if len(name) > 1 else None
+                hint = f"here it is `{root}.{here}`" if here else None
+                fail(value, path, f"{dotted(name)}: a registered step has {', '.join(RESULT)}", hint=hint)
+        elif root in GIVEN and len(name) > 1 and name[1] not in GIVEN[root]:
+            near = schema.did_you_mean(str(name[1]), GIVEN[root])
+            fail(value, path, f"{root} has no {name[1]}{near}")
+        elif root not in self.names and root not in GIVEN:
+            if here := ANSIBLE.get(root):
+                fail(value, path, f"there is no {root}", hint=f"here it is `{here}`")
+            near = schema.did_you_mean(root, (*self.names, *GIVEN, *self.registered))
+            fail(value, path, f"there is no {root}{near}", hint="`vars:`, `-e NAME=VALUE` and `register:` make names")

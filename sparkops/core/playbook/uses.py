@@ -1,0 +1,47 @@
+"""What a play needs to be known before it can be compiled, and which names a playbook asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.core.playbook.names import places
+from sparkops.core.playbook.values import CopyFile, Playbook, PlayStep, RunCommand, RunPhase, StepsPlay
+
+PHASES_TAKE = ("topology", "recipe", "name")
+"""What a play with phases of deploy is told by name."""
+
+
+def uses_facts(play: StepsPlay) -> bool:
+    """Whether reading the nodes' facts can be spared."""
+    return any("facts" in _roots(step) for step in play.steps)
+
+
+def uses_phases(play: StepsPlay) -> bool:
+    return any(isinstance(step.action, RunPhase) for step in play.steps)
+
+
+def names(book: Playbook) -> Iterator[str]:
+    """Every name that `-e` may give a value to: anything else that is given is a slip."""
+    for play in book.plays:
+        if isinstance(play, StepsPlay):
+            yield from play.vars
+            yield from (root for step in play.steps for root in _roots(step))
+            yield from PHASES_TAKE if uses_phases(play) else ()
+        else:
+            values = (one for value in play.options.values() for one in (value if isinstance(value, list) else [value]))
+            yield from (str(path[0]) for value in values for path in places(str(value)))
+
+
+def _roots(step: PlayStep) -> Iterator[str]:
+    if step.when is not None:
+        yield from (name.root for name in step.when.names())
+    for text in _texts(step):
+        yield from (str(path[0]) for path in places(text))
+
+
+def _texts(step: PlayStep) -> Iterator[str]:
+    yield from (*step.unless, *step.until, *step.undo, *step.environment.values(), step.message or "")
+    if isinstance(step.action, RunCommand):
+        yield from step.action.words
+    if isinstance(step.action, CopyFile):
+        yield from (step.action.dest, "" if step.action.source else step.action.content)

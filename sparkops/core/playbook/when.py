@@ -1,0 +1,115 @@
+"""A condition's text to its parts: Jinja2 parses it, and all that is outside a short list is refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jinja2 import Environment, TemplateSyntaxError, nodes
+
+from sparkops.core.playbook.expression import Both, Compare, Const, Defined, Expression, Items, Name, Not
+from sparkops.core.playbook.names import BadExpression
+from sparkops.core.schema import one_line
+
+LONGEST = 1000
+"""Characters; with it a condition can be neither deep nor slow."""
+
+_SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
+
+
+def parse(text: str) -> Expression:
+    """The condition; `BadExpression` says in one line what cannot be in one."""
+    if len(text) > LONGEST:
+        raise BadExpression(f"is longer than {LONGEST} characters")
+    if "{{" in text:
+        raise BadExpression("needs no {{ }}: names stand in a condition as they are")
+    try:
+        body = Environment(autoescape=False).parse("{{ " + text + " }}").body
+        if len(body) != 1 or not isinstance(body[0], nodes.Output) or len(body[0].nodes) != 1:
+            raise BadExpression("is not one condition")
+        return _read(body[0].nodes[0])
+    except TemplateSyntaxError as error:
+        raise BadExpression(one_line(f"cannot be read: {error.message}")) from None
+    except RecursionError:
+        raise BadExpression("is nested too deeply") from None
+
+
+def _read(node: nodes.Node) -> Expression:
+    reader = _READERS.get(type(node))
+    if reader is None:
+        what = _KINDS.get(type(node), type(node).__name__.lower())
+        raise BadExpression(f"{what} cannot be used in a condition")
+    return reader(node)
+
+
+def _item(node: nodes.Getattr | nodes.Getitem) -> Expression:
+    inner = _read(node.node)
+    key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", None)
+    if not isinstance(inner, Name) or not isinstance(key, (str, int)):
+        raise BadExpression("only names have items, named by a word or a number")
+    return Name((*inner.path, key))
+
+
+def _negative(node: nodes.Neg) -> Expression:
+    value = getattr(node.node, "value", None)
+    if not isinstance(value, (int, float)):
+        raise BadExpression("only a number can be negative")
+    return Const(-value)
+
+
+def _test(node: nodes.Test) -> Expression:
+    name = _read(node.node)
+    if node.name not in ("defined", "undefined") or not isinstance(name, Name) or node.args:
+        told = "the only tests are `is defined` and `is undefined` of a name"
+        raise BadExpression(f"{told}; of a result there are `.code == 0` and `.ended == 'skipped'`")
+    return Defined(name) if node.name == "defined" else Not(Defined(name))
+
+
+def _filter(node: nodes.Filter) -> Expression:
+    raise BadExpression(f"a filter (|) cannot be used in a condition{_INSTEAD.get(node.name, '')}")
+
+
+def _chain(node: nodes.Compare) -> Expression:
+    """`a < b < c` is `a < b and b < c`."""
+    sides = [_read(node.expr), *(_read(operand.expr) for operand in node.ops)]
+    links = [
+        Compare(left, _SIGNS[operand.op], right)
+        for left, operand, right in zip(sides, node.ops, sides[1:], strict=False)
+    ]
+    found: Expression = links[0]
+    for link in links[1:]:
+        found = Both(found, link)
+    return found
+
+
+def _items(node: nodes.List | nodes.Tuple) -> Expression:
+    if isinstance(node, nodes.Tuple) and not node.items:
+        raise BadExpression("says nothing")
+    return Items(tuple(_read(item) for item in node.items))
+
+
+_READERS: Mapping[type[nodes.Node], Callable[[Any], Expression]] = {
+    nodes.Const: lambda node: Const(node.value),
+    nodes.Name: lambda node: Name((node.name,)),
+    nodes.Getattr: _item,
+    nodes.Getitem: _item,
+    nodes.Neg: _negative,
+    nodes.Not: lambda node: Not(_read(node.node)),
+    nodes.And: lambda node: Both(_read(node.left), _read(node.right)),
+    nodes.Or: lambda node: Both(_read(node.left), _read(node.right), either=True),
+    nodes.Compare: _chain,
+    nodes.Test: _test,
+    nodes.Filter: _filter,
+    nodes.List: _items,
+    nodes.Tuple: _items,
+}
+_NUMBER = "; beside a number a text that is one counts as one"
+_INSTEAD = {"int": _NUMBER, "float": _NUMBER, "default": "; give the name a value in `vars:`, -e wins over it"}
+_ARITHMETIC = (nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow)
+_KINDS: Mapping[type[nodes.Node], str] = {
+    **dict.fromkeys(_ARITHMETIC, "arithmetic"),
+    nodes.Call: "a call",
+    nodes.Concat: "joining text (~)",
+    nodes.CondExpr: "`if … else`",
+    nodes.Dict: "a mapping",
+}

@@ -1,0 +1,120 @@
+"""Reference tables: what others measured, typed, so that it can be shown exactly and compared with one's own runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.core import schema
+from sparkops.core.schema import Located
+
+METRICS = {
+    "prefill": "tokens of prompts a second, over all requests",
+    "decode": "tokens generated a second, over all requests",
+    "peak": "tokens generated in the best single second, over all requests",
+    "total": "tokens of prompts and answers a second, over all requests",
+    "ttft": "milliseconds to the first token",
+    "itl": "milliseconds between two tokens of one request",
+    "e2e": "milliseconds from a request to its last token",
+}
+"""What a column may measure; other columns are for people to read."""
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Column:
+    """`metric` is one of METRICS or `concurrency`; `topology` where the columns, not the table, differ by it."""
+
+    name: str
+    unit: str = ""
+    metric: str = ""
+    topology: str = ""
+    other: bool = False
+    """Somebody else's value, shown for comparison: not a measurement of this recipe."""
+
+
+@dataclass(frozen=True)
+class ReferenceTable:
+    """One table as its source prints it. `reading` says how to take it, `setup` how it was measured."""
+
+    id: str
+    title: str
+    source: str
+    date: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    topology: str = ""
+    setup: str = ""
+    reading: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measured value of a recipe."""
+
+    metric: str
+    topology: str
+    concurrency: int
+    value: float
+    source: str
+    date: str
+
+
+def read(document: Located) -> tuple[ReferenceTable, ...]:
+    """The tables of one file: a mapping with `tables`."""
+    entries = schema.mapping(document, known=("tables",)).get("tables")
+    if entries is None:
+        schema.fail(document, "tables", "is required")
+    return tuple(table(entry, f"tables[{index}]") for index, entry in enumerate(schema.listed(entries, "tables")))
+
+
+def table(entry: Located, path: str) -> ReferenceTable:
+    made = schema.build(_Table, entry, path)
+    rows = tuple(tuple(row) for row in made.rows if isinstance(row, list))
+    if len(rows) != len(made.rows) or any(len(row) != len(made.columns) for row in rows):
+        schema.fail(entry, f"{path}.rows", f"each must be a list of {len(made.columns)} values, one a column")
+    known = {"concurrency", *METRICS}
+    for column in made.columns:
+        if column.metric and column.metric not in known:
+            meant = schema.did_you_mean(column.metric, known)
+            schema.fail(entry, f"{path}.columns", f"no such metric: {column.metric}{meant}")
+    return ReferenceTable(**{**vars(made), "rows": rows})
+
+
+def points(found: Sequence[ReferenceTable]) -> Iterator[Point]:
+    """All values with a metric, a topology and a concurrency: what a machine may compare."""
+    for one in found:
+        at = next((index for index, column in enumerate(one.columns) if column.metric == "concurrency"), None)
+        if at is None:
+            continue
+        measured = [column for column in one.columns if column.metric in METRICS and not column.other]
+        for row in one.rows:
+            for column in measured:
+                topology, concurrency = column.topology or one.topology, row[at]
+                value = row[one.columns.index(column)]
+                if topology and isinstance(concurrency, int) and isinstance(value, (int, float)):
+                    yield Point(column.metric, topology, concurrency, float(value), one.source, one.date)
+
+
+def document(one: ReferenceTable) -> Mapping[str, Any]:
+    """For `--json`: the table with its columns spelled out, empty keys left out."""
+    columns = [{key: value for key, value in vars(column).items() if value} for column in one.columns]
+    plain = {key: getattr(one, key) for key in ("id", "title", "source", "date", "topology", "setup", "reading")}
+    return {**{key: value for key, value in plain.items() if value}, "columns": columns, "rows": [*map(list, one.rows)]}
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table as it stands in a file; its rows are checked against its columns afterwards."""
+
+    id: str
+    title: str
+    source: str
+    date: str
+    columns: tuple[Column, ...]
+    rows: tuple[Any, ...]
+    topology: str = ""
+    setup: str = ""
+    reading: str = ""

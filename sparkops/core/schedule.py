@@ -1,0 +1,97 @@
+"""When the page cache is dropped by cron: a period that cron can keep, and an optional condition on /proc/meminfo."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sparkops.errors import UsageError
+
+MINUTE, HOUR, DAY = 60, 3600, 86_400
+SIZES = {"": 1, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
+"""KiB in a unit, by its first letter: the kernel's `kB` are KiB too."""
+
+OPERATORS = {"<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
+FIELDS = ("MemAvailable", "MemFree", "Cached", "Buffers", "SwapFree", "Dirty", "Shmem", "AnonPages")
+
+_WHEN = re.compile(r"\s*([A-Za-z]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(?:([KMGT]?)(?:i?B)?)\s*", re.I)
+
+
+@dataclass(frozen=True)
+class When:
+    """`field` of /proc/meminfo compared (`-lt`, as for `test`) with `kib`."""
+
+    field: str
+    operator: str
+    kib: int
+
+    def __str__(self) -> str:
+        sign = next(sign for sign, word in OPERATORS.items() if word == self.operator)
+        return f"{self.field} {sign} {size(self.kib)}"
+
+
+@dataclass(frozen=True)
+class Schedule:
+    every: int
+    when: When | None = None
+
+    @property
+    def times(self) -> str:
+        return times(self.every)
+
+
+def times(seconds: float) -> str:
+    """The five fields of a crontab line; raises for a period that a clock cannot keep evenly."""
+    minutes = round(seconds / MINUTE)
+    if minutes < 1 or minutes * MINUTE != seconds:
+        raise UsageError(f"cron counts in minutes, and {_spoken(seconds)} is none", hint="--every 30m")
+    if minutes < 60 and 60 % minutes == 0:
+        return f"{'*' if minutes == 1 else f'*/{minutes}'} * * * *"
+    hours = minutes // 60
+    if minutes % 60 == 0 and hours <= 24 and 24 % hours == 0:
+        return "0 0 * * *" if hours == 24 else f"0 {'*' if hours == 1 else f'*/{hours}'} * * *"
+    near = min((n * MINUTE for n in EVEN), key=lambda other: abs(other - seconds))
+    raise UsageError(
+        f"cron cannot keep a period of {_spoken(seconds)} evenly", hint=f"--every {_spoken(near)} is the nearest it can"
+    )
+
+
+EVEN = tuple(n for n in range(1, 60) if 60 % n == 0) + tuple(60 * n for n in range(1, 25) if 24 % n == 0)
+"""Periods in minutes that divide an hour, or a day."""
+
+
+def every(line: str) -> int | None:
+    """The period in seconds of a crontab line of ours; None for one that was changed by hand into something else."""
+    first = " ".join(line.split()[:5])
+    return next((n * MINUTE for n in EVEN if times(n * MINUTE) == first), None)
+
+
+def when(text: str) -> When:
+    """`MemAvailable < 10GiB` as a value."""
+    found = _WHEN.fullmatch(text)
+    if found is None:
+        raise UsageError(f"--when {text!r} is no condition", hint='--when "MemAvailable < 10GiB"')
+    field = next((name for name in FIELDS if name.lower() == found[1].lower()), None)
+    if field is None:
+        raise UsageError(
+            f"--when: {found[1]} is not in /proc/meminfo, or of no use here", hint=f"one of {', '.join(FIELDS)}"
+        )
+    unit = (found[4] or "").lower()
+    if not unit:
+        raise UsageError(f"--when {text!r}: the size needs a unit", hint='--when "MemAvailable < 10GiB"')
+    return When(field, OPERATORS[found[2]], round(float(found[3]) * SIZES[unit]))
+
+
+def size(kib: float) -> str:
+    """As a person writes it: the largest unit of which there is at least one."""
+    for unit, per in (("TiB", SIZES["t"]), ("GiB", SIZES["g"]), ("MiB", SIZES["m"])):
+        if abs(kib) >= per:
+            return f"{kib / per:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{kib:.0f} KiB"
+
+
+def _spoken(seconds: float) -> str:
+    for unit, letter in ((HOUR, "h"), (MINUTE, "m")):
+        if seconds >= unit and seconds % unit == 0:
+            return f"{seconds // unit:.0f}{letter}"
+    return f"{seconds:g}s"

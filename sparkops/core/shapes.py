@@ -1,0 +1,22 @@
+"""Placements of recipes where there are no nodes to place them on."""
+
+from __future__ import annotations
+
+import math
+
+from sparkops.core import images, topology
+from sparkops.core.recipe import Overrides, Recipe, effective
+from sparkops.core.topology import Shape, Topology
+
+WAYS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+
+
+def smallest(wanted: Topology, *recipes: Recipe) -> Shape:
+    """The smallest placement of a topology that fills what these recipes ask for."""
+    settings = [effective(recipe, wanted.kind, Overrides()) for recipe in recipes]
+    asked = [math.prod(max(1, int(one.number(way, 1))) for way in WAYS) for one in settings]
+    least = max(topology.LEAST_CLUSTER, *(recipe.nodes.min for recipe in recipes), *asked)
+    most = min(max(recipe.nodes.max or least, topology.LEAST_CLUSTER) for recipe in recipes)
+    ray = all(images.known(one.image).ray is not False for one in settings)
+    nodes = min(least, most) if wanted.kind == "cluster" else wanted.count or 1
+    return Shape(wanted.kind, nodes, "ray" if ray else "mp", str(wanted))

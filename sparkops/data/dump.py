@@ -1,0 +1,45 @@
+"""Runs inside an image: prints every option of its `vllm serve` as one line of JSON, read from its own parser.
+
+`docker run --rm --entrypoint= IMAGE python3 -c "$(cat dump.py)"`, some 15 seconds, no GPU needed. What imports print is
+not ours, so the line has a mark before it. `python -m sparkops.data.compact` makes a table of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from typing import Any
+
+MARK = "sparkops-flags 1 "
+PARSERS = ("vllm.utils.argparse_utils", "vllm.utils")
+OPTIONS = ("vllm.entrypoints.launchers.cli_args", "vllm.entrypoints.openai.cli_args")
+
+
+def found(modules: tuple[str, ...], name: str) -> Any:
+    """The first of the places where versions have put a thing."""
+    missing = []
+    for module in modules:
+        try:
+            return getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            missing.append(f"{module}: {error}")
+    raise SystemExit(f"no {name} in this image: {'; '.join(missing)}")
+
+
+def option(action: Any) -> dict[str, Any]:
+    kind = getattr(action.type, "__name__", str(action.type)) if action.type else None
+    choices = [str(choice) for choice in action.choices] if action.choices else None
+    about = {"flags": list(action.option_strings), "nargs": action.nargs, "kind": type(action).__name__}
+    return {**about, "type": kind, "choices": choices}
+
+
+def main() -> None:
+    parser = found(OPTIONS, "make_arg_parser")(found(PARSERS, "FlexibleArgumentParser")(prog="vllm serve"))
+    options = [option(action) for action in parser._actions if action.option_strings]
+    version = getattr(importlib.import_module("vllm"), "__version__", "unknown")
+    sys.stdout.write("\n" + MARK + json.dumps({"version": version, "options": options}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,140 @@
+"""llama-benchy as a process of this machine: one point, its progress as it comes, its result or why there is none."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+SCRIPT = Path(__file__).resolve().parent / "node" / "benchy.py"
+LAST_LINES = 8
+WHOLE, SLACK = 0.9, 4
+"""The share of the tokens asked for, and tokens, within which an answer is whole: those that make no text are lost."""
+
+Words = Sequence[str]
+Told = Callable[[Mapping[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """`document` is llama-benchy's result, None when it made none; `said` its last lines where it failed."""
+
+    document: Mapping[str, Any] | None
+    errors: tuple[str, ...]
+    code: int
+    said: str = ""
+
+
+def installed() -> bool:
+    """Whether llama-benchy is there (the extra `bench`)."""
+    return importlib.util.find_spec("llama_benchy") is not None
+
+
+def measure(words: Words, key: str, book: str | None, told: Told) -> Ended:
+    """Run it to its end; an interrupt ends it first, and is raised again."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        process = subprocess.Popen(
+            [sys.executable, str(SCRIPT), *words], env=_environment(book), text=True, encoding="utf-8",
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=os.name == "posix",
+        )  # fmt: skip
+        try:
+            assert process.stdin is not None
+            with contextlib.suppress(BrokenPipeError):
+                process.stdin.write(key + "\n")
+                process.stdin.close()
+            return _ended(process, errors, told)
+        except BaseException:
+            _end(process)
+            raise
+
+
+def events(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+    """The JSON objects of its output, one a line; whatever else a library prints there is passed over."""
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            event = json.loads(line)
+            if isinstance(event, dict):
+                yield event
+
+
+@dataclass
+class Outcome:
+    """Its result and the requests that failed, gathered while every event is told."""
+
+    told: Told
+    document: Mapping[str, Any] | None = None
+    errors: list[str] = field(default_factory=list)
+    asked: dict[Any, int] = field(default_factory=dict)
+    """Tokens, by request."""
+    counted: bool = False
+    uncounted: list[str] = field(default_factory=list)
+    """Answers without the server's count, which stands at their end; a failure where it counts at all."""
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        match event.get("type"):
+            case "result":
+                self.document = event.get("document")
+                return
+            case "request_start":
+                self.asked[event.get("request_id")] = int(event.get("response_size") or 0)
+            case "request_end":
+                self._end(event)
+        self.told(event)
+
+    def _end(self, event: Mapping[str, Any]) -> None:
+        """A proxy ends the stream in good order when the server behind it died; llama-benchy then sees no error."""
+        made, asked = int(event.get("total_tokens") or 0), self.asked.get(event.get("request_id"), 0)
+        cut = f"an answer ended after {made} of {asked} tokens"
+        if event.get("error"):
+            self.errors.append(str(event["error"]))
+        elif made < WHOLE * asked - SLACK:
+            self.errors.append(cut)
+        elif event.get("prompt_tokens"):
+            self.counted = True
+        else:
+            self.uncounted.append(cut)
+
+    def ended(self, code: int, said: str) -> Ended:
+        """What it said matters where it failed."""
+        lines = [line for line in said.splitlines() if line.strip()]
+        last = "\n".join(lines[-LAST_LINES:]) if code else ""
+        errors = [*self.errors, *(self.uncounted if self.counted else ())]
+        return Ended(self.document, tuple(dict.fromkeys(errors)), code, last)
+
+
+def _ended(process: subprocess.Popen[str], errors: IO[str], told: Told) -> Ended:
+    assert process.stdout is not None
+    outcome = Outcome(told)
+    for event in events(process.stdout):
+        outcome.take(event)
+    code = process.wait()
+    errors.seek(0)
+    return outcome.ended(code, errors.read())
+
+
+def _environment(book: str | None) -> dict[str, str]:
+    """No hub and no proxy: the endpoint is in the house, and the tokenizer is here."""
+    own = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "NO_PROXY": "*", "no_proxy": "*"}
+    return {**os.environ, **own, **({"SPARKOPS_BOOK": book} if book else {})}
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    if os.name == "posix":
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+    else:
+        process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,85 @@
+"""What a container gives to a recipe: which build it is, what is installed in it, and how its variables arrive."""
+
+from __future__ import annotations
+
+import re
+
+from sparkops.core.mods import PREFIX
+from sparkops.core.recipe import Effective
+from sparkops.core.topology import Shape
+from sparkops.rules.rule import Example, Rule, Verdict, image
+
+LOADERS = {
+    "fastsafetensors": ("vllm-node", "mxfp4"),
+    "instanttensor": ("vllm-node",),
+}
+"""Loaders that are packages of their own, and the images that have them."""
+
+_EXPANDED = re.compile(r"\$(\{[A-Za-z_]|\(|[A-Za-z_])")
+
+
+def rolling_tag(effective: Effective, _shape: Shape) -> Verdict | None:
+    name, at, _ = effective.image.partition("@")
+    before, slash, last = name.rpartition("/")
+    tag = last.partition(":")[2] or "latest"
+    ours = before.startswith(PREFIX.rstrip("/"))
+    if at or ours or not slash or not (tag == "latest" or "nightly" in tag):
+        return None
+    message = f"{effective.image} is another image tomorrow, and yesterday's is gone"
+    return Verdict("warn", message, "name a version or a digest, and keep what works: `sparkops image export`")
+
+
+def loader_installed(effective: Effective, _shape: Shape) -> Verdict | None:
+    loader, kind = str(effective.value("load-format", "")), image(effective).kind
+    if loader not in LOADERS or kind in (*LOADERS[loader], "unknown"):
+        return None
+    return Verdict(
+        "warn",
+        f"--load-format {loader} needs a package that {effective.image} does not come with",
+        "--set args.load-format=auto",
+    )
+
+
+def taken_literally(effective: Effective, _shape: Shape) -> Verdict | None:
+    meant = [name for name, setting in effective.env.items() if _EXPANDED.search(str(setting.value))]
+    if not meant:
+        return None
+    message = f"{', '.join(sorted(meant))}: no shell reads a container's variables, so that $ stays as it is written"
+    return Verdict("warn", message, "write the value itself; paths in the container begin with /root")
+
+
+ROLLING = "ghcr.io/spark-arena/dgx-vllm-eugr-nightly:latest"
+
+RULES = (
+    Rule(
+        id="rolling-image",
+        actions=("warn",),
+        title="The image is one that can be had again",
+        why="A rolling tag of August 15th was broken where that of the 13th ran, with no way back. What serves is held "
+        "by its ID, but the next pull is another build, and no benchmark can be repeated.",
+        source="spark-vllm-docker #349, #296, #16",
+        example_hit=Example(image=ROLLING),
+        example_miss=Example(image="vllm/vllm-openai:v0.28.0"),
+        judge=rolling_tag,
+    ),
+    Rule(
+        id="loader-installed",
+        actions=("warn",),
+        title="The image has the loader that is asked for",
+        why="--load-format takes any word; whether the package behind it is installed shows when weights are to load.",
+        source="vLLM 0.32 (fastsafetensors is an extra); spark-vllm-docker's images have it, instanttensor the newest",
+        example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"load-format": "fastsafetensors"}),
+        example_miss=Example(args={"load-format": "fastsafetensors"}),
+        judge=loader_installed,
+    ),
+    Rule(
+        id="env-literal",
+        actions=("warn",),
+        title="Variables are passed as they are written",
+        why="Launchers that write a script have a shell expand $HOME or ${TOKEN}; docker run -e does not.",
+        source="spark-vllm-docker #202",
+        example_hit=Example(env={"HF_HOME": "$HOME/models"}),
+        example_miss=Example(env={"HF_HOME": "/root/models", "PRICE": "5$"}),
+        judge=taken_literally,
+    ),
+)

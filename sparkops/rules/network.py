@@ -1,0 +1,46 @@
+"""What a recipe cannot know: addresses and names of interfaces, which differ from node to node."""
+
+from __future__ import annotations
+
+from sparkops.core.recipe import Effective
+from sparkops.core.topology import Shape
+from sparkops.rules.rule import Example, Rule, Verdict
+
+ADDRESSES = ("VLLM_HOST_IP", "RAY_ADDRESS", "RAY_NODE_IP_ADDRESS", "RAY_OVERRIDE_NODE_IP_ADDRESS", "MASTER_ADDR")
+"""One value for all nodes is wrong on all but one."""
+
+NAMES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_DISABLE")
+"""One value for all nodes may be right, until a cable is moved."""
+
+
+def of_each_node(effective: Effective, shape: Shape) -> Verdict | None:
+    if shape.kind != "cluster":
+        return None
+    fixed = [name for name in ADDRESSES if name in effective.env]
+    if fixed:
+        message = f"{', '.join(fixed)} would be the same on every node, and is right on one at most"
+        return Verdict("refuse", message, f"leave out what the placement sets: {_unset(fixed)}")
+    named = [name for name in NAMES if name in effective.env]
+    if not named:
+        return None
+    message = f"{', '.join(named)} of the recipe stand in for what is read from each node"
+    return Verdict("warn", message, f"names differ between nodes and follow the cable: {_unset(named)}")
+
+
+def _unset(names: list[str]) -> str:
+    return " ".join(f"--set env.{name}=" for name in names)
+
+
+RULES = (
+    Rule(
+        id="network-per-node",
+        actions=("refuse", "warn"),
+        title="A recipe names no addresses and no interfaces",
+        why="With another VLLM_HOST_IP than Ray's the placement group waits half an hour for a node that is not there; "
+        "a wrong NCCL_IB_HCA falls silently back to sockets, a wrong GID index hangs.",
+        source="spark-vllm-docker #227, #40, #146; vLLM 0.32's own message about VLLM_HOST_IP",
+        example_hit=Example(topology="cluster", env={"VLLM_HOST_IP": "10.0.0.1"}),
+        example_miss=Example(topology="2x-solo", env={"VLLM_HOST_IP": "10.0.0.1"}),
+        judge=of_each_node,
+    ),
+)

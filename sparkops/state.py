@@ -1,0 +1,40 @@
+"""What sparkops keeps on the control machine for its own later use; the truth about nodes is on the nodes."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def folder(kind: str) -> Path:
+    """`$XDG_STATE_HOME/sparkops/<kind>`; it may not be there."""
+    named = os.environ.get("XDG_STATE_HOME") or ""
+    base = Path(named) if Path(named).is_absolute() else Path.home() / ".local" / "state"
+    return base / "sparkops" / kind
+
+
+def write(kind: str, name: str, document: Any) -> Path:
+    """One JSON file, whole or not at all, readable by its owner alone."""
+    path = folder(kind) / f"{name}.json"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            json.dump(document, file, indent=2)
+            file.write("\n")
+        part.replace(path)
+    except OSError:  # a full disk is not to be filled with halves
+        part.unlink(missing_ok=True)
+        raise
+    return path
+
+
+def read(kind: str, name: str) -> Any:
+    """What was kept; None when nothing was, or it cannot be read."""
+    try:
+        return json.loads((folder(kind) / f"{name}.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
