@@ -1,44 +1,220 @@
-"""Checks of the CX7 fabric between the nodes of a cluster."""
+"""Checks of each node's side of the CX7 fabric. Only asked of a cluster: solo topologies never use it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkops.core.facts import Fabric, Unread, ring
-from sparkops.core.findings import Finding
-from sparkops.core.situation import Situation
+from sparkops.checks.check import LINKS, CannotTell, Check, Here, Said, asked, fail, good, read, some, warn
+from sparkops.core.facts import Fabric, Interface, Unread
+
+NETPLAN = "/etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply"
+FULL, HALF = 200_000, 100_000
+"""Mb/s of one cable, as each of its two netdevs reports it."""
 
 
-def cx7_usable(s: Situation) -> Iterator[Finding]:
-    """Only asked of a cluster: solo topologies never use the fabric."""
-    if s.revision.topology != "cluster":
+LOST = "on the node: sudo dmesg | grep mlx5_core; then sudo reboot, or unplug the power for a minute"
+READ_THEM = "on the node: ip -j addr; if it fails there too, reboot: sudo reboot"
+SPARE = (
+    f"give each of the four interfaces a subnet of its own in {NETPLAN}; or pull the second cable: one carries all "
+    "that a GB10 can send"
+)
+
+
+def usable(here: Here) -> Iterator[Said]:
+    """No cable, no address, or an address that is not on the link: NCCL would fall to plain Ethernet in silence."""
+    addresses = asked(here.facts.ip_addr)
+    if isinstance(addresses, Unread):
+        yield fail(f"no usable CX7 link is known, as addresses could not be read: {addresses.reason}", READ_THEM)
         return
-    for place in s.placement.engines:
-        facts = s.facts[place.node.name]
-        found = facts.find_fabric(place.node.fabric_address)
-        problem = found.reason if isinstance(found, Unread) else "" if found.devices else _plain(found)
-        if problem:
-            yield Finding(
-                "cx7-usable",
-                "fail",
-                f"no usable CX7 link: {problem}",
-                hint="check the cable and the addresses (`sparkops facts`); --allow cx7-usable goes over plain "
-                "Ethernet, many times slower",
-                node=place.node.name,
+    found = here.facts.find_fabric(here.node.fabric_address)
+    problem = found.reason if isinstance(found, Unread) else "" if found.devices else _plain(found)
+    if problem:
+        yield fail(f"no usable CX7 link: {problem}", _hint(problem), _shown(here))
+    else:
+        yield good(evidence=_shown(here))
+
+
+def rail(here: Here) -> Fabric:
+    """The link that carries the cluster; a judge that would only repeat `cx7-usable` ends here."""
+    read(here.facts.ip_addr)
+    found = here.facts.find_fabric(here.node.fabric_address)
+    if isinstance(found, Unread) or found.port is None:
+        raise CannotTell("no CX7 link (see cx7-usable)")
+    return found
+
+
+def used(here: Here) -> tuple[Interface, ...]:
+    """The netdevs of the cage in use, the one with the fabric address first."""
+    link = rail(here)
+    port = next(port for port in here.facts.ports if port.name == link.port)
+    return tuple(sorted(port.interfaces, key=lambda one: one.name != link.interface))
+
+
+def cabled(here: Here) -> tuple[Interface, ...]:
+    """The same; where no address tells which cage is in use, the netdevs of the first with a cable."""
+    try:
+        return used(here)
+    except CannotTell:
+        plugged = next((port for port in here.facts.ports if port.up), None)
+        if plugged is None or here.node.fabric_address:
+            raise
+        return plugged.interfaces
+
+
+def twins(here: Here) -> Iterator[Said]:
+    both = cabled(here)
+    down = [one.name for one in both if not one.up]
+    if len(both) < 2:
+        yield warn(f"only {both[0].name} of the cage's two interfaces is there: half of the bandwidth", LOST)
+    for name in down:
+        up = f"on the node: sudo ip link set {name} up, and give it an address in /etc/netplan/40-cx7.yaml"
+        yield warn(f"{name}, the twin in the same cage, is down: half of the bandwidth", up, _shown(here))
+
+
+def addresses(here: Here) -> Iterator[Said]:
+    for one in used(here):
+        if one.up and not one.ipv4:
+            yield warn(f"{one.name} is up without an IPv4 address: half of the bandwidth", evidence=_shown(here))
+        elif one.ipv4 and all(address.ip.is_link_local for address in one.ipv4):
+            yield warn(f"{one.name} has only a link-local address, which may change", evidence=_shown(here))
+    mine = {one.name for one in used(here)}
+    beside = [one for port in here.facts.ports for one in port.interfaces if one.name not in mine]
+    if idle := [one.name for one in beside if one.up and not one.ipv4]:
+        yield warn(f"{some(idle)} of the other port: a link and no IPv4 address, so nothing uses that cable", SPARE)
+
+
+def speed(here: Here) -> Iterator[Said]:
+    read(here.facts.net)
+    for one in cabled(here):
+        if not one.up:
+            continue
+        if one.speed_mbps is None:
+            yield fail(f"the speed of {one.name} is not known")
+        elif one.speed_mbps < HALF:
+            yield fail(f"{one.name} runs at {one.speed_mbps} Mb/s instead of {FULL}")
+        elif one.speed_mbps < FULL:
+            yield warn(f"{one.name} runs at {one.speed_mbps} Mb/s instead of {FULL}")
+        else:
+            yield good(evidence=f"{one.name} {one.speed_mbps} Mb/s")
+
+
+def rdma(here: Here) -> Iterator[Said]:
+    for one in cabled(here):
+        if not one.up:
+            continue
+        if one.rdma is None:
+            yield fail(f"{one.name} has no RDMA device")
+        elif not one.rdma.active:
+            yield fail(
+                f"the RDMA device {one.rdma.name} of {one.name} is {one.rdma.state.rpartition(' ')[2] or 'not active'}"
             )
+        else:
+            yield good(evidence=f"{one.rdma.name} {one.rdma.state}")
 
 
-def no_ring(s: Situation) -> Iterator[Finding]:
-    """Only asked of a cluster, as above."""
-    engines = [place.node.name for place in s.placement.engines] if s.revision.topology == "cluster" else []
-    if ring({name: s.facts[name].interfaces for name in engines}):
-        yield Finding(
-            "no-ring",
-            "fail",
-            f"the CX7 ports of {', '.join(engines)} are cabled as a ring, which is not supported yet",
-            hint="use a switch, or --limit to two of them",
-        )
+def devices(here: Here) -> Iterator[Said]:
+    if not here.facts.ports:
+        raise CannotTell("no CX7 link (see cx7-usable)")
+    found = read(here.facts.dev_infiniband)
+    if not any(name.startswith("uverbs") for name in found):
+        yield fail("/dev/infiniband has no uverbs device: a container could not use RDMA")
+    elif "rdma_cm" not in found:
+        yield warn("/dev/infiniband has no rdma_cm", evidence=", ".join(found))
 
 
 def _plain(found: Fabric) -> str:
     return f"{found.address} is on {found.interface}, which has no active RDMA device"
+
+
+def _hint(problem: str) -> str:
+    go_on = "--allow cx7-usable goes over plain Ethernet, many times slower"
+    if "no active RDMA" in problem:
+        return f"on the node: sudo modprobe -a mlx5_ib ib_uverbs rdma_cm; rdma link; else sudo reboot; {go_on}"
+    if "without an IPv4" in problem:
+        return f"give both twins an address each (/etc/netplan/40-cx7.yaml, then sudo netplan apply); {go_on}"
+    return f"plug the cable in (same port on all nodes), reboot if it stays away, and see `sparkops facts`; {go_on}"
+
+
+def _shown(here: Here) -> str:
+    rows = (one for port in here.facts.ports for one in port.interfaces)
+    told = (f"{one.name} {one.state or '?'} {one.speed_mbps or '-'} {one.address or 'no IPv4'}" for one in rows)
+    return ", ".join(told) or "no CX7 interface"
+
+
+CHECKS = (
+    Check(
+        id="cx7-usable",
+        title="A cluster has a CX7 link on every node",
+        why="Tensor parallelism over the office network works, and is many times slower without saying so.",
+        source="NVIDIA connect-two-sparks; NCCL falls back to sockets silently",
+        hint="check the cable and the addresses (`sparkops facts`)",
+        severity="fail",
+        reads=LINKS,
+        each=usable,
+        topologies=("cluster",),
+        placed=True,
+        deploys=True,
+    ),
+    Check(
+        id="cx7-twins",
+        title="Both twins of the cage are up",
+        why="A GB10 reaches a CX7 cage over two PCIe x4 links, a netdev each; one alone carries half of 200 Gb/s.",
+        source="spark-vllm-docker NETWORKING; measured 92 to 112 Gb/s over one, 185 to 198 over both",
+        hint="on the node: sudo ip link set INTERFACE up, and put both into /etc/netplan/40-cx7.yaml",
+        severity="warn",
+        reads=LINKS,
+        each=twins,
+        topologies=("cluster",),
+        placed=True,
+    ),
+    Check(
+        id="cx7-addresses",
+        title="Both twins have an IPv4 address",
+        why="NCCL uses a device only with an address of its own; a link-local one may change and is lost in an "
+        "inventory.",
+        source="NVIDIA connect-two-sparks (current text): 192.168.100.N and 192.168.101.N",
+        hint=f"add both to {NETPLAN}",
+        severity="warn",
+        reads=LINKS,
+        each=addresses,
+        topologies=("cluster",),
+        placed=True,
+    ),
+    Check(
+        id="cx7-speed",
+        title="The link runs at 200 Gb/s",
+        why="A switch port that negotiates by itself ends at 100 Gb/s; lower or unknown is a bad cable or cage.",
+        source="NVIDIA multi-sparks-through-switch: 200000Mb/s wanted, 100000Mb/s seen",
+        hint="on the switch: 200G-baseCR4 with autonegotiation off; else reseat or replace the cable",
+        severity="fail",
+        reads=LINKS,
+        each=speed,
+        topologies=("cluster",),
+        placed=True,
+        deploys=True,
+    ),
+    Check(
+        id="cx7-rdma",
+        title="The RDMA devices are active",
+        why="An interface may be up while its RDMA device is not; NCCL then uses sockets, 3 to 9 GB/s at best.",
+        source="rdma link: state ACTIVE physical_state LINK_UP",
+        hint="on the node: rdma link; ibv_devinfo; then reboot, or unplug the power for a minute",
+        severity="fail",
+        reads=LINKS,
+        each=rdma,
+        topologies=("cluster",),
+        placed=True,
+    ),
+    Check(
+        id="rdma-devices",
+        title="Containers can be given the RDMA devices",
+        why="They are passed as /dev/infiniband; without them NCCL uses sockets.",
+        source="model-serving-minefield: no /dev/infiniband, no RDMA",
+        hint="on the node: sudo modprobe -a ib_uverbs rdma_cm mlx5_ib",
+        severity="fail",
+        reads=(*LINKS, "dev-infiniband"),
+        each=devices,
+        topologies=("cluster",),
+        placed=True,
+    ),
+)

@@ -1,0 +1,146 @@
+"""Checks of the way to a node and of what we may do there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.checks.check import Check, Here, Said, fail, good, read, skip, warn
+from sparkops.core.facts import Owned, known
+from sparkops.core.recipe import MOUNTS
+from sparkops.core.rights import missing_caches
+
+KEY_TROUBLE = ("key", "unknown-key", "changed-key")
+
+
+def ssh(here: Here) -> Iterator[Said]:
+    away = here.s.away.get(here.name)
+    if away is not None and away.kind not in KEY_TROUBLE:
+        yield fail(away.reason, away.hint)
+
+
+def host_key(here: Here) -> Iterator[Said]:
+    away = here.s.away.get(here.name)
+    if away is None:
+        yield good(evidence=", ".join(key.fingerprint for key in known(here.facts.hostkeys, ())))
+    elif away.kind in KEY_TROUBLE:
+        yield fail(away.reason, away.hint)
+    else:
+        yield skip("not reached")
+
+
+def sudo(here: Here) -> Iterator[Said]:
+    """Wanted only where the inventory says so; the rest of sparkops does without."""
+    rights = read(here.facts.sudo)
+    if here.node.become == "sudo" and not (rights.able or here.s.choices.sudo_password):
+        yield fail(f"the inventory says `become: sudo`, and sudo wants a password ({rights.said})")
+    elif not rights.able:
+        yield good("sudo wants a password; only --fix and dropping page caches would use it", rights.said)
+
+
+def linger(here: Here) -> Iterator[Said]:
+    lingers, logind = read(here.facts.linger), known(here.facts.logind, "")
+    if not lingers and "removeipc=no" not in logind.lower().replace(" ", ""):
+        yield warn("systemd clears away after the last logout: no linger, and RemoveIPC is not off", evidence=logind)
+
+
+def caches(here: Here) -> Iterator[Said]:
+    """What Docker makes by itself belongs to root, and downloads as the login user fail there later."""
+    user, found = read(here.facts.id), {one.path: one for one in read(here.facts.caches)}
+    owner = found[user.home].uid if user.home in found else user.uid
+    strange = [one for one in found.values() if one.uid != owner and _matters(one, here)]
+    if strange:
+        paths = " ".join(one.path for one in strange)
+        yield warn(
+            f"{user.name} does not own {', '.join(one.path.replace(user.home, '~', 1) for one in strange)}",
+            f"on the node: sudo chown -R {user.name}: {paths}",
+            ", ".join(f"{one.path} uid {one.uid} mode {one.mode}" for one in strange),
+        )
+    if missing := missing_caches(here.s, here.node):
+        short = ", ".join(path.replace(user.home, "~", 1) for path in missing)
+        yield good(f"{short} will be made by deploy, or by --fix")
+
+
+def _matters(one: Owned, here: Here) -> bool:
+    names = {source.rpartition("/")[2] for source, _ in MOUNTS.values()} | {".cache", "hub"}
+    return one.path.rpartition("/")[2] in names or one.path == here.node.cache_dir
+
+
+def locale(here: Here) -> Iterator[Said]:
+    """sparkops asks in C; people's own scripts do not."""
+    words = read(here.facts.locale)
+    told = words.get("LC_ALL") or words.get("LANG") or "C"
+    language, _, charset = told.partition(".")
+    if language.partition("_")[0] not in ("C", "POSIX", "en"):
+        yield warn(f"the language is {told}: tools that read df, free or lscpu go wrong", evidence=f"LANG={told}")
+    elif language not in ("C", "POSIX") and charset.lower().replace("-", "") not in ("utf8", ""):
+        yield warn(f"the character set is {charset}, not UTF-8", evidence=f"LANG={told}")
+
+
+CHECKS = (
+    Check(
+        id="ssh",
+        title="The node answers SSH and lets us in",
+        why="All else is read over it; one connection a run.",
+        source="OpenSSH; NVIDIA dgx-spark-playbooks, connect-to-your-spark",
+        hint="check that it is on, and its address, user and key in the inventory: ssh -v USER@ADDRESS",
+        severity="fail",
+        reads=("clock",),
+        each=ssh,
+    ),
+    Check(
+        id="host-key",
+        title="The node shows the host key that was pinned",
+        why="An unknown or changed key may be another machine; cloned units and re-installed ones show it first.",
+        source="DGX Spark OEM clone defect (CVE-2026-24218); OpenSSH strict checking",
+        hint="compare the fingerprint on the node, then: sparkops trust",
+        severity="fail",
+        reads=("hostkeys",),
+        each=host_key,
+    ),
+    Check(
+        id="sudo",
+        title="sudo works where the inventory wants it",
+        why="DGX OS asks the first user for a password; nothing of sparkops asks in the middle of a run.",
+        source="DGX OS default sudoers: `sudo -n true` says `a password is required`",
+        hint="use --ask-become-pass, or put the user into the group docker and drop `become: sudo`",
+        severity="fail",
+        reads=("sudo",),
+        each=sudo,
+        deploys=False,
+    ),
+    Check(
+        id="linger",
+        title="What runs detached outlives the login",
+        why="systemd's RemoveIPC removes a user's shared memory after the last logout, and a user without linger has "
+        "no session to hold background jobs.",
+        source="logind.conf(5): RemoveIPC=yes by default",
+        hint="on the node: sudo loginctl enable-linger $USER (or `sparkops preflight --fix`)",
+        severity="warn",
+        reads=("linger", "logind", "id", "sudo"),
+        each=linger,
+        mended=True,
+    ),
+    Check(
+        id="caches-owned",
+        title="The cache directories are there and belong to the login user",
+        why="Docker makes a missing mount source as root; the next download as the user then fails half-way.",
+        source="spark-vllm-docker, launch scripts make the caches first",
+        hint="`sparkops preflight --fix` makes what is missing",
+        severity="warn",
+        reads=("caches", "id"),
+        each=caches,
+        placed=True,
+        mended=True,
+    ),
+    Check(
+        id="locale",
+        title="The language of the system is one that tools expect",
+        why="Localized free, df and lscpu were seen on French and German boxes; sparkops asks in C, other scripts do "
+        "not.",
+        source="DGX Spark owners' reports of localized probes",
+        hint="on the node: sudo update-locale LANG=en_US.UTF-8",
+        severity="warn",
+        reads=("locale",),
+        each=locale,
+    ),
+)

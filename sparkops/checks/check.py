@@ -1,0 +1,135 @@
+"""What a check is: a pure judgement of one node, or of all nodes together, with where it was learnt and how to mend it.
+
+A judge yields what it has to say; nothing means that it holds nothing against the node. A fact that could not be read
+makes the check a `skip` with the reason, never a pass: `read` sees to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from sparkops.core.facts import Facts, Unread
+from sparkops.core.facts.probes import CUT_OFF, NOT_ASKED
+from sparkops.core.findings import CheckStatus
+from sparkops.core.inventory import Node
+from sparkops.core.revision import Member
+from sparkops.core.situation import Situation
+from sparkops.core.topology import Kind
+
+T = TypeVar("T")
+
+CONTAINERS = ("docker-version", "docker-ps", "docker-ours", "docker-strangers", "docker-logs")
+LINKS = ("ip-addr", "net", "infiniband", "ibdev2netdev")
+"""Probes that the containers, and the interfaces with their RDMA devices, are put together from."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """One thing that a judge says. `hint` stands instead of the check's own; `evidence` is what was read."""
+
+    status: CheckStatus
+    message: str = ""
+    hint: str = ""
+    evidence: str = ""
+
+
+class CannotTell(Exception):
+    """What the check needs could not be read, or does not apply here."""
+
+
+@dataclass(frozen=True)
+class Here:
+    """One node, as a check of one node sees it. `engine` is the part of the plan that serves on it, if there is one."""
+
+    s: Situation
+    node: Node
+    facts: Facts
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def engine(self) -> Member | None:
+        return next((member for member in self.s.revision.engines if member.name == self.name), None)
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        return tuple(member for member in self.s.revision.members if member.name == self.name)
+
+
+@dataclass(frozen=True)
+class Check:
+    """`each` judges a node, `together` all nodes; a check has one of them.
+
+    `severity` is the worst that it says, `reads` are the probes that it needs (`--only` asks for no other).
+    `topologies` empty means all; `placed` asks only nodes that take part.
+    `deploys`: a deploy asks it too, on the facts that it reads anyway. `mended`: --fix
+    has steps for it (`phases/mend.py`).
+    """
+
+    id: str
+    title: str
+    why: str
+    source: str
+    hint: str
+    severity: Literal["warn", "fail"]
+    reads: tuple[str, ...]
+    each: Callable[[Here], Iterable[Said]] | None = None
+    together: Callable[[Situation], Iterable[Said]] | None = None
+    topologies: tuple[Kind, ...] = ()
+    placed: bool = False
+    deploys: bool = False
+    mended: bool = False
+
+
+def fail(message: str, hint: str = "", evidence: str = "") -> Said:
+    return Said("fail", message, hint, evidence)
+
+
+def warn(message: str, hint: str = "", evidence: str = "") -> Said:
+    return Said("warn", message, hint, evidence)
+
+
+def good(message: str = "", evidence: str = "") -> Said:
+    """Nothing is held against the node; what was seen is worth showing."""
+    return Said("pass", message, "", evidence)
+
+
+def skip(reason: str) -> Said:
+    return Said("skip", reason)
+
+
+def read(value: T | Unread, what: str = "") -> T:
+    """The value; a judge that needs what could not be read ends here and counts as skipped."""
+    if isinstance(value, Unread):
+        raise CannotTell(f"{what}: {value.reason}" if what else value.reason)
+    return value
+
+
+def asked(value: T | Unread) -> T | Unread:
+    """For judges that hold an unreadable fact against the node: not one that nobody asked for, or got to."""
+    if isinstance(value, Unread) and value in (NOT_ASKED, CUT_OFF):
+        raise CannotTell(value.reason)
+    return value
+
+
+def gib(kib: float) -> str:
+    return f"{kib / 1024**2:.0f} GiB" if kib >= 10 * 1024**2 else f"{kib / 1024**2:.1f} GiB"
+
+
+def some(names: Iterable[str], most: int = 4) -> str:
+    """The names, or the first few and how many more."""
+    listed = list(names)
+    if len(listed) <= most:
+        return ", ".join(listed)
+    return f"{', '.join(listed[: most - 1])} and {len(listed) - most + 1} more"
+
+
+def apart(groups: Mapping[str, Sequence[str]]) -> str:
+    """Each value with the names that have it: a few of the most frequent one's, all of the others', which differ."""
+    most = max(groups.values(), key=len, default=())
+    listed = ((value, some(names) if names is most else ", ".join(names)) for value, names in groups.items())
+    return "; ".join(f"{value}: {names}" for value, names in listed)

@@ -1,0 +1,70 @@
+"""Checks of the disk: room for what is still missing, and a little more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.checks.check import Check, Here, Said, fail, gib, good, read, warn
+from sparkops.checks.model import trouble, weights_gib
+from sparkops.core.facts import Disk, Unread
+from sparkops.core.facts.probes import NOT_ASKED
+
+GIB = 1024**2
+MARGIN = 1.1
+IMAGE_KIB = 30 * GIB
+"""A 25 GB image while it is unpacked."""
+
+LEAST_LEFT, LITTLE_LEFT = 2 * GIB, 20 * GIB
+
+
+def room(here: Here) -> Iterator[Said]:
+    disks = read(here.facts.disk)
+    needs = {"cache": _model_kib(here), "docker": _image_kib(here)}
+    for mount in dict.fromkeys(one.mount for one in disks.values()):
+        uses = {use: one for use, one in disks.items() if one.mount == mount}
+        disk = next(iter(uses.values()))
+        need = sum(needs.get(use, 0.0) for use in uses)
+        yield _judged(disk, need, ", ".join(uses))
+
+
+def _judged(disk: Disk, need: float, uses: str) -> Said:
+    evidence = f"{disk.mount} ({uses}): {gib(disk.free_kib)} of {gib(disk.total_kib)} free"
+    if need and disk.free_kib < need:
+        return fail(f"{gib(disk.free_kib)} free on {disk.mount}, and what is missing needs {gib(need)}", "", evidence)
+    if disk.free_kib < LEAST_LEFT:
+        return fail(f"{disk.mount} is full: {gib(disk.free_kib)} free", "", evidence)
+    if disk.free_kib < LITTLE_LEFT:
+        return warn(f"{disk.mount} is nearly full: {gib(disk.free_kib)} free", "", evidence)
+    return good(evidence=evidence)
+
+
+def _model_kib(here: Here) -> float:
+    """Only what has to be fetched yet; what is half there is counted whole, as its parts are written anew."""
+    model, size = here.facts.model, weights_gib(here)
+    if here.engine is None or size is None or model == NOT_ASKED or not trouble(model):
+        return 0.0
+    return size * GIB * MARGIN
+
+
+def _image_kib(here: Here) -> float:
+    images = here.facts.images
+    if here.engine is None or isinstance(images, Unread):
+        return 0.0
+    missing = images.get(here.s.revision.image.reference, "not asked") is None
+    return IMAGE_KIB if missing else 0.0
+
+
+CHECKS = (
+    Check(
+        id="disk-room",
+        title="The disk has room for image and model",
+        why="Docker fills the same disk as the cache; a full one ends a download at its end and the engine's caches "
+        "with it.",
+        source="community preflight lists: the model's size and a tenth; spark-vllm-docker image 25 GB",
+        hint="sparkops image prune, sparkops model prune, or on the node: docker system df",
+        severity="fail",
+        reads=("disk", "model", "images"),
+        each=room,
+        deploys=True,
+    ),
+)

@@ -1,0 +1,104 @@
+"""Checks of Docker: it answers the login user, it is new enough, and our containers' names are free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, asked, fail, good, read, warn
+from sparkops.core.facts import NOT_ASKED, Facts, Unread
+
+DOCKER_HINT = "on the node: sudo usermod -aG docker $USER, then log in again; or set `become: sudo` in the inventory"
+ROOTFUL = (
+    "on the node: docker context use default, no DOCKER_HOST in the login's environment, and sudo systemctl enable "
+    "--now docker"
+)
+LEAST = (25,)
+"""CDI, by which `--gpus all` works without a runtime, is there by default since 25."""
+
+
+def docker_problem(facts: Facts) -> str:
+    """Why Docker cannot be used on the node; empty when it can."""
+    unread = [one for one in (facts.docker_ps, facts.docker_version) if isinstance(one, Unread)]
+    return next((one.reason for one in unread if one is facts.docker_ps or one != NOT_ASKED), "")
+
+
+def usable(here: Here) -> Iterator[Said]:
+    asked(here.facts.docker_ps)
+    if problem := docker_problem(here.facts):
+        yield fail(f"Docker cannot be used: {problem}", docker_hint(problem))
+
+
+def docker_hint(problem: str) -> str:
+    """What a person can do about it."""
+    if "permission denied" in problem:
+        return DOCKER_HINT
+    if "not found" in problem or "not installed" in problem:
+        return "on the node: sudo apt install docker-ce"
+    if "password is required" in problem:
+        return "use --ask-become-pass, or put the user into the group docker and drop `become: sudo`"
+    return "on the node: sudo systemctl restart docker; journalctl -u docker -n 50"
+
+
+def need_docker(facts: Facts) -> None:
+    """For judges that would only repeat that Docker does not answer."""
+    if problem := docker_problem(facts):
+        raise CannotTell(f"Docker cannot be used: {problem}")
+
+
+def version(here: Here) -> Iterator[Said]:
+    found = read(here.facts.docker_version).server
+    numbers = tuple(int(part) for part in found.split("-")[0].split(".") if part.isdigit())
+    info = here.facts.docker_info
+    if numbers and numbers < LEAST:
+        yield warn(f"Docker {found} is older than 25, from which on `--gpus all` works by CDI alone")
+    if not isinstance(info, Unread) and info.rootless:
+        yield fail("Docker runs rootless: no host network for the fabric, no memory locking for RDMA", ROOTFUL)
+    yield good(evidence=found)
+
+
+def names_free(here: Here) -> Iterator[Said]:
+    """A container with our name and without our label is somebody's, so it is neither used nor removed."""
+    need_docker(here.facts)
+    wanted = {here.s.revision.container(member) for member in here.members}
+    for one in here.facts.containers:
+        if one.name in wanted and not one.ours:
+            yield fail(
+                f"a container of somebody else is called {one.name}", f"on the node: docker rename {one.name} other"
+            )
+
+
+CHECKS = (
+    Check(
+        id="docker-usable",
+        title="Docker answers the login user",
+        why="Stock DGX OS does not put its first user into the group docker.",
+        source="NVIDIA dgx-spark-playbooks, step «permission denied»",
+        hint=DOCKER_HINT,
+        severity="fail",
+        reads=("docker-version", "docker-ps"),
+        each=usable,
+        deploys=True,
+    ),
+    Check(
+        id="docker-version",
+        title="Docker is recent enough",
+        why="`--gpus all` without an nvidia runtime, as on DGX OS, needs the container device interface (CDI).",
+        source="Docker 25 release notes; 28.x to 29.6 seen on DGX OS",
+        hint="on the node: sudo apt install --only-upgrade docker-ce",
+        severity="fail",
+        reads=("docker-version", "docker-info"),
+        each=version,
+    ),
+    Check(
+        id="names-free",
+        title="The containers' names are free",
+        why="A name is derived from the revision's hash; what carries it without our label was made by hand.",
+        source="sparkops: containers of others are never touched",
+        hint="rename or remove that container",
+        severity="fail",
+        reads=CONTAINERS,
+        each=names_free,
+        placed=True,
+        deploys=True,
+    ),
+)

@@ -1,0 +1,161 @@
+"""Checks of the NVIDIA driver: it answers, it is of the branch that works here, loaded is installed, all are equal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sparkops.checks.check import Check, Here, Said, apart, asked, fail, good, read, some, warn
+from sparkops.core.facts import Gpu, known
+from sparkops.core.situation import Situation
+
+BRANCH = 580
+NEWEST = (580, 178, 4)
+"""The newest that was looked at; what is newer is said."""
+
+BAD = {"580.159.03": "cudaErrorNotPermitted was reported with it"}
+HUNG = "no answer within its limit"
+
+
+def loads(here: Here) -> Iterator[Said]:
+    gpu = asked(here.facts.nvidia_smi)
+    if isinstance(gpu, Gpu):
+        yield good(evidence=f"{gpu.name}, driver {gpu.driver}")
+    elif HUNG in gpu.reason:
+        yield fail(
+            f"nvidia-smi hangs: {gpu.reason}", "the driver is wedged; on the node: sudo reboot, or power it off and on"
+        )
+    elif "version mismatch" in gpu.reason:
+        yield fail(f"the driver was updated without a reboot: {gpu.reason}", "on the node: sudo reboot")
+    elif "not found" in gpu.reason or "not installed" in gpu.reason:
+        yield fail("nvidia-smi is not there", "on the node: sudo apt install nvidia-driver-580-open && sudo reboot")
+    else:
+        yield fail(f"the GPU does not answer: {gpu.reason.removeprefix('unexpected output: ')}")
+
+
+def branch(here: Here) -> Iterator[Said]:
+    version = running(here)
+    if version in BAD:
+        yield warn(f"driver {version}: {BAD[version]}", "on the node: sudo apt full-upgrade && sudo reboot")
+    elif numbers(version)[:1] != (BRANCH,):
+        yield warn(f"driver {version} is not of the branch {BRANCH}, the only one that DGX OS supports")
+    elif numbers(version) > NEWEST:
+        yield warn(f"driver {version} is newer than any that was tried", "watch it; sparkops knows up to 580.178.04")
+    else:
+        yield good(evidence=version)
+
+
+def running(here: Here) -> str:
+    """The driver's version: what nvidia-smi says, else the module that is loaded."""
+    gpu, module = here.facts.nvidia_smi, known(here.facts.driver, None)
+    if isinstance(gpu, Gpu) and gpu.driver:
+        return gpu.driver
+    return (module.loaded if module else None) or read(gpu).driver
+
+
+def loaded_is_installed(here: Here) -> Iterator[Said]:
+    loaded = read(here.facts.driver).loaded
+    packages = {
+        name: one for name, one in read(here.facts.packages).items() if re.fullmatch(r"nvidia-driver-\d+-open", name)
+    }
+    installed = {name: one.version for name, one in packages.items() if one.state[1:2] == "i"}
+    torn = {name: one.version for name, one in packages.items() if one.state[1:2] not in ("n", "c", "i")}
+    if loaded is None:
+        yield fail(
+            "the driver's module is not loaded", "on the node: sudo modprobe nvidia, and look into `dmesg`; else reboot"
+        )
+    elif installed and not _among(loaded, installed):
+        yield fail(f"driver {loaded} is loaded, {some(installed.values())} is installed", evidence=_told(installed))
+    elif torn and not installed and not _among(loaded, torn):
+        yield warn(f"driver {loaded} is loaded, {some(torn.values())} is installed by half", FINISH, _told(torn))
+    else:
+        yield good(
+            evidence=f"loaded {loaded}, installed {', '.join(installed.values()) or 'not by a package of Ubuntu'}"
+        )
+
+
+FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, when nothing serves: sudo reboot"
+
+
+def _among(loaded: str, packages: Mapping[str, str]) -> bool:
+    return any(numbers(version)[:3] == numbers(loaded)[:3] for version in packages.values())
+
+
+def _told(packages: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in packages.items())
+
+
+def driver_same(s: Situation) -> Iterator[Said]:
+    versions = {}
+    for name, facts in s.facts.items():
+        gpu, module = facts.nvidia_smi, known(facts.driver, None)
+        found = gpu.driver if isinstance(gpu, Gpu) else module.loaded if module else None
+        if found:
+            versions[name] = found
+    yield from parity("the driver", versions, severe="cluster" in s.revision.topology)
+
+
+def parity(what: str, values: Mapping[str, str], severe: bool = False) -> Iterator[Said]:
+    """Which nodes differ from the most; nothing to compare is nothing to say."""
+    groups: dict[str, list[str]] = {}
+    for name, value in values.items():
+        groups.setdefault(value, []).append(name)
+    if len(groups) < 2:
+        return
+    ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
+    told = "; ".join(f"{value} on {some(names)}" for value, names in ordered)
+    branches = {value.split(".")[0] for value in groups}
+    yield (fail if severe and len(branches) > 1 else warn)(f"{what} differs: {told}", evidence=apart(groups))
+
+
+def numbers(version: str) -> tuple[int, ...]:
+    """The leading numbers of a version: `580.126.09-0ubuntu1` is (580, 126, 9)."""
+    found = re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", version)
+    return tuple(int(part) for part in found[1].split(".")) if found else ()
+
+
+CHECKS = (
+    Check(
+        id="driver",
+        title="The NVIDIA driver answers",
+        why="A wedged driver hangs every process that opens the GPU, and its container cannot be killed.",
+        source="NVIDIA: exit codes of nvidia-smi; DGX Spark owners' reports of hangs",
+        hint="on the node: sudo dmesg | grep -iE 'nvrm|xid'; then sudo reboot",
+        severity="fail",
+        reads=("nvidia-smi",),
+        each=loads,
+        deploys=True,
+    ),
+    Check(
+        id="driver-branch",
+        title="The driver is of the branch 580",
+        why="Only 580 is supported on DGX OS 7; 590 and 595 break CUDA graphs.",
+        source="sparkbase wiki, platform-gb10; DGX OS 7 release notes",
+        hint="on the node: sudo apt install nvidia-driver-580-open && sudo reboot",
+        severity="warn",
+        reads=("nvidia-smi", "driver"),
+        each=branch,
+    ),
+    Check(
+        id="driver-loaded",
+        title="The driver that is loaded is the one installed",
+        why="After an update without a reboot nvidia-smi says `Driver/library version mismatch`, new containers fail.",
+        source="NVIDIA: Failed to initialize NVML: Driver/library version mismatch",
+        hint="on the node, when nothing serves: sudo reboot",
+        severity="fail",
+        reads=("driver", "packages"),
+        each=loaded_is_installed,
+    ),
+    Check(
+        id="driver-same",
+        title="All nodes have the same driver",
+        why="Ranks with different driver branches hang in NCCL.",
+        source="community preflight lists for DGX Spark clusters",
+        hint="on the older ones: sudo apt full-upgrade && sudo reboot",
+        severity="fail",
+        reads=("nvidia-smi", "driver"),
+        together=driver_same,
+        topologies=("cluster", "n-solo"),
+        deploys=True,
+    ),
+)

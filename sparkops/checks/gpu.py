@@ -1,0 +1,179 @@
+"""Checks of the GPU in use: who computes on it, whether containers get it, whether it is slow or hot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, good, read, some, warn
+from sparkops.core.facts import Gpu, GpuLoad, Unread, known
+
+MUCH_MIB = 2048
+"""A desktop takes a few hundred MiB."""
+
+BUSY, STUCK_MHZ, STUCK_WATTS = 80, 900, 35.0
+HOT_GPU, HOT_ZONE, HOT_IDLE, IDLE = 88, 98.0, 75, 5
+THERMAL = 0x20 | 0x40
+OTHER_SLOWDOWNS = 0x08 | 0x80
+
+
+def processes(here: Here) -> Iterator[Said]:
+    """Of people and containers that are not ours; whether the memory still suffices, `memory-fits` tells."""
+    ours = {one.id for one in here.facts.containers if one.ours}
+    containers = {one.id: one.name for one in here.facts.containers}
+    for one in read(here.facts.gpu_processes):
+        if one.container in ours or (one.used_mib is not None and one.used_mib < MUCH_MIB):
+            continue
+        where = f" in the container {containers.get(one.container, one.container[:12])}" if one.container else ""
+        size = f" with {one.used_mib / 1024:.0f} GiB" if one.used_mib is not None else ""
+        yield warn(f"{one.name}{where} computes on the GPU{size}", evidence=f"pid {one.pid}")
+
+
+def strangers(here: Here) -> Iterator[Said]:
+    found = [one.name for one in here.facts.containers if one.gpu and one.runs and not one.ours]
+    read(here.facts.docker_ps)
+    if found:
+        yield warn(
+            f"containers of others have the GPU: {some(found)}", f"if they are yours: docker stop {' '.join(found)}"
+        )
+
+
+def in_container(here: Here) -> Iterator[Said]:
+    """By its parts; stock Docker lists no `nvidia` runtime although `--gpus all` works, so that is not looked at."""
+    deep = here.s.peers.get(here.name)
+    tried = None if deep is None or isinstance(deep, Unread) else deep.gpu
+    if isinstance(tried, str):
+        yield good(evidence=f"a container was run: {tried.splitlines()[0] if tried else 'it said nothing'}")
+        return
+    if isinstance(tried, Unread):
+        yield fail(f"a container with --gpus all fails: {tried.reason}", _cure(tried.reason))
+        return
+    yield from _parts(here)
+
+
+def _cure(reason: str) -> str:
+    """Empty where the check's own hint is right: what passes the GPU on is missing."""
+    if "version mismatch" in reason or "driver not loaded" in reason:
+        return "it is the driver, not the container; on the node, when nothing serves: sudo reboot"
+    return ""
+
+
+def _parts(here: Here) -> Iterator[Said]:
+    gpu, packages, cdi = here.facts.nvidia_smi, read(here.facts.packages), known(here.facts.cdi, ())
+    toolkit = packages.get("nvidia-container-toolkit")
+    there = toolkit is not None and toolkit.installed
+    if not isinstance(gpu, Gpu) and (there or cdi):
+        raise CannotTell("the GPU does not answer (driver)")
+    if toolkit is not None and there:
+        yield good(
+            evidence=f"nvidia-container-toolkit {toolkit.version}, {len(cdi)} CDI files; --deep runs a container"
+        )
+    elif cdi:
+        yield good(evidence=f"no package nvidia-container-toolkit, but CDI: {', '.join(cdi)}")
+    else:
+        yield fail("nvidia-container-toolkit is not installed, and no CDI file is there")
+
+
+def wedge(here: Here) -> Iterator[Said]:
+    """Only under load: at rest 208 MHz and 4 W are normal."""
+    load = read(here.facts.gpu_load)
+    told = shown(load)
+    if load.utilization_percent is None or load.utilization_percent < BUSY:
+        yield good("at rest, so not judged", told)
+    elif _stuck(load) and not _reasons(load) & (THERMAL | OTHER_SLOWDOWNS):
+        yield fail(f"the GPU is stuck at {load.clock_mhz} MHz under load", evidence=told)
+    elif _reasons(load) & OTHER_SLOWDOWNS:
+        yield warn("the GPU is slowed down by its power supply", evidence=told)
+    else:
+        yield good(evidence=told)
+
+
+def _stuck(load: GpuLoad) -> bool:
+    slow = load.clock_mhz is not None and load.clock_mhz <= STUCK_MHZ
+    return slow and (load.power_watts is None or load.power_watts <= STUCK_WATTS)
+
+
+def thermals(here: Here) -> Iterator[Said]:
+    load, zones = here.facts.gpu_load, here.facts.thermal
+    if isinstance(load, Unread) and isinstance(zones, Unread):
+        read(zones)
+    hottest = max(known(zones, ()), default=0.0)
+    told = f"hottest zone {hottest:.0f} °C" + (f"; {shown(load)}" if isinstance(load, GpuLoad) else "")
+    if isinstance(load, GpuLoad):
+        degrees, busy = load.temperature_celsius or 0, load.utilization_percent or 0
+        if _reasons(load) & THERMAL or degrees >= HOT_GPU:
+            yield warn(f"the GPU is slowed down by heat: {degrees} °C", evidence=told)
+        elif degrees >= HOT_IDLE and busy < IDLE:
+            yield warn(f"the GPU is {degrees} °C warm at rest", evidence=told)
+    if hottest >= HOT_ZONE:
+        yield warn(f"a thermal zone is at {hottest:.0f} °C", evidence=told)
+    yield good(evidence=told)
+
+
+def _reasons(load: GpuLoad) -> int:
+    try:
+        return int(load.reasons, 16)
+    except ValueError:
+        return 0
+
+
+def shown(load: GpuLoad) -> str:
+    watts = "?" if load.power_watts is None else f"{load.power_watts:.0f}"
+    return (
+        f"{load.clock_mhz} MHz, {watts} W, {load.utilization_percent} %, {load.temperature_celsius} °C, {load.reasons}"
+    )
+
+
+CHECKS = (
+    Check(
+        id="gpu-free",
+        title="Nothing but ours computes on the GPU",
+        why="Its memory is the node's only memory, and what somebody else holds is missing at the next start.",
+        source="nvidia-smi --query-compute-apps; community preflight lists",
+        hint="see who holds it: sparkops memory; end it if it is yours",
+        severity="warn",
+        reads=("gpu-processes", *CONTAINERS),
+        each=processes,
+    ),
+    Check(
+        id="gpu-strangers",
+        title="No container of others has the GPU",
+        why="sparkops never touches them, so what they hold or will take must be left out of the plan.",
+        source="docker inspect: HostConfig.DeviceRequests",
+        hint="if they are yours: docker stop NAME",
+        severity="warn",
+        reads=CONTAINERS,
+        each=strangers,
+    ),
+    Check(
+        id="gpu-in-container",
+        title="A container gets the GPU",
+        why='Without toolkit or CDI `--gpus all` fails: could not select device driver "" with capabilities: [[gpu]].',
+        source="NVIDIA container toolkit; DGX OS lists no nvidia runtime although it works",
+        hint="on the node: sudo apt install nvidia-container-toolkit && sudo systemctl restart docker; --deep tries it",
+        severity="fail",
+        reads=("nvidia-smi", "packages", "cdi"),
+        each=in_container,
+    ),
+    Check(
+        id="gpu-clock",
+        title="The GPU is fast under load",
+        why="After a brown-out or with a weak adapter the power controller pins the clock at one low value, 5 to 15 "
+        "W at 96 % use; a reboot does not help.",
+        source="spark-gpu-throttle-check and owners' reports of the 14 W cap",
+        hint="shut down, pull the power plug for a minute or more, plug the original 240 W adapter in",
+        severity="fail",
+        reads=("gpu-load",),
+        each=wedge,
+    ),
+    Check(
+        id="thermals",
+        title="The node is not too hot",
+        why="Up to 97 °C are seen on healthy nodes under load; slowing down or heat at rest means dust or a failing "
+        "fan.",
+        source="owners' measurements: 46 °C at rest, 90 to 97 °C loaded",
+        hint="free the air vents; for a while: sudo nvidia-smi -lgc 300,2200",
+        severity="warn",
+        reads=("gpu-load", "thermal"),
+        each=thermals,
+    ),
+)

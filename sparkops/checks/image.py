@@ -1,0 +1,161 @@
+"""Checks of the images that a plan runs: there, the same everywhere, and able to do what is asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.checks.check import CannotTell, Check, Here, Said, apart, asked, fail, good, read, some, warn
+from sparkops.checks.docker import docker_problem, need_docker
+from sparkops.commands import proxy
+from sparkops.core import images, mods
+from sparkops.core.facts import Image, Unread, known
+from sparkops.core.situation import Situation
+
+ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
+"""What `docker info` calls an architecture, and what an image is labelled with."""
+
+
+def present(here: Here) -> Iterator[Said]:
+    need_docker(here.facts)
+    asked(here.facts.images)
+    for reference in _references(here):
+        found = read(here.facts.images).get(reference)
+        if isinstance(found, Unread):
+            yield fail(f"the image {reference} cannot be looked at: {found.reason}")
+        elif found is None:
+            yield fail(f"the image {reference}{_with_mods(here, reference)} is not there", _hint(here.s, reference))
+        else:
+            yield good(evidence=f"{reference} {found.fingerprint[:12]}, {found.size_bytes / 1e9:.1f} GB")
+
+
+def platform(here: Here) -> Iterator[Said]:
+    """Held against the node's engine, which is what would have to run it."""
+    info = known(here.facts.docker_info, None)
+    engine = ARCHITECTURES.get(info.architecture, info.architecture) if info is not None else ""
+    for reference in _references(here):
+        found = _there(here, reference)
+        if found and engine and found.architecture not in ("", engine):
+            told = f"the image {reference} is built for {found.architecture}, this node runs {engine}"
+            yield fail(told, how_to_get(reference))
+
+
+def ray(here: Here) -> Iterator[Said]:
+    """Images have no list of what is in them: by their name, and by what a build of ours wrote down."""
+    if here.s.revision.executor != "ray":
+        raise CannotTell("Ray is not asked for")
+    reference = here.s.revision.image.reference
+    found = _there(here, reference)
+    labelled = found.labels.get("sparkops.ray") if found else None
+    has = {"true": True, "false": False}.get(labelled or "", images.known(reference).ray)
+    if has is False:
+        yield fail(f"{reference} comes without Ray", "use --executor mp, which needs none")
+    elif has is None:
+        yield good(f"whether {reference} has Ray is not known")
+
+
+def same(s: Situation) -> Iterator[Said]:
+    yield from _same(s, s.revision.image.reference, [member.name for member in s.revision.engines])
+    yield from _same(s, proxy.IMAGE, [member.name for member in s.revision.proxies], severe=False)
+
+
+def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -> Iterator[Said]:
+    prints: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        if found := s.facts[name].image(reference):
+            prints.setdefault(found.fingerprint, []).append(name)
+    if len(prints) > 1:
+        most_first = sorted(prints.items(), key=lambda group: -len(group[1]))
+        told = "; ".join(f"{digest[:12]} on {some(owners)}" for digest, owners in most_first)
+        hint = f"sparkops image distribute {reference}"
+        whole = apart({digest[:12]: owners for digest, owners in prints.items()})
+        yield (fail if severe else warn)(f"{reference} is not the same image on all nodes: {told}", hint, whole)
+
+
+def _hint(s: Situation, reference: str) -> str:
+    if any(facts.image(reference) for facts in s.facts.values()):
+        return f"another node has it: sparkops image distribute {reference}"
+    return how_to_get(reference)
+
+
+def _with_mods(here: Here, reference: str) -> str:
+    """The mods in it by name, as the reference may cut them short."""
+    names = ", ".join(map(mods.short, mods.needed(here.s.effective.recipe.mods)))
+    return f" (with the mods {names})" if reference.startswith(mods.PREFIX) and names else ""
+
+
+def how_to_get(reference: str) -> str:
+    if reference == proxy.IMAGE:
+        return f"sparkops image pull {reference} (about 1 GB)"
+    if reference.startswith(mods.PREFIX):
+        return "sparkops image build RECIPE --mods DIR makes it from the recipe's image with its mods"
+    if images.known(reference).kind in ("mxfp4", "vllm-node"):
+        return f"sparkops image build {reference} (25 GB, 45 minutes), then sparkops image distribute {reference}"
+    return f"sparkops image pull {reference}, which also copies it over the fabric (sparkops image distribute)"
+
+
+def _references(here: Here) -> list[str]:
+    serves = [here.s.revision.image.reference] if here.engine else []
+    return serves + ([proxy.IMAGE] if any(member.role == "proxy" for member in here.members) else [])
+
+
+def _there(here: Here, reference: str) -> Image | None:
+    if docker_problem(here.facts):
+        raise CannotTell("Docker cannot be used")
+    found = known(asked(here.facts.images), {}).get(reference)
+    if not isinstance(found, Image):
+        raise CannotTell(f"the image {reference} is not there")
+    return found
+
+
+CHECKS = (
+    Check(
+        id="image-present",
+        title="The image is on every node",
+        why="A 25 GB image takes most of an hour to build; a deploy must not start that unasked.",
+        source="spark-vllm-docker, Dockerfile.mxfp4",
+        hint="sparkops deploy --setup gets it",
+        severity="fail",
+        reads=("images", "docker-version", "docker-ps"),
+        each=present,
+        placed=True,
+        deploys=True,
+    ),
+    Check(
+        id="image-platform",
+        title="The image is built for arm64",
+        why="Images that were copied from a PC start with `exec format error`.",
+        source="docker image inspect: Architecture",
+        hint="pull or build it on a node",
+        severity="fail",
+        reads=("images", "docker-version", "docker-ps", "docker-info"),
+        each=platform,
+        placed=True,
+        deploys=True,
+    ),
+    Check(
+        id="image-same",
+        title="The image is the same on all nodes",
+        why="Different builds on the ranks of a cluster hang in NCCL. Compared by layers, configuration and platform, "
+        "because image IDs differ between Docker's stores.",
+        source="spark-vllm-docker issue 327",
+        hint="sparkops image distribute NAME",
+        severity="fail",
+        reads=("images",),
+        together=same,
+        topologies=("cluster", "n-solo"),
+        deploys=True,
+    ),
+    Check(
+        id="image-ray",
+        title="The image has Ray where Ray is asked for",
+        why="NGC's and upstream's images come without it: the head's container ends at once.",
+        source="NVIDIA dgx-spark-playbooks: `pip install ray[default]` into nvcr.io/nvidia/vllm:26.05-py3",
+        hint="--executor mp needs no Ray",
+        severity="fail",
+        reads=("images", "docker-version", "docker-ps"),
+        each=ray,
+        topologies=("cluster",),
+        placed=True,
+        deploys=True,
+    ),
+)

@@ -1,0 +1,94 @@
+"""From checks to verdicts: one a check and node, one a check over all nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+
+from sparkops.checks.check import CannotTell, Check, Here, Said
+from sparkops.core.findings import CheckStatus, Finding
+from sparkops.core.inventory import Node
+from sparkops.core.situation import Situation
+
+ORDER: tuple[CheckStatus, ...] = ("fail", "warn", "fixed", "pass", "skip")
+"""Worst first."""
+
+
+def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tuple[Finding, ...]:
+    """Every verdict, worst first; nodes in their order, the cluster's (without a node) before those of nodes."""
+    nodes, found = tuple(nodes), list[Finding]()
+    for check in checks:
+        found += _check(s, nodes, check)
+    return tuple(sorted(found, key=lambda one: rank(one.status)))
+
+
+def rank(status: str) -> int:
+    return next((place for place, one in enumerate(ORDER) if one == status), len(ORDER))
+
+
+def worst(findings: Iterable[Finding]) -> CheckStatus:
+    """pass, warn or fail for all of them; what was skipped or mended does not count."""
+    statuses = {finding.status for finding in findings}
+    return "fail" if "fail" in statuses else "warn" if "warn" in statuses else "pass"
+
+
+def _check(s: Situation, nodes: tuple[Node, ...], check: Check) -> Iterator[Finding]:
+    apart = _apart(s, check)
+    if check.together is not None:
+        yield _verdict(check, None, [apart] if apart else _said(partial(check.together, s)))
+    if check.each is None:
+        return
+    for node in nodes:
+        here = Here(s, node, s.facts[node.name])
+        out = apart or _out(here, check)
+        yield _verdict(check, node.name, [out] if out else _said(partial(check.each, here)))
+
+
+def _apart(s: Situation, check: Check) -> Said | None:
+    kind = s.placement.topology.kind
+    if check.topologies and kind not in check.topologies:
+        return Said("skip", f"only asked of {' and '.join(check.topologies)}")
+    return None
+
+
+def _out(here: Here, check: Check) -> Said | None:
+    """Why this node is not asked: nobody reached it, or it has no part in what is to serve."""
+    if here.name in here.s.away and check.id not in REACH:
+        return Said("skip", "not reached")
+    if check.placed and not here.members:
+        return Said("skip", f"has no part in {here.s.placement.topology}")
+    return None
+
+
+REACH = ("ssh", "host-key")
+"""Checks of the way to a node; all others need what was read from it."""
+
+
+def _said(judge: Callable[[], Iterable[Said]]) -> list[Said]:
+    said: list[Said] = []
+    try:
+        for one in judge():
+            said.append(one)
+    except CannotTell as reason:
+        if not any(one.status in ("fail", "warn") for one in said):
+            return [Said("skip", str(reason))]
+    return said
+
+
+def _verdict(check: Check, node: str | None, said: list[Said]) -> Finding:
+    """All that a judge says of one node as one: the worst status, every message that has it or is near it."""
+    status: CheckStatus = min((one.status for one in said), key=rank, default="pass")
+    telling = [one for one in said if one.status == status] or said
+    others = [one for one in said if one.status in ("fail", "warn") and one.status != status]
+    messages = dict.fromkeys(one.message for one in (*telling, *others) if one.message)
+    hints = dict.fromkeys(one.hint for one in (*telling, *others) if one.hint)
+    wanted = status in ("fail", "warn")
+    return Finding(
+        id=check.id,
+        action=status,
+        message="; ".join(messages),
+        why=check.why,
+        hint=("; ".join(hints) or check.hint) if wanted else "",
+        evidence="; ".join(dict.fromkeys(one.evidence for one in said if one.evidence)),
+        node=node,
+    )

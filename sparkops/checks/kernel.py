@@ -1,0 +1,90 @@
+"""Checks of the Linux kernel: versions known to be bad, equal on all nodes, and what 7.0 reserves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.checks.check import Check, Here, Said, good, read, warn
+from sparkops.checks.driver import parity
+from sparkops.core.facts import known
+from sparkops.core.situation import Situation
+
+KHO_KERNELS = ("7.0.0-1019",)
+"""Kernels whose kexec handover reserves memory that RDMA registration then lacks."""
+
+KHO_ON = ("kho", "kho=on", "kho=1", "kho=y")
+"""Words of a kernel's command line that ask for it."""
+
+BAD = {
+    "7.0.0-1019": "with driver 580.178.04 it freezes under load, and kexec handover takes 9 GiB",
+    "6.17.0-1032": "RoCE sends at 13 Gb/s on it where kho=off is set",
+}
+
+
+def known_bad(here: Here) -> Iterator[Said]:
+    release = read(here.facts.uname).release
+    cmdline = known(here.facts.cmdline, "")
+    for bad, why in BAD.items():
+        harmless = bad == "6.17.0-1032" and "kho=off" not in cmdline.split()
+        if release.startswith(f"{bad}-") and not harmless:
+            yield warn(f"kernel {release}: {why}", evidence=cmdline)
+    yield good(evidence=release)
+
+
+def kho(here: Here) -> Iterator[Said]:
+    """The signature is CmaTotal 0 with CmaFree beside it, whatever the kernel is called."""
+    release, memory = read(here.facts.uname).release, read(here.facts.meminfo)
+    words, total = known(here.facts.cmdline, "").split(), memory.cma_total_kib
+    affected = any(release.startswith(f"{bad}-") for bad in KHO_KERNELS) or any(on in words for on in KHO_ON)
+    if "kho=off" not in words and (affected or (total == 0 and (memory.cma_free_kib or release.startswith("7.")))):
+        yield warn(
+            "kexec handover (KHO) holds back memory: RDMA registration fails with ENOMEM",
+            evidence=f"CmaTotal {total} kB",
+        )
+
+
+def kernel_same(s: Situation) -> Iterator[Said]:
+    releases = {name: read_release for name in s.facts if (read_release := _release(s, name))}
+    yield from parity("the kernel", releases)
+
+
+def _release(s: Situation, name: str) -> str:
+    kernel = known(s.facts[name].uname, None)
+    return kernel.release if kernel else ""
+
+
+CHECKS = (
+    Check(
+        id="kernel",
+        title="The kernel is none that is known to be bad",
+        why="Some builds of DGX OS freeze, or send at a tenth of the link's speed.",
+        source="NVIDIA forum 383254 (2026-09-13); cowtown dgx-spark-networking, kernel 7.0.0-1019",
+        hint="on the node: sudo apt full-upgrade && sudo reboot, or boot the kernel before it",
+        severity="warn",
+        reads=("uname", "cmdline"),
+        each=known_bad,
+    ),
+    Check(
+        id="kernel-kho",
+        title="Kexec handover does not hold memory back",
+        why="Kernel 7.0.0-1019 reserves it without CMA: `ibv_reg_mr_iova2 failed: Cannot allocate memory`, and 9 GiB "
+        "less.",
+        source="NVIDIA advisory 383254; package nvidia-spark-grub-kho (OTA 7.6.0)",
+        hint="on the node: sudo apt install nvidia-spark-grub-kho && sudo reboot (or kho=off on the kernel's command "
+        "line)",
+        severity="warn",
+        reads=("uname", "cmdline", "meminfo"),
+        each=kho,
+    ),
+    Check(
+        id="kernel-same",
+        title="All nodes run the same kernel",
+        why="Ranks on different kernels fail differently, and one slow one slows all.",
+        source="community preflight lists for DGX Spark clusters",
+        hint="on the older ones: sudo apt full-upgrade && sudo reboot",
+        severity="warn",
+        reads=("uname",),
+        together=kernel_same,
+        topologies=("cluster", "n-solo"),
+    ),
+)

@@ -1,0 +1,222 @@
+"""Checks of the machine itself: what it is, whether it is one of its kind, how it is kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sparkops.checks.check import CannotTell, Check, Here, Said, fail, good, read, some, warn
+from sparkops.checks.kernel import KHO_KERNELS
+from sparkops.core.facts import Facts, Package, Reboot, Unread, known
+from sparkops.core.situation import Situation
+
+LONGEST_UP = 30 * 86_400
+MOST_SKEW = 2.0
+_KERNEL = re.compile(r"(\d+\.\d+\.\d+-\d+)-(\S+)")
+CURE = (
+    "on all but one of them: sudo rm /etc/machine-id /var/lib/dbus/machine-id /etc/ssh/ssh_host_*; "
+    "sudo systemd-machine-id-setup; sudo ssh-keygen -A; then `sparkops trust`"
+)
+
+
+def gb10(here: Here) -> Iterator[Said]:
+    facts = here.facts
+    if facts.identity.gb10:
+        yield good(evidence=facts.identity.reason)
+    elif all(isinstance(one, Unread) for one in (facts.nvidia_smi, facts.lscpu, facts.dmi)) and "processor" not in (
+        facts.identity.reason
+    ):
+        read(facts.lscpu)
+    else:
+        yield fail(f"not a GB10: {facts.identity.reason}")
+
+
+def machines_differ(s: Situation) -> Iterator[Said]:
+    """Said, not refused: cloned units work until something tells them apart by these."""
+    for what, marks in (("machine-id", _machine_id), ("SSH host key", _host_keys)):
+        owners: dict[str, list[str]] = {}
+        for name in s.facts:
+            for mark in marks(s.facts[name]):
+                owners.setdefault(mark, []).append(name)
+        groups = {tuple(names): mark for mark, names in owners.items() if len(names) > 1}
+        for names, mark in groups.items():
+            yield warn(
+                f"{some(names)} have the same {what}: they were cloned", evidence=f"{what} {mark}: {', '.join(names)}"
+            )
+
+
+def _machine_id(facts: Facts) -> list[str]:
+    return [found] if (found := known(facts.machine_id, "")) not in ("", "uninitialized") else []
+
+
+def _host_keys(facts: Facts) -> list[str]:
+    return [key.fingerprint for key in known(facts.hostkeys, ())]
+
+
+def clocks(s: Situation) -> Iterator[Said]:
+    """Against this machine's clock, and only as far as it is certain: what a slow answer may explain is no skew."""
+    for name, (least, most) in offsets(s).items():
+        off = least if least > 0 else most if most < 0 else 0.0
+        if abs(off) > MOST_SKEW:
+            word = "ahead of" if off > 0 else "behind"
+            yield warn(f"{name}'s clock is {_seconds(abs(off))} {word} this machine's")
+
+
+def offsets(s: Situation) -> dict[str, tuple[float, float]]:
+    """Each node's clock minus ours, as bounds: it was read after we asked, and so long before the answer was here."""
+    found = {}
+    for name, span in s.spans.items():
+        facts = s.facts[name]
+        clock = known(facts.clock, None)
+        if clock is not None:
+            took = min(facts.took_seconds or 0.0, span.received - span.sent)
+            found[name] = (clock.seconds + took - span.received, clock.seconds - span.sent)
+    return found
+
+
+def _seconds(off: float) -> str:
+    return f"{off:.0f} s" if off < 120 else f"{off / 60:.0f} min" if off < 7200 else f"{off / 3600:.0f} h"
+
+
+def synchronized(here: Here) -> Iterator[Said]:
+    clock = read(here.facts.clock)
+    if clock.synchronized is None:
+        raise CannotTell("not by systemd, so it cannot be told here")
+    if not clock.synchronized:
+        yield warn("the clock is not synchronized with a time server")
+
+
+def uptime(here: Here) -> Iterator[Said]:
+    seconds = read(here.facts.boot).uptime_seconds
+    if seconds is not None and seconds > LONGEST_UP:
+        yield warn(f"up for {seconds / 86_400:.0f} days")
+
+
+def reboot(here: Here) -> Iterator[Said]:
+    found: Reboot = read(here.facts.reboot_required)
+    if found.required:
+        yield warn("a reboot is pending", evidence=", ".join(found.packages))
+    kernel, packages = known(here.facts.uname, None), known(here.facts.packages, {})
+    if kernel is not None and (newer := _newer(kernel.release, packages)):
+        yield warn(f"kernel {newer} is installed, {kernel.release} runs")
+
+
+def _newer(running: str, packages: Mapping[str, Package]) -> str:
+    """The newest kernel that is installed, of the running one's flavour, if it is newer and nobody should stay away."""
+    now = _KERNEL.fullmatch(running)
+    if now is None:
+        return ""
+    there = (_KERNEL.fullmatch(name.removeprefix("linux-image-")) for name, one in packages.items() if one.installed)
+    fit = [found for found in there if found and found[2] == now[2] and found[1] not in KHO_KERNELS]
+    newest = max(fit, key=_order, default=now)
+    return newest[0] if _order(newest) > _order(now) else ""
+
+
+def _order(release: re.Match[str]) -> list[int]:
+    return [int(part) for part in re.split(r"[.-]", release[1])]
+
+
+def updates(here: Here) -> Iterator[Said]:
+    """dpkg's own words: the first letter is what was wanted, the second what is there."""
+    packages = read(here.facts.packages)
+    torn = {
+        name: one
+        for name, one in packages.items()
+        if one.state[1:2] in ("U", "F", "H", "W", "t") or "R" in one.state[2:]
+    }
+    if torn:
+        told = ", ".join(f"{name} {one.version} ({one.state})" for name, one in torn.items())
+        yield warn(f"an update was applied by half: {some(torn)}", evidence=told)
+
+
+def desktop(here: Here) -> Iterator[Said]:
+    if read(here.facts.default_target) == "graphical.target":
+        yield warn("the desktop is started at boot: it takes up to 10 GiB of the GPU's memory")
+
+
+CHECKS = (
+    Check(
+        id="gb10",
+        title="The node is a GB10",
+        why="By several signs, since OEM images lack some and a broken driver must not hide it: aarch64, nvidia-smi, "
+        "20 CPUs of two kinds, DMI. Jetson, Thor and GH200 are other machines.",
+        source="NVIDIA DGX Spark, OEM captures (ASUS GX10, Dell, MSI, HP); nvcheckup's rule",
+        hint="take it out of the inventory, or use --limit",
+        severity="fail",
+        reads=("uname", "nvidia-smi", "lscpu", "dmi", "dgx-release", "markers"),
+        each=gb10,
+        deploys=True,
+    ),
+    Check(
+        id="machines-differ",
+        title="Every node is a machine of its own",
+        why="Units that an OEM cloned share machine-id and SSH host keys: DHCP gives them one address, and trust in "
+        "one is trust in the other.",
+        source="DGX Spark OEM clone defect (CVE-2026-24218; MSI, ASUS)",
+        hint=CURE,
+        severity="warn",
+        reads=("machine-id", "hostkeys"),
+        together=machines_differ,
+        deploys=True,
+    ),
+    Check(
+        id="clock-skew",
+        title="The nodes' clocks agree within 2 s",
+        why="Logs of ranks cannot be laid side by side, TLS and tokens fail, and make rebuilds what it should not.",
+        source="community preflight lists for DGX Spark: more than 2 s is a warning",
+        hint="on the node: sudo timedatectl set-ntp true; sudo systemctl restart systemd-timesyncd",
+        severity="warn",
+        reads=("clock",),
+        together=clocks,
+    ),
+    Check(
+        id="clock-synchronized",
+        title="The clock is synchronized",
+        why="Without a time server clocks drift apart by seconds a day.",
+        source="systemd-timesyncd: /run/systemd/timesync/synchronized",
+        hint="on the node: sudo timedatectl set-ntp true",
+        severity="warn",
+        reads=("clock",),
+        each=synchronized,
+    ),
+    Check(
+        id="uptime",
+        title="The last boot is less than 30 days ago",
+        why="Memory of the GPU gets fragmented and leaks; a reboot before a big launch is common advice.",
+        source="sparkbase wiki, platform-gb10; community preflight lists (30 days)",
+        hint="on the node, when nothing serves: sudo reboot",
+        severity="warn",
+        reads=("boot",),
+        each=uptime,
+    ),
+    Check(
+        id="reboot-pending",
+        title="No reboot is pending",
+        why="After an update of driver or kernel what is loaded and what is installed differ until the reboot.",
+        source="Ubuntu: /var/run/reboot-required",
+        hint="on the node, when nothing serves: sudo reboot",
+        severity="warn",
+        reads=("reboot-required", "uname", "packages"),
+        each=reboot,
+    ),
+    Check(
+        id="updates-whole",
+        title="No update is applied by half",
+        why="`apt upgrade` instead of `apt full-upgrade` leaves torn sets of kernel and driver.",
+        source="NVIDIA DGX OS OTA: nvidia-spark-ota-check torn-score",
+        hint="on the node: sudo dpkg --configure -a && sudo apt full-upgrade",
+        severity="warn",
+        reads=("packages",),
+        each=updates,
+    ),
+    Check(
+        id="desktop",
+        title="No desktop is started",
+        why="GNOME with a browser takes up to 10 GiB of the memory that the GPU shares.",
+        source="NVIDIA forum and community guides: multi-user.target",
+        hint="on the node: sudo systemctl set-default multi-user.target && sudo reboot",
+        severity="warn",
+        reads=("default-target",),
+        each=desktop,
+    ),
+)

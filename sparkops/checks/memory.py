@@ -1,0 +1,206 @@
+"""Checks of the memory that CPU, GPU and page cache share. Always from /proc/meminfo: nvidia-smi says [N/A]."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, gib, good, read, warn
+from sparkops.core.facts import Memory, known
+from sparkops.core.rights import may_drop
+from sparkops.core.situation import deployed
+from sparkops.core.utilization import OLD_UTILIZATION
+
+GIB = 1024**2
+LEAST_TOTAL, FULL_TOTAL = 90 * GIB, 115 * GIB
+MUCH_CACHE = 0.5
+HOST_SIDE, SYSTEM = 8 * GIB, 4 * GIB
+"""What an engine takes beside the GPU's share, and what an idle node needs; whatever comes back is awaited anyway."""
+
+MUCH_SWAP = GIB // 8
+MUCH_HUGE = 4 * GIB
+HUGE = "give huge pages back, on the node: sudo sysctl vm.nr_hugepages=0; "
+
+LEAST_UTILIZATION, MOST_UTILIZATION = 0.10, 0.90
+"""More was never seen to run well: the system needs 10 to 15 GB."""
+
+
+def total(here: Here) -> Iterator[Said]:
+    size = read(here.facts.meminfo).total_kib
+    if size < FULL_TOTAL:
+        yield (fail if size < LEAST_TOTAL else warn)(f"{gib(size)} of memory instead of about 121 GiB")
+    else:
+        yield good(evidence=f"MemTotal {size} kB")
+
+
+def fits(here: Here) -> Iterator[Said]:
+    """CUDA counts MemFree, so what a drop of the page cache gives back counts only where it may be dropped."""
+    engine, memory = here.engine, read(here.facts.meminfo)
+    if engine is None:
+        raise CannotTell("no engine of this plan runs here")
+    if here.s.todo(engine) == "keep":
+        yield good("serves already")
+        return
+    wanted = here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION)
+    need, ours = wanted * memory.total_kib, held(here, memory)
+    now, dropped = memory.free_kib + ours, memory.free_after_drop_kib + ours
+    usable = dropped if may_drop(here.s, here.node) else now
+    evidence = (
+        f"needs {gib(need)} ({wanted} of {gib(memory.total_kib)}); free {gib(memory.free_kib)}, after a drop "
+        f"{gib(memory.free_after_drop_kib)}, of ours and replaced {gib(ours)}, available {gib(memory.available_kib)}"
+        + (f", set aside as huge pages {gib(memory.huge_kib)}" if memory.huge_kib else "")
+    )
+    if need <= usable:
+        yield good(evidence=evidence)
+    elif need <= dropped:
+        yield warn(
+            f"the page cache holds what --gpu-memory-utilization {wanted} needs, and it may not be dropped",
+            "sparkops cache permit --ask-become-pass allows it; once: sparkops cache drop --ask-become-pass",
+            evidence,
+        )
+    else:
+        yield _too_little(wanted, need, dropped, memory, evidence)
+
+
+def _too_little(wanted: float, need: float, free: float, memory: Memory, evidence: str) -> Said:
+    most = min(MOST_UTILIZATION, math.floor(100 * free / memory.total_kib) / 100)
+    fits = most >= LEAST_UTILIZATION
+    return fail(
+        f"--gpu-memory-utilization {wanted} takes {gib(need)}, and {gib(free)} can be free"
+        + (f": the highest that fits is {most:.2f}" if fits else ""),
+        (f"--set args.gpu-memory-utilization={most:.2f}; " if fits else "")
+        + (HUGE if memory.huge_kib >= MUCH_HUGE else "")
+        + "see who holds it: sparkops memory",
+        evidence,
+    )
+
+
+def held(here: Here, memory: Memory) -> float:
+    """What containers of ours hold here that this plan replaces or starts again, in KiB.
+
+    Where nobody else computes, or nvidia-smi says [N/A], what nothing else accounts for is theirs, up to their share.
+    """
+    going = {found.name for node, _, found in here.s.replaced if node == here.name}
+    going |= {here.s.revision.container(member) for member in here.members}
+    engines = [
+        (stored, found)
+        for node, stored, found in deployed({here.name: here.facts})
+        if found.name in going and found.runs and found.role != "proxy"
+    ]
+    size, processes = 0.0, known(here.facts.gpu_processes, ())
+    alone = all(one.container in {found.id for _, found in engines} for one in processes)
+    for stored, found in engines:
+        told = [one.used_mib for one in processes if one.container == found.id]
+        asked = (stored.data.get("args") or {}).get("gpu-memory-utilization", OLD_UTILIZATION)
+        share = float(asked) if isinstance(asked, int | float) else OLD_UTILIZATION
+        guess = min(share * memory.total_kib, memory.unaccounted_kib)
+        listed = 1024 * sum(mib or 0 for mib in told)
+        size += HOST_SIDE + (max(listed, guess) if alone or None in told or not any(told) else listed)
+    return min(size, max(0.0, memory.total_kib - SYSTEM - memory.free_after_drop_kib))
+
+
+def page_cache(here: Here) -> Iterator[Said]:
+    memory = read(here.facts.meminfo)
+    share = memory.page_cache_kib / memory.total_kib
+    evidence = f"page cache {gib(memory.page_cache_kib)}, MemFree {gib(memory.free_kib)}"
+    if share > MUCH_CACHE:
+        yield warn(f"the page cache holds {100 * share:.0f} % of the memory", evidence=evidence)
+    else:
+        yield good(evidence=evidence)
+
+
+def permitted(here: Here) -> Iterator[Said]:
+    rights = read(here.facts.sudo)
+    if may_drop(here.s, here.node):
+        yield good(evidence="sudo without a password" if rights.able else rights.said)
+    else:
+        yield warn("the page cache may not be dropped: only the models' own files can be let go", evidence=rights.said)
+
+
+def swap(here: Here) -> Iterator[Said]:
+    used = read(here.facts.meminfo).swap_used_kib
+    if used > MUCH_SWAP:
+        yield warn(f"{gib(used)} of swap are in use: something was short of memory")
+
+
+def earlyoom(here: Here) -> Iterator[Said]:
+    if not read(here.facts.earlyoom):
+        there = _installed(here)
+        hint = "sudo systemctl enable --now earlyoom" if there else "sudo apt install earlyoom"
+        yield warn(f"earlyoom is {'not active' if there else 'not installed'}", f"on the node: {hint}")
+
+
+def _installed(here: Here) -> bool:
+    package = known(here.facts.packages, {}).get("earlyoom")
+    return package is not None and package.installed
+
+
+CHECKS = (
+    Check(
+        id="memory-total",
+        title="The machine has its 128 GB",
+        why="121.6 GiB are seen on a GB10 (MemTotal 127.5 million kB); less is a reservation or a smaller unit.",
+        source="captures of FE, ASUS, Dell and MSI units: 127506432 to 127598832 kB",
+        hint="see what is reserved: on the node, sudo dmesg | grep -i reserved; kernel 7.0.0-1019 takes 9 GiB "
+        "(kernel-kho)",
+        severity="fail",
+        reads=("meminfo",),
+        each=total,
+    ),
+    Check(
+        id="memory-fits",
+        title="The recipe fits into what can be free",
+        why="vLLM takes its share of all memory at once and compares with MemFree, where page cache counts as used.",
+        source="vLLM: Free memory on device (.../... GiB) is less than desired GPU memory utilization; NVIDIA's note "
+        "on UMA",
+        hint="--set args.gpu-memory-utilization=LESS, or end what holds the memory: sparkops memory",
+        severity="fail",
+        reads=("meminfo", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
+        each=fits,
+        placed=True,
+        deploys=True,
+    ),
+    Check(
+        id="page-cache",
+        title="The page cache leaves room",
+        why="It shares the GPU's memory: after a download it fills all of it, and CUDA cannot take it back.",
+        source="NVIDIA dgx-spark-playbooks (vllm): echo 3 > /proc/sys/vm/drop_caches",
+        hint="sparkops cache drop; for good: sparkops cache schedule --every 30m",
+        severity="warn",
+        reads=("meminfo", "sudo"),
+        each=page_cache,
+        mended=True,
+    ),
+    Check(
+        id="drop-permitted",
+        title="The page cache may be dropped",
+        why="A deploy drops it before and while weights load; without the right it lets only the models' files go.",
+        source="sudoers line of the community: NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches",
+        hint="sparkops cache permit --ask-become-pass writes the one sudoers line that allows it",
+        severity="warn",
+        reads=("sudo",),
+        each=permitted,
+        mended=True,
+    ),
+    Check(
+        id="swap",
+        title="Swap is not in use",
+        why="A GB10 that swaps answers ping and nothing else; whether to have swap at all, sources disagree.",
+        source="spark-vllm-docker, sparkbase wiki: conflicting advice, so only its use is said",
+        hint="on the node, when nothing serves: sudo swapoff -a && sudo swapon -a",
+        severity="warn",
+        reads=("meminfo",),
+        each=swap,
+    ),
+    Check(
+        id="earlyoom",
+        title="earlyoom guards the memory",
+        why="The kernel's own killer comes too late on unified memory: the node freezes until its power is cut.",
+        source="sparkrun's setup; sparkbase wiki, platform-gb10",
+        hint="on the node: sudo apt install earlyoom",
+        severity="warn",
+        reads=("earlyoom", "packages", "sudo"),
+        each=earlyoom,
+        mended=True,
+    ),
+)

@@ -1,0 +1,116 @@
+"""Checks of the model in the node's cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.checks.check import CannotTell, Check, Here, Said, asked, fail, good, read, some, warn
+from sparkops.core import models, vocabulary
+from sparkops.core.facts import Model, Unread
+
+
+def present(here: Here) -> Iterator[Said]:
+    if here.engine is None:
+        raise CannotTell("no engine of this plan runs here")
+    wanted = here.s.revision.model
+    if wanted.startswith("/") and not here.s.local_model:
+        raise CannotTell(f"{wanted} is a path inside the container, below one of the recipe's mounts")
+    model = asked(here.facts.model)
+    if problem := trouble(model, "there" if here.s.local_model else "in the cache"):
+        yield fail(f"the model {wanted} {problem}", _how_to_get(here), _evidence(model))
+    elif other := _another(here, model):
+        yield fail(f"the model {wanted} {other}", _how_to_get(here), _evidence(model))
+    else:
+        yield good(evidence=_evidence(model))
+
+
+def _another(here: Here, model: Model | Unread) -> str:
+    """Ranks that load different weights answer nonsense."""
+    if here.s.local_model:
+        return ""
+    pinned, asked_for = here.s.revision.model_revision, here.s.effective.recipe.revision
+    found = model.revision if isinstance(model, Model) else None
+    told = "revision" in here.s.effective.args or pinned in (None, asked_for)
+    return "" if told or found == pinned else f"is here at {str(found)[:12]}, on the head at {str(pinned)[:12]}"
+
+
+def trouble(model: Model | Unread, place: str = "in the cache") -> str:
+    """Why the model cannot be served from its place; empty when it can."""
+    if isinstance(model, Unread):
+        return f"is not {place} ({model.reason})"
+    if not model.present:
+        return f"is not {place}"
+    if model.complete:
+        return ""
+    gaps = (*model.missing, *model.empty, *model.broken)
+    return f"is not complete: {some(gaps)}" if gaps else "is not complete"
+
+
+def vocabulary_there(here: Here) -> Iterator[Said]:
+    """Without a base to take it from the engine asks the internet at its start, or at the first chat."""
+    if here.engine is None:
+        raise CannotTell("no engine of this plan runs here")
+    model = read(here.facts.model)
+    if not model.present or model.words is None:
+        raise CannotTell("the model is not there; its vocabulary comes with it")
+    if vocabulary.wanted(here.s.effective) != vocabulary.USUAL:
+        raise CannotTell(f"the recipe keeps no vocabulary in {vocabulary.USUAL}")
+    variable = vocabulary.missing(here.s.effective, model.words)
+    if variable == "TIKTOKEN_ENCODINGS_BASE":
+        yield fail(f"{vocabulary.USUAL} lacks {vocabulary.FIRST[variable]}, which {variable} names", _how_to_get(here))
+    elif variable:
+        told = f"{vocabulary.USUAL} lacks the vocabulary files: without internet the first chat fails"
+        yield warn(told, _how_to_get(here))
+    else:
+        yield good(evidence=", ".join(model.words))
+
+
+def weights_gib(here: Here) -> float | None:
+    """What the model takes on disk, as far as the recipe or the table of models tells."""
+    known = models.known(here.s.revision.model)
+    return here.s.effective.recipe.metadata.weights_gib or (known.weights_gib if known else None)
+
+
+def _evidence(model: Model | Unread) -> str:
+    if isinstance(model, Unread):
+        return model.reason
+    size = f"{len(model.files)} files, {model.bytes / 1e9:.0f} GB"
+    whole = f"{model.folder}, revision {(model.revision or 'none')[:12]}, {size}"
+    return whole + (f", half downloaded: {some(model.incomplete)}" if model.incomplete else "")
+
+
+def _how_to_get(here: Here) -> str:
+    if here.s.local_model:
+        return f"copy it there: a model that is a path is taken from {here.s.local_model} on every node"
+    size = weights_gib(here)
+    revision = here.s.revision.model_revision
+    name = f"{here.s.revision.model}@{revision}" if revision else here.s.revision.model
+    return f"sparkops model fetch {name}" + (f" (about {size:.0f} GiB)" if size else "")
+
+
+CHECKS = (
+    Check(
+        id="model-present",
+        title="The model is complete on every node",
+        why="Containers are started offline, so that they come back after a power loss without internet.",
+        source="spark-vllm-docker issue 262",
+        hint="sparkops model fetch MODEL",
+        severity="fail",
+        reads=("model",),
+        each=present,
+        placed=True,
+        deploys=True,
+    ),
+    Check(
+        id="vocabulary-present",
+        title="The vocabulary files of gpt-oss' tokenizer are there",
+        why="openai-harmony downloads them where they are missing; a node without internet answers no chat then.",
+        source="spark-vllm-docker's gpt-oss recipes; openai/harmony, README: offline use",
+        hint="sparkops model fetch MODEL",
+        severity="fail",
+        reads=("model",),
+        each=vocabulary_there,
+        placed=True,
+        deploys=True,
+    ),
+)

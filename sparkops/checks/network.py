@@ -1,0 +1,137 @@
+"""Checks of what stands between nodes besides the cable: firewall, NetworkManager, mDNS."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+from sparkops.checks.check import LINKS, CannotTell, Check, Here, Said, good, read, some, warn
+from sparkops.checks.fabric import cabled
+from sparkops.core.facts import Firewall, Unread
+
+_BY_ITSELF = re.compile(r"\D.*\s\d+")
+"""NetworkManager numbers the profiles that it makes by itself: `Wired connection 1`, in the system's language."""
+
+_COMMENT = re.compile(r' -m comment --comment ("[^"]*"|\S+)')
+_ACCEPTS = re.compile(
+    r"-A \S+(?: -s (?P<source>[\d./]+))?(?: -i (?P<interface>\S+))?(?: -p tcp(?: -m tcp)?)? -j ACCEPT"
+)
+
+
+def firewall(here: Here) -> Iterator[Said]:
+    """Rules are seen only as root; that ufw is on is seen by all."""
+    found = read(here.facts.firewall)
+    both = cabled(here)
+    names, networks = [one.name for one in both], [address.network for one in both for address in one.ipv4]
+    shut = found.ufw or _drops(found)
+    if not shut:
+        yield good(evidence=f"ufw {'unknown' if found.ufw is None else 'off'}, {len(found.rules)} rules of INPUT seen")
+    elif not found.rules:
+        yield warn("ufw is on, and whether it lets the fabric through is not to be seen without root", _allow(names))
+    elif not any(_allows(rule, names, networks) for rule in found.rules):
+        yield warn(
+            "a firewall is on and no rule of it lets the fabric through", _allow(names), "; ".join(found.rules[:6])
+        )
+
+
+def _drops(found: Firewall) -> bool:
+    last = next((rule for rule in reversed(found.rules) if rule.startswith("-A INPUT")), "")
+    policy = any(re.match(r"-P INPUT (DROP|REJECT)", rule) for rule in found.rules)
+    return policy or re.fullmatch(r"-A INPUT -j (DROP|REJECT)( .*)?", last) is not None
+
+
+def _allows(rule: str, names: list[str], networks: list[IPv4Network]) -> bool:
+    """All that is TCP on the fabric: a rule with a port, or for another interface or subnet, is not enough."""
+    found = _ACCEPTS.fullmatch(_COMMENT.sub("", rule))
+    if found is None or (found["interface"] and found["interface"] not in names):
+        return False
+    source = found["source"]
+    return source is None or any(network.subnet_of(IPv4Network(source, strict=False)) for network in networks)
+
+
+def _allow(names: list[str]) -> str:
+    return "on the node: " + " && ".join(f"sudo ufw allow in on {name}" for name in names)
+
+
+def way_out(here: Here) -> Iterator[Said]:
+    cx7 = {one.name for port in here.facts.ports for one in port.interfaces}
+    ways = [route.interface for route in read(here.facts.routes)]
+    if wrong := [name for name in ways if name in cx7]:
+        yield warn(f"a default route leads over {some(wrong)}: the internet is looked for on the fabric")
+    else:
+        yield good(evidence=f"default route over {', '.join(ways) or 'nothing'}")
+
+
+def phantoms(here: Here) -> Iterator[Said]:
+    found = here.facts.nm
+    if isinstance(found, Unread) and ("not found" in found.reason or "not running" in found.reason):
+        yield good("NetworkManager is not used here")
+        return
+    cx7 = [one for port in here.facts.ports for one in port.interfaces]
+    bare = {one.name for one in cx7 if all(address.ip.is_link_local for address in one.ipv4)}
+    made = (one for one in read(found) if one.kind in ("802-3-ethernet", "ethernet") and one.autoconnect)
+    idle = {""} if bare else set[str]()
+    loose = [one.name for one in made if _BY_ITSELF.fullmatch(one.name) and one.interface in bare | idle]
+    if loose:
+        off = "; ".join(f'sudo nmcli connection modify "{name}" connection.autoconnect no' for name in loose)
+        yield warn(f"NetworkManager keeps asking for DHCP on the fabric: {', '.join(loose)}", f"on the node: {off}")
+
+
+def avahi(here: Here) -> Iterator[Said]:
+    found = read(here.facts.avahi)
+    if found.announced is None:
+        raise CannotTell("avahi does not run")
+    if found.conflict:
+        yield warn(f"mDNS announces the node as {found.announced}.local instead of {found.hostname}")
+
+
+CHECKS = (
+    Check(
+        id="firewall",
+        title="The firewall lets the fabric through",
+        why="Ray, NCCL's bootstrap and the engine's ranks listen on ports of their own choosing.",
+        source="ufw(8); owners' reports of workers that stay in SYN-SENT",
+        hint="on the node: sudo ufw allow in on INTERFACE, for both twins",
+        severity="warn",
+        reads=(*LINKS, "firewall"),
+        each=firewall,
+        topologies=("cluster",),
+        placed=True,
+    ),
+    Check(
+        id="default-route",
+        title="The way out does not lead over the fabric",
+        why="A DHCP profile or a gateway on a CX7 port takes the default route: downloads hang, and the node may drop "
+        "out of the LAN.",
+        source="bring-up runbooks of owners of two nodes: ipv4.never-default yes on CX7",
+        hint="take the gateway of the CX7 ports out of /etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply; "
+        "with NetworkManager: sudo nmcli connection modify PROFILE ipv4.never-default yes",
+        severity="warn",
+        reads=(*LINKS, "routes"),
+        each=way_out,
+    ),
+    Check(
+        id="nm-phantoms",
+        title="NetworkManager leaves the fabric alone",
+        why="Profiles `Wired connection N` ask for DHCP on the CX7 ports every 45 s, drop addresses and feed mDNS "
+        "conflicts.",
+        source="NVIDIA dgx-spark-playbooks issue 56; sparkbase wiki",
+        hint='on the node: sudo nmcli connection modify "Wired connection 1" connection.autoconnect no',
+        severity="warn",
+        reads=(*LINKS, "nm"),
+        each=phantoms,
+    ),
+    Check(
+        id="avahi-name",
+        title="mDNS knows the node by its own name",
+        why="avahi hears itself over both twins and every bridge and renames in a storm, until no .local name "
+        "resolves; sparkops goes by addresses, other tools do not.",
+        source="sparkbase wiki; NVIDIA dgx-spark-playbooks issue 56 (spark1-30.local)",
+        hint="on the node: allow-interfaces=enP7s7 in /etc/avahi/avahi-daemon.conf; sudo systemctl restart "
+        "avahi-daemon",
+        severity="warn",
+        reads=("avahi",),
+        each=avahi,
+    ),
+)

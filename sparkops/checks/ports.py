@@ -1,0 +1,87 @@
+"""Checks of the TCP ports that a plan listens on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.checks.check import CONTAINERS, Check, Here, Said, fail, good, read, warn
+from sparkops.commands import vllm
+from sparkops.core.situation import deployed
+
+OTHERS = {
+    vllm.RAY_PORT: "Ray",
+    8265: "Ray's dashboard",
+    29500: "a rendezvous of ranks",
+    vllm.MASTER_PORT: "a rendezvous of ranks",
+}
+
+
+def free(here: Here) -> Iterator[Said]:
+    wanted, others, ours = wanted_ports(here), neighbours(here), held_by_us(here)
+    for listener in read(here.facts.listeners):
+        if listener.port in wanted and listener.port not in ours:
+            holder = f"{listener.process} (pid {listener.pid})" if listener.process else "another process"
+            yield fail(
+                f"port {listener.port} ({wanted[listener.port]}) is taken by {holder}",
+                _free_it(listener.port, wanted[listener.port]),
+                f"LISTEN {listener.address}:{listener.port}",
+            )
+        elif listener.port in others and listener.port not in ours:
+            use = others[listener.port]
+            yield warn(
+                f"port {listener.port} ({use}) is in use: does another cluster run here?", _free_it(listener.port, use)
+            )
+    yield good(evidence=f"asked: {', '.join(f'{port} ({use})' for port, use in sorted(wanted.items()))}")
+
+
+def _free_it(port: int, use: str) -> str:
+    tells = f"on the node, who listens: sudo ss -ltnp 'sport = :{port}'; stop it if it is yours"
+    return tells + (", or give the node another `api_port` in the inventory" if use == "the engine" else "")
+
+
+def wanted_ports(here: Here) -> dict[int, str]:
+    wanted: dict[int, str] = {}
+    for member in here.members:
+        if member.port is not None:
+            wanted[member.port] = "the endpoint" if member.role == "proxy" else "the engine"
+        if member.role == "head":
+            wanted |= {vllm.RAY_PORT: "Ray"} if here.s.revision.executor == "ray" else {vllm.MASTER_PORT: "rendezvous"}
+    return wanted
+
+
+def neighbours(here: Here) -> dict[int, str]:
+    """Ports that this plan leaves alone, and on which other launchers' clusters listen."""
+    if here.s.placement.topology.kind != "cluster":
+        return {}
+    return {port: use for port, use in OTHERS.items() if port not in wanted_ports(here)}
+
+
+def held_by_us(here: Here) -> frozenset[int]:
+    """Ports of this revision's running containers and of those that it replaces."""
+    s = here.s
+    going = {found.name for node, _, found in s.replaced if node == here.name}
+    going |= {s.revision.container(member) for member in here.members}
+    held: set[int] = set()
+    for _, stored, found in deployed({here.name: here.facts}):
+        if found.name in going and found.runs:
+            member = stored.member(here.name, found.name)
+            held |= {member.port} if member and member.port else set()
+            held |= {vllm.RAY_PORT, vllm.MASTER_PORT} if found.role == "head" else set()
+    return frozenset(held)
+
+
+CHECKS = (
+    Check(
+        id="ports-free",
+        title="The ports are free",
+        why="The containers use the host's network. What our own deployment holds and this one replaces counts as "
+        "free.",
+        source="DGX OS: host network is what RDMA needs",
+        hint="stop it, or give the node another `api_port` in the inventory",
+        severity="fail",
+        reads=("listeners", *CONTAINERS),
+        each=free,
+        placed=True,
+        deploys=True,
+    ),
+)

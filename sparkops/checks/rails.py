@@ -1,0 +1,241 @@
+"""Checks of the fabric between nodes: addresses, packet sizes, cages, and whether peers answer over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from sparkops.checks.check import LINKS, CannotTell, Check, Here, Said, apart, fail, good, read, some, warn
+from sparkops.checks.fabric import NETPLAN, cabled
+from sparkops.core.facts import Interface, Ping, ring
+from sparkops.core.situation import Situation
+
+JUMBO = 9000
+HEADERS = 28
+"""IP and ICMP before the payload of a ping."""
+
+FEW = 4
+"""Peers that a node asks over each twin."""
+
+
+def links(s: Situation) -> Mapping[str, tuple[Interface, ...]]:
+    """The netdevs in use by node; nodes without a cable are left to `cx7-usable`."""
+    found = {}
+    for place in s.placement.engines:
+        try:
+            found[place.node.name] = cabled(Here(s, place.node, s.facts[place.node.name]))
+        except CannotTell:
+            continue
+    if not found:
+        raise CannotTell("no CX7 link (see cx7-usable)")
+    return found
+
+
+def targets(s: Situation) -> dict[str, list[tuple[str, str, int]]]:
+    """Whom each node asks over which interface, with how large a payload: at most four peers a twin, spread evenly."""
+    found = links(s)
+    names, asked = list(found), dict[str, list[tuple[str, str, int]]]()
+    for at, name in enumerate(names):
+        for step in _steps(len(names)):
+            peer = names[(at + step) % len(names)]
+            asked.setdefault(name, []).extend(_pairs(found[name], found[peer]))
+    return asked
+
+
+def _steps(many: int) -> list[int]:
+    """To whom, counted from oneself: all of a few, else neighbours on both sides and two further off."""
+    return sorted({1, 2, many // 2, many - 1}) if many > FEW + 1 else list(range(1, many))
+
+
+def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterator[tuple[str, str, int]]:
+    """Each of our twins with the peer's in the same subnet, else with the one in the same place."""
+    for place, one in enumerate(mine):
+        others = [other for other in theirs if other.address and other.up]
+        same = [other for other in others if {a.network for a in one.ipv4} & {a.network for a in other.ipv4}]
+        chosen = next((other for other in same if other in theirs[place : place + 1]), None)
+        peer = chosen or next(iter(same), None) or next(iter(theirs[place : place + 1]), None)
+        if one.up and one.address and peer and peer.address and peer.up:
+            yield one.name, peer.address, min(one.mtu, peer.mtu) - HEADERS
+
+
+def one_network(s: Situation) -> Iterator[Said]:
+    if ring({place.node.name: s.facts[place.node.name].interfaces for place in s.placement.engines}):
+        raise CannotTell("cabled as a ring (see no-ring)")
+    found = links(s)
+    first, second = (_by_network({name: both[at : at + 1] for name, both in found.items()}) for at in (0, 1))
+    if len(first) > 1:
+        yield warn("the nodes' fabric addresses are in different subnets", evidence=apart(first))
+    elif len(second) > 1:
+        yield warn("the second twins' addresses are in different subnets", evidence=apart(second))
+    else:
+        yield good(evidence=apart(first | second))
+
+
+def _by_network(places: Mapping[str, tuple[Interface, ...]]) -> dict[str, list[str]]:
+    """Nodes by the subnet of the address that is in use; those without one in this place are left out."""
+    groups: dict[str, list[str]] = {}
+    for name, interfaces in places.items():
+        for one in interfaces:
+            network = next((str(found.network) for found in one.ipv4 if str(found.ip) == one.address), None)
+            if network and one.up:
+                groups.setdefault(network, []).append(name)
+    return groups
+
+
+def one_owner(s: Situation) -> Iterator[Said]:
+    owners: dict[str, list[str]] = {}
+    for name, both in links(s).items():
+        for address in dict.fromkeys(str(found.ip) for one in both if one.up for found in one.ipv4):
+            owners.setdefault(address, []).append(name)
+    for address, names in owners.items():
+        if len(names) > 1:
+            yield fail(
+                f"{some(names)} have the same fabric address {address}", evidence=f"{address}: {', '.join(names)}"
+            )
+    yield from _one_hardware(s)
+
+
+def _one_hardware(s: Situation) -> Iterator[Said]:
+    """Switches learn where a hardware address is; the GIDs that RDMA uses by itself are made of it as well."""
+    owners: dict[str, list[str]] = {}
+    for name, both in links(s).items():
+        for one in both:
+            owners.setdefault(one.mac, []).append(name)
+    for names in dict.fromkeys(tuple(names) for mac, names in owners.items() if mac and len(names) > 1):
+        told = "; ".join(mac for mac, found in owners.items() if tuple(found) == names)
+        yield warn(f"{some(names)} have the same hardware address on the fabric ({told})", HARDWARE, ", ".join(names))
+
+
+def mtu(s: Situation) -> Iterator[Said]:
+    groups: dict[str, list[str]] = {}
+    for name, both in links(s).items():
+        for size in dict.fromkeys(one.mtu for one in both if one.up and one.mtu):
+            groups.setdefault(str(size), []).append(name)
+    if len(groups) > 1:
+        yield warn("packet sizes (MTU) differ between the nodes or the twins", evidence=apart(groups))
+    small = {size: names for size, names in groups.items() if int(size) < JUMBO}
+    for told, names in small.items():
+        yield warn(f"{'all nodes have' if len(groups) == 1 else some(names)} MTU {told} instead of {JUMBO}")
+
+
+def cage(s: Situation) -> Iterator[Said]:
+    groups: dict[str, list[str]] = {}
+    for name, both in links(s).items():
+        groups.setdefault(str(both[0].port), []).append(name)
+    up = [frozenset(s.facts[name].up_ports) for name in links(s)]
+    if len(groups) > 1 and not frozenset.intersection(*up):
+        yield warn("the cable is in different ports (cages) of the nodes", evidence=apart(groups))
+    else:
+        yield good(evidence=apart(groups))
+
+
+def no_ring(s: Situation) -> Iterator[Said]:
+    engines = [place.node.name for place in s.placement.engines]
+    if ring({name: s.facts[name].interfaces for name in engines}):
+        yield fail(f"the CX7 ports of {some(engines)} are cabled as a ring, which is not supported yet")
+
+
+def pings(here: Here) -> Iterator[Said]:
+    if not here.s.peers:
+        raise CannotTell("asked by a preflight of at least two nodes with a CX7 link")
+    found = here.s.peers.get(here.name)
+    if found is None:
+        raise CannotTell("no CX7 link to ask over, or no peer with one")
+    tried = read(found).pings
+    if not tried:
+        raise CannotTell("no peer to ask")
+    if all("not found" in ping.said or "failed to run" in ping.said for ping in tried):
+        raise CannotTell(tried[0].said)
+    cut_off = {here.s.fabric_owners.get(address) for address in here.s.silent}
+    for ping in tried:
+        yield from _ping(here, ping, here.name in cut_off)
+
+
+def _ping(here: Here, ping: Ping, cut_off: bool) -> Iterator[Said]:
+    """Nothing is said of a peer that nobody reaches but by itself: the fault is at its end."""
+    way = f"{here.s.fabric_owners.get(ping.address, ping.address)} over {ping.interface}"
+    if ping.answered:
+        yield good(evidence=f"{way}: {ping.said}")
+    elif ping.small:
+        small = f"{way} answers small packets, and none of {ping.size + HEADERS} bytes"
+        yield warn(small, evidence=f"{ping.address}: {ping.said}")
+    elif cut_off or ping.address not in here.s.silent:
+        yield fail(f"{way} does not answer", evidence=f"{ping.address}: {ping.said}")
+
+
+HARDWARE = "take `macaddress:` out of /etc/netplan/40-cx7.yaml, then: sudo netplan apply; else ask the maker of the NIC"
+
+CHECKS = (
+    Check(
+        id="cx7-one-network",
+        title="The nodes' fabric addresses are in one subnet",
+        why="Nodes in different subnets reach each other only by a route, which a cable or a switch between them is "
+        "not.",
+        source="NVIDIA connect-two-sparks",
+        hint=f"number all first twins from one subnet, all second twins from another, in {NETPLAN}",
+        severity="warn",
+        reads=LINKS,
+        together=one_network,
+        topologies=("cluster",),
+    ),
+    Check(
+        id="cx7-one-owner",
+        title="No two nodes have the same fabric address",
+        why="A netplan file that was copied gives two nodes one address; packets then reach either of them.",
+        source="NVIDIA multi-sparks-through-switch: addresses are checked to be unique",
+        hint=f"give each node a number of its own in {NETPLAN}",
+        severity="fail",
+        reads=LINKS,
+        together=one_owner,
+        topologies=("cluster",),
+        deploys=True,
+    ),
+    Check(
+        id="cx7-mtu",
+        title="The fabric has jumbo packets everywhere",
+        why="1500 works; with 9000 RDMA packets grow from 1024 to 4096 bytes. Different sizes on two ends lose "
+        "packets.",
+        source="dual-Spark recipes of the community; measured 107 Gb/s with retransmits against 111",
+        hint=f"mtu: 9000 for both twins in {NETPLAN}; a switch needs more than 9000",
+        severity="warn",
+        reads=LINKS,
+        together=mtu,
+        topologies=("cluster",),
+    ),
+    Check(
+        id="cx7-same-port",
+        title="The cable is in the same port of all nodes",
+        why="NVIDIA's tools ask for it, and scripts that name an interface expect it; sparkops itself looks on each "
+        "node.",
+        source="NVIDIA connect-two-sparks: use the same port on both",
+        hint="move the cable, so that all use the same QSFP port",
+        severity="warn",
+        reads=LINKS,
+        together=cage,
+        topologies=("cluster",),
+    ),
+    Check(
+        id="no-ring",
+        title="The CX7 ports are not cabled as a ring",
+        why="In a ring each pair of nodes has a subnet of its own, so no address of a node is reached by all others.",
+        source="NVIDIA, three Sparks without a switch",
+        hint="use a switch, or --limit to two of them",
+        severity="fail",
+        reads=LINKS,
+        together=no_ring,
+        topologies=("cluster",),
+        deploys=True,
+    ),
+    Check(
+        id="cx7-pings",
+        title="Peers answer over the fabric, large packets too",
+        why="Bound to the interface and not fragmented, so that neither another way nor a smaller packet hides a "
+        "fault.",
+        source="ping -M do -s 8972 -I INTERFACE PEER (cowtown dgx-spark-networking)",
+        hint="check cable, addresses and MTU of both ends: ping -M do -s 8972 -I INTERFACE PEER",
+        severity="fail",
+        reads=LINKS,
+        each=pings,
+        topologies=("cluster",),
+        placed=True,
+    ),
+)

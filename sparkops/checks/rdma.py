@@ -1,0 +1,90 @@
+"""Checks of the RDMA devices of all nodes together: their tables of addresses, and their firmware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkops.checks.check import LINKS, CannotTell, Check, Said, apart, fail, good, some, warn
+from sparkops.checks.driver import parity
+from sparkops.checks.rails import links
+from sparkops.core.facts import Rdma
+from sparkops.core.situation import Situation
+
+PINNED = "NCCL_IB_GID_INDEX"
+UNSET = f"leave {PINNED} unset, in the recipe and in scripts: NCCL 2.21 and later look for the entry by themselves"
+
+
+def gids(s: Situation) -> Iterator[Said]:
+    """RDMA names an end by the number of an entry; scripts that set one expect 3."""
+    pinned, owners = s.effective.env.get(PINNED, ""), dict[int, list[str]]()
+    for node, device, address in _tables(s):
+        at = _index(device, address)
+        if at is None:
+            yield warn(f"{device.name} of {node} has no RoCE v2 entry for {address}: what connects over it times out")
+            continue
+        owners.setdefault(at, []).append(f"{device.name} of {node}")
+        if pinned not in ("", "-1", str(at)):
+            yield fail(f"{device.name} of {node} has {address} at {at}, and the recipe sets {PINNED}={pinned}", UNSET)
+    told = apart({str(at): devices for at, devices in sorted(owners.items())})
+    if len(owners) > 1:
+        yield warn("the fabric addresses are at different indexes of the RDMA devices' tables", UNSET, f"index {told}")
+    elif told:
+        yield good(evidence=f"index {told}")
+
+
+def _index(device: Rdma, address: str) -> int | None:
+    """Of the entry for this address, else of the first for any of IPv4."""
+    entries = [gid for gid in device.gids if gid.kind == "RoCE v2" and gid.ipv4]
+    return next((gid.index for gid in sorted(entries, key=lambda gid: gid.ipv4 != address)), None)
+
+
+def _tables(s: Situation) -> list[tuple[str, Rdma, str]]:
+    """The devices in use with their netdev's address, where the kinds of the entries could be read."""
+    used = [(node, one.rdma, one.address) for node, both in links(s).items() for one in both if one.up]
+    found = [
+        (node, device, address)
+        for node, device, address in used
+        if device is not None and device.active and address and any(gid.kind for gid in device.gids)
+    ]
+    if not found:
+        raise CannotTell("the RDMA devices' tables of addresses could not be read")
+    return found
+
+
+def firmware(s: Situation) -> Iterator[Said]:
+    devices = {node: [one.rdma for one in both if one.rdma is not None] for node, both in links(s).items()}
+    told = {node: ", ".join(sorted({one.firmware for one in found if one.firmware})) for node, found in devices.items()}
+    versions = {node: version for node, version in told.items() if version}
+    if not versions:
+        raise CannotTell("the firmware's version could not be read")
+    yield from parity("the CX7 firmware", versions)
+    yield good(evidence=some(dict.fromkeys(versions.values())))
+
+
+CHECKS = (
+    Check(
+        id="cx7-gids",
+        title="The RDMA devices know the fabric addresses",
+        why="RoCE v2 goes by an entry of the device's table for the IPv4 address, usually at index 3; where the entry "
+        "is missing, or another is named by NCCL_IB_GID_INDEX, connections hang until they time out.",
+        source="GLM-5.3 kit for two nodes, model-serving-minefield trap 114: index and device differ between peers",
+        hint="on the node, when nothing serves: sudo ip link set INTERFACE down && sudo ip link set INTERFACE up; "
+        "then look: show_gids",
+        severity="fail",
+        reads=LINKS,
+        together=gids,
+        topologies=("cluster",),
+    ),
+    Check(
+        id="cx7-firmware",
+        title="The CX7 firmware is the same on all nodes",
+        why="It comes with DGX OS updates; two versions mean that a node missed one. mlnx-fw-updater has broken a CX7.",
+        source="sparkbase wiki: 28.45.4028 seen everywhere, 28.47.1088 by mlnx-fw-updater ended a NIC",
+        hint="on the older ones: sudo fwupdmgr refresh && sudo fwupdmgr update, or sudo apt full-upgrade; not "
+        "mlnx-fw-updater",
+        severity="warn",
+        reads=LINKS,
+        together=firmware,
+        topologies=("cluster",),
+    ),
+)
