@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sparkops.core.plan import Command, Script, Word
 from sparkops.core.revision import SCHEMA, SPEC, Member, Revision
-
-KEY_IN_CONTAINER = "/run/sparkops/key"
 
 # fmt: off
 _BASE = (
@@ -22,6 +20,15 @@ _BASE = (
 # CX7 devices are hot-plugged: a bind mount of the directory and a rule for their major number survive their coming
 # after the container's start, `--device` would refuse the start.
 _RDMA = ("--cap-add", "IPC_LOCK", "--device-cgroup-rule", "c 231:* rwm", "-v", "/dev/infiniband:/dev/infiniband")
+
+
+FLAGS_SECONDS = 300.0
+
+
+def read_flags(image: str, program: str) -> Command:
+    """The options of an image's `vllm serve`; its container is gone when they are printed."""
+    engine = ("docker", "run", "--rm", "--network", "none", "--entrypoint=", image)
+    return Command((*engine, Script("flags"), program), reads=True, timeout=FLAGS_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -60,8 +67,12 @@ def _run_words(container: Container) -> Iterator[Word]:
     yield from words
 
 
-def labels(revision: Revision, member: Member) -> dict[str, str]:
-    """All that any machine with the inventory needs to know of a deployment; kept on the node, never a secret."""
+def labels(revision: Revision, member: Member, replaces: Iterable[str]) -> dict[str, str]:
+    """All that any machine with the inventory needs to know of a deployment; kept on the node, never a secret.
+
+    `replaces` are the hashes of what this deploy replaces, so that a rollback brings back all of it.
+    """
+    gone = ",".join(sorted(set(replaces)))
     return {
         "sparkops.schema": str(SCHEMA),
         "sparkops.deployment": revision.deployment,
@@ -69,4 +80,5 @@ def labels(revision: Revision, member: Member) -> dict[str, str]:
         "sparkops.role": member.role,
         "sparkops.spec": str(SPEC),
         "sparkops.revision": revision.canonical,
+        **({"sparkops.replaces": gone} if gone else {}),
     }

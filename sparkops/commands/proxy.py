@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sparkops.core.endpoints import PROXY_IMAGE, PROXY_PORT, health_url
 from sparkops.core.revision import Member, Revision
 
-IMAGE = "ghcr.io/berriai/litellm:main-stable"
-PORT = 4000
-HEALTH = "/health/liveliness"
+IMAGE = PROXY_IMAGE
 CONFIG_IN_CONTAINER = "/etc/sparkops/proxy.yml"
 AUTH_IN_CONTAINER = "/etc/sparkops/sparkops_auth.py"
-
-WORDS = ("proxy", "--", "litellm", "--config", CONFIG_IN_CONTAINER, "--host", "0.0.0.0", "--port", str(PORT))
 
 ENVIRONMENT = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # no look-up on the internet at every start
@@ -43,6 +40,12 @@ async def check(request, api_key):
 
 REQUEST_TIMEOUT = 3600
 STREAM_TIMEOUT = 600
+
+
+def words(member: Member) -> tuple[str, ...]:
+    """The entry script's arguments."""
+    listen = ("--host", "0.0.0.0", "--port", str(PROXY_PORT))
+    return ("proxy", "--health", health_url(member), "--", "litellm", "--config", CONFIG_IN_CONTAINER, *listen)
 
 
 def config(revision: Revision) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkops.core.facts.containers import KEY_IN_CONTAINER
 from sparkops.core.plan import Command, Script, Secret, Word
 
 
-def container(verb: Literal["remove", "stop", "start"], name: str, deployment: str, state_dir: str) -> Command:
+def container(
+    verb: Literal["remove", "stop", "start", "aside", "back"], name: str, deployment: str, state_dir: str
+) -> Command:
     return Command((Script("container"), verb, name, deployment, state_dir), timeout=120.0)
 
 
@@ -28,14 +32,28 @@ def drop_caches(model_dir: str | None) -> Command:
     return Command((Script("cache"), "drop", *([model_dir] if model_dir else [])), timeout=120.0)
 
 
-def watch_caches(name: str, below_kib: int, seconds: int, model_dir: str | None) -> Command:
+def watch_caches(name: str, below_kib: int, seconds: int, health_url: str, model_dir: str | None) -> Command:
     """A job, so that the caches are watched while the weights load and nobody is connected."""
-    watch = ("watch", name, str(below_kib), str(seconds), *([model_dir] if model_dir else []))
+    watch = ("watch", name, str(below_kib), str(seconds), health_url, *([model_dir] if model_dir else []))
     return Command((Script("job"), "start", f"cache-{name}", str(seconds), Script("cache"), *watch))
 
 
 def cancel_job(job: str) -> Command:
     return Command((Script("job"), "cancel", job))
+
+
+def record(kind: str, what: str) -> Command:
+    """Into the node's manifest, from which `cleanup` takes away."""
+    return Command((Script("manifest"), "add", kind, what))
+
+
+def forget(kind: str, what: str) -> Command:
+    return Command((Script("manifest"), "forget", kind, what))
+
+
+def clean(keep: Sequence[str] = ()) -> Command:
+    """`keep` are kinds of entries that stay listed."""
+    return Command((Script("manifest"), "clean", *(["--keep", *keep] if keep else [])), timeout=300.0)
 
 
 def memory(need_kib: int) -> Command:
@@ -75,12 +93,38 @@ def serving(question: Question, seconds: int) -> Command:
     return Command((*words, "--seconds", str(seconds)), reads=True, timeout=3.0 * seconds + 15)
 
 
+def peers(pings: Iterable[tuple[str, str, int]], image: str | None, *, sudo: bool) -> Command:
+    """Ask peers over the fabric: (interface, address, payload); and run nvidia-smi in a container of the image."""
+    words: list[Word] = [Script("peers"), *(["--sudo"] if sudo else [])]
+    for interface, address, size in pings:
+        words += ["--ping", interface, address, str(size)]
+    words += ["--gpu", image] if image else []
+    return Command(tuple(words), reads=True, timeout=90.0)
+
+
 def read_key(path: str) -> Command:
     return Command((Script("key"), path), reads=True)
 
 
+def given_key(container: str) -> Command:
+    """The key as a running container has it: who may use Docker may ask it, wherever the file lies."""
+    return Command(
+        ("docker", "exec", container, "sh", "-c", f'cat "${{SPARKOPS_ROOT:-}}{KEY_IN_CONTAINER}"'), reads=True
+    )
+
+
 def logs(name: str, tail: int) -> Command:
     return Command(("docker", "logs", "--timestamps", "--tail", str(tail), name), reads=True)
+
+
+def follow(name: str, tail: int, since: str = "") -> Command:
+    """`since` is the time of the last line that was seen, where an earlier look was cut short."""
+    again = ("all", since) if since else (str(tail),)
+    return Command((Script("follow"), name, *again), reads=True)
+
+
+def state(name: str) -> Command:
+    return Command(("docker", "inspect", "--format", "{{.State.Status}}", name), reads=True)
 
 
 def newest_kept_log(state_dir: str, deployment: str | None, tail: int) -> Command:

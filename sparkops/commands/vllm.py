@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sparkops.core.endpoints import health_url
 from sparkops.core.revision import Link, Member, Revision
 
 RAY_PORT = 6379
@@ -11,17 +12,19 @@ MASTER_PORT = 29501
 def words(revision: Revision, member: Member, serve: tuple[str, ...]) -> tuple[str, ...]:
     """The entry script's arguments for this member; `serve` is the recipe's `vllm serve` line."""
     if revision.topology != "cluster":
-        return ("server", "--", *serve, *_listen(member))
+        return ("server", "--health", health_url(member), "--", *serve, *_listen(member))
     head = revision.engines[0]
+    answers = ("--health", health_url(head))
     assert head.link is not None, "a cluster's members have links"
     assert member.link is not None, "a cluster's members have links"
     if revision.executor == "mp":
         rank = _mp_rank(revision, member, head.link)
-        return (member.role, "--fabric", member.link.address, "--", *serve, *_listen(member), *rank)
+        return (member.role, *answers, "--fabric", member.link.address, "--", *serve, *_listen(member), *rank)
     if member.role == "head":
         shape = ("--fabric", member.link.address, "--nodes", str(len(revision.engines)), "--port", str(RAY_PORT))
-        return ("ray-head", *shape, "--", *serve, *_listen(member))
-    return ("ray-worker", "--fabric", member.link.address, "--head", head.link.address, "--port", str(RAY_PORT))
+        return ("ray-head", *answers, *shape, "--", *serve, *_listen(member))
+    meet = ("--head", head.link.address, "--port", str(RAY_PORT))
+    return ("ray-worker", *answers, "--fabric", member.link.address, *meet)
 
 
 def environment(revision: Revision, member: Member, ready_timeout: int, offline: bool) -> dict[str, str]:

@@ -1,38 +1,43 @@
 #!/bin/sh
 # Acts on one container of ours: it must have both our name and our label, so a stranger's is never touched.
 #
-#   container remove|stop|start NAME DEPLOYMENT STATE_DIR
+#   container remove|stop|start|aside|back NAME DEPLOYMENT STATE_DIR
 #
+# `aside` stops it and gives its name free, to be NAME.aside until its successor is verified; `back` takes that back.
 # All are safe to repeat. The log is kept in STATE_DIR/logs before a container is removed; a full disk does not prevent
 # the removal.
 set -u
 LC_ALL=C
 export LC_ALL
 
-verb=$1 name=$2 deployment=$3 state=$4 logs=$4/logs
+verb=$1 name=$2 deployment=$3 ours=$4 logs=$4/logs
+
+. ./record.sh
 
 find_it() {
-    docker ps -aq --no-trunc --filter "name=^/?$name\$" --filter "label=sparkops.deployment=$deployment"
+    docker ps -aq --no-trunc --filter "name=^/?$1\$" --filter "label=sparkops.deployment=$deployment"
 }
 
-# Through sudo too our folders stay the person's own, who writes into them without it.
-own() {
-    [ -z "${SUDO_UID:-}" ] || chown "$SUDO_UID:${SUDO_GID:-}" "$@" 2>/dev/null
-}
+. ./own.sh
 
 keep_log() {
+    record "folder $logs" 2>/dev/null
     mkdir -p "$logs" 2>/dev/null && docker logs "$name" 2>&1 | tail -n 20000 >"$logs/$name.log" 2>/dev/null
-    own "${state%/state/*}" "${state%/*}" "$state" "$logs" "$logs/$name.log"
+    own "${ours%/state/*}" "${ours%/*}" "$ours" "$ours/manifest" "$logs" "$logs/$name.log"
     return 0
 }
 
-id=$(find_it) || exit
+remove() {
+    docker rm -f "$1" >/dev/null || [ -z "$(find_it "$2")" ]
+}
+
+id=$(find_it "$name") || exit
 case $verb in
     remove)
         [ -n "$id" ] || exit 0
         keep_log
         docker stop -t 30 "$id" >/dev/null 2>&1
-        docker rm -f "$id" >/dev/null || [ -z "$(find_it)" ]
+        remove "$id" "$name"
         ;;
     stop)
         [ -n "$id" ] || exit 0
@@ -41,6 +46,22 @@ case $verb in
     start)
         [ -n "$id" ] || { echo "no container $name of deployment $deployment" >&2 && exit 1; }
         docker start "$id" >/dev/null
+        ;;
+    aside)
+        [ -n "$id" ] || exit 0
+        old=$(find_it "$name.aside") || exit
+        [ -z "$old" ] || remove "$old" "$name.aside" || exit
+        if ! docker stop -t 30 "$id" >/dev/null; then # a dead one, of which nothing can be kept
+            remove "$id" "$name"
+            exit
+        fi
+        docker rename "$name" "$name.aside"
+        ;;
+    back)
+        old=$(find_it "$name.aside") || exit
+        [ -n "$old" ] || exit 0
+        [ -z "$id" ] || { echo "its successor $name is still there" >&2 && exit 1; }
+        docker rename "$name.aside" "$name"
         ;;
     *)
         echo "unknown verb $verb" >&2

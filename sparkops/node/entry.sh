@@ -2,12 +2,15 @@
 # First process of every container of sparkops: joins or forms the cluster, runs the engine as its child, and stops
 # trying when starts keep failing, because blind restart loops leak unified memory until sshd stops answering.
 #
-#   entry ROLE [--fabric IP] [--head IP] [--nodes N] [--port P] [-- WORDS...]
+#   entry ROLE [--health URL] [--fabric IP] [--head IP] [--nodes N] [--port P] [-- WORDS...]
 #
 #   server | proxy        run WORDS
 #   head | worker         wait until IP is an address of this node, then run WORDS (executor mp)
 #   ray-head              ... start a Ray head, wait for N nodes in it, then run WORDS with RAY_ADDRESS
 #   ray-worker            ... wait for the head's port, then serve its Ray cluster until one of them ends
+#
+# URL is the health address of the engine that this rank serves or works for: a start after which it came to answer did
+# not fail, whatever ends it later, so that a cluster outlives any number of lost links.
 #
 # SPARKOPS_BACKOFF: seconds before the second start, doubled for each further one (default 10).
 set -u
@@ -17,15 +20,15 @@ export LC_ALL
 root=${SPARKOPS_ROOT:-}
 record=$root/var/lib/sparkops/starts
 limit=5
-proven=3600 # an engine that lived this long (seconds) did start; its end counts as the first failure again
 
 say() { echo "sparkops: $*"; }
 
 role=$1
 shift
-fabric='' head='' nodes=1 port=6379
+health='' fabric='' head='' nodes=1 port=6379
 while [ $# -gt 0 ]; do
     case $1 in
+        --health) health=$2 ;;
         --fabric) fabric=$2 ;;
         --head) head=$2 ;;
         --nodes) nodes=$2 ;;
@@ -36,8 +39,9 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 
-child='' stopping=''
+child='' watch='' stopping=''
 trap 'stopping=yes; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM INT
+trap '[ -z "$watch" ] || kill "$watch" 2>/dev/null' EXIT
 
 # A stop that came just before the child was known is passed on here.
 adopt() {
@@ -73,21 +77,42 @@ supervise() {
     return "$code"
 }
 
-uptime_seconds() {
-    read -r up _ </proc/uptime
-    echo "${up%%.*}"
-}
-
 boot=unknown
 [ ! -r "$root/proc/sys/kernel/random/boot_id" ] || read -r boot <"$root/proc/sys/kernel/random/boot_id"
-failed=0
-if [ -r "$record" ]; then
-    read -r last_boot last_failed <"$record"
-    [ "$last_boot" != "$boot" ] || failed=$last_failed
-fi
 
-record_failures() {
+# Failed starts in a row since the boot; 'served' stands there while the running one has answered.
+recorded() {
+    last_boot='' last=0
+    [ ! -r "$record" ] || read -r last_boot last <"$record"
+    if [ "$last_boot" = "$boot" ]; then echo "$last"; else echo 0; fi
+}
+
+record_starts() {
     mkdir -p "${record%/*}" && echo "$boot $1" >"$record"
+}
+
+# Notes that the health address came to answer. One that answers from the beginning belongs to somebody else, or to a
+# head that lost its peers and does not know it, and proves nothing.
+watch_health() {
+    [ -n "$health" ] || return 0
+    python3 -c '
+import os, sys, time, urllib.request
+url, record, text = sys.argv[1:]
+ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+parent, silent = os.getppid(), False
+while os.getppid() == parent:
+    try:
+        answers = ask(url, timeout=5).status == 200
+    except Exception:
+        answers, silent = False, True
+    if answers and silent:
+        os.makedirs(os.path.dirname(record), exist_ok=True)
+        with open(record, "w") as file:
+            file.write(text)
+        break
+    time.sleep(2)' "$health" "$record" "$boot served
+" 2>/dev/null &
+    watch=$!
 }
 
 is_local() {
@@ -161,9 +186,14 @@ if [ -r "$root/run/sparkops/key" ]; then
     export VLLM_API_KEY LITELLM_MASTER_KEY
 fi
 
+failed=$(recorded)
+if [ "$failed" = served ]; then
+    failed=0
+    record_starts 0
+fi
 if [ "$failed" -ge "$limit" ]; then
     say "gave up after $limit failed starts; 'docker restart' or a new deploy tries again"
-    record_failures 0
+    record_starts 0
     while :; do pause 5; done
 fi
 if [ "$failed" -gt 0 ]; then
@@ -173,7 +203,7 @@ if [ "$failed" -gt 0 ]; then
 fi
 
 wait_for_fabric
-since=$(uptime_seconds)
+watch_health
 case $role in
     ray-head) ray_head "$@" ;;
     ray-worker) ray_worker ;;
@@ -182,8 +212,11 @@ esac
 code=$?
 # An engine also ends because its peers were stopped first; then the stop that is meant for us is on its way.
 pause 3
-[ $(($(uptime_seconds) - since)) -lt "$proven" ] || failed=0
-record_failures $((failed + 1))
-say "the engine ended with exit code $code (failed start $((failed + 1)) of $limit)"
+if [ "$(recorded)" = served ]; then
+    say "the engine ended with exit code $code after it had served; it starts again"
+else
+    record_starts $((failed + 1))
+    say "the engine ended with exit code $code (failed start $((failed + 1)) of $limit)"
+fi
 [ "$code" -ne 0 ] || code=1
 exit "$code"

@@ -110,6 +110,12 @@ insist() {
     body=${body%"$nl"}
 }
 
+# a folder of a file server that is gone holds whoever looks, the shell too
+answers() {
+    $hold ls "$1/." >/dev/null 2>&1
+    case $? in 124 | 137 | 143) return 1 ;; esac
+}
+
 slurp() {
     body=''
     [ -e "$1" ] || { body="${1#"$root"}: not found" && return 1; }
@@ -124,6 +130,14 @@ run() {
     begin "$1" || return 0
     shift
     body=$(ask "$@")
+    end $? "$body"
+}
+
+# the same without a limit, and so at half the processes, for what only asks the kernel
+tell() {
+    begin "$1" || return 0
+    shift
+    body=$(has "$1" && exec "$@" 2>&1)
     end $? "$body"
 }
 
@@ -162,15 +176,22 @@ redact() {
 
 # --- the system ---------------------------------------------------------------------------------------------------
 
+clock() {
+    begin clock || return 0
+    body=$(date +%s.%N 2>&1)
+    code=$?
+    synchronized=no # unless systemd says so, or chrony or another keeps the time
+    [ -d "$root/run/systemd/system" ] || synchronized=unknown
+    for path in "$root"/run/chrony* "$root"/run/ntp* "$root"/run/openntp* "$root"/run/ptp4l* "$root"/run/phc2sys*; do
+        [ ! -e "$path" ] || synchronized=unknown
+    done
+    [ ! -d "$root/run/systemd/timesync" ] || synchronized=no
+    [ ! -e "$root/run/systemd/timesync/synchronized" ] || synchronized=yes
+    end $code "$body${nl}synchronized=$synchronized"
+}
+
 identity() {
-    if begin clock; then
-        body=$(ask date +%s.%N)
-        code=$?
-        synchronized=no
-        [ ! -e "$root/run/systemd/timesync/synchronized" ] || synchronized=yes
-        end $code "$body${nl}synchronized=$synchronized"
-    fi
-    run uname uname -a
+    tell uname uname -a
     file os-release /etc/os-release
     if begin dgx-release; then
         slurp "$root/etc/dgx-release"
@@ -203,7 +224,7 @@ identity() {
     fi
     file machine-id /etc/machine-id
     if begin hostkeys; then
-        body=$(has ssh-keygen && cat "$root"/etc/ssh/ssh_host_*.pub 2>/dev/null | $hold ssh-keygen -lf - 2>&1)
+        body=$(has ssh-keygen && cat "$root"/etc/ssh/ssh_host_*.pub 2>/dev/null | ssh-keygen -lf - 2>&1)
         end $? "$body"
     fi
     file cmdline /proc/cmdline
@@ -245,7 +266,8 @@ software() {
         end 0 "$text"
     fi
     run packages dpkg -l nvidia-driver-580-open 'nvidia-driver-*-open' nvidia-container-toolkit earlyoom docker-ce docker.io containerd.io \
-        dgx-spark-mlnx-hotplug nvidia-spark-grub-kho 'linux-image-[0-9]*-nvidia*'
+        dgx-spark-mlnx-hotplug nvidia-spark-grub-kho 'linux-image-[0-9]*-nvidia*' 'linux-modules-*nvidia*' \
+        'linux-headers-[0-9]*-nvidia*' 'nvidia-dkms-*' 'nvidia-kernel-*' 'libnvidia-compute-*'
     if begin cdi; then
         text=''
         for path in "$root"/etc/cdi/* "$root"/var/run/cdi/* "$root"/run/cdi/*; do
@@ -262,7 +284,7 @@ software() {
         end 0 "$body"
     fi
     run earlyoom systemctl is-active earlyoom
-    run default-target readlink "$root/etc/systemd/system/default.target"
+    tell default-target readlink "$root/etc/systemd/system/default.target"
 }
 
 # --- the network --------------------------------------------------------------------------------------------------
@@ -313,8 +335,8 @@ network() {
         code=0
         if [ -n "$sudo$escalated" ]; then
             # shellcheck disable=SC2086
-            insist ${sudo:+sudo -n} iptables -S INPUT
-            text=$text$nl$body
+            insist ${sudo:+sudo -n} iptables -S
+            text=$text$nl$(printf '%s\n' "$body" | grep -E '^-[PA] (INPUT|ufw-(before|user)-input) ' | head -n 60)
         fi
         end "$code" "$text"
     fi
@@ -349,7 +371,7 @@ access() {
         end 0 "$body"
     fi
     if begin caches; then
-        body=$(ask stat -c '%u %g %a %n' "$HOME/.cache" "$HOME"/.cache/* "$cache" "$cache/hub" | grep '^[0-9]')
+        body=$(ask stat -c '%u %g %a %n' "$HOME" "$HOME/.cache" "$HOME"/.cache/* "$cache" "$cache/hub" | grep '^[0-9]')
         end 0 "$body"
     fi
 }
@@ -393,10 +415,24 @@ state() {
 job() {
     slurp "$1/pid" && pid=$body || pid=''
     alive=no
-    [ -z "$pid" ] || [ ! -d "/proc/$pid" ] || alive=yes
+    [ -z "$pid" ] || [ ! -d "/proc/$pid" ] || flock -n -s "$1/pid" true 2>/dev/null || alive=yes
     slurp "$1/rc" && rc=$body || rc=''
     slurp "$1/cmd" || body=''
     part "jobs/${1##*/}" 0 "pid=$pid${nl}alive=$alive${nl}rc=$rc${nl}cmd=$(redact "$body")"
+}
+
+# our own line of the crontab alone: what else stands there is nobody's business
+schedule() {
+    begin schedule || return 0
+    insist crontab -l ${escalated:+-u "$person"}
+    [ "$code" != 0 ] || body=$(printf '%s\n' "$body" | grep 'drop\.sh.* scheduled.*# sparkops: cache schedule')
+    ours=$HOME/.local/state/sparkops/cache
+    text=$(
+        part crontab "$code" "$body"
+        [ ! -f "$ours/drop.sh" ] || part script 0 "$(sha256sum "$ours/drop.sh") $(stat -c %Y "$ours/drop.sh")"
+        [ ! -f "$ours/log" ] || part log 0 "$(tail -n 1 "$ours/log")"
+    )
+    end 0 "$text"
 }
 
 # --- the model ----------------------------------------------------------------------------------------------------
@@ -415,11 +451,16 @@ weights() {
     */*) folder=models--${id%%/*}--${id#*/} ;;
     *) folder=models--$id ;;
     esac
+    case $id in /*) answers "$id" ;; *) answers "$cache" ;; esac || return 124
     case $folder in
     /*) ;;
     *) if [ -d "$cache/$folder" ]; then folder=$cache/$folder; else folder=$cache/hub/$folder; fi ;;
     esac
     echo "folder $folder"
+    for path in "$HOME"/.cache/tiktoken_rs/*; do
+        [ ! -s "$path" ] || echo "word ${path##*/}"
+    done
+    echo words
     [ -e "$folder" ] || { echo absent && return 0; }
     $hold ls "$folder" >/dev/null 2>&1 || { echo "$folder: permission denied" && return 1; }
     for path in "$folder"/refs/*; do
@@ -504,7 +545,8 @@ LISTED
     # shellcheck disable=SC2086
     [ -z "$ours" ] || docked docker-ours inspect $ours
     # shellcheck disable=SC2086
-    [ -z "$strangers" ] || docked docker-strangers inspect --format '{{.Id}} {{json .HostConfig.DeviceRequests}}' $strangers
+    [ -z "$strangers" ] || docked docker-strangers inspect \
+        --format '{{.Id}} {{json .HostConfig.DeviceRequests}} {{.HostConfig.Runtime}}' $strangers
     if [ -n "$names" ] && begin docker-logs; then
         text=''
         for name in $names; do
@@ -531,6 +573,10 @@ IMAGES
 # free space where it will be needed: each path, or the nearest parent that exists
 disk() {
     begin disk || return 0
+    answers "$cache" || {
+        end 124 "$cache"
+        return
+    }
     case $info in
     *'"DockerRootDir":"'*) folder=${info#*'"DockerRootDir":"'} folder=$root${folder%%'"'*} ;;
     *) folder=$root/var/lib/docker ;;
@@ -584,20 +630,37 @@ PROCESSES
     fi
 }
 
+quick_ones() {
+    identity
+    memory
+    software
+    network
+    access
+    lock
+    state
+    schedule
+    model
+}
+
+slow_ones_asked() {
+    case ",$only," in ,, | *,nvidia-smi,* | *,gpu-* | *,docker-* | *,images,* | *,disk,*) ;; *) return 1 ;; esac
+}
+
 echo 'sparkops-facts 1'
-gpu | {
-    docker_probes | {
-        identity
-        memory
-        software
-        network
-        access
-        lock
-        state
-        model
+clock
+# the time that `end` tells passed after the clock was read, however late a crowded machine came to it
+now
+began=$t
+if slow_ones_asked; then
+    gpu | {
+        docker_probes | {
+            quick_ones
+            cat
+        }
         cat
     }
-    cat
-}
+else
+    quick_ones
+fi
 now
-printf '== end 0 0 0\n\n'
+printf '== end 0 %s 0\n\n' $(((t - began) * 10))

@@ -6,11 +6,32 @@
 #   file dirs PATH...        made as the login user, since Docker would make missing mount sources as root
 set -eu
 
+ours=$HOME/.local/state/sparkops
+
+. ./record.sh
+
+# Below our own folder its first level stands for all of it; what was there before us is not ours to take away.
+place() {
+    below=${1#"$ours"/}
+    case $below in
+        /* | "${below%%/*}") [ -e "$1" ] || record "file $1" ;;
+        *) record "folder $ours/${below%%/*}" ;;
+    esac
+}
+
+# Each directory that is not there yet, the outer one first; it is taken away again only when it is empty.
+make() {
+    if [ -d "$1" ] || [ -z "$1" ]; then return 0; fi
+    make "${1%/*}"
+    record "made $1"
+}
+
 verb=$1
 shift
 case $verb in
     write)
         umask 077
+        place "$1"
         mkdir -p "$(dirname "$1")"
         new=$1.new.$$
         trap 'rm -f "$new"' EXIT
@@ -19,7 +40,10 @@ case $verb in
         mv -f "$new" "$1"
         ;;
     remove) rm -f -- "$@" ;;
-    dirs) mkdir -p -- "$@" ;;
+    dirs)
+        for path in "$@"; do make "$path"; done
+        mkdir -p -- "$@"
+        ;;
     *)
         echo "unknown verb $verb" >&2
         exit 2

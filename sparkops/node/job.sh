@@ -8,14 +8,28 @@
 #   job wait ID                      until it ended; its exit code
 #   job cancel ID                    TERM, 5 s later KILL
 #
+# A line `progress: TEXT` of the log says how far the job is: the last one is the probe's reason, none is shown otherwise.
+# A line `error: TEXT` at its end says why it failed.
+#
 # State: ~/.local/state/sparkops/jobs/ID/{cmd,pid,log,rc}. A job runs exactly while something holds a lock on `pid`, so
-# neither a reboot nor a reused process number can make a dead job look alive.
+# neither a reboot nor a reused process number can make a dead job look alive. Through sudo it is root's, its state the
+# person's. Jobs that ended a month ago are forgotten when another one starts.
 set -u
 LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin:/usr/local/cuda/bin
 export LC_ALL PATH
 
-jobs=$HOME/.local/state/sparkops/jobs
+if [ -n "${SUDO_UID:-}" ] && [ "${SUDO_USER:-root}" != root ] && [ "$(id -u)" = 0 ]; then
+    while IFS=: read -r name _ _ _ _ home _; do
+        [ "$name" != "$SUDO_USER" ] || HOME=$home
+    done 2>/dev/null <"${SPARKOPS_ROOT:-}/etc/passwd"
+    export HOME
+fi
+ours=$HOME/.local/state/sparkops
+jobs=$ours/jobs
+
+. ./own.sh
+. ./record.sh
 
 running() {
     [ -e "$1/pid" ] || return 1
@@ -36,7 +50,9 @@ look() {
 start() {
     deadline=$1
     shift
-    mkdir -p "$dir"
+    record "folder $jobs" 2>/dev/null
+    mkdir -p "$dir" || exit
+    own "${ours%/state/*}" "${ours%/*}" "$ours" "$ours/manifest" "$jobs" "$dir"
     exec 9>>"$dir/pid"
     flock -n 9 || {
         echo "running $id"
@@ -44,13 +60,23 @@ start() {
     }
     rm -f "$dir/rc"
     : >"$dir/pid"
-    printf '%s ' "$@" >"$dir/cmd"
+    forget
+    (
+        [ $# -lt 4 ] || [ "$1 $2" != 'sh -c' ] || shift 3 # a script of ours goes by its name
+        printf '%s ' "$@" >"$dir/cmd"
+    )
     setsid sh -c "$supervise" supervise "$dir" "$deadline" "$@" </dev/null >"$dir/log" 2>&1 &
     for _ in 1 2 3 4 5 6 7 8 9 10; do # until it has left our process group, which run.sh ends when we do
         [ ! -s "$dir/pid" ] || break
         sleep 0.05
     done
     echo "started $id"
+}
+
+forget() {
+    find "$jobs" -mindepth 2 -maxdepth 2 -name rc -mtime +30 | while IFS= read -r old; do
+        running "${old%/rc}" || rm -rf "${old%/rc}"
+    done
 }
 
 # shellcheck disable=SC2016
@@ -76,14 +102,24 @@ list() {
 
 probe() {
     look "$dir"
+    now=''
+    [ ! -e "$dir/log" ] || now=$(tail -n 200 "$dir/log" | sed -n 's/^progress: //p' | tail -n 1)
     case $state:$code in
-        running:*) echo 'wait running' ;;
+        running:*) echo "wait ${now:-running}" ;;
         ended:0) echo ready ;;
         ended:124) echo 'never its deadline passed' ;;
-        ended:*) echo "never it ended with exit code $code" ;;
+        ended:*)
+            why=$(tail -n 40 "$dir/log" | sed -n 's/^error: //p' | tail -n 1)
+            echo "never ${why:-it ended with exit code $code}"
+            ;;
         *) echo 'never no such job, or it was killed' ;;
     esac
-    [ ! -e "$dir/log" ] || tail -n "${1:-15}" "$dir/log"
+    log "${1:-15}"
+    [ "$state" != running ] || [ -z "$now" ] || echo "$now" # that it changes is what a wait goes by
+}
+
+log() {
+    [ ! -e "$dir/log" ] || grep -v '^progress: ' "$dir/log" | tail -n "$1"
 }
 
 wait_for() {
@@ -124,7 +160,7 @@ fi
 case $verb in
     start) start "$@" ;;
     list) list ;;
-    log) [ ! -e "$dir/log" ] || tail -n "${1:-200}" "$dir/log" ;;
+    log) log "${1:-200}" ;;
     probe) probe "$@" ;;
     wait) wait_for ;;
     cancel) cancel ;;

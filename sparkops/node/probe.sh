@@ -48,7 +48,7 @@ case $status in
 esac
 answer=$(curl -sS --noproxy '*' -m 5 -o /dev/null -w '%{http_code}' "$api" 2>/dev/null)
 [ "$answer" != 200 ] || verdict ready
-if [ "$count" -gt "$restarts" ] || [ "$status" = restarting ]; then
+if [ "$count" -gt "$restarts" ]; then
     verdict "never the engine ended and was restarted (exit code $code)"
 fi
 case $(docker logs --tail 3 "$name" 2>&1) in

@@ -1,18 +1,25 @@
-"""Phases: named generators of steps over a situation. No steps, no phase in the plan."""
+"""Phases: named generators of steps over a situation. Their order is the packaged playbook's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 
-from sparkops.core.plan import Phase, Plan, Step
+from sparkops.core.plan import Plan, Step
+from sparkops.core.playbook.names import Names
+from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Situation
 from sparkops.phases import orphans, prepare, serve, verify
+from sparkops.phases.operator import compile_play
+
+KEY_PHASE = "write the API key"
 
 PHASES: dict[str, Callable[[Situation], Iterator[Step]]] = {
     "make directories": prepare.directories,
-    "write the API key": prepare.api_key,
     "write the proxy's configuration": prepare.proxy_config,
     "stop what is replaced": serve.quiesce,
+    KEY_PHASE: prepare.api_key,
     "free memory": serve.await_memory,
     "start containers": serve.start,
     "wait for the engines": serve.load,
@@ -22,11 +29,13 @@ PHASES: dict[str, Callable[[Situation], Iterator[Step]]] = {
     "settle": serve.settle,
 }
 
-DEPLOY = tuple(PHASES)
 
+def compile_deploy(s: Situation, play: StepsPlay, known: Mapping[str, Names] | None = None) -> Plan:
+    """The plan that brings the situation's revision up; only questions when it already serves.
 
-def compile_deploy(s: Situation) -> Plan:
-    """The plan that brings the situation's revision up; only questions when it already serves."""
+    `play` is `playbooks/deploy.yml` or an operator's own; `known` are the names that its steps may use, by node.
+    """
     replaces = sorted({f"{stored.deployment} {stored.hash[:8]}" for _, stored, _ in s.replaced})
-    phases = tuple(phase for name in DEPLOY if (phase := Phase(name, tuple(PHASES[name](s)))).steps)
-    return Plan("deploy", s.revision.data, phases, replaces=", ".join(replaces) or None)
+    nodes = s.placement.nodes if known else ()
+    plan = compile_play(play, nodes, known or {}, {name: partial(make, s) for name, make in PHASES.items()})
+    return replace(plan, verb="deploy", revision=s.revision.data, replaces=", ".join(replaces) or None)

@@ -2,90 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 from sparkops.commands import scripts
 from sparkops.core.facts import Container, Facts
-from sparkops.core.plan import Action, Phase, Plan, Secret, Step
-from sparkops.core.situation import Choices, key_path, state_dir
+from sparkops.core.plan import Action, Plan, Step
+from sparkops.core.playbook.values import StepsPlay
+from sparkops.core.situation import Choices, state_dir
+from sparkops.core.utilization import UTILIZATION
 from sparkops.phases import parts
+from sparkops.phases.operator import compile_play
 from sparkops.phases.orphans import leave_notes
-from sparkops.phases.parts import Kept
+from sparkops.phases.parts import Kept, Part
 from sparkops.phases.prepare import write_key
-from sparkops.phases.serve import DEFAULT_UTILIZATION, memory
+from sparkops.phases.serve import memory
 
-OLD_KEY = Secret("old-api-key")
+Phases = dict[str, Callable[[], Iterator[Step]]]
 
 
-def compile_stop(facts: Mapping[str, Facts], targets: Iterable[Kept]) -> Plan:
+def compile_stop(play: StepsPlay, facts: Mapping[str, Facts], targets: Iterable[Kept]) -> Plan:
     """Remove the targets' containers; for parts on nodes that did not answer a note is left on the others."""
     targets = tuple(targets)
-    return _plan(
-        "stop",
-        None,
-        ("remove containers", [_remove(facts, one, *part) for one in targets for part in one.parts]),
-        ("leave a note for unreachable nodes", [step for one in targets for step in leave_notes(facts, one.stored)]),
-        on_failure="go-on",
-    )
+    phases: Phases = {
+        "remove containers": lambda: (_remove(facts, one, *part) for one in targets for part in one.parts),
+        "leave a note for unreachable nodes": lambda: (
+            step for one in targets for step in leave_notes(facts, one.stored)
+        ),
+    }
+    return _plan(play, None, phases)
 
 
-def compile_rollback(facts: Mapping[str, Facts], current: Sequence[Kept], previous: Kept, choices: Choices) -> Plan:
-    """Stop what runs and start what was kept before it; the undo goes back again."""
-    return _plan(
-        "rollback",
-        previous,
-        ("stop what runs", [parts.stop(facts, one, *part, choices) for one in current for part in one.running]),
-        ("free memory", _free_memory(facts, previous)),
-        ("start what was kept", [parts.start(facts, previous, *part) for part in previous.parts]),
-        ("wait for the engines", parts.waits(previous, choices)),
-        ("ask the endpoint", parts.asks(facts, previous.stored)),
-        replaces=", ".join(one.title for one in current) or None,
-    )
-
-
-def compile_rotation(facts: Mapping[str, Facts], target: Kept, choices: Choices) -> Plan:
-    """Write the new key wherever it is asked for, then start what read the old one anew; the undo restores the old."""
-    running = replace(target, parts=target.running)
-    holders = dict.fromkeys(member.name for member in target.stored.members if member.port is not None)
-    return _plan(
-        "key rotate",
-        target,
-        ("write the API key", [_rewrite_key(facts[node], node) for node in holders]),
-        ("stop what uses the old one", [parts.stop(facts, target, *part, choices) for part in target.running]),
-        ("free memory", _free_memory(facts, running)),
-        ("start it again", [parts.start(facts, target, *part) for part in target.running]),
-        ("wait for the engines", parts.waits(running, choices)),
-        ("ask the endpoint", parts.asks(facts, target.stored) if target.runs else ()),
-    )
-
-
-def _plan(
-    verb: str,
-    target: Kept | None,
-    *phases: tuple[str, Iterable[Step]],
-    on_failure: Literal["undo", "go-on"] = "undo",
-    replaces: str | None = None,
+def compile_rollback(
+    play: StepsPlay, facts: Mapping[str, Facts], current: Sequence[Kept], previous: Sequence[Kept], choices: Choices
 ) -> Plan:
-    made = (Phase(name, tuple(steps)) for name, steps in phases)
-    revision = target.stored.data if target else None
-    return Plan(verb, revision, tuple(phase for phase in made if phase.steps), on_failure, replaces)
+    """Stop what runs and start what was kept before it; the undo goes back again."""
+    phases: Phases = {
+        "stop what runs": lambda: (parts.stop(facts, one, *part, choices) for one in current for part in one.running),
+        "free memory": lambda: _free_memory(facts, [(one, part) for one in previous for part in one.kept]),
+        "start what was kept": lambda: (parts.start(facts, one, *part) for one in previous for part in one.kept),
+        "wait for the engines": lambda: (step for one in previous for step in parts.waits(one, one.kept, choices)),
+        "ask the endpoint": lambda: (step for one in previous for step in parts.asks(facts, one.stored, choices)),
+    }
+    return replace(_plan(play, previous, phases), replaces=", ".join(one.title for one in current) or None)
 
 
-def _free_memory(facts: Mapping[str, Facts], target: Kept) -> Iterator[Step]:
+def compile_rotation(
+    play: StepsPlay, facts: Mapping[str, Facts], targets: Sequence[Kept], nodes: Iterable[str], choices: Choices
+) -> Plan:
+    """Write the new key on these nodes while nothing runs that has the old one; the undo restores that first."""
+    running = [one for one in targets if one.runs]
+    held = [(one, part) for one in running for part in one.running]
+    phases: Phases = {
+        "stop what uses the old key": lambda: (parts.stop(facts, one, *part, choices) for one, part in held),
+        "write the API key": lambda: (write_key(facts[node], node) for node in nodes),
+        "free memory": lambda: _free_memory(facts, held),
+        "start it again": lambda: (parts.start(facts, one, *part) for one, part in held),
+        "wait for the engines": lambda: (step for one in running for step in parts.waits(one, one.running, choices)),
+        "ask the endpoint": lambda: (step for one in running for step in parts.asks(facts, one.stored, choices)),
+    }
+    return _plan(play, targets, phases)
+
+
+def _plan(play: StepsPlay, targets: Sequence[Kept] | None, phases: Phases) -> Plan:
+    """The verb's phases in the order of its playbook."""
+    revision = targets[0].stored.data if targets else None
+    return replace(compile_play(play, (), {}, phases), verb=play.name, revision=revision)
+
+
+def _free_memory(facts: Mapping[str, Facts], started: Iterable[tuple[Kept, Part]]) -> Iterator[Step]:
     """As before a first start: memory lags behind a stop, and CUDA does not count what Linux could free."""
-    share = target.stored.data.get("args", {}).get("gpu-memory-utilization", DEFAULT_UTILIZATION)
-    for node in dict.fromkeys(node for node, container in target.parts if container.role != "proxy"):
-        yield memory(facts[node], node, float(share))
+    shares: dict[str, float] = {}
+    for one, (node, container) in started:
+        if container.role != "proxy":
+            share = one.stored.data.get("args", {}).get("gpu-memory-utilization", UTILIZATION)
+            shares[node] = shares.get(node, 0.0) + float(share)
+    for node, whole in shares.items():
+        yield memory(facts[node], node, min(whole, 1.0))
         drop = Action(scripts.drop_caches(None))
         yield Step(f"drop-caches.{node}", node, "drop the page cache", drop)
 
 
-def _rewrite_key(facts: Facts, node: str) -> Step:
-    return replace(write_key(facts, node), undo=Action(scripts.write(key_path(facts), "600", OLD_KEY)))
+def removal(node: str, container: Container) -> str:
+    """The id of the step that removes it."""
+    return f"remove.{node}.{container.name}"
 
 
 def _remove(facts: Mapping[str, Facts], target: Kept, node: str, container: Container) -> Step:
     remove = scripts.container("remove", container.name, target.stored.deployment, state_dir(facts[node]))
-    return Step(f"remove.{node}.{container.name}", node, f"remove {container.name}", Action(remove))
+    return Step(removal(node, container), node, f"remove {container.name}", Action(remove))

@@ -2,41 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sparkops.commands import scripts
+from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts
-from sparkops.core.plan import Action, Step, Wait
+from sparkops.core.plan import Action, Step
 from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
-from sparkops.phases.verify import ANSWER_STALL, FIRST_ANSWER, api_url, await_stored, health_path
+from sparkops.phases.verify import await_answer, await_stored
+
+Part = tuple[str, Container]
+"""A container with the node that it is on."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A revision on the nodes, with its containers: (node, container)."""
+    """A revision on the nodes, with its containers."""
 
     stored: Stored
-    parts: tuple[tuple[str, Container], ...]
+    parts: tuple[Part, ...]
 
     @property
     def runs(self) -> bool:
         return bool(self.running)
 
     @property
-    def running(self) -> tuple[tuple[str, Container], ...]:
+    def running(self) -> tuple[Part, ...]:
         return tuple((node, container) for node, container in self.parts if container.runs)
 
     @property
+    def kept(self) -> tuple[Part, ...]:
+        """What was stopped and can be started again."""
+        return tuple((node, container) for node, container in self.parts if container.kept)
+
+    @property
     def complete(self) -> bool:
-        """Every member's container is there, so that all of it can be started again."""
-        have = {(node, container.name) for node, container in self.parts}
+        """Every member's container is there and came to run, so that all of it can be started again."""
+        have = {(node, container.name) for node, container in (*self.running, *self.kept)}
         return all((member.name, self.stored.container(member)) in have for member in self.stored.members)
 
     @property
     def ended(self) -> str:
         return max(container.finished_at for _, container in self.parts)
+
+    @property
+    def replaced(self) -> frozenset[str]:
+        """Hashes of all that its deploy replaced."""
+        return frozenset(digest for _, container in self.parts for digest in container.replaced)
 
     @property
     def title(self) -> str:
@@ -68,21 +82,20 @@ def start(facts: Mapping[str, Facts], target: Kept, node: str, container: Contai
     return Step(f"start.{node}.{container.name}", node, f"start {container.name}", begin, undo)
 
 
-def waits(target: Kept, choices: Choices) -> Iterator[Step]:
-    """One wait for each container whose API, or whose head's API, the labels name."""
-    for node, container in target.parts:
+def waits(target: Kept, started: Iterable[Part], choices: Choices) -> Iterator[Step]:
+    """One wait for each container that was started, where the labels name its API or its head's."""
+    for node, container in started:
         wait = await_stored(target.stored, node, container.name, choices)
         if wait is not None:
             yield Step(f"load.{node}.{container.name}", node, f"wait for {container.name}", Action(wait=wait))
 
 
-def asks(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
+def asks(facts: Mapping[str, Facts], stored: Stored, choices: Choices) -> Iterator[Step]:
     """A short request to every API that clients use."""
     for front in stored.fronts:
-        probe = scripts.serving(question(facts, stored, front), FIRST_ANSWER)
-        wait = Wait(probe, stall=ANSWER_STALL, deadline=2.0 * FIRST_ANSWER)
+        wait = await_answer(question(facts, stored, front), choices)
         title = f"ask {stored.served} at {api_url(front)}"
-        yield Step(f"ask.{front.name}.{front.role}", front.name, title, Action(wait=wait))
+        yield Step(f"ask.{front.name}.{stored.container(front)}", front.name, title, Action(wait=wait))
 
 
 def question(facts: Mapping[str, Facts], stored: Stored, member: StoredMember) -> scripts.Question:

@@ -23,15 +23,25 @@ def directories(s: Situation) -> Iterator[Step]:
 
 
 def api_key(s: Situation) -> Iterator[Step]:
-    """The key that clients must send, in a 0600 file on every node that asks for it."""
-    for node in dict.fromkeys(member.name for member in s.revision.members if member.port is not None):
+    """The key that clients must send, in a 0600 file on every node that asks for it.
+
+    After the stop of what reads the old one, so that the undo brings the old one back before that starts again.
+    """
+    starting = (m for m in s.revision.members if m.port is not None and s.todo(m) != "keep")
+    for node in dict.fromkeys(member.name for member in starting):
         if s.facts[node].key_digest != s.key_digest:
             yield write_key(s.facts[node], node)
 
 
 def write_key(facts: Facts, node: str) -> Step:
-    write = scripts.write(key_path(facts), "600", API_KEY)
-    return Step(f"api-key.{node}", node, "write the API key", Action(write))
+    path = key_path(facts)
+    undo = Action(scripts.write(path, "600", old_key(node))) if facts.key_digest else None
+    return Step(f"api-key.{node}", node, "write the API key", Action(scripts.write(path, "600", API_KEY)), undo)
+
+
+def old_key(node: str) -> Secret:
+    """What was in the node's file before."""
+    return Secret(f"old-api-key.{node}")
 
 
 def proxy_config(s: Situation) -> Iterator[Step]:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
 
 from sparkops.commands import docker, proxy, scripts, vllm
+from sparkops.core.endpoints import health_url
 from sparkops.core.facts import Container, Facts, Model
+from sparkops.core.facts.containers import ASIDE, KEY_IN_CONTAINER
 from sparkops.core.plan import Action, Command, Step
 from sparkops.core.recipe import command_line
 from sparkops.core.revision import SCHEMA, Member
 from sparkops.core.situation import Situation, key_path
+from sparkops.core.utilization import UTILIZATION
 from sparkops.phases.prepare import auth_path, config_path, mounts
-from sparkops.phases.verify import await_member, await_stored
+from sparkops.phases.verify import await_again, await_member, await_stored
 
 LOW_MEMORY_KIB = 8 * 1024 * 1024
 """Caches are dropped during the load when MemFree falls below 8 GiB (the guard that tonyd2wild's issue 19 reports)."""
-
-DEFAULT_UTILIZATION = 0.92
-"""vLLM's own default of `gpu-memory-utilization` (0.32)."""
 
 
 def quiesce(s: Situation) -> Iterator[Step]:
@@ -29,24 +28,31 @@ def quiesce(s: Situation) -> Iterator[Step]:
         undo = Action(start, await_stored(stored, node, found.name, s.choices))
         yield Step(f"stop.{node}.{found.name}", node, f"stop {found.name}", Action(stop), undo)
     for member in s.revision.members:
-        found_own = s.existing(member)
-        if found_own is None or s.todo(member) not in ("restart", "replace"):
-            continue
-        verb: Literal["stop", "remove"] = "stop" if s.todo(member) == "restart" else "remove"
-        owner = (found_own.name, s.revision.deployment, s.state_dir(member.name))
-        again = Action(scripts.container("start", *owner), await_member(s, member)) if verb == "stop" else None
-        end = Action(scripts.container(verb, *owner))
-        yield Step(f"{verb}.{member.name}.{found_own.name}", member.name, f"{verb} {found_own.name}", end, again)
+        own = s.existing(member)
+        if own is not None and s.todo(member) in ("restart", "replace"):
+            yield from _make_way(s, member, own)
+
+
+def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
+    """What has its successor's name is put aside until that is verified; what did not serve is not started again."""
+    owner = (own.name, s.revision.deployment, s.state_dir(member.name))
+    if own.state == "running" and not own.gave_up and not s.is_broken(member):
+        again = Action(scripts.container("start", *owner), await_again(s, member))
+        end = Action(scripts.container("stop", *owner))
+        yield Step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again)
+    if s.todo(member) == "replace":
+        aside, back = Action(scripts.container("aside", *owner)), Action(scripts.container("back", *owner))
+        yield Step(f"aside.{member.name}.{own.name}", member.name, f"put {own.name} aside", aside, back)
 
 
 def await_memory(s: Situation) -> Iterator[Step]:
     """Wait for the memory of what was stopped, then empty the page cache: CUDA does not count what Linux could free."""
-    stopped = {node for node, _, _ in s.replaced}
+    stopped = {node for node, _, _ in s.replaced} | {m.name for m, _ in _own(s) if s.todo(m) in ("restart", "replace")}
     for member in s.revision.engines:
         if s.todo(member) == "keep":
             continue
         if member.name in stopped:
-            share = s.effective.number("gpu-memory-utilization", DEFAULT_UTILIZATION)
+            share = s.effective.number("gpu-memory-utilization", UTILIZATION)
             yield memory(s.facts[member.name], member.name, share)
         drop = scripts.drop_caches(_model_dir(s, member))
         yield Step(f"drop-caches.{member.name}", member.name, "drop the page cache", Action(drop))
@@ -73,7 +79,8 @@ def start(s: Situation) -> Iterator[Step]:
             undo = scripts.container("remove", name, s.revision.deployment, state)
         yield Step(f"start.{member.name}.{member.role}", member.name, f"start {name}", Action(begin), Action(undo))
         if member.role != "proxy":
-            watch = scripts.watch_caches(name, LOW_MEMORY_KIB, int(s.choices.deadline), _model_dir(s, member))
+            asked = health_url(member if member.port is not None else s.revision.fronts[0])
+            watch = scripts.watch_caches(name, LOW_MEMORY_KIB, int(s.choices.deadline), asked, _model_dir(s, member))
             cancel = scripts.cancel_job(f"cache-{name}")
             yield Step(
                 f"watch-caches.{member.name}",
@@ -101,18 +108,26 @@ def settle(s: Situation) -> Iterator[Step]:
     replaced = {(node, found.name) for node, _, found in s.replaced}
     ours = {s.revision.container(member) for member in s.revision.members}
     for member_node in dict.fromkeys(member.name for member in s.revision.members):
-        stopped = [c for c in _stopped(s, member_node) if c.name not in ours]
         keep = _kept(s, member_node) if not any(node == member_node for node, _ in replaced) else ()
-        for old in stopped:
-            if old.hash in keep:
-                continue
-            remove = scripts.container("remove", old.name, old.deployment or "", s.state_dir(member_node))
-            yield Step(f"settle.{member_node}.{old.name}", member_node, f"remove {old.name}", Action(remove))
+        stopped = [c for c in _stopped(s, member_node) if c.name not in ours and not (c.kept and c.hash in keep)]
+        stopped = [c for c in stopped if c.hash not in s.choices.keep]
+        aside = [c.name + ASIDE for m, c in _own(s) if m.name == member_node and s.todo(m) == "replace"]
+        gone = {c.name: c.deployment or "" for c in stopped} | dict.fromkeys(aside, s.revision.deployment)
+        for name, deployment in gone.items():
+            remove = scripts.container("remove", name, deployment, s.state_dir(member_node))
+            yield Step(f"settle.{member_node}.{name}", member_node, f"remove {name}", Action(remove))
+
+
+def _own(s: Situation) -> Iterator[tuple[Member, Container]]:
+    """Containers of this very revision that are there already."""
+    for member in s.revision.members:
+        if (found := s.existing(member)) is not None:
+            yield member, found
 
 
 def _kept(s: Situation, node: str) -> tuple[str, ...]:
     """The hash of the newest stopped revision on the node, when nothing newer takes its place."""
-    stopped = [c for c in _stopped(s, node) if c.hash != s.revision.hash]
+    stopped = [c for c in _stopped(s, node) if c.kept and c.hash != s.revision.hash]
     newest = max(stopped, key=lambda c: c.finished_at, default=None)
     return (newest.hash or "",) if newest else ()
 
@@ -128,15 +143,16 @@ def _run(s: Situation, member: Member) -> Command:
 
 def _engine(s: Situation, member: Member) -> docker.Container:
     facts = s.facts[member.name]
-    key = (f"{key_path(facts)}:{docker.KEY_IN_CONTAINER}:ro",) if member.port is not None else ()
+    key = (f"{key_path(facts)}:{KEY_IN_CONTAINER}:ro",) if member.port is not None else ()
     offline = isinstance(facts.model, Model) and facts.model.complete
+    model = (f"{s.local_model}:{s.local_model}:ro",) if s.local_model else ()
     return docker.Container(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.image.reference),
-        labels=docker.labels(s.revision, member),
+        labels=docker.labels(s.revision, member, s.replaces),
         env=vllm.environment(s.revision, member, int(s.choices.deadline), offline),
-        mounts=(*(f"{source}:{target}" for source, target in mounts(s, member)), *key),
-        words=vllm.words(s.revision, member, command_line(s.effective)),
+        mounts=(*(f"{source}:{target}" for source, target in mounts(s, member)), *model, *key),
+        words=vllm.words(s.revision, member, command_line(s.effective, s.revision.model_revision)),
         rdma=s.revision.topology == "cluster",
     )
 
@@ -149,14 +165,16 @@ def _proxy(s: Situation, member: Member) -> docker.Container:
     return docker.Container(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.proxy_image.reference),
-        labels=docker.labels(s.revision, member),
+        labels=docker.labels(s.revision, member, s.replaces),
         env=proxy.ENVIRONMENT,
-        mounts=(config, auth, f"{key_path(facts)}:{docker.KEY_IN_CONTAINER}:ro"),
-        words=proxy.WORDS,
+        mounts=(config, auth, f"{key_path(facts)}:{KEY_IN_CONTAINER}:ro"),
+        words=proxy.words(member),
         gpu=False,
     )
 
 
 def _model_dir(s: Situation, member: Member) -> str:
+    if s.local_model:
+        return s.local_model
     hub = member.cache_dir or f"{s.facts[member.name].home}/.cache/huggingface"
     return f"{hub}/hub/models--{s.revision.model.replace('/', '--')}"

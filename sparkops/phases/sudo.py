@@ -7,8 +7,11 @@ from dataclasses import replace
 
 from sparkops.core.plan import Action, Command, Plan, Script, Step
 
-AS_USER = ("file", "key", "memory", "facts", "keptlog")
+AS_USER = ("peers", "file", "key", "memory", "facts", "keptlog", "model", "schedule", "manifest", "sudoers")
 """Scripts that never need root; `facts` asks for it by itself."""
+
+READ_AS_USER = ("job", "relay")
+"""What root's jobs leave is the user's to read, also where sudo wants a password that nobody gave."""
 
 
 def with_sudo(plan: Plan, nodes: frozenset[str]) -> Plan:
@@ -21,7 +24,8 @@ def with_sudo(plan: Plan, nodes: frozenset[str]) -> Plan:
 
 def become(command: Command) -> Command:
     first = command.words[0]
-    return command if isinstance(first, Script) and first.name in AS_USER else replace(command, become=True)
+    own = AS_USER + READ_AS_USER if command.reads else AS_USER
+    return command if isinstance(first, Script) and first.name in own else replace(command, become=True)
 
 
 def _step(step: Step, nodes: frozenset[str]) -> Step:

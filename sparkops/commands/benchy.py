@@ -1,0 +1,159 @@
+"""The command line of llama-benchy 0.4: lists are separated by spaces, and a failure must end it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sparkops.core.bench.suites import Point, Suite
+from sparkops.core.build import BENCHY
+from sparkops.core.plan import Command, Secret
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is measured. `url` ends with /v1; `tokenizer` is a directory or a tokenizer.json."""
+
+    url: str
+    model: str
+    tokenizer: str
+    coherence: bool = True
+
+
+def words(suite: Suite, point: Point, target: Target) -> tuple[str, ...]:
+    """One point of a suite; what `node/benchy.py` adds is where key, progress and result go.
+
+    `--model` and `--tokenizer` are always said, since it would ask huggingface.co; `--exit-on-first-fail`, since it
+    would end with 0 and null metrics; `--exact-tg`, since an answer that ends early measures something else.
+    """
+    sizes = {
+        "--pp": point.prompt,
+        "--tg": point.answer,
+        "--depth": point.depth,
+        "--concurrency": point.concurrency,
+        "--runs": suite.runs,
+    }
+    return (
+        *("--base-url", target.url, "--model", target.model, "--served-model-name", target.model),
+        *("--tokenizer", target.tokenizer),
+        *(word for name, value in sizes.items() for word in (name, str(value))),
+        *("--exact-tg", "--exit-on-first-fail"),
+        *(("--enable-prefix-caching",) if suite.prefix_caching else ()),
+        *(() if target.coherence else ("--skip-coherence",)),
+    )
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A model's folder in the cache of a node, and which of its snapshots serves."""
+
+    folder: str
+    revision: str
+
+    @property
+    def tokenizer(self) -> str:
+        return f"{self.folder}/snapshots/{self.revision}/tokenizer.json"
+
+
+IMAGE = BENCHY
+MODEL_INSIDE, BOOK_INSIDE = "/model", "/book.txt"
+
+
+def in_container(script: str, words: Iterable[str], model: Snapshot, book: str | None, key: Secret) -> Command:
+    """llama-benchy in a container of a node, gone when it ends; `script` is the text of `node/benchy.py`.
+
+    `--init` hands the signal on that ends it with its client. The whole folder is mounted, as snapshots are links.
+    """
+    quiet = ("HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1", "NO_PROXY=*", "no_proxy=*")
+    placed = (f"SPARKOPS_BOOK={BOOK_INSIDE}",) if book else ()
+    return Command(
+        (
+            *("docker", "run", "--rm", "-i", "--init", "--network", "host", "--pull", "never", "--entrypoint="),
+            *(word for setting in (*quiet, *placed) for word in ("-e", setting)),
+            *("-v", f"{model.folder}:{MODEL_INSIDE}:ro"),
+            *(("-v", f"{book}:{BOOK_INSIDE}:ro") if book else ()),
+            *(IMAGE, "python3", "-c", script, *words),
+        ),
+        stdin=key,
+        reads=True,
+    )
+
+
+def said(stderr: str) -> str:
+    """Without the pointer to its help that Docker ends every refusal with."""
+    return "\n".join(line for line in stderr.splitlines() if not re.fullmatch(r"(See|Run) 'docker .*--help'.*", line))
+
+
+LISTS = {"pp": "prompts", "tg": "answers", "depth": "depths", "concurrency": "concurrency"}
+"""llama-benchy's lists and ours."""
+
+SYNONYMS = {
+    "input-len": "pp",
+    "random-input-len": "pp",
+    "prompt-tokens": "pp",
+    "output-len": "tg",
+    "random-output-len": "tg",
+    "max-concurrency": "concurrency",
+    "num-concurrency": "concurrency",
+    "repetitions": "runs",
+    "enable-prefix-caching": "prefix-caching",
+}
+"""Options of `vllm bench serve`, llama-bench and recipes that mean the same."""
+
+ALWAYS_ON = ("exact-tg", "exit-on-first-fail")
+
+REFUSED = {
+    "url": "a benchmark measures the deployment; `--url` is an option of `sparkops bench run`",
+    "base-url": "a benchmark measures the deployment; `--url` is an option of `sparkops bench run`",
+    "num-prompts": "here a point is measured in `runs` of `concurrency` requests each",
+    "request-rate": "requests are sent at once here, not at a rate",
+    "dataset-name": "prompts are made from a text at exact lengths",
+    "dataset-path": "prompts are made from a text at exact lengths",
+    "format": "`sparkops bench export` writes the formats",
+    "save-result": "`sparkops bench export` writes the files",
+}
+"""Options that a benchmark of a recipe cannot have, and what there is instead."""
+
+
+def options(words: Iterable[str]) -> dict[str, object]:
+    """A recipe's words as options: `--concurrency 1 2 --exact-tg` is a list and a bare option."""
+    found: dict[str, list[str]] = {}
+    values: list[str] = []
+    for word in words:
+        if word.startswith("--"):
+            name, _, value = word.partition("=")
+            values = found.setdefault(name, [])
+            values += [value] if value else []
+        else:
+            values.append(word)
+    return {name: given or True for name, given in found.items()}
+
+
+def adjusted(suite: Suite, options: Mapping[str, object]) -> tuple[Suite, tuple[str, ...]]:
+    """The suite with options in llama-benchy's or other tools' words, and a line for each that has no meaning here."""
+    changed = dict(vars(suite))
+    refused: list[str] = []
+    for given, value in options.items():
+        name = given.lstrip("-").replace("_", "-")
+        name = SYNONYMS.get(name, name)
+        numbers = tuple(_numbers(value))
+        if name in LISTS and numbers:
+            changed[LISTS[name]] = numbers
+        elif name == "runs" and len(numbers) == 1:
+            changed["runs"] = numbers[0]
+        elif name == "prefix-caching" and isinstance(value, bool):
+            changed["prefix_caching"] = value
+        elif name in ALWAYS_ON and value is True:
+            continue
+        else:
+            refused.append(f"{given}: {REFUSED.get(name, 'is no option of a benchmark')}")
+    return Suite(**changed), tuple(refused)
+
+
+def _numbers(value: object) -> Iterable[int]:
+    """One number, a list, or words with spaces or commas between."""
+    given = value if isinstance(value, (list, tuple)) else [value]
+    words = [word for one in given for word in str(one).replace(",", " ").split()]
+    found = [int(word) for word in words if word.isdecimal() and int(word) > 0]
+    return found if len(found) == len(words) else []

@@ -1,0 +1,63 @@
+"""The commands that make, fetch and remove images; long work is a job, so that it outlives us."""
+
+from __future__ import annotations
+
+from sparkops.core.plan import Command, Script, Secret, Upload, Word
+
+BUILD_SECONDS = 6 * 3600
+PULL_SECONDS = 6 * 3600
+
+
+def listing() -> Command:
+    return Command((Script("image"), "list"), reads=True, timeout=60.0)
+
+
+def context(state_dir: str, job: str, content: Secret) -> Command:
+    return Command((Script("image"), "context", state_dir, job), stdin=content, timeout=1800.0)
+
+
+def build(state_dir: str, job: str, tag: str, label: str, source: tuple[str, str], words: tuple[str, ...]) -> Command:
+    made: tuple[Word, ...] = (Script("image"), "build", state_dir, job, tag, label, *source, *words)
+    return started(job, BUILD_SECONDS, made)
+
+
+def login(state_dir: str, job: str, registry: str, user: str, password: Secret) -> Command:
+    return Command((Script("image"), "login", state_dir, job, registry, user), stdin=password, timeout=60.0)
+
+
+def pull(state_dir: str, job: str, reference: str, tag: str, user: str | None) -> Command:
+    return started(
+        job, PULL_SECONDS, (Script("image"), "pull", state_dir, job, reference, tag, *([user] if user else []))
+    )
+
+
+def save(reference: str) -> Command:
+    return Command((Script("image"), "save", reference), reads=True)
+
+
+def load(file: Upload) -> Command:
+    return Command((Script("image"), "load"), stdin=file)
+
+
+def remove(*references: str) -> Command:
+    return Command((Script("image"), "remove", *references), timeout=600.0)
+
+
+def started(job: str, seconds: int, words: tuple[Word, ...]) -> Command:
+    return Command((Script("job"), "start", job, str(seconds), *words))
+
+
+def job_probe(job: str, lines: int = 15) -> Command:
+    return Command((Script("job"), "probe", job, str(lines)), reads=True)
+
+
+def jobs() -> Command:
+    return Command((Script("job"), "list"), reads=True)
+
+
+def job_log(job: str, lines: int) -> Command:
+    return Command((Script("job"), "log", job, str(lines)), reads=True)
+
+
+def cancel(job: str) -> Command:
+    return Command((Script("job"), "cancel", job), timeout=30.0)

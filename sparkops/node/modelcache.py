@@ -1,0 +1,345 @@
+"""A model's folder in the Hugging Face cache, laid out as the hub's own library does it, and how work on it is told.
+
+Runs on nodes (Python 3.9), as part of the scripts that import it. What is said on stdout: `progress: ...`, `error: ...`
+with `next: ...`, `result JSON`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+NOTES = ".sparkops.json"
+AT_ONCE = 4
+WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
+
+
+class Trouble(Exception):
+    """What ends the work, in words for a person, and what to do about it."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+MAKE_ROOM = "`sparkops model prune` and `sparkops image prune` remove what nothing needs"
+
+
+def say(word: str, text: str) -> None:
+    print(f"{word} {text}", flush=True)
+
+
+def size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def digest(path: str, name: str) -> str:
+    """As the hub names it: sha256 of what LFS keeps, git's hash of the rest. sha256sum runs beside others of it."""
+    if len(name) == 64:
+        done = subprocess.run(["sha256sum", "--", path], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise OSError(5, done.stderr.strip() or "sha256sum failed", path)
+        return done.stdout.lstrip("\\").split()[0]
+    with open(path, "rb") as stream:
+        content = stream.read()
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def free(path: str) -> int:
+    """Bytes that this user may still write there."""
+    told = subprocess.run(["df", "-Pk", "--", path], capture_output=True, text=True, check=False).stdout
+    rows = told.splitlines()
+    return int(rows[-1].split()[3]) * 1024 if len(rows) > 1 else 0
+
+
+def no_room(what: str, folder: str, need: int) -> Trouble:
+    """Need and have, in words; `folder` is on the disk that is meant."""
+    return Trouble(f"{what}: need {size(need)}, have {size(free(folder))} in {folder}", MAKE_ROOM)
+
+
+def forget(path: str) -> None:
+    """Out of the page cache: 60 GB of it would be missing to CUDA."""
+    with contextlib.suppress(OSError), open(path, "rb") as stream:
+        os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def remove(path: str) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def length_of(path: str) -> int:
+    with contextlib.suppress(OSError):
+        return os.stat(path).st_size
+    return 0
+
+
+class Meter:
+    """Says how far it is, how fast, how long still; a line a second while it moves."""
+
+    def __init__(self, what: str, total: int, done: Callable[[], int]) -> None:
+        self.what, self.total, self.done = what, max(total, 1), done
+        self.past: list[tuple[float, int]] = []
+        self.over = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def __enter__(self) -> Meter:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        self.thread.join()
+
+    def run(self) -> None:
+        while not self.over.is_set():
+            self.tell()
+            self.over.wait(1.0)
+        self.tell()
+
+    def tell(self) -> None:
+        now, done = time.monotonic(), min(self.done(), self.total)
+        self.past = [*self.past[-15:], (now, done)]
+        spent, moved = now - self.past[0][0], done - self.past[0][1]
+        rate = moved / spent if spent > 0 else 0.0
+        bar = "#" * (20 * done // self.total)
+        text = f"{self.what} [{bar:-<20}] {100 * done // self.total} %, {size(done)} of {size(self.total)}"
+        if rate and done < self.total:
+            text += f", {size(rate)}/s{time_left((self.total - done) / rate)}"
+        say("progress:", text)
+
+
+def time_left(seconds: float) -> str:
+    """Nothing where a guess would be nonsense."""
+    hours, rest = divmod(int(seconds), 3600)
+    if hours >= 100:
+        return ""
+    return f", {hours}:{rest // 60:02d}:{rest % 60:02d} left" if hours else f", {rest // 60}:{rest % 60:02d} left"
+
+
+class File:
+    """One file of a snapshot; `blob` is the hash of its content."""
+
+    def __init__(self, path: str, blob: str, length: int) -> None:
+        if path.startswith("/") or ".." in path.split("/") or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob):
+            raise Trouble(f"the hub names a file that cannot be: {path!r} {blob!r}")
+        self.path, self.blob, self.length = path, blob, length
+
+
+class Repo:
+    """One model's folder in the cache, laid out as the hub's own library does it."""
+
+    local = False
+
+    def __init__(self, cache: str, model: str) -> None:
+        self.model, self.hub = model, os.path.join(cache, "hub")
+        self.folder = os.path.join(self.hub, "models--" + model.replace("/", "--"))
+        self.parts: tuple[str, ...] = ("", "blobs", "refs", "snapshots")
+        self._load()
+
+    def _load(self) -> None:
+        self.notes: dict[str, Any] = {"schema": 1, "verified": {}, "revisions": {}}
+        with contextlib.suppress(OSError, ValueError), open(self.path(NOTES), encoding="utf-8") as stream:
+            self.notes |= json.load(stream)
+
+    def path(self, *parts: str) -> str:
+        return os.path.join(self.folder, *parts)
+
+    def blob(self, name: str) -> str:
+        return self.path("blobs", name)
+
+    def part(self, name: str) -> str:
+        return self.path("blobs", f"{name}.incomplete")
+
+    def file(self, revision: str, path: str) -> str:
+        return self.path("snapshots", revision, path)
+
+    def member(self, name: str) -> str:
+        """Where a blob lies, below the model's folder."""
+        return os.path.relpath(self.blob(name), self.folder)
+
+    def learn(self, files: Iterable[File]) -> None:
+        """What the blobs of a folder are called; here they are called by their hash."""
+
+    def prepare(self) -> None:
+        for part in self.parts:
+            try:
+                os.makedirs(self.path(part), exist_ok=True)
+                with tempfile.TemporaryFile(dir=self.path(part)):
+                    pass
+            except PermissionError:
+                raise Trouble(
+                    f"{self.path(part).rstrip('/')} cannot be written: a container made it as root",
+                    f"on the node: sudo chown -R $USER {os.path.dirname(self.hub)}",
+                ) from None
+
+    def lock_folder(self) -> str:
+        return os.path.join(self.hub, ".locks", os.path.basename(self.folder))
+
+    @contextlib.contextmanager
+    def lock(self, name: str = "sparkops", wait: bool = True) -> Iterator[None]:
+        """The same lock file that the hub's own library takes for this blob."""
+        home = self.lock_folder()
+        os.makedirs(home, exist_ok=True)
+        with open(os.path.join(home, f"{name}.lock"), "a", encoding="utf-8") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if not wait:
+                    raise
+                say("progress:", f"waiting for other work on {self.model}")
+                fcntl.flock(stream, fcntl.LOCK_EX)
+                self._load()
+            yield
+
+    def keep_notes(self) -> None:
+        """Where the disk is full without them: what was proven is proven again then."""
+        new = self.path(f"{NOTES}.new")
+        try:
+            with open(new, "w", encoding="utf-8") as stream:
+                json.dump(self.notes, stream)
+            os.replace(new, self.path(NOTES))
+        except OSError as error:
+            remove(new)
+            if error.errno != errno.ENOSPC:
+                raise
+
+    def stamp(self, name: str) -> list[int]:
+        found = os.stat(self.blob(name))
+        return [found.st_size, found.st_mtime_ns]
+
+    def revision(self, wanted: str) -> str:
+        """The snapshot that this name means here, empty where there is none."""
+        found = wanted
+        with contextlib.suppress(OSError), open(self.path("refs", wanted), encoding="utf-8") as stream:
+            found = stream.read().strip()
+        return found if os.path.isdir(self.path("snapshots", found)) else ""
+
+    def holds(self, file: File) -> bool:
+        """Whether the blob is whole, by its hash unless that was found before and it did not change since."""
+        try:
+            stamp = self.stamp(file.blob)
+        except FileNotFoundError:
+            return False
+        if stamp[0] == file.length and self.notes["verified"].get(file.blob) == stamp:
+            return True
+        if stamp[0] == file.length and digest(self.blob(file.blob), file.blob) == file.blob:
+            self.notes["verified"][file.blob] = stamp
+            forget(self.blob(file.blob))
+            return True
+        if stamp[0] < file.length:
+            os.replace(self.blob(file.blob), self.part(file.blob))  # cut off: the rest is enough
+        else:
+            remove(self.blob(file.blob))
+        return False
+
+    def link(self, revision: str, files: Iterable[File]) -> None:
+        for file in files:
+            link = self.path("snapshots", revision, file.path)
+            os.makedirs(os.path.dirname(link), exist_ok=True)
+            target = os.path.relpath(self.blob(file.blob), os.path.dirname(link))
+            if not os.path.islink(link) or os.readlink(link) != target:
+                remove(link)
+                os.symlink(target, link)
+
+    def entries(self, revision: str) -> Iterator[tuple[str, str]]:
+        """Path and blob (empty where it is no link) of all that lies in a snapshot."""
+        top = self.path("snapshots", revision)
+        for folder, _, names in os.walk(top):
+            for name in names:
+                path = os.path.join(folder, name)
+                blob = os.path.basename(os.readlink(path)) if os.path.islink(path) else ""
+                yield os.path.relpath(path, top), blob
+
+    def halves(self) -> list[str]:
+        with contextlib.suppress(OSError):
+            return sorted(name for name in os.listdir(self.path("blobs")) if name.endswith(".incomplete"))
+        return []
+
+    def needs(self, revision: str, entries: Iterable[str]) -> set[str]:
+        """What an engine looks for: the configuration, and every shard that an index or another's name tells of."""
+        here, wanted = set(entries), {"config.json"}
+        for path in here:
+            if path.endswith((".safetensors.index.json", ".bin.index.json")):
+                with contextlib.suppress(OSError, ValueError, AttributeError):
+                    with open(self.path("snapshots", revision, path), encoding="utf-8") as stream:
+                        named = json.load(stream)["weight_map"].values()
+                    wanted |= {os.path.join(os.path.dirname(path), name) for name in named}
+            if shard := re.fullmatch(r"(.*-)(\d{5})-of-(\d{5})(\.\w+)", path):
+                wanted |= {f"{shard[1]}{number:05d}-of-{shard[3]}{shard[4]}" for number in range(1, int(shard[3]) + 1)}
+        return wanted if revision else set()
+
+    def problem(self, path: str, blob: str, length: int | None) -> str:
+        """What is wrong with a file of a snapshot, empty when nothing is."""
+        if not os.path.exists(path):
+            return "broken link"
+        found = os.stat(path).st_size
+        if length is not None and found < length:
+            return f"truncated: {size(found)} of {size(length)}" if found else "empty"
+        if len(blob) in (40, 64) and digest(path, blob) != blob:
+            return "corrupt: its content has another hash than its name" if found else "empty"
+        return "empty" if not found and path.endswith(WEIGHTS) else ""
+
+    def refs(self, revision: str | None = None) -> dict[str, str]:
+        """Names and the revisions that they mean; of one revision or of all."""
+        found = {}
+        for folder, _, names in os.walk(self.path("refs")):
+            for path in (os.path.join(folder, name) for name in names):
+                with open(path, encoding="utf-8") as stream:
+                    found[os.path.relpath(path, self.path("refs"))] = stream.read().strip()
+        return {name: meant for name, meant in found.items() if revision in (None, meant)}
+
+    def name(self, name: str, revision: str) -> None:
+        path = self.path("refs", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(f"{path}.new", "w", encoding="utf-8") as stream:
+            stream.write(revision)
+        os.replace(f"{path}.new", path)
+
+    def pin(self, revision: str) -> None:
+        """It was asked for by its commit: that no name means it does not make it superfluous."""
+        pinned = self.notes.setdefault("pinned", [])
+        if revision not in pinned:
+            pinned.append(revision)
+
+    def pinned(self, revision: str) -> bool:
+        return revision in self.notes.get("pinned", [])
+
+    def drop(self, revision: str) -> None:
+        """A snapshot and its names; `sweep` frees the room."""
+        shutil.rmtree(self.path("snapshots", revision), ignore_errors=True)
+        for name in self.refs(revision):
+            remove(self.path("refs", name))
+
+    def sweep(self) -> int:
+        """Remove what no snapshot needs; bytes that became free. A model without snapshots leaves nothing."""
+        snapshots = os.listdir(self.path("snapshots")) if os.path.isdir(self.path("snapshots")) else []
+        needed = {blob for revision in snapshots for _, blob in self.entries(revision)}
+        freed = 0
+        for name in os.listdir(self.path("blobs")) if os.path.isdir(self.path("blobs")) else []:
+            if name not in needed:
+                freed += length_of(self.blob(name))
+                remove(self.blob(name))
+        if snapshots:
+            known = self.notes["revisions"]
+            self.notes["revisions"] = {revision: known[revision] for revision in snapshots if revision in known}
+            self.keep_notes()
+        else:
+            shutil.rmtree(self.folder)
+        return freed

@@ -1,0 +1,191 @@
+"""A model from node to node: what one has, what another lacks, the stream between them, and its proof at the end.
+
+The stream is tar's of the missing blobs. It is kept apart until each file has the hash that it must have, so that a
+sender or a link that dies in the middle leaves no file that looks whole; what came whole is not sent again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sparkops.node.modelcache import (
+    AT_ONCE,
+    File,
+    Meter,
+    Repo,
+    Trouble,
+    digest,
+    forget,
+    free,
+    length_of,
+    no_room,
+    size,
+)
+from sparkops.node.modelvocabulary import VOCABULARY, vocabulary_file
+
+INCOMING = "incoming.sparkops"
+NO_ROOM_TO_UNPACK = "the disk is full"
+TAR_SAYS_FULL = ("No space left on device", "Wrote only ")
+"""What GNU tar 1.34 says about it: the first for a file that it cannot begin, the second for one it cannot end."""
+
+Manifest = dict[str, Any]
+
+
+def manifest(repo: Repo, revision: str, words: str) -> Manifest:
+    """What a copy of this snapshot must hold; for a directory the hashes are taken here, once."""
+    files = {}
+    for path, blob in repo.entries(revision):
+        if len(blob) not in (40, 64) and not repo.local:
+            raise Trouble(f"{repo.model}: {path} is no link into the cache, so that nothing proves it", "fetch it anew")
+        files[path] = [blob, length_of(repo.file(revision, path))]
+    return {
+        "model": repo.model,
+        "revision": revision,
+        "refs": list(repo.refs(revision)),
+        "pinned": repo.pinned(revision),
+        "files": files,
+        "words": [name for name in VOCABULARY if words and vocabulary_file(words, name)],
+    }
+
+
+def lacks(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
+    """What is not whole here, after what an earlier copy left has been looked through; `words`: vocabulary's folder."""
+    repo.prepare()
+    with repo.lock():
+        files = named(wanted)
+        repo.learn(files)
+        _take_in(repo, files)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            missing = [file for file, there in zip(files, pool.map(repo.holds, files), strict=True) if not there]
+        without = [name for name in wanted["words"] if not vocabulary_file(words, name)]
+        if not missing:
+            _finish(repo, wanted)
+        repo.keep_notes()
+        need = sum(file.length for file in missing)
+        return {"missing": [*(file.blob for file in missing), *without], "need": need, "free": free(repo.folder)}
+
+
+def send(repo: Repo, blobs: Iterable[str], words: str, names: Iterable[str]) -> int:
+    """To stdout; holes stay holes. Passed through here, so that who watches this process sees what was sent."""
+    line = ["tar", "-C", repo.folder, "-cSf", "-", *(f"./{repo.member(blob)}" for blob in blobs)]
+    line += ["-C", os.path.abspath(words), *names] if words else []
+    with subprocess.Popen(line, stdout=subprocess.PIPE) as tar:
+        assert tar.stdout is not None
+        try:
+            _pump(tar.stdout.fileno(), 1)
+        except BrokenPipeError:  # whoever takes it is gone
+            tar.kill()
+    return 1 if tar.returncode else 0
+
+
+def take(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
+    """From stdin. Whatever ends the stream, what came whole is kept and nothing else."""
+    repo.prepare()
+    with repo.lock():
+        files = named(wanted)
+        repo.learn(files)
+        said = _unpack(repo.path(INCOMING))
+        if words:
+            _take_words(repo.path(INCOMING), words)
+        came = _take_in(repo, files)
+        missing = [file for file in files if not repo.holds(file)]
+        repo.keep_notes()
+        if missing:
+            lost = sum(file.length for file in missing)
+            if said == NO_ROOM_TO_UNPACK:
+                raise no_room("the disk filled up in the middle, half files are removed", repo.folder, lost)
+            raise Trouble(f"{len(missing)} files ({size(lost)}) of {repo.model} did not arrive: {said}", "run it again")
+        _finish(repo, wanted)
+        repo.keep_notes()
+        return {"model": repo.model, "revision": wanted["revision"], "copied": came, "files": len(wanted["files"])}
+
+
+def _unpack(incoming: str) -> str:
+    """What was said about it; where that is a half file, its hash will tell."""
+    shutil.rmtree(incoming, ignore_errors=True)
+    os.makedirs(incoming)
+    line = ["tar", "-C", incoming, "-xSf", "-", "--no-same-owner", "--no-same-permissions"]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=False) as tar:
+        assert tar.stdin is not None
+        assert tar.stderr is not None
+        with contextlib.suppress(BrokenPipeError):
+            _pump(0, tar.stdin.fileno())
+        tar.stdin.close()
+        said = tar.stderr.read().decode(errors="replace").strip().splitlines()
+    if any(words in line for line in said for words in TAR_SAYS_FULL):
+        return NO_ROOM_TO_UNPACK
+    return said[-1] if said else "the stream ended early"
+
+
+def _pump(source: int, target: int) -> None:
+    while block := os.read(source, 1 << 20):
+        left = memoryview(block)
+        while left:
+            left = left[os.write(target, left) :]
+
+
+def _take_words(incoming: str, folder: str) -> None:
+    for name, blob in VOCABULARY.items():
+        path = os.path.join(incoming, name)
+        if os.path.isfile(path) and digest(path, blob) == blob:
+            os.makedirs(folder, exist_ok=True)
+            os.replace(path, os.path.join(folder, name))
+            vocabulary_file(folder, name)
+
+
+def named(wanted: Manifest) -> list[File]:
+    """One file for each blob, the first of its paths."""
+    found: dict[str, File] = {}
+    for path, (blob, length) in sorted(wanted["files"].items()):
+        found.setdefault(blob, File(path, blob, length))
+    return list(found.values())
+
+
+def _take_in(repo: Repo, files: list[File]) -> int:
+    """Blobs that came whole go to their place, the rest goes away; bytes that came."""
+    incoming = repo.path(INCOMING)
+    if not os.path.isdir(incoming):
+        return 0
+    here = [file for file in files if length_of(os.path.join(incoming, repo.member(file.blob))) == file.length]
+    done: list[int] = []
+
+    def look(file: File) -> int:
+        path = os.path.join(incoming, repo.member(file.blob))
+        done.append(file.length)
+        if digest(path, file.blob) != file.blob:
+            return 0
+        os.makedirs(os.path.dirname(repo.blob(file.blob)), exist_ok=True)
+        os.replace(path, repo.blob(file.blob))
+        repo.notes["verified"][file.blob] = repo.stamp(file.blob)
+        forget(repo.blob(file.blob))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(repo.part(file.blob))
+        return file.length
+
+    with Meter("verifying", sum(f.length for f in here), lambda: sum(done)), ThreadPoolExecutor(AT_ONCE) as pool:
+        came = sum(pool.map(look, here))
+    shutil.rmtree(incoming, ignore_errors=True)
+    return came
+
+
+def _finish(repo: Repo, wanted: Manifest) -> None:
+    """The snapshot and its names appear when all of it is there."""
+    repo.link(wanted["revision"], [File(path, blob, length) for path, (blob, length) in wanted["files"].items()])
+    for name in wanted["refs"]:
+        repo.name(name, wanted["revision"])
+    if wanted["pinned"]:
+        repo.pin(wanted["revision"])
+    repo.notes["revisions"][wanted["revision"]] = wanted["files"]
+
+
+def read_manifest(path: str) -> Manifest:
+    with open(path, encoding="utf-8") as stream:
+        found: Manifest = json.load(stream)
+    return found

@@ -1,0 +1,125 @@
+"""A download: what is missing is got four at a time, and counts when its hash is right."""
+
+from __future__ import annotations
+
+import errno
+import fnmatch
+import os
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from typing import Any
+
+from sparkops.node.modelcache import (
+    AT_ONCE,
+    File,
+    Meter,
+    Repo,
+    Trouble,
+    digest,
+    forget,
+    free,
+    length_of,
+    no_room,
+    remove,
+)
+from sparkops.node.modelhub import Hub
+
+LEFT_OUT = ("original/*", "metal/*")
+
+
+def fetch(repo: Repo, wanted: str, ask: dict[str, Any], exclude: list[str]) -> dict[str, Any]:
+    """Everything of this revision that is not here yet; the snapshot and its name come last."""
+    hub = Hub(ask)
+    repo.prepare()
+    with repo.lock():
+        revision, listed = hub.listing(repo.model, wanted)
+        files = [f for f in listed if not any(fnmatch.fnmatch(f.path, glob) for glob in (*LEFT_OUT, *exclude))]
+        if not files:
+            raise Trouble(f"{repo.model}@{wanted} has no files")
+        missing = _missing(repo, files)
+        _room(repo, missing)
+        _download(repo, hub, revision, missing)
+        repo.link(revision, files)
+        if wanted != revision:
+            repo.name(wanted, revision)
+        if wanted == revision:
+            repo.pin(revision)
+        repo.notes["revisions"][revision] = {file.path: [file.blob, file.length] for file in files}
+        repo.keep_notes()
+    got = sum(file.length for file in missing)
+    return {"model": repo.model, "revision": revision, "files": len(files), "bytes": _total(files), "fetched": got}
+
+
+def _missing(repo: Repo, files: list[File]) -> list[File]:
+    """One file for each blob that is not whole; what lies here unproven is hashed once."""
+    unique = list({file.blob: file for file in files}.values())
+    done: list[int] = []
+
+    def look(file: File) -> bool:
+        whole = repo.holds(file)
+        done.append(file.length)
+        return whole
+
+    with Meter("checking", _total(unique), lambda: sum(done)), ThreadPoolExecutor(AT_ONCE) as pool:
+        whole = list(pool.map(look, unique))
+    repo.keep_notes()
+    return [file for file, there in zip(unique, whole, strict=False) if not there]
+
+
+def _room(repo: Repo, missing: list[File]) -> None:
+    need = sum(file.length - min(length_of(repo.part(file.blob)), file.length) for file in missing)
+    if need > free(repo.folder):
+        raise no_room(f"the disk is too full for {repo.model}", repo.hub, need)
+
+
+def _download(repo: Repo, hub: Hub, revision: str, missing: list[File]) -> None:
+    def so_far() -> int:
+        return sum(max(length_of(repo.part(f.blob)), length_of(repo.blob(f.blob))) for f in missing)
+
+    def get(file: File) -> None:
+        with repo.lock(file.blob):
+            _get(repo, hub, hub.url(repo.model, revision, file.path), file)
+
+    with Meter("downloading", _total(missing), so_far), ThreadPoolExecutor(AT_ONCE) as pool:
+        work = [pool.submit(get, file) for file in sorted(missing, key=lambda file: (file.length > 1 << 20, file.path))]
+        try:
+            for one in as_completed(work):
+                one.result()
+        except OSError as error:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise _out_of_room(repo, missing, error) from error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        finally:
+            repo.keep_notes()
+
+
+def _get(repo: Repo, hub: Hub, url: str, file: File) -> None:
+    """A second whole try when what came is not what was announced: a proxy's page, a part from elsewhere."""
+    part = repo.part(file.blob)
+    for _ in range(2):
+        hub.download(url, part, file.length, repo.model)
+        if (found := digest(part, file.blob)) == file.blob:
+            os.replace(part, repo.blob(file.blob))
+            repo.notes["verified"][file.blob] = repo.stamp(file.blob)
+            forget(repo.blob(file.blob))
+            return
+        remove(part)
+    raise Trouble(
+        f"{file.path} came twice with the hash {found[:12]}, announced is {file.blob[:12]}",
+        "something between this node and the hub changes what passes (a proxy, a mirror)",
+    )
+
+
+def _out_of_room(repo: Repo, missing: list[File], error: OSError) -> Exception:
+    """A disk that filled up under us is given back what we took of it."""
+    if error.errno != errno.ENOSPC:
+        return error
+    for file in missing:
+        remove(repo.part(file.blob))
+    need = sum(file.length for file in missing if not os.path.exists(repo.blob(file.blob)))
+    return no_room("the disk filled up in the middle, half downloads are removed", repo.hub, need)
+
+
+def _total(files: list[File]) -> int:
+    return sum(file.length for file in files)

@@ -1,0 +1,184 @@
+"""The model hub over HTTP, by curl: it knows proxies, redirects, certificates and how to go on in the middle of a file.
+
+A token travels on curl's stdin, never in a command line, and curl drops it when another host is redirected to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import time
+import urllib.parse
+from typing import Any
+
+from sparkops.node.modelcache import File, Trouble, length_of, remove
+
+TRIES = 5
+NAP = float(os.environ.get("SPARKOPS_RETRY_SECONDS", "1"))
+FULL = 23
+NO_RANGE = 33
+TOKEN = "`sparkops model fetch --token-stdin`, or `hf auth login` on the node"
+CERTIFICATE = (35, 58, 60, 77)
+MALFORMED = (1, 3, 43)
+
+
+class Answer:
+    """How one transfer ended: curl's exit code, the last status, its headers, what curl said."""
+
+    def __init__(self, code: int, said: str, headers: str) -> None:
+        blocks = re.split(r"\r?\n\r?\n", headers.strip())
+        lines = blocks[-1].splitlines()
+        self.code, self.said = code, said.strip()
+        self.status = int(lines[0].split()[1]) if lines and lines[0].startswith("HTTP/") else 0
+        pairs = (line.partition(":") for line in headers.splitlines())
+        self.headers = {key.strip().lower(): value.strip() for key, _, value in pairs}
+
+    @property
+    def ok(self) -> bool:
+        return self.code == 0 and self.status in (200, 206)
+
+    @property
+    def final(self) -> bool:
+        """Whether asking again cannot help."""
+        gone = 400 <= self.status < 500 and self.status not in (408, 416, 425, 429)
+        return self.code in (*CERTIFICATE, *MALFORMED) or (self.code in (0, 22) and gone)
+
+    @property
+    def words(self) -> str:
+        return f"HTTP {self.status}" if self.code in (0, 22) and self.status else self.said or f"curl exit {self.code}"
+
+
+class Hub:
+    """An endpoint with a token or without."""
+
+    def __init__(self, ask: dict[str, Any]) -> None:
+        own = os.environ.get("HF_ENDPOINT")
+        self.endpoint = (ask.get("endpoint") or own or "https://huggingface.co").rstrip("/")
+        self.token: str = ask.get("token") or os.environ.get("HF_TOKEN") or _token_kept_here()
+        for name, value in ask.get("proxies", {}).items():
+            if name.lower() not in os.environ and name.upper() not in os.environ:
+                os.environ[name] = value
+
+    def curl(self, url: str, *options: str, token: bool = True) -> Answer:
+        config = f'header = "Authorization: Bearer {self.token}"\n' if token and self.token else ""
+        with tempfile.NamedTemporaryFile("r", encoding="latin-1") as headers:
+            words = ["curl", "-sSLf", "-A", "sparkops", "-K", "-", "-D", headers.name, "--connect-timeout", "30"]
+            words += ["--speed-limit", "1", "--speed-time", "60", *options, "--", url]
+            done = subprocess.run(words, input=config, capture_output=True, text=True, check=False)
+            return Answer(done.returncode, done.stderr.removeprefix("curl: "), headers.read())
+
+    def json(self, url: str, model: str, revision: str) -> Any:
+        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as body:
+            for turn in range(TRIES):
+                answer = self.curl(url, "-o", body.name, "-m", "120")
+                if answer.ok:
+                    try:
+                        return json.load(body)
+                    except ValueError:
+                        raise Trouble(f"{self.endpoint} does not answer as a model hub does") from None
+                if answer.final:
+                    break
+                time.sleep(NAP * 2**turn)
+        raise self.refusal(answer, model, revision)
+
+    def listing(self, model: str, revision: str) -> tuple[str, list[File]]:
+        """The commit that a revision means now, and its files."""
+        name = urllib.parse.quote(revision, safe="")
+        found = self.json(f"{self.endpoint}/api/models/{model}/revision/{name}?blobs=true", model, revision)
+        commit = str(found.get("sha", ""))
+        if not re.fullmatch("[0-9a-f]{40}", commit):
+            raise Trouble(f"{self.endpoint} names no commit for {model}@{revision}")
+        return commit, [self.file(model, commit, one) for one in found.get("siblings", ())]
+
+    def file(self, model: str, commit: str, one: dict[str, Any]) -> File:
+        """From the listing, or from the file's own headers where a mirror leaves hash and size out."""
+        path, large = one["rfilename"], one.get("lfs") or {}
+        blob, length = large.get("sha256") or one.get("blobId"), large.get("size", one.get("size"))
+        if not blob or length is None:
+            about = self.curl(self.url(model, commit, path), "-I", "--max-redirs", "0")
+            blob = about.headers.get("x-linked-etag") or about.headers.get("etag", "")
+            blob = blob.removeprefix("W/").strip('"')
+            length = about.headers.get("x-linked-size") or about.headers.get("content-length")
+        return File(path, blob, int(length or 0))
+
+    def fetch_small(self, url: str, path: str) -> None:
+        """A public file of another host, whole; the hub's token is not for it."""
+        for turn in range(TRIES):
+            answer = self.curl(url, "-o", path, "-m", "300", token=False)
+            if answer.ok:
+                return
+            remove(path)
+            if answer.final:
+                break
+            time.sleep(NAP * 2**turn)
+        raise Trouble(f"{url}: {answer.words}", "$SPARKOPS_ENCODINGS names a mirror of these files")
+
+    def url(self, model: str, commit: str, path: str) -> str:
+        return f"{self.endpoint}/{model}/resolve/{commit}/{urllib.parse.quote(path)}"
+
+    def download(self, url: str, part: str, length: int, model: str, token: bool = True) -> None:
+        """All of it into `part`, going on where it ended; as long as something comes it is tried again."""
+        turn = 0
+        while length_of(part) != length or not os.path.exists(part):
+            before = length_of(part)
+            if before > length:
+                remove(part)
+                continue
+            answer = self.curl(url, "-o", part, "-C", "-" if before else "0", token=token)
+            if answer.code == FULL:
+                raise OSError(28, "no space left", part)
+            if answer.code == NO_RANGE or answer.status == 416:
+                remove(part)
+            if answer.final:
+                raise self.refusal(answer, model, "")
+            turn = 0 if length_of(part) > before else turn + 1
+            if turn == TRIES:
+                raise Trouble(f"{url}: {answer.words}, {TRIES} times with nothing new", "run the same command again")
+            if not answer.ok:
+                time.sleep(NAP * 2**turn)
+
+    def refusal(self, answer: Answer, model: str, revision: str) -> Trouble:
+        """Which licence, which token, which name: what a person can do about it."""
+        page, kind = f"{self.endpoint}/{model}", answer.headers.get("x-error-code", "")
+        told = answer.headers.get("x-error-message", f"HTTP {answer.status}")
+        if answer.status in (401, 403) and kind == "GatedRepo":
+            return _gated(model, page, bool(self.token))
+        if kind == "RevisionNotFound":
+            return Trouble(f"{model} has no revision {revision}", f"its revisions: {page}/commits/main")
+        if answer.status == 401 and self.token and "invalid" in told.lower():
+            return Trouble(f"{self.endpoint} does not know this token", TOKEN)
+        if answer.status in (401, 404):
+            private = "" if self.token else f"; if it is private: {TOKEN}"
+            return Trouble(f"{self.endpoint} has no model {model}", f"compare the name with {page}{private}")
+        if answer.status == 403:
+            return Trouble(f"{page}: {told}", "the token must be one that may read this model")
+        return Trouble(f"{self.endpoint} cannot be reached: {answer.words}", _how_to_reach())
+
+
+def _gated(model: str, page: str, token: bool) -> Trouble:
+    if token:
+        account = "this token's account has not been given access"
+        return Trouble(
+            f"{model} is gated, and {account}", f"accept its licence at {page}, or wait until that is granted"
+        )
+    who = "its licence must be accepted, and a token must say by whom"
+    return Trouble(f"{model} is gated: {who}", f"accept it at {page}, then give that account's token: {TOKEN}")
+
+
+def _how_to_reach() -> str:
+    proxy = next((os.environ[name] for name in ("https_proxy", "HTTPS_PROXY") if os.environ.get(name)), "")
+    through = f"this went through the proxy {re.sub('//.*@', '//***@', proxy)}; " if proxy else ""
+    return f"{through}$HF_ENDPOINT names a mirror, $https_proxy a proxy; what is there is kept for the next try"
+
+
+def _token_kept_here() -> str:
+    """Where `hf auth login` puts it."""
+    home = os.environ.get("HF_HOME") or os.path.expanduser("~/.cache/huggingface")
+    for path in (os.environ.get("HF_TOKEN_PATH"), os.path.join(home, "token")):
+        if path and os.path.isfile(path):
+            with open(path, encoding="utf-8") as stream:
+                return stream.read().strip()
+    return ""

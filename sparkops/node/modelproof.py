@@ -1,0 +1,74 @@
+"""Whether a model is whole: every file there, and each what its hash says."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sparkops.node.modelcache import AT_ONCE, Meter, Repo, Trouble, length_of, say
+from sparkops.node.modelvocabulary import VOCABULARY, vocabulary_file
+
+
+def offline(repo: Repo, wanted: str, words: str) -> dict[str, Any]:
+    """What `fetch` would have to get, without asking anybody; an error where that is anything.
+
+    `words` is the folder of the vocabulary files, empty where none are wanted.
+    """
+    found = verify(repo, wanted)
+    lost = [name for name in VOCABULARY if words and not vocabulary_file(words, name)]
+    gaps = [f"{os.path.join(words, name)} (missing)" for name in lost]
+    gaps += [f"{one['file']} ({one['problem']})" for one in found["problems"]]
+    for gap in gaps:
+        say("missing:", gap)
+    if gaps:
+        most = ", ".join(gaps[:7]) + (f" and {len(gaps) - 7} more" if len(gaps) > 7 else "")
+        raise Trouble(f"{repo.model}@{wanted} is not complete and --offline forbids to fetch it: {most}")
+    return {**found, "fetched": 0}
+
+
+def verify(repo: Repo, wanted: str) -> dict[str, Any]:
+    """Every file there and, by hash, what its name says. What was proven before is proven again."""
+    revision = repo.revision(wanted)
+    answer: dict[str, Any] = {"model": repo.model, "revision": revision or None, "files": 0, "bytes": 0, "hashed": 0}
+    problems: dict[str, str] = {}
+    if not revision:
+        problems["*"] = "not in the cache"
+    entries = dict(repo.entries(revision)) if revision else {}
+    noted: dict[str, Any] = repo.notes["revisions"].get(revision, {})
+    for path in (set(noted) or repo.needs(revision, entries)) - set(entries):
+        problems[path] = "missing"
+    _hash(repo, revision, entries, dict(noted.values()), problems, answer)
+    with contextlib.suppress(OSError), repo.lock(wait=False):  # what is fetched meanwhile keeps its own notes
+        repo.keep_notes()
+    told = [{"file": path, "problem": problems[path]} for path in sorted(problems)]
+    return {**answer, "problems": told, "half": repo.halves()}
+
+
+def _hash(
+    repo: Repo,
+    revision: str,
+    entries: dict[str, str],
+    lengths: dict[str, int],
+    problems: dict[str, str],
+    answer: dict[str, Any],
+) -> None:
+    done: list[int] = []
+
+    def look(path: str) -> None:
+        blob, full = entries[path], repo.file(revision, path)
+        length = length_of(full)
+        if problem := repo.problem(full, blob, lengths.get(blob)):
+            problems[path] = problem
+            repo.notes["verified"].pop(blob, None)
+        elif len(blob) in (40, 64):
+            repo.notes["verified"][blob] = repo.stamp(blob)
+            answer["hashed"] += 1
+        answer["files"] += 1
+        answer["bytes"] += length
+        done.append(length)
+
+    total = sum(length_of(repo.file(revision, path)) for path in entries)
+    with Meter("verifying", total, lambda: sum(done)), ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(look, sorted(entries)))

@@ -1,0 +1,53 @@
+#!/bin/sh
+# What only shows with others: whether peers answer over the fabric, and whether a container gets the GPU. Reads only.
+#
+#   peers [--sudo] [--ping INTERFACE ADDRESS BYTES]... [--gpu IMAGE]
+#
+# All at once, each within its own limit. A ping is bound to its interface and must not be fragmented; where that gets no
+# answer a short one tells a lost link from lost large packets. Output: a line `sparkops-peers 1`, then for each thing
+# asked `-- EXIT BYTES ping INTERFACE ADDRESS BYTES`, `small INTERFACE ADDRESS` or `gpu`, and so many bytes.
+# The image runs with nvidia-smi instead of its entrypoint, without network, and is removed again.
+export LC_ALL=C
+export PATH="$PATH:/usr/sbin:/sbin"
+exec </dev/null
+limit=${SPARKOPS_PROBE_LIMIT:-10}
+sudo=''
+
+# one write, so that what runs at once does not mix: bash would write each line by itself
+part() {
+    text=$(printf '%s' "$3" | tail -n 6 | cut -c1-300)
+    printf -- '-- %s %s %s\n%s\n' "$2" "${#text}" "$1" "$text" | dd bs=8192 count=1 iflag=fullblock 2>/dev/null
+}
+
+reach() {
+    text=$(timeout "$limit" ping -n -c 2 -i 0.3 -W 2 -M 'do' -s "$3" -I "$1" "$2" 2>&1)
+    code=$?
+    part "ping $1 $2 $3" "$code" "$text"
+    [ "$code" != 0 ] || return 0
+    text=$(timeout "$limit" ping -n -c 2 -i 0.3 -W 2 -s 56 -I "$1" "$2" 2>&1)
+    part "small $1 $2" $? "$text"
+}
+
+gpu() {
+    # shellcheck disable=SC2086
+    text=$(timeout 60 ${sudo:+sudo -n} docker run --rm --pull never --gpus all --network none --entrypoint nvidia-smi "$1" -L 2>&1)
+    part gpu $? "$text"
+}
+
+echo 'sparkops-peers 1'
+while [ $# -gt 0 ]; do
+    case $1 in
+        --sudo) sudo=sudo ;;
+        --ping)
+            reach "$2" "$3" "$4" &
+            shift 3
+            ;;
+        --gpu)
+            gpu "$2" &
+            shift
+            ;;
+        *) echo "peers: unknown option $1" >&2 && exit 2 ;;
+    esac
+    shift
+done
+wait

@@ -1,0 +1,126 @@
+"""The plan that hands an image down chains of nodes: keys, receivers, senders, then the wait for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sparkops.commands import copies as commands
+from sparkops.core.copying import Hop, origins
+from sparkops.core.facts import Facts
+from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Word
+from sparkops.core.situation import state_dir
+from sparkops.phases.images import until_done
+
+PUBLIC = Secret("copy-public-key")
+PATIENCE = 3
+"""A sender waits so much longer than those behind it, of whom one may have to be ended first."""
+
+SLOWEST = 5_000_000
+"""Bytes a second; a copy that would take longer than at this pace is given up."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """One image on its way. Each chain is hops in order; `left` are IDs of earlier copies that left traces, by node.
+
+    What is no image says by `give` and `take` how a node makes the stream and what takes it in.
+    """
+
+    job: str
+    image: str
+    size: int
+    chains: tuple[tuple[Hop, ...], ...]
+    stall: int
+    left: Mapping[str, tuple[str, ...]]
+    kind: str = "image"
+    give: Mapping[str, tuple[Word, ...]] = field(default_factory=dict)
+    take: Mapping[str, tuple[Word, ...]] = field(default_factory=dict)
+
+    @property
+    def hops(self) -> tuple[Hop, ...]:
+        return tuple(hop for chain in self.chains for hop in chain)
+
+    @property
+    def seconds(self) -> int:
+        return 3600 + self.size // SLOWEST
+
+
+def key_of(sender: str) -> Secret:
+    """What this sender gets: the next node's host key and the copy's private key."""
+    return Secret(f"copy-key-{sender}")
+
+
+def compile_copy(copy: Copy, facts: Mapping[str, Facts]) -> Plan:
+    """A node that fails is dropped; those that it does not feed go on."""
+    nodes = (*_receivers(copy), *_senders(copy))
+    phases = (
+        Phase("clear what earlier copies left", tuple(_cleared(copy, facts))),
+        Phase("let the nodes reach each other", (*_admitted(copy, facts), *_handed(copy, facts))),
+        Phase("receive", tuple(_receiving(copy, facts))),
+        Phase("send", tuple(_sending(copy, facts))),
+        Phase(f"copy the {copy.kind}", tuple(awaited(copy.job, copy.image, nodes, copy.stall))),
+    )
+    return Plan(f"copy {copy.kind}", None, tuple(phase for phase in phases if phase.steps), on_failure="drop")
+
+
+def awaited(job: str, image: str, nodes: tuple[str, ...], stall: int) -> Iterator[Step]:
+    for node in nodes:
+        wait = until_done(job, stall=4.0 * stall + 1800, every=0.5)
+        yield Step(f"copy.{node}", node, f"copy {image}", Action(wait=wait))
+
+
+def _receivers(copy: Copy) -> tuple[str, ...]:
+    return tuple(hop.receiver for hop in copy.hops)
+
+
+def _senders(copy: Copy) -> tuple[str, ...]:
+    """The first of each chain; the others are receivers."""
+    return tuple(chain[0].sender for chain in copy.chains)
+
+
+def _cleared(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
+    for node, copies in copy.left.items():
+        close = Action(commands.close(state_dir(facts[node]), *copies))
+        yield Step(f"clear.{node}", node, f"clear what {', '.join(copies)} left", close)
+
+
+def _admitted(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
+    for hop in copy.hops:
+        state, node = state_dir(facts[hop.receiver]), hop.receiver
+        admit = Action(commands.admit(state, copy.job, origins(hop, facts[hop.sender]), PUBLIC))
+        undo = Action(commands.close(state, copy.job))
+        yield Step(f"open.{node}", node, f"let {hop.sender} hand in the {copy.kind}", admit, undo)
+
+
+def _handed(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
+    for hop in copy.hops:
+        state, node = state_dir(facts[hop.sender]), hop.sender
+        hand = Action(commands.hand(state, copy.job, key_of(node)))
+        yield Step(
+            f"hand.{node}", node, f"give it the key to {hop.receiver}", hand, Action(commands.close(state, copy.job))
+        )
+
+
+def _receiving(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
+    for chain in copy.chains:
+        for place, hop in enumerate(chain):
+            following = chain[place + 1] if place + 1 < len(chain) else None
+            state = state_dir(facts[hop.receiver])
+            take = copy.take.get(hop.receiver, ())
+            job = commands.receive(state, copy.job, copy.size, copy.stall, following, copy.seconds, take)
+            what = f"receive and pass on to {following.receiver}" if following else "receive"
+            yield Step(f"receive.{hop.receiver}", hop.receiver, what, Action(job))
+
+
+def _sending(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
+    for chain in copy.chains:
+        hop = chain[0]
+        state, patience = state_dir(facts[hop.sender]), PATIENCE * copy.stall
+        give = copy.give.get(hop.sender, ())
+        job = commands.send(state, copy.job, copy.size, patience, copy.image, hop, copy.seconds, give)
+        yield Step(f"send.{hop.sender}", hop.sender, f"send to {hop.receiver} ({_way(hop)})", Action(job))
+
+
+def _way(hop: Hop) -> str:
+    return f"{hop.address} over {'the fabric' if hop.fabric else 'the management network'}"

@@ -1,0 +1,76 @@
+"""Plans that make or fetch one image on one node, as jobs that go on without us."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sparkops.commands import images as commands
+from sparkops.core.build import LABEL, Build, job_id
+from sparkops.core.facts import Facts, Left
+from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
+from sparkops.core.situation import state_dir
+
+CONTEXT = Secret("build-context")
+PASSWORD = Secret("registry-password")
+QUIET = 3600.0
+"""Seconds without a new line of a build or pull after which it is given up."""
+
+
+@dataclass(frozen=True)
+class Building:
+    """A build on a node; `digest` is over all that goes into it."""
+
+    build: Build
+    node: str
+    digest: str
+
+    @property
+    def job(self) -> str:
+        return job_id("build", self.build.image, self.digest)
+
+
+def compile_build(wanted: Building, facts: Facts) -> Plan:
+    """Sends the context unless the job runs already; then the job, and the wait for it."""
+    phases = (
+        Phase("send the context", tuple(_context(wanted, facts))),
+        Phase("build the image", (_build(wanted, facts),)),
+    )
+    return Plan("image build", None, tuple(phase for phase in phases if phase.steps), on_failure="stop")
+
+
+def _context(wanted: Building, facts: Facts) -> Iterator[Step]:
+    if wanted.build.git is None and wanted.job not in running(facts):
+        send = Action(commands.context(state_dir(facts), wanted.job, CONTEXT))
+        yield Step(f"context.{wanted.node}", wanted.node, "send the build context", send)
+
+
+def _build(wanted: Building, facts: Facts) -> Step:
+    build = wanted.build
+    label = f"{LABEL}={wanted.digest}"
+    words = build.words
+    if words[:2] == ("docker", "build"):
+        words = (*words[:-1], "--label", label, words[-1])
+    source = (build.git or "", build.commit or "")
+    start = commands.build(state_dir(facts), wanted.job, build.image, label, source, words)
+    return Step(f"build.{wanted.node}", wanted.node, f"build {build.image}", Action(start, until_done(wanted.job)))
+
+
+def compile_pull(node: str, facts: Facts, reference: str, tag: str, registry: str, user: str | None) -> Plan:
+    job = job_id("pull", reference)
+    steps = []
+    if user and job not in running(facts):
+        login = Action(commands.login(state_dir(facts), job, registry, user, PASSWORD))
+        steps.append(Step(f"login.{node}", node, f"log in to {registry or 'Docker Hub'}", login))
+    fetch = commands.pull(state_dir(facts), job, reference, tag, user)
+    steps.append(Step(f"pull.{node}", node, f"pull {reference}", Action(fetch, until_done(job))))
+    return Plan("image pull", None, (Phase("pull the image", tuple(steps)),), on_failure="stop")
+
+
+def until_done(job: str, stall: float = QUIET, every: float = 1.0) -> Wait:
+    return Wait(commands.job_probe(job), every=every, stall=stall, deadline=float(commands.BUILD_SECONDS))
+
+
+def running(facts: Facts) -> frozenset[str]:
+    """IDs of the jobs that go on on the node."""
+    return frozenset(job.id for job in facts.state.jobs if job.alive) if isinstance(facts.state, Left) else frozenset()

@@ -1,0 +1,83 @@
+"""Plans over the nodes' model caches. All of it is the login user's work: through sudo a cache would become root's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sparkops.commands import models as commands
+from sparkops.commands import scripts
+from sparkops.commands.images import job_probe
+from sparkops.commands.models import Fetch
+from sparkops.core.facts import Facts
+from sparkops.core.model_name import ModelName
+from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
+from sparkops.core.situation import state_dir
+from sparkops.phases.images import running
+
+ASK = Secret("model-ask")
+"""JSON: token, endpoint, proxies."""
+
+STALL = 3600.0
+"""Seconds without progress after which a job is not waited for any more; the job itself tries again before."""
+
+
+def compile_fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Plan:
+    """The download as a job on one node; one that runs already is only waited for."""
+    return Plan("model fetch", None, (Phase("download the model", tuple(_fetch(want, node, cache, facts))),), "stop")
+
+
+def _fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Iterator[Step]:
+    ask = None if want.offline else f"{state_dir(facts)}/models/{want.job}.json"
+    if ask and want.job not in running(facts):
+        write = Action(scripts.write(ask, "600", ASK))
+        yield Step(f"ask.{node}", node, "tell what to ask the hub with", write)
+    begin = commands.fetch(want, cache, ask)
+    title = f"{'look for' if want.offline else 'download'} {want.name.title}"
+    yield Step(f"fetch.{node}", node, title, Action(begin, until_done(want.job, commands.FETCH_SECONDS)))
+
+
+def compile_look(
+    name: ModelName, manifest: str, words: str | None, caches: Mapping[str, str | None], facts: Mapping[str, Facts]
+) -> Plan:
+    """What each of these nodes lacks: the manifest goes there, and the job that looks."""
+    job = name.job("look")
+    wait = until_done(job, commands.VERIFY_SECONDS)
+    told, looked = [], []
+    for node, cache in caches.items():
+        path = manifest_path(facts[node], name)
+        told.append(
+            Step(
+                f"tell.{node}", node, "tell it what belongs to the model", Action(scripts.write(path, "644", manifest))
+            )
+        )
+        look = commands.lacks(job, name, cache, path, words)
+        looked.append(Step(f"look.{node}", node, f"look what it has of {name.title}", Action(look, wait)))
+    phases = (Phase("tell what a copy must hold", tuple(told)), Phase("look what is there", tuple(looked)))
+    return Plan("model fetch", None, phases, on_failure="stop")
+
+
+def compile_verify(name: ModelName, caches: Mapping[str, str | None]) -> Plan:
+    """On every node at once; one that cannot be read does not hold up the others."""
+    job = name.job("verify")
+    wait = until_done(job, commands.VERIFY_SECONDS)
+    steps = (
+        Step(f"verify.{node}", node, f"verify {name.title}", Action(commands.verify(name, cache), wait))
+        for node, cache in caches.items()
+    )
+    return Plan("model verify", None, (Phase("verify the model", tuple(steps)),), on_failure="go-on")
+
+
+def compile_prune(gone: Mapping[str, Sequence[str]], caches: Mapping[str, str | None]) -> Plan:
+    steps = (
+        Step(f"prune.{node}", node, f"remove {', '.join(names)}", Action(commands.prune(caches[node], *names)))
+        for node, names in gone.items()
+    )
+    return Plan("model prune", None, (Phase("remove models", tuple(steps)),), on_failure="go-on")
+
+
+def manifest_path(facts: Facts, name: ModelName) -> str:
+    return f"{state_dir(facts)}/models/{name.job('copy')}.json"
+
+
+def until_done(job: str, seconds: float) -> Wait:
+    return Wait(job_probe(job), every=1.0, stall=STALL, deadline=seconds)

@@ -1,0 +1,132 @@
+"""A play of steps as a plan: what facts and vars settle is settled here, what is registered is left to the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from sparkops.core.inventory import Node
+from sparkops.core.plan import Action, Command, Phase, Plan, Script, Step, Terms, Wait, Word
+from sparkops.core.playbook.expression import Const, Expression
+from sparkops.core.playbook.names import BadExpression, Names, Path, fill, parts, word
+from sparkops.core.playbook.values import CopyFile, PlayStep, RunCommand, RunPhase, StepsPlay, Words
+from sparkops.core.schema import did_you_mean
+from sparkops.errors import UsageError
+
+BuiltIn = Mapping[str, Callable[[], Iterator[Step]]]
+"""The built-in phases by name, bound to their situation."""
+
+_PROBE_SECONDS = 60.0
+
+
+def compile_play(play: StepsPlay, nodes: Sequence[Node], known: Mapping[str, Names], built_in: BuiltIn) -> Plan:
+    """Every step on every host, `serial` hosts at a time; `known` are the names that each node's texts may use."""
+    batch = play.serial or len(nodes) or 1
+    phases: list[Phase] = []
+    for first in range(0, len(nodes) or 1, batch):
+        for number, step in enumerate(play.steps, 1):
+            phases.append(_phase(step, number, nodes[first : first + batch], first, known, built_in))
+    return Plan("play", None, tuple(phase for phase in phases if phase.steps), on_failure=play.on_failure)
+
+
+def as_check(plan: Plan) -> Plan:
+    """The same without what changes anything: guards and reads are left, so that the run's decisions show."""
+    phases = tuple(replace(phase, steps=tuple(_checked(step) for step in phase.steps)) for phase in plan.phases)
+    return replace(plan, phases=phases, on_failure="drop")
+
+
+def _phase(
+    step: PlayStep, number: int, nodes: Sequence[Node], first: int, known: Mapping[str, Names], built_in: BuiltIn
+) -> Phase:
+    if isinstance(step.action, RunPhase):
+        return Phase(step.name, _built_in(step, built_in) if first == 0 else ())
+    hosts = [] if step.run_once and first else nodes[:1] if step.run_once else nodes
+    name = f"{number}. {step.name}"
+    return Phase(step.name, tuple(_step(step, f"{name} on {node.name}", node, known[node.name]) for node in hosts))
+
+
+def _built_in(step: PlayStep, built_in: BuiltIn) -> tuple[Step, ...]:
+    assert isinstance(step.action, RunPhase)
+    name = step.action.phase
+    if name not in built_in:
+        raise UsageError(f"{step.where}: no phase {name!r}{did_you_mean(name, built_in)}")
+    return tuple(built_in[name]())
+
+
+def _step(step: PlayStep, identity: str, node: Node, known: Names) -> Step:
+    try:
+        return _Compiler(step, known).step(identity, node.name)
+    except BadExpression as error:
+        raise UsageError(f"{step.where}: step {step.name!r} on {node.name}: {error}", node=node.name) from None
+
+
+class _Compiler:
+    """One step on one node."""
+
+    def __init__(self, step: PlayStep, known: Names) -> None:
+        self.play_step = step
+        self.known = known
+        self.environment = tuple(f"{key}={fill(value, known)}" for key, value in step.environment.items())
+
+    def step(self, identity: str, node: str) -> Step:
+        spec = self.play_step
+        when = spec.when.settle(self.known) if spec.when is not None else None
+        if isinstance(when, Const) and not when.value:
+            return Step(
+                identity, node, spec.name, Action(), terms=Terms(when, register=spec.register, once=spec.run_once)
+            )
+        undo = Action(self.command(spec.undo)) if spec.undo else None
+        return Step(identity, node, spec.name, self.action(), undo, self.terms(when))
+
+    def action(self) -> Action:
+        spec = self.play_step
+        command: Command | None = None
+        if isinstance(spec.action, RunCommand):
+            command = self.command(spec.action.words, reads=spec.action.reads)
+        elif isinstance(spec.action, CopyFile):
+            command = self.copy(spec.action, "put")
+        wait = Wait(self.probe(), every=spec.delay, stall=self.patience, deadline=self.patience) if spec.until else None
+        return Action(command, wait)
+
+    def terms(self, when: Expression | None) -> Terms:
+        spec = self.play_step
+        unless = self.command(spec.unless, reads=True) if spec.unless else None
+        if isinstance(spec.action, CopyFile) and unless is None:
+            unless = self.copy(spec.action, "same")
+        message = _message(spec.message, self.known) if spec.message else ()
+        open_when = None if isinstance(when, Const) else when
+        return Terms(open_when, unless, spec.register, message, spec.ignore_errors, spec.run_once)
+
+    def command(self, words: Words, *, reads: bool = False) -> Command:
+        filled: tuple[Word, ...] = tuple(fill(word, self.known) for word in words)
+        return self.made(filled, reads=reads)
+
+    def copy(self, action: CopyFile, verb: str) -> Command:
+        content = action.content if action.source else fill(action.content, self.known)
+        words = (Script("copy"), verb, fill(action.dest, self.known), action.mode)
+        return replace(self.made(words, reads=verb == "same"), stdin=content)
+
+    def probe(self) -> Command:
+        words = tuple(fill(word, self.known) for word in self.play_step.until)
+        return replace(self.made((Script("until"), *words), reads=True), timeout=_PROBE_SECONDS)
+
+    def made(self, words: tuple[Word, ...], *, reads: bool) -> Command:
+        whole = ("env", *self.environment, *words) if self.environment else words
+        spec = self.play_step
+        return Command(whole, become=spec.become, reads=reads, timeout=spec.timeout, ends=not reads)
+
+    @property
+    def patience(self) -> float:
+        return max(1.0, self.play_step.retries * self.play_step.delay)
+
+
+def _message(text: str, known: Names) -> tuple[str | Path, ...]:
+    """What is known now is put in; names of results stay names."""
+    return tuple(part if isinstance(part, str) or part[0] not in known else word(part, known) for part in parts(text))
+
+
+def _checked(step: Step) -> Step:
+    command = step.do.command
+    if command is None or not command.reads:
+        return replace(step, do=Action(), undo=None)
+    return replace(step, do=Action(command), undo=None)
