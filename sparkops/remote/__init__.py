@@ -23,7 +23,8 @@ class World(Protocol):
         """Run a command; a bad exit is a Result, only an unreachable node raises NodeLost.
 
         A cancel that is set before the command is sent prevents it (`ended` is `cancelled`). Later it drops a
-        command that only reads; one that changes something is awaited, since its effect would be unknown.
+        command that only reads or that `ends`; another that changes something is awaited, since its effect would be
+        unknown.
         """
 
     def now(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import deque
@@ -78,23 +79,27 @@ class Kept:
 
 
 class Exchange:
-    """Sends one frame and collects what comes back; `run` may be called once."""
+    """Sends one frame and collects what comes back; `run` may be called once. `hear` gets stderr as it comes, too."""
 
-    def __init__(self, node: str, channel: paramiko.Channel, sink: Sink | None = None) -> None:
+    def __init__(
+        self, node: str, channel: paramiko.Channel, sink: Sink | None = None, hear: Sink | None = None
+    ) -> None:
         self._node = node
         self._channel = channel
         self._wake = _Wake()
         self._out, self._err = Kept(), Kept()
         self._sink = sink or self._out.add
+        self._hear = hear
 
     def run(self, frame: Frame, timeout: float, stop: Cancel | None) -> Result:
         """`stop` drops the command; without one it is awaited to its end."""
         began = time.monotonic()
-        self._start(frame)
-        try:
-            ended = self._follow(memoryview(frame.stdin), began + timeout + GRACE, stop)
-        except BROKEN as error:
-            raise NodeLost(self._node, "the connection ended before the command did", sent=True) from error
+        with open(frame.upload or os.devnull, "rb") as self._rest:
+            self._start(frame)
+            try:
+                ended = self._follow(memoryview(frame.stdin), began + timeout + GRACE, stop)
+            except BROKEN as error:
+                raise NodeLost(self._node, "the connection ended before the command did", sent=True) from error
         seconds = time.monotonic() - began
         if not ended:
             return Result("cancelled", -1, self._out.text(), self._err.text(), seconds)
@@ -128,7 +133,7 @@ class Exchange:
             self._wake.wait(0.01 if rest else _GLANCE)
 
     def _feed(self, rest: memoryview) -> memoryview:
-        while rest and self._channel.send_ready():
+        while self._channel.send_ready() and (rest := rest or memoryview(self._rest.read(_CHUNK))):
             try:
                 sent = self._channel.send(bytes(rest[:_CHUNK]))
             except OSError:  # the command ended without reading it all, or the window is full
@@ -140,7 +145,10 @@ class Exchange:
         while self._channel.recv_ready():
             self._sink(self._channel.recv(_CHUNK))
         while self._channel.recv_stderr_ready():
-            self._err.add(self._channel.recv_stderr(_CHUNK))
+            said = self._channel.recv_stderr(_CHUNK)
+            self._err.add(said)
+            if self._hear:
+                self._hear(said)
 
     def _silent(self) -> bool:
         ended = self._channel.eof_received or self._channel.closed

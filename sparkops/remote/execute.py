@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from sparkops.core.plan import Event, EventKind, NodeLost, Phase, Plan, Result, Step, Wait
+from sparkops.core.plan import Command, Event, EventKind, NodeLost, Phase, Plan, Result, Step, Wait
+from sparkops.core.playbook.names import BadExpression
 from sparkops.remote import Cancel, World
 from sparkops.remote.frame import LOCK_LOST
+from sparkops.remote.terms import Registered
 from sparkops.remote.undo import Undo
 from sparkops.remote.waiting import Waiting, answer
 
@@ -37,7 +39,8 @@ class Outcome:
     """How a plan ended. Steps are named by id.
 
     `undone` were undone, `stuck` were not although it was tried, `unknown` are those of which nobody knows whether
-    they happened and which could not be undone either.
+    they happened and which could not be undone either. `revived` and `unawaited` are undone by a start: what serves
+    again, and what was not waited for.
     """
 
     status: Status
@@ -46,6 +49,8 @@ class Outcome:
     stuck: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     sent: tuple[str, ...] = ()
+    revived: tuple[str, ...] = ()
+    unawaited: tuple[str, ...] = ()
 
 
 def execute(plan: Plan, world: World, emit: Emit) -> Outcome:
@@ -64,7 +69,16 @@ def execute(plan: Plan, world: World, emit: Emit) -> Outcome:
         return Outcome("done", sent=tuple(run.sent))
     undo = _undo(run, plan, world, impatient=interrupts > 1)
     unknown = tuple(step for step in run.unknown if step not in undo.undone)
-    return Outcome(status, tuple(run.failures), tuple(undo.undone), tuple(undo.stuck), unknown, tuple(run.sent))
+    return Outcome(
+        status,
+        tuple(run.failures),
+        tuple(undo.undone),
+        tuple(undo.stuck),
+        unknown,
+        tuple(run.sent),
+        tuple(undo.revived),
+        tuple(undo.unawaited),
+    )
 
 
 def _undo(run: _Run, plan: Plan, world: World, *, impatient: bool) -> Undo:
@@ -84,15 +98,24 @@ class _Run:
         self.failures: list[Failure] = []
         self._plan = plan
         self._world = world
-        self._goes_on = plan.on_failure == "go-on"
+        self._registered = Registered()
+        self._dropped: set[str] = set()
+        self._stopped = threading.Event()
 
     def forward(self) -> None:
+        everywhere = tuple(dict.fromkeys(step.node for step in self._plan.steps))
         for phase in self._plan.phases:
             self.emit(Event("phase", step=phase.name))
             for nodes in _turns(phase):
                 self._each(phase, nodes)
-                if self.failures and not self._goes_on:
+                if self._ends_after(nodes):
                     return
+            self._registered.share(phase.steps, everywhere)
+
+    def _ends_after(self, nodes: Iterable[str]) -> bool:
+        if self._plan.on_failure == "drop":
+            return self._dropped.issuperset(nodes)
+        return bool(self.failures) and self._plan.on_failure != "go-on"
 
     def status(self, interrupted: bool) -> Status:
         if interrupted:
@@ -102,7 +125,8 @@ class _Run:
         return "lost" if any(failure.lost for failure in self.failures) else "failed"
 
     def _each(self, phase: Phase, nodes: Iterable[str]) -> None:
-        tasks = {node: partial(self._node, [step for step in phase.steps if step.node == node]) for node in nodes}
+        left = [node for node in nodes if node not in self._dropped]
+        tasks = {node: partial(self._node, [step for step in phase.steps if step.node == node]) for node in left}
         self._world.each(tasks, self._world.cancel())
 
     def _node(self, steps: list[Step], cancel: Cancel) -> None:
@@ -113,13 +137,36 @@ class _Run:
                 continue
             if failure := self._step(step, cancel):
                 self.failures.append(failure)
-                if not self._goes_on:
+                if self._plan.on_failure == "drop":
+                    self._dropped.add(step.node)
+                    return
+                if self._plan.on_failure != "go-on" and not cancel.is_set():
+                    self._stopped.set()
                     cancel.set()
 
     def _step(self, step: Step, cancel: Cancel) -> Failure | None:
+        try:
+            verdict = self._registered.verdict(step, self._world, cancel)
+        except NodeLost as lost:
+            self._tell("lost", step, f"{lost.reason}; this step was not sent")
+            return Failure(step.node, step.id, step.title, lost.reason, lost=True)
+        except BadExpression as error:
+            return self._failed(step, f"its condition: {error}", "", None)
+        if verdict != "run":
+            self._tell(verdict, step, "its condition does not hold" if verdict == "skipped" else "")
+            return None
+        failure = self._run(step, cancel)
+        if failure is None and (message := self._registered.message(step)):
+            self._tell("note", step, message)
+        ignored = failure is not None and not failure.lost and step.terms is not None and step.terms.ignore_errors
+        return None if ignored else failure
+
+    def _run(self, step: Step, cancel: Cancel) -> Failure | None:
         self._tell("start", step)
         self.sent.append(step.id)
         result, failure = self._command(step, cancel)
+        if result is not None:
+            self._registered.keep(step, result)
         if failure is None and step.id in self.sent and step.do.wait is not None:
             return self._wait(step, step.do.wait, cancel)
         if failure is None and step.id in self.sent:
@@ -130,9 +177,11 @@ class _Run:
         if step.do.command is None:
             return None, None
         try:
-            result = self._world.send(step.node, step.do.command, cancel)
+            result = self._world.send(step.node, step.do.command, self._ending(step.do.command, cancel))
         except NodeLost as lost:
             return None, self._lost(step, lost)
+        if result.ended == "cancelled" and step.changes and step.do.command.ends:
+            return None, self._failed(step, "it was ended by the interrupt", "", result)
         if result.ended == "cancelled":
             self.sent.remove(step.id)
             self._tell("skipped", step)
@@ -140,6 +189,10 @@ class _Run:
         if not result.ok:
             return result, self._failed(step, _reason(result), (result.stderr or result.stdout).strip(), result)
         return result, None
+
+    def _ending(self, command: Command, cancel: Cancel) -> Cancel:
+        """An operator's command that changes something is ended by Ctrl-C, and not because another node failed."""
+        return _Interrupt(cancel, self._stopped) if command.ends else cancel
 
     def _wait(self, step: Step, wait: Wait, cancel: Cancel) -> Failure | None:
         waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, text))
@@ -182,6 +235,20 @@ class _Run:
 
     def _tell(self, kind: EventKind, step: Step, text: str = "") -> None:
         self.emit(Event(kind, text, step.node, step.id, step.title))
+
+
+@dataclass(frozen=True)
+class _Interrupt:
+    """Set by Ctrl-C; what a failure elsewhere cancels (`stopped`) is not meant."""
+
+    cancel: Cancel
+    stopped: threading.Event
+
+    def is_set(self) -> bool:
+        return self.cancel.is_set() and not self.stopped.is_set()
+
+    def set(self) -> None:
+        self.cancel.set()
 
 
 def _turns(phase: Phase) -> list[list[str]]:

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from sparkops.core.inventory import Node
-from sparkops.core.plan import Command, NodeLost, Result
+from sparkops.core.plan import Command, NodeLost, Result, Upload
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
@@ -56,11 +56,6 @@ class Fleet:
     def connections(self) -> int:
         """How many SSH connections were opened in all."""
         return sum(link.connections for link in self._links.values())
-
-    @property
-    def host_keys(self) -> dict[str, str]:
-        """Each connected node's host key fingerprint."""
-        return {name: link.host_key for name, link in self._links.items() if link.host_key}
 
     def connect(self) -> dict[str, NodeLost]:
         """Connect to all at once; says which cannot be reached and why."""
@@ -114,12 +109,12 @@ class Fleet:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def send(self, node: str, command: Command, cancel: Cancel) -> Result:
-        return self._send(node, command, cancel, None)
+        return self._send(node, command, cancel)
 
-    def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel) -> Result:
-        """A reading command whose stdout is handed on as it comes, until it ends or is cancelled."""
+    def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result:
+        """A command whose stdout is handed on as it comes, to `hear` its stderr, until it ends or is cancelled."""
         endless = Command(command.words, command.stdin, command.become, reads=True, timeout=_A_DAY)
-        return self._send(node, endless, cancel, sink)
+        return self._send(node, endless, cancel, sink, hear)
 
     def now(self) -> float:
         return time.monotonic()
@@ -156,7 +151,9 @@ class Fleet:
     def _all(self, task: Callable[[str], None], names: Iterable[str]) -> None:
         self.each({name: partial(_uncancelled, task, name) for name in names}, self.cancel())
 
-    def _send(self, node: str, command: Command, cancel: Cancel, sink: Sink | None) -> Result:
+    def _send(
+        self, node: str, command: Command, cancel: Cancel, sink: Sink | None = None, hear: Sink | None = None
+    ) -> Result:
         if cancel.is_set():
             return Result("cancelled", -1)
         if node in self._broken:
@@ -168,7 +165,8 @@ class Fleet:
         framed = frame(command, run, self._options.secrets, self._options.sudo_password)
         with self._counting:
             self.commands += 1
-        return self._links[node].run(framed, command.timeout, cancel if command.reads else None, sink)
+        droppable = command.reads or command.ends or isinstance(command.stdin, Upload)
+        return self._links[node].run(framed, command.timeout, cancel if droppable else None, sink, hear)
 
     def _add(self, node: Node) -> None:
         try:

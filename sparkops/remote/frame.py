@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from sparkops.core.plan import Command, Script, Secret, Word
+from sparkops.core.plan import Command, Script, Secret, Upload, Word
 
 LONGEST = 128 * 1024 - 1024
 """Linux refuses a longer single argument (MAX_ARG_STRLEN), and a login shell gets its whole line as one."""
@@ -22,15 +23,39 @@ SUDO_TRIES = 3
 
 @dataclass(frozen=True)
 class Frame:
-    """One shell line, and what its stdin begins with."""
+    """One shell line, and what its stdin begins with; a file follows that."""
 
     line: str
     stdin: bytes
+    upload: str | None = None
 
 
 @cache
 def script_text(name: str) -> str:
-    return (files("sparkops") / "node" / f"{name}.sh").read_text(encoding="utf-8")
+    """POSIX sh, or Python that a shell line hands on whole; what they carry of ours stands in their own text."""
+    if (files("sparkops") / "node" / f"{name}.sh").is_file():
+        return _SOURCED.sub(lambda line: script_text(line[1]), _node_file(f"{name}.sh"))
+    text = "".join(["from __future__ import annotations\n", *_python(name, set())])
+    return f'exec python3 -I -c {shlex.quote(text)} "$@"'
+
+
+_SOURCED = re.compile(r"^\. \./(\w+)\.sh\n", re.MULTILINE)
+_CARRIED = re.compile(r"^from sparkops\.node\.(\w+) import (?:\([^)]*\)|[^\n]*)\n", re.MULTILINE)
+_FUTURE = re.compile(r"^from __future__ import annotations\n", re.MULTILINE)
+
+
+def _python(name: str, carried: set[str]) -> Iterator[str]:
+    """The modules of ours that this one imports come before it, each once: on a node there is no package of ours."""
+    carried.add(name)
+    text = _node_file(f"{name}.py")
+    for other in _CARRIED.findall(text):
+        if other not in carried:
+            yield from _python(other, carried)
+    yield _FUTURE.sub("", _CARRIED.sub("", text))
+
+
+def _node_file(name: str) -> str:
+    return (files("sparkops") / "node" / name).read_text(encoding="utf-8")
 
 
 def expand(words: tuple[Word, ...]) -> tuple[str, ...]:
@@ -52,19 +77,22 @@ def shell_line(words: tuple[Word, ...]) -> str:
 
 def frame(command: Command, run: str | None, secrets: Mapping[str, str], sudo_password: str | None = None) -> Frame:
     """The command inside `run.sh`, inside sudo where it is wanted; a password travels on stdin only."""
-    stdin = _stdin(command.stdin, secrets)
+    upload = command.stdin if isinstance(command.stdin, Upload) else None
+    stdin = b"" if isinstance(command.stdin, Upload) else _stdin(command.stdin, secrets)
+    size = upload.size if upload else len(stdin)
+    path = upload.path if upload else None
     holder = READS if command.reads or run is None else run
     asks = command.become and sudo_password is not None
-    count = f"+{len(stdin)}" if asks else str(len(stdin))
+    count = f"+{size}" if asks else str(size)
     words: tuple[Word, ...] = (Script("run"), _seconds(command.timeout), count, holder, *command.words)
     if not command.become:
-        return Frame(shell_line(words), stdin)
+        return Frame(shell_line(words), stdin, path)
     if sudo_password is None:
-        return Frame(shell_line(("sudo", "-n", "--", *words)), stdin)
+        return Frame(shell_line(("sudo", "-n", "--", *words)), stdin, path)
     # As often as sudo asks: a wrong one would else make it take the lines behind, or wait for more without end. The
     # empty line ends what run.sh skips: sudo does not read the password where it needs none.
     asked = f"{sudo_password}\n" * SUDO_TRIES + "\n"
-    return Frame(shell_line(("sudo", "-S", "-p", "", "--", *words)), asked.encode() + stdin)
+    return Frame(shell_line(("sudo", "-S", "-p", "", "--", *words)), asked.encode() + stdin, path)
 
 
 def _seconds(timeout: float) -> str:

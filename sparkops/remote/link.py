@@ -36,11 +36,6 @@ class Link:
     def alive(self) -> bool:
         return self._transport is not None and self._transport.is_active()
 
-    @property
-    def host_key(self) -> str:
-        """The fingerprint that the node showed, to find two nodes with one key."""
-        return self._transport.get_remote_server_key().fingerprint if self._transport else ""
-
     def connect(self) -> paramiko.Transport:
         """The living connection; raises Unreached."""
         with self._opening:
@@ -68,9 +63,11 @@ class Link:
         except BROKEN as error:
             raise NodeLost(self.target.name, f"the connection ended: {error}", sent=False) from error
 
-    def run(self, frame: Frame, timeout: float, stop: Cancel | None, sink: Sink | None = None) -> Result:
+    def run(
+        self, frame: Frame, timeout: float, stop: Cancel | None, sink: Sink | None = None, hear: Sink | None = None
+    ) -> Result:
         with self._session() as channel:
-            return Exchange(self.target.name, channel, sink).run(frame, timeout, stop)
+            return Exchange(self.target.name, channel, sink, hear).run(frame, timeout, stop)
 
     def close(self) -> None:
         """Also when the other side is gone; the jump's connection goes with it."""

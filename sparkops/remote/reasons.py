@@ -15,6 +15,9 @@ Kind = Literal["refused", "route", "timeout", "auth", "key", "unknown-key", "cha
 HEALS: frozenset[Kind] = frozenset(("refused", "timeout", "ended"))
 """What may be gone a moment later; never authentication or a host key."""
 
+COMES_BACK: frozenset[Kind] = HEALS | {"route"}
+"""What a laptop that slept or a switch that restarts may bring back while a wait goes on."""
+
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EADDRNOTAVAIL}
 
 
@@ -22,7 +25,7 @@ class Unreached(NodeLost):
     """A node that no command was sent to, with what a person can do about it."""
 
     def __init__(self, node: str, kind: Kind, reason: str, hint: str | None = None) -> None:
-        super().__init__(node, reason, sent=False)
+        super().__init__(node, reason, sent=False, heals=kind in COMES_BACK)
         self.kind = kind
         self.hint = hint
 

@@ -14,7 +14,7 @@ from sparkops.core.inventory import Node
 from sparkops.remote import keys
 from sparkops.remote.login import Proof, offer
 from sparkops.remote.reasons import HEALS, Unreached, unreached
-from sparkops.remote.trust import KnownHosts
+from sparkops.remote.trust import HostKey, KnownHosts, fetch_host_key
 from sparkops.remote.wire import handshake
 
 KEEPALIVE = 15
@@ -72,6 +72,11 @@ class Door:
             self._jump(node.name, found),
         )
 
+    def shown_by(self, node: Node) -> HostKey:
+        """The host key that the node shows at the place where a connection would find it; nobody logs in there."""
+        target = self.target(node)
+        return fetch_host_key(target.address, target.port, self._options.connect_timeout, self._through(target))
+
     def open(self, target: Target) -> paramiko.Transport:
         """Connected and authenticated; raises Unreached."""
         tries = Retrying(
@@ -102,7 +107,12 @@ class Door:
     def _through(self, target: Target) -> paramiko.Channel | None:
         if target.jump is None:
             return None
-        jump = self._once(target.jump)
+        try:
+            jump = self._once(target.jump)
+        except Unreached as lost:
+            place = f"{target.jump.user}@{target.jump.address}"
+            hint = f"`ssh -p {target.jump.port} {place}` shows its key and pins it" if "key" in lost.kind else lost.hint
+            raise Unreached(target.name, lost.kind, f"the jump host {place}: {lost.reason}", hint) from lost
         try:
             return jump.open_channel(
                 "direct-tcpip", (target.address, target.port), ("", 0), timeout=self._options.connect_timeout

@@ -66,16 +66,20 @@ class KnownHosts:
         raise Unreached(node, "changed-key", f"its host key changed: now {key}, pinned is {old}", hint)
 
 
-def fetch_host_key(address: str, port: int = 22, timeout: float = 10.0) -> HostKey:
+def fetch_host_key(
+    address: str, port: int = 22, timeout: float = 10.0, through: paramiko.Channel | None = None
+) -> HostKey:
     """What a server shows, without authenticating; raises Unreached."""
     try:
-        transport = handshake(address, port, timeout)
+        transport = handshake(address, port, timeout, through=through)
     except Exception as error:
         raise unreached(address, address, port, error) from error
     try:
         key = transport.get_remote_server_key()
     finally:
         transport.close()
+        if through is not None:
+            through.get_transport().close()
     return HostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint)
 
 

@@ -1,4 +1,6 @@
-"""Undoing what was sent, in reverse. Trouble on a node never raises; an interrupt ends the waits, not the commands."""
+"""Undoing what was sent, in reverse. Trouble on a node never raises. An interrupt ends the waits and the operator's own
+undo commands; ours go on, so that no deployment is left half taken back.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +13,15 @@ from sparkops.remote.waiting import Waiting
 
 
 class Undo:
-    """`undone` and `stuck` name steps by id; a step without an undo is in neither."""
+    """`undone` and `stuck` name steps by id; a step without an undo is in neither.
+
+    Of those undone, `revived` brought back something that is up again, `unawaited` something that may still be loading.
+    """
 
     def __init__(self, world: World, emit: Callable[[Event], None], *, impatient: bool = False) -> None:
         self.undone: list[str] = []
+        self.revived: list[str] = []
+        self.unawaited: list[str] = []
         self.stuck: list[str] = []
         self._world = world
         self._emit = emit
@@ -63,8 +70,7 @@ class Undo:
         if step.undo.command is not None:
             result = self._send(step.node, step.undo.command)
             if not result.ok:
-                told = (result.stderr or result.stdout).strip()
-                self._stuck(step, "\n".join(part for part in (f"exit code {result.code}", told) if part))
+                self._stuck(step, _why(result))
                 return
         if step.undo.wait is None:
             self._undone(step)
@@ -78,21 +84,25 @@ class Undo:
         except NodeLost as lost:
             self._stuck(step, f"{lost.reason}; its undo was sent, how it ended is unknown")
             return
+        starts = step.undo is not None and step.undo.command is not None
         if waited.ready:
+            self.revived += [step.id] if starts else []
             self._undone(step)
         elif waited.cancelled:
+            self.unawaited += [step.id] if starts else []
             self._undone(step, "not waited for")
         else:
             self._stuck(step, "\n".join(part for part in (waited.reason, waited.evidence) if part))
 
     def _send(self, node: str, command: Command) -> Result:
         """Undo is safe to repeat, so one connection that breaks under it is not the end."""
+        cancel = self._waits if command.ends else self._never
         try:
-            return self._world.send(node, command, self._never)
+            return self._world.send(node, command, cancel)
         except NodeLost as lost:
             if not lost.sent:
                 raise
-            return self._world.send(node, command, self._never)
+            return self._world.send(node, command, cancel)
 
     def _undone(self, step: Step, text: str = "") -> None:
         self.undone.append(step.id)
@@ -104,3 +114,10 @@ class Undo:
 
     def _tell(self, kind: EventKind, step: Step, text: str = "") -> None:
         self._emit(Event(kind, text, step.node, step.id, step.title))
+
+
+def _why(result: Result) -> str:
+    if result.ended == "cancelled":
+        return "the interrupt ended it"
+    told = (result.stderr or result.stdout).strip()
+    return "\n".join(part for part in (f"exit code {result.code}", told) if part)

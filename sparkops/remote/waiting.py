@@ -115,6 +115,8 @@ class Waiting:
 
     def _away(self, lost: NodeLost) -> Waited | None:
         now = self._world.now()
+        if not lost.heals:
+            raise lost
         if self._lost_since is None:
             self._lost_since = now
             self._told(f"wait lost contact ({lost.reason}), trying again")

@@ -11,6 +11,7 @@ from sparkops.core.plan import Event
 from sparkops.report.text import Ink, clip, clock, indented
 
 VERDICTS = ("ready", "wait", "never")
+_GROWS = re.compile(r"[0-9.,]+|\[[#-]*\]")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def advance(rows: Rows, event: Event, now: float) -> Rows:
         return {**rows, event.node: Row(event.node, title if event.kind == "start" else f"undo: {title}", now)}
     if event.kind == "progress":
         return {**rows, event.node: _told(row or Row(event.node, event.title or event.step or "", now), event.text)}
-    if event.kind in ("done", "failed", "lost", "undone", "stuck", "skipped"):
+    if event.kind in ("done", "failed", "lost", "undone", "stuck", "skipped", "held", "undecided"):
         return {name: other for name, other in rows.items() if name != event.node}
     return rows
 
@@ -65,8 +66,8 @@ def moved(before: Row | None, after: Row | None) -> bool:
 
 
 def _stage(row: Row) -> str:
-    """The text with its numbers left out: that they grow is no news without a terminal."""
-    return f"{row.phase} {re.sub(r'[0-9.,]+', '', row.text)}"
+    """The text with its numbers and bar left out: that they grow is no news without a terminal."""
+    return f"{row.phase} {re.sub(_GROWS, '', row.text)}"
 
 
 def live(rows: Rows, now: float, width: int) -> Iterator[str]:
@@ -110,7 +111,12 @@ def kept(event: Event, row: Row | None, now: float, ink: Ink, verbose: bool) -> 
         case "undone":
             yield f"{where}undone: {title}{spent}"
         case "skipped":
-            yield ink.dim(f"{where}{'given up' if row else 'not started'}: {title}")
+            told = "given up" if row else "skipped" if event.text else "not started"
+            yield ink.dim(f"{where}{told}: {title}")
+        case "held":
+            yield f"{where}{title}: nothing to do"
+        case "undecided":
+            yield f"{where}{title}: decided in the run"
         case "warning":
             yield ink.warn(f"{where}warning: {event.text}")
         case "note":

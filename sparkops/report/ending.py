@@ -10,16 +10,19 @@ import json
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TextIO
 
 from sparkops.answer import Answer
-from sparkops.errors import BUG, SparkopsError
+from sparkops.errors import BUG, Refused, SparkopsError
 from sparkops.report.answers import rendered
 from sparkops.report.text import How, Ink
 
 SCHEMA = 1
 """Version of the JSON documents."""
+
+LOOKED = (0, Refused.exit_code)
+"""Exit codes of which a log is kept only if there was something to tell on the way: scripts look every minute."""
 
 
 class Log(Protocol):
@@ -30,6 +33,10 @@ class Log(Protocol):
     def write(self, kind: str, **keys: Any) -> None: ...
     def hide(self, secrets: Iterable[str]) -> None: ...
     def close(self) -> None: ...
+
+
+def _is_hint(key: object, value: object) -> bool:
+    return key in ("hint", "next") and isinstance(value, str)
 
 
 class Ending:
@@ -61,7 +68,12 @@ class Ending:
 
     @property
     def run_log(self) -> str | None:
-        return str(self._log.path) if self._log else None
+        return str(self._log.path) if self._log and self._log.path else None
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return round(self._clock() - self._begun, 1)
 
     def hide(self, *secrets: str | None) -> None:
         """Keep these values out of the run log, whatever text carries them."""
@@ -72,20 +84,27 @@ class Ending:
         """The last thing that a run prints; returns the exit code."""
         code = answer.code
         error = {"error": self._error_document(answer.error)} if answer.error else {}
-        if self._log:
+        if self._log and (self._log.path or code not in LOOKED):
             self._log.write("end", exit_code=code, **error)
-        body = {"seconds": round(self._clock() - self._begun, 1), **answer.document}
+        body = {"seconds": self.seconds, **answer.document}
         if self._json:
             head = {"schema": SCHEMA, "command": self.verb, "ok": code == 0, "exit_code": code, "run_log": self.run_log}
-            self._write(self._out, [json.dumps({**head, **body, **error}, indent=2, default=str)])
+            told = self._advised({**body, **error})
+            self._write(self._out, [json.dumps({**head, **told}, indent=2, default=str)])
         elif answer.document or not answer.error:
-            self._write(self._out, rendered(self.verb, body, self._out_ink, self.how))
+            self._write(self._out, rendered(self.verb, self._advised(body), self._out_ink, self.how))
         if answer.error and not self._json:
-            self._write(self._err, self._last_words(answer.error))
+            self._write(self._err, map(self.how.again, self._last_words(answer.error)))
         if self._log:
-            self._write(self._err, [f"log: {self.run_log}"] if code else [])
+            self._write(self._err, [f"log: {self.run_log}"] if code and self.run_log else [])
             self._log.close()
         return code
+
+    def show(self, document: Mapping[str, Any], *, anew: bool = False) -> None:
+        """An answer that is not the last one; `anew` puts it in the place of what a terminal shows."""
+        if not self._json:
+            clear = ["\x1b[H\x1b[J"] if anew and self._out.isatty() else []
+            self._write(self._out, [*clear, *rendered(self.verb, document, self._out_ink, self.how)])
 
     def fail(self, error: SparkopsError) -> int:
         return self.finish(Answer({}, error=error))
@@ -100,6 +119,14 @@ class Ending:
             self._write(self._err, [text])
         told = SparkopsError(f"a bug in sparkops: {type(error).__name__}: {error}", hint=where)
         return self.finish(Answer({}, exit_code=BUG, error=told))
+
+    def _advised(self, value: Any) -> Any:
+        """A document with its hints as they are to be typed here."""
+        if isinstance(value, Mapping):
+            return {
+                key: self.how.again(item) if _is_hint(key, item) else self._advised(item) for key, item in value.items()
+            }
+        return [self._advised(item) for item in value] if isinstance(value, list | tuple) else value
 
     def _error_document(self, error: SparkopsError) -> dict[str, Any]:
         return {

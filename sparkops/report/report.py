@@ -11,6 +11,7 @@ from sparkops.answer import Answer
 from sparkops.core.plan import Event
 from sparkops.errors import SparkopsError
 from sparkops.report import board, failure
+from sparkops.report.answers import rendered
 from sparkops.report.ending import Ending
 from sparkops.report.screen import NoScreen, PlainScreen, Screen
 
@@ -40,11 +41,21 @@ class Report(Ending):
             except OSError:  # whoever looked went away; what was begun on nodes is ended all the same
                 self._screen = NoScreen()
 
+    def line(self, label: str, text: str) -> None:
+        """A line of the answer that is there before the rest of it."""
+        with self._lock:
+            self._write(self._out, [f"{self._out_ink.dim(f'{label}:')} {text}"])
+
     def note(self, text: str, node: str | None = None) -> None:
-        self.emit(Event("note", text, node))
+        self.emit(Event("note", self.how.again(text), node))
 
     def warn(self, text: str, node: str | None = None) -> None:
-        self.emit(Event("warning", text, node))
+        self.emit(Event("warning", self.how.again(text), node))
+
+    def told(self, verb: str, answer: Answer) -> None:
+        """What a verb answered that ran as a part of this run."""
+        with self._lock:
+            self._screen.show(list(rendered(verb, answer.document, self._err_ink, self.how)), self._rows)
 
     def confirm(self, question: str) -> bool:
         """Ask on the terminal; without one the answer is no."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
-
-import structlog
 
 KEPT_RUNS = 500
 """Older run logs are removed when a new one is begun."""
@@ -23,16 +22,53 @@ def folder(environ: Mapping[str, str]) -> Path:
 
 
 class RunLog:
-    """Secrets named to `hide` appear as `***`, whatever text they stand in."""
+    """Secrets named to `hide` appear as `***`, whatever text they stand in.
+
+    The file begins with the first line, so that a run that only looks, every minute perhaps, leaves none.
+    """
 
     def __init__(self, environ: Mapping[str, str], verb: str, run: str) -> None:
-        directory = folder(environ)
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _prune(directory)
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        self.path = directory / f"{stamp}-{verb}-{run}.jsonl"
-        self._file = _private(self.path)
+        self._path = folder(environ) / f"{stamp}-{verb}-{run}.jsonl"
+        self._run = run
         self._hidden: list[str] = []
+        self._file: TextIO | None = None
+        self._log: Any = None
+        self._refused = False
+
+    @property
+    def path(self) -> Path | None:
+        """None before the first line."""
+        return self._path if self._file else None
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        for secret in filter(None, secrets):
+            self._hidden += [secret, json.dumps(secret, ensure_ascii=False)[1:-1]]
+
+    def write(self, kind: str, **keys: Any) -> None:
+        """A disk that is full here must not end what goes on there; a home that cannot be written is said once."""
+        if self._log is None and not self._refused:
+            self._begin()
+        with contextlib.suppress(OSError):
+            if self._log is not None:
+                self._log.info(kind, **{name: value for name, value in keys.items() if value not in (None, "", {})})
+
+    def close(self) -> None:
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.close()
+
+    def _begin(self) -> None:
+        import structlog  # noqa: PLC0415  a fifth of the start of a verb that has nothing to log
+
+        try:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _prune(self._path.parent)
+            self._file = _private(self._path)
+        except OSError as error:
+            self._refused = True
+            sys.stderr.write(f"warning: no run log: {error}\n")
+            return
         self._log = structlog.wrap_logger(
             structlog.PrintLogger(self._file),
             processors=[
@@ -40,21 +76,7 @@ class RunLog:
                 structlog.processors.JSONRenderer(sort_keys=False, default=str, ensure_ascii=False),
                 self._redact,
             ],
-        ).bind(run=run)
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        for secret in filter(None, secrets):
-            self._hidden += [secret, json.dumps(secret, ensure_ascii=False)[1:-1]]
-
-    def write(self, kind: str, **keys: Any) -> None:
-        if self._file.closed:
-            return
-        with contextlib.suppress(OSError):  # a full disk here must not end what goes on there
-            self._log.info(kind, **{name: value for name, value in keys.items() if value not in (None, "", {})})
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._file.close()
+        ).bind(run=self._run)
 
     def _redact(self, _logger: Any, _method: str, line: Any) -> str:
         """The last processor: it sees the line as it will be written."""

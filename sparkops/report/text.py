@@ -12,6 +12,7 @@ _CODES = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}
 WIDTH = 116
 """Where text of ours is broken; a narrower terminal breaks it again."""
 
+_ADVICE = re.compile(r"(?<![\w./-])sparkops ([a-z]+)(?![\w./-])")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -42,10 +43,17 @@ class Ink:
 
 @dataclass(frozen=True)
 class How:
-    """How much to show, and what a person types to reach the same nodes again."""
+    """How much to show, and what a person types to reach the same nodes again, for verbs that reach nodes."""
 
     verbose: bool = False
     command: str = "sparkops"
+    verbs: frozenset[str] = frozenset()
+
+    def again(self, text: str) -> str:
+        """The text with its `sparkops VERB` as they are to be typed here."""
+        if self.command == "sparkops" or "sparkops " not in text:
+            return text
+        return _ADVICE.sub(lambda found: f"{self.command} {found[1]}" if found[1] in self.verbs else found[0], text)
 
 
 def columns(rows: Iterable[Sequence[object]], indent: str = "") -> Iterator[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from sparkops.report.text import How, Ink, columns, words
+from sparkops.report.text import WIDTH, How, Ink, clip, columns, continued, words, wrapped
 
 Document = Mapping[str, Any]
 
@@ -15,11 +15,12 @@ def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """All as a list; one with its reason, source and examples."""
     known = document.get("rules", ())
     if len(known) != 1:
-        yield from columns([[ink.bold(str(rule["id"])), rule["title"]] for rule in known])
+        yield from columns([[ink.bold(str(r["id"])), ", ".join(r.get("actions", ())), r["title"]] for r in known])
         yield ink.dim("`sparkops rules ID` tells why, `--allow ID` switches one off for a run.")
+        yield ink.dim("--allow takes checks of the nodes as well: `sparkops preflight --list` lists those.")
         return
     rule = known[0]
-    yield f"{ink.bold(str(rule['id']))}: {rule['title']}"
+    yield f"{ink.bold(str(rule['id']))}: {rule['title']} ({', '.join(rule.get('actions', ()))})"
     for name in ("why", "source", "example_hit", "example_miss"):
         if rule.get(name):
             yield ""
@@ -27,62 +28,134 @@ def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
             yield from textwrap.wrap(_text(rule[name]), 100, initial_indent="  ", subsequent_indent="  ")
 
 
-def linted(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Each file and topology with what the rules say; nothing is said of what is in order."""
-    paint = {"refuse": ink.bad, "warn": ink.warn, "fix": ink.good}
-    for entry in document.get("files", ()):
-        yield f"{ink.bold(entry['file'])} as {entry['topology']}{'' if entry['findings'] else ': in order'}"
-        for found in entry["findings"]:
-            mark = paint.get(found["action"], ink.dim)(f"{found['action']:<6}")
-            yield f"  {mark} {found['id']}: {found['message']}"
-            if found["hint"]:
-                yield f"         {found['hint']}"
-
-
 def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    rows = [[ink.bold(str(item["name"])), item.get("description") or item.get("model")] for item in document["recipes"]]
+    """A line a recipe, with the topologies of the nodes that it fits; what fits nowhere says why."""
+    nodes = document.get("nodes")
+    whose = f"{len(nodes)} nodes of the inventory" if nodes else "two nodes"
+    rows = [[ink.bold("recipe"), ink.bold(f"fits on {whose}"), ink.bold("what for")]]
+    for item in document.get("recipes", ()):
+        rows.append([item["name"], _fits(item.get("fits", ()), ink), item.get("description") or item.get("model")])
     yield from columns(rows)
-    yield ink.dim("`sparkops recipe show NAME` tells how and why.")
+    yield from _nowhere(document, ink)
+    marks = {"tight": "~ is tight: little is left to the system and the page cache.",
+             "unknown": "? is not known: the sizes of this model are not in sparkops' table."}  # fmt: skip
+    said = {fit["fit"] for item in document.get("recipes", ()) for fit in item.get("fits", ())}
+    yield from (ink.dim(text) for fit, text in marks.items() if fit in said)
+    yield from _warnings(document, ink)
+    yield ink.dim("`sparkops recipe show NAME [--topology T]` tells how and why, `recipe search WORD` finds one.")
+
+
+def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """Each recipe with the lines that mention what was looked for."""
+    for item in document.get("recipes", ()):
+        yield ink.bold(str(item["name"]))
+        for line in item.get("mentions", ()):
+            yield from wrapped(line, "  ")
+    if not document.get("recipes"):
+        yield f"no recipe mentions {' '.join(document.get('words', ()))}"
+    yield from _warnings(document, ink)
 
 
 def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """A recipe from what it serves to why: settings with their origins, the rules' changes, the command line."""
+    """A recipe from what it serves to what it takes and gives: settings, rules, command, memory, uses, tables."""
     found = document.get("recipe", {})
     yield f"{ink.bold(str(found.get('name')))}  {found.get('model')}"
     about = ("description", "source", "container", "revision", "verified", "only", "mounts")
     yield from columns([[name, _text(found[name])] for name in about if found.get(name)], "  ")
-    for part in ("args", "env"):
+    for part, title in (("args", "flags"), ("env", "environment")):
         if found.get(part):
-            yield ink.bold(part)
-            rows = [[name, _text(item["value"]), ink.dim(item["origin"])] for name, item in found[part].items()]
+            yield ink.bold(title)
+            rows = [[name, _value(item["value"]), ink.dim(item["origin"])] for name, item in found[part].items()]
             yield from columns(rows, "  ")
     for finding in document.get("rules", ()):
         yield f"{ink.bold('rule')} {finding['id']}: {finding['action']}: {finding['message']}"
+        if finding.get("hint"):
+            yield from wrapped(finding["hint"], "  ")
     if document.get("command"):
-        yield ink.bold("command")
-        yield f"  {document['command']}"
+        yield ink.bold(f"command as {document.get('topology')}")
+        yield from continued(document["command"], "  ")
+        yield ink.dim("  the place adds host, port and each node's network; `sparkops plan` shows all of it")
+    yield from _memory(document.get("memory") or {}, ink)
     yield from _metadata(found.get("metadata") or {}, ink)
+    for table in document.get("reference", ()):
+        yield from reference(table, ink)
+
+
+def _fits(fits: Iterable[Document], ink: Ink) -> str:
+    paint = {"fits": ink.good, "tight": ink.warn, "unknown": ink.dim}
+    marks = {"fits": "", "tight": "~", "unknown": "?"}
+    said = [paint[one["fit"]](f"{marks[one['fit']]}{one['topology']}") for one in fits if one["fit"] in paint]
+    return "  ".join(said) or ink.bad("none")
+
+
+def _nowhere(document: Document, ink: Ink) -> Iterator[str]:
+    """Why a recipe fits none: what its largest topology lacks."""
+    for item in document.get("recipes", ()):
+        fits = item.get("fits", ())
+        if fits and all(one["fit"] == "no" for one in fits):
+            yield from wrapped(f"{item['name']} as {fits[-1]['topology']}: {fits[-1]['reason']}", "  ")
+
+
+def _warnings(document: Document, ink: Ink) -> Iterator[str]:
+    for warning in document.get("warnings", ()):
+        yield f"{ink.warn('warning:')} {warning}"
+
+
+def _memory(memory: Document, ink: Ink) -> Iterator[str]:
+    """The estimate as a sum that a person can follow."""
+    if not memory:
+        return
+    paint = {"fits": ink.good, "tight": ink.warn, "no": ink.bad}.get(memory["fit"], ink.dim)
+    verdict = {"fits": "fits", "tight": "tight", "no": "does not fit"}.get(memory["fit"], "not known")
+    yield f"{ink.bold('memory of each node')} (estimate, GiB): {paint(verdict)}{_because(memory)}"
+    rows = [["weights", memory.get("weights")], ["overhead", memory["overhead"]], ["KV cache", memory.get("kv_cache")]]
+    rows += [["taken in all", f"{memory['claimed']} of {memory['available']} that are there"]]
+    if memory.get("sequences") is not None:
+        room = f"{memory['sequences']} requests of {memory['context']} tokens, {memory['tokens']} tokens in all"
+        rows += [["room for", room], ["longest context", f"{memory['longest']} tokens for one request alone"]]
+        rows += [["a token takes", f"{memory['kv_per_token']} KiB, one whole request {memory['per_sequence']} GiB"]]
+    yield from columns(rows, "  ")
+    for option in memory.get("would_fit", ()):
+        yield f"  {ink.good('would fit:')} {option}"
+    if memory.get("note"):
+        yield f"  {memory['note']}"
+
+
+def _because(memory: Document) -> str:
+    return f", as {memory['reason']}" if memory.get("reason") else ""
+
+
+TITLES = {"before": "before the first start", "when": "when to use it", "when_not": "when not to"}
 
 
 def _metadata(metadata: Document, ink: Ink) -> Iterator[str]:
-    """What to know before choosing it; reference results as tables."""
-    for name, value in metadata.items():
-        if name in ("description", "verified"):
+    """What to know before choosing it."""
+    order = ("before", "when", "when_not", "trade_offs", "notes", "source", "hardware")
+    for name in order:
+        if not metadata.get(name):
             continue
-        if name == "results":
-            for result in value:
-                yield from _results(result, ink)
-            continue
-        yield ink.bold(name.replace("_", " "))
+        yield ink.bold(TITLES.get(name, name.replace("_", "-")))
+        value = metadata[name]
         for item in value if isinstance(value, list | tuple) else [value]:
-            yield from textwrap.wrap(_text(item), 112, initial_indent="  ", subsequent_indent="    ")
+            yield from textwrap.wrap(
+                _text(item), WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False
+            )
 
 
-def _results(result: Document, ink: Ink) -> Iterator[str]:
-    yield f"{ink.bold('results')} {result.get('title')}"
-    yield from columns([list(result.get("columns", ())), *(list(row) for row in result.get("rows", ()))], "  ")
-    said = [str(result[name]) for name in ("setup", "reading", "source", "date") if result.get(name)]
-    yield from textwrap.wrap("; ".join(said), 112, initial_indent="  ", subsequent_indent="  ")
+def reference(table: Document, ink: Ink) -> Iterator[str]:
+    """A reference table with every number as its source prints it."""
+    where = f", {table['topology']}" if table.get("topology") else ""
+    yield f"{ink.bold('reference:')} {table['title']}{where}"
+    heads = [ink.dim(one["name"] + (f" [{one['unit']}]" if one.get("unit") else "")) for one in table["columns"]]
+    yield from columns([heads, *(list(row) for row in table["rows"])], "  ")
+    said = [str(table[name]) for name in ("setup", "reading") if table.get(name)]
+    for text in (*said, f"{table['source']}, {table['date']}"):
+        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _value(value: Any) -> str:
+    """A setting as it is written; the long ones (85 capture sizes) cut, as the command line has them whole."""
+    return clip(_text(value), 60)
 
 
 def _text(value: Any) -> str:

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from sparkops.report.answers import bench
 from sparkops.report.text import How, Ink, columns, continued, indented, words, wrapped
 
 Document = Mapping[str, Any]
@@ -15,6 +16,7 @@ Document = Mapping[str, Any]
 _REVISION = re.compile(r"('sparkops\.revision=)[^']*'")
 """The label that holds a whole revision: a page of JSON in the middle of a command, shown with `-v` alone."""
 
+_CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
 NODE_SCRIPTS = Path(__file__).resolve().parents[2] / "node"
 
 
@@ -50,6 +52,8 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield ink.good(f"{_title(document)} serves{took}")
     yield from columns([[item["url"], item.get("model"), item.get("node")] for item in endpoints], "  ")
     yield from ask(endpoints[0], how)
+    if document.get("bench"):
+        yield from bench.run(document["bench"], ink, how)
 
 
 def ask(endpoint: Document, how: How) -> Iterator[str]:
@@ -125,11 +129,16 @@ def _steps(steps: Sequence[Document], ink: Ink, how: How) -> Iterator[str]:
 
 
 def _scripts(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
-    """The text behind each `@name` that the commands show."""
-    text = " ".join(step.get("command") or "" for step in steps)
-    names = sorted(set(re.findall(r"(?:^|[\s'])@([a-z]+)", text)))
-    for name in names:
-        source = NODE_SCRIPTS / f"{name}.sh"
-        if source.is_file():
+    """The text behind each `@name` that the commands show, and behind what that carries."""
+    named = re.findall(r"(?:^|[\s'])@([a-z]+)", " ".join(step.get("command") or "" for step in steps))
+    texts = {name: _script(name) for name in named}
+    texts |= {name: _script(name) for text in list(texts.values()) for name in _CARRIED.findall(text)}
+    for name, text in sorted(texts.items()):
+        if text:
             yield ink.bold(f"@{name}")
-            yield from (ink.dim(line) for line in indented(source.read_text(encoding="utf-8"), "  "))
+            yield from (ink.dim(line) for line in indented(text, "  "))
+
+
+def _script(name: str) -> str:
+    source = NODE_SCRIPTS / f"{name}.sh"
+    return source.read_text(encoding="utf-8") if source.is_file() else ""

@@ -63,7 +63,7 @@ def logs(document: Document, ink: Ink, how: How) -> Iterator[str]:
         if len(parts) > 1:
             yield ink.bold(f"==> {part['node']} {part.get('container') or ''} <==")
         yield from str(part.get("text", "")).splitlines()
-    if not parts:
+    if "logs" in document and not parts:
         yield "No log of ours is there."
 
 
@@ -72,7 +72,9 @@ def key(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def rotated(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    yield ink.good("The key was changed; `sparkops key` prints it.")
+    yield ink.good(f"The key was changed; `{how.command} key` prints it.")
+    for name in document.get("restarted", ()):
+        yield f"  {name} was restarted with it"
 
 
 def endpoint(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -1,0 +1,72 @@
+"""What an operator's terms decide in the run: whether a step is sent, and what its result is called afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+from sparkops.core.plan import Result, Step
+from sparkops.core.playbook.expression import Const
+from sparkops.core.playbook.names import BadExpression, Path, dotted, word
+from sparkops.remote import Cancel, World
+
+Verdict = Literal["run", "skipped", "held", "undecided"]
+
+PASSED_OVER: Mapping[str, Any] = {"code": None, "stdout": "", "stderr": "", "ended": "skipped"}
+"""What a name stands for whose step was not run."""
+
+
+class Registered:
+    """The results that the steps of a play have given names to, node by node."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, dict[str, Mapping[str, Any]]] = {}
+
+    def verdict(self, step: Step, world: World, cancel: Cancel) -> Verdict:
+        """Whether the step is to be sent; raises `NodeLost` when its `unless` cannot be asked."""
+        terms = step.terms
+        if terms is None:
+            return "run"
+        if terms.when is not None:
+            done = terms.when.settle(self._known.get(step.node, {}))
+            if not isinstance(done, Const):
+                return "undecided"
+            if not done.value:
+                self.passed_over(step)
+                return "skipped"
+        if terms.unless is not None and world.send(step.node, terms.unless, cancel).ok:
+            self.passed_over(step)
+            return "held"
+        return "run"
+
+    def keep(self, step: Step, result: Result) -> None:
+        text = {"stdout": result.stdout.strip(), "stderr": result.stderr.strip()}
+        self._put(step, {"code": result.code, "ended": result.ended, **text})
+
+    def passed_over(self, step: Step) -> None:
+        self._put(step, PASSED_OVER)
+
+    def share(self, steps: Iterable[Step], nodes: Iterable[str]) -> None:
+        """What ran once is known on every node."""
+        for step in steps:
+            name = step.terms.register if step.terms and step.terms.once else None
+            if name and (known := self._known.get(step.node, {}).get(name)):
+                for node in nodes:
+                    self._known.setdefault(node, {}).setdefault(name, known)
+
+    def message(self, step: Step) -> str:
+        """The step's message with the results put in; a result that there is not stays the name that it has."""
+        known = self._known.get(step.node, {})
+        parts = step.terms.message if step.terms else ()
+        return "".join(part if isinstance(part, str) else _told(part, known) for part in parts)
+
+    def _put(self, step: Step, known: Mapping[str, Any]) -> None:
+        if step.terms and step.terms.register:
+            self._known.setdefault(step.node, {})[step.terms.register] = known
+
+
+def _told(path: Path, known: Mapping[str, Any]) -> str:
+    try:
+        return word(path, known)
+    except BadExpression:
+        return f"{{{{ {dotted(path)} }}}}"

@@ -1,0 +1,57 @@
+"""How `advise` reads: the answer first, then whose it is, then the ceiling."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns, wrapped
+
+Document = Mapping[str, Any]
+
+WHOSE = {"own": "your own benchmarks", "measured": "measured by others", "article": "decision table"}
+UNITS = {"decode": "tokens/s", "prefill": "tokens/s", "ttft": "ms", "latency": "tokens/s a request"}
+
+
+def advice(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    goal, opinions = document.get("goal"), document.get("opinions", ())
+    asked = f"{goal} at {document.get('concurrency')} requests at once"
+    if document.get("topology"):
+        yield f"{ink.good(str(document['topology']))} for {asked}, recipe {document.get('recipe')}"
+    elif goal:
+        yield f"nothing that is known says which topology is best for {asked}"
+    if len(opinions) > 1 and not document.get("agreed"):
+        yield ink.warn("sources differ:")
+    for said in opinions:
+        yield f"  {ink.bold(said['topology'])} ({WHOSE[said['basis']]}): {said['why']}"
+        if said.get("values"):
+            unit = UNITS.get(str(goal), "")
+            yield f"    {', '.join(f'{name} {value}' for name, value in said['values'].items())} {unit}"
+        yield ink.dim(f"    {said['source']}, {said['date']}")
+    yield from _limits(document, ink)
+
+
+def _limits(document: Document, ink: Ink) -> Iterator[str]:
+    for one in document.get("not_possible", ()):
+        yield from wrapped(f"not {one['topology']}: {one['reason']}", "  ")
+    for warning in document.get("warnings", ()):
+        yield f"  {ink.warn('warning:')} {warning}"
+    nodes: Sequence[str] = document.get("nodes") or ()
+    if len(nodes) == 1:
+        yield f"  the inventory has one node, {nodes[0]}"
+    if len(nodes) > 2:
+        yield f"  compared over two nodes; on {len(nodes)} it is {len(nodes)}x-solo against a larger cluster"
+    for model in document.get("measured_with", ()):
+        yield f"  measured with {model}; this recipe's model may differ"
+    if document.get("ceiling"):
+        yield ink.bold("most that 273 GB/s can feed to one request")
+        rows = [
+            [one["topology"], f"{one['tokens_s']} tokens/s", f"{one['gb_per_token']} GB read a token{_over(one)}"]
+            for one in document["ceiling"]
+        ]
+        yield from columns(rows, "  ")
+        yield ink.dim("  more requests at once share what is read, so that all together get more")
+
+
+def _over(one: Document) -> str:
+    return f", over {one['nodes']} nodes" if one["nodes"] > 1 else ""

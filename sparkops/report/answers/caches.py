@@ -1,0 +1,73 @@
+"""How the verbs of the page cache read: what was freed, what cron does, what is permitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.core.schedule import size
+from sparkops.report.text import How, Ink, columns
+
+Document = Mapping[str, Any]
+
+
+def dropped(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """Before and after, a node a line; nothing at all in a quiet run that went well."""
+    if document.get("quiet"):
+        return
+    rows = [_drop(node, ink) for node in document.get("nodes", ())]
+    if rows:
+        yield from columns([["node", "freed", "free", "page cache", "how"], *rows])
+
+
+def _drop(node: Document, ink: Ink) -> list[object]:
+    if "free_kib" not in node:
+        return [node["name"], None, None, None, ink.bad(str(node.get("problem")))]
+    told = str(node["how"]) if node["dropped"] else ink.bad(str(node["how"]))
+    return [node["name"], size(node["freed_kib"]), _pair(node["free_kib"]), _pair(node["cached_kib"]), told]
+
+
+def scheduled(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    rows = [
+        [node["name"], _state(node, ink), _period(node), _last(node), ink.bad(str(node.get("problem") or ""))]
+        for node in document.get("nodes", ())
+    ]
+    if rows:
+        yield from columns([["node", "schedule", "period", "last run", "problem"], *rows])
+    if document.get("same") is False:
+        yield ink.bad("The nodes differ.")
+    for node, reason in (document.get("unreachable") or {}).items():
+        yield ink.bad(f"{node}: unreachable: {reason}")
+
+
+def _state(node: Document, ink: Ink) -> str:
+    changed = " (changed)" if node.get("changed") else ""
+    return (ink.good("installed") if node.get("installed") else ink.dim("none")) + changed
+
+
+def _period(node: Document) -> str | None:
+    if not node.get("every_seconds"):
+        return None
+    minutes = node["every_seconds"] // 60
+    period = f"{minutes} min" if minutes < 60 else f"{minutes // 60} h"
+    return f"{period}, when {node['when']}" if node.get("when") else period
+
+
+def _last(node: Document) -> str | None:
+    last = node.get("last")
+    if not last:
+        return None
+    ago = "" if last.get("seconds_ago") is None else f"{last['seconds_ago'] // 60} min ago: "
+    word = "dropped" if last["dropped"] else "kept"
+    return f"{ago}{word} ({last['how']}), free {_pair(last['free_kib'])}"
+
+
+def permitted(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    for node in document.get("nodes", ()):
+        yield ink.good(f"{node['name']}: {node['line']}")
+    if not document.get("nodes") and "nodes" in document:
+        yield "Every node may drop its page cache."
+
+
+def _pair(sizes: Document) -> str:
+    return f"{size(sizes['before'])} -> {size(sizes['after'])}"

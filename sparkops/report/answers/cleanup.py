@@ -1,0 +1,35 @@
+"""How a cleanup reads: what is on each node, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import How, Ink, clip, columns
+
+Document = Mapping[str, Any]
+LONGEST = 90
+
+
+def cleanup(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if not document.get("shown"):
+        yield from _listed(document, ink)
+    if document.get("removed"):
+        left = [node["name"] for node in document.get("nodes", ()) if node.get("left")]
+        yield ink.bad(f"Not all of it could be removed on {', '.join(left)}.") if left else ink.good("Removed.")
+    elif document.get("removed") is False:
+        found = any(node["entries"] for node in document.get("nodes", ()))
+        yield (
+            f"Nothing was removed; `{how.command} cleanup --yes` does it." if found else "Nothing of sparkops is there."
+        )
+
+
+def _listed(document: Document, ink: Ink) -> Iterator[str]:
+    for node in document.get("nodes", ()):
+        if node["entries"]:
+            yield ink.bold(node["name"])
+            yield from columns([[entry["title"], clip(entry["what"], LONGEST)] for entry in node["entries"]], "  ")
+        if any(entry["kind"] == "authorized-key" for entry in node["entries"]):
+            yield ink.warn("  without that key your login may need a password")
+    for name, reason in (document.get("unreachable") or {}).items():
+        yield ink.bad(f"{name}: unreachable: {reason}")

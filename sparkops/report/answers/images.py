@@ -1,0 +1,124 @@
+"""Answers of the verbs over images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns
+
+Document = Mapping[str, Any]
+
+
+def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "image" not in document:
+        return
+    if document.get("changed"):
+        yield ink.good(f"{_what(document)} was built on {document['node']}.")
+    else:
+        yield ink.good(f"Nothing to build: {_what(document)} on {document['node']} was made from the same inputs.")
+    yield _next(document, how)
+
+
+def pulled(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "image" not in document:
+        return
+    said = "is here" if document.get("changed") else "is here already, unchanged"
+    yield ink.good(f"{_what(document)} {said}, on {document['node']}.")
+    yield _next(document, how)
+
+
+def distributed(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "image" not in document:
+        return
+    copies = document.get("copies", ())
+    if not copies:
+        yield ink.good(f"Nothing to copy: {document['image']} is the same on all nodes.")
+    yield from columns([[one["from"], "->", one["to"], one["over"], one["address"]] for one in copies], "  ")
+    if copies and not document.get("missing"):
+        yield ink.good(f"{_what(document)} is the same on {', '.join(document['nodes'])}.")
+
+
+def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    rows = [
+        [
+            one["name"],
+            _size(max((node["size_bytes"] for node in one["nodes"]), default=0)),
+            max((node["created"] for node in one["nodes"]), default="")[:10],
+            _spread(one, ink),
+        ]
+        for one in document.get("images", ())
+    ]
+    if rows:
+        yield from columns([["image", "size", "made", "on"], *rows])
+    else:
+        yield "No image is there."
+    if nameless := document.get("nameless"):
+        total = sum(one["size_bytes"] for one in nameless)
+        yield ink.dim(f"{len(nameless)} without a name, {_size(total)}: `{how.command} image prune` shows what may go")
+    for node, reason in (document.get("unreachable") or {}).items():
+        yield ink.bad(f"{node}: unreachable: {reason}")
+
+
+def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    rows = [
+        [one["name"], node["node"], node["fingerprint"][:12], _size(node["size_bytes"]), _verdict(one, ink)]
+        for one in document.get("images", ())
+        for node in one["nodes"]
+    ]
+    yield from columns(rows)
+
+
+def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    gone, kept = document.get("images", ()), document.get("kept", ())
+    if kept:
+        yield f"Kept, since a container, a deployment or its rollback needs it: {', '.join(kept)}."
+    if unneeded := document.get("unneeded"):
+        yield f"Built here, and no deployment or recipe asks for it: {', '.join(unneeded)}."
+        yield ink.dim(f"`{how.command} image prune NAME` removes one by its name.")
+    if not gone:
+        yield "Nothing to remove." if kept else "Nothing to remove: each image has a name or is needed."
+    elif document.get("removed"):
+        yield ink.good(f"Removed {len(gone)} images, {_size(document['size_bytes'])}.")
+    else:
+        yield f"Nothing was removed; `{how.command} image prune --yes` does."
+
+
+def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "file" not in document:
+        return
+    yield ink.good(f"{document['image']} of {document['node']} is in {document['file']} ({_size(document['bytes'])}).")
+    yield f"{how.command} image import brings it back."
+
+
+def imported(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "node" not in document:
+        return
+    for name in document.get("images", ()):
+        yield ink.good(f"{name} is on {document['node']}.")
+    if not document.get("changed"):
+        yield f"{document['node']} had all of it already."
+
+
+def _what(document: Document) -> str:
+    return f"{document['image']} ({_size(document.get('size_bytes', 0))}, {str(document.get('fingerprint', ''))[:12]})"
+
+
+def _spread(one: Document, ink: Ink) -> str:
+    on = ", ".join(node["node"] for node in one["nodes"])
+    if one["same"]:
+        return on
+    why = f"missing on {', '.join(one['missing'])}" if one["missing"] else "not the same"
+    return f"{on} {ink.warn(f'({why})')}"
+
+
+def _verdict(one: Document, ink: Ink) -> str:
+    return ink.good("same") if one["same"] else ink.bad("missing elsewhere" if one["missing"] else "differs")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+
+
+def _next(document: Document, how: How) -> str:
+    return f"Next: {how.command} image distribute {document['image']} --from {document['node']}"

@@ -1,0 +1,59 @@
+"""How memory reads: a node a line, its GPU processes and budgets below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.core.schedule import size
+from sparkops.report.text import How, Ink, columns
+
+Document = Mapping[str, Any]
+HEADS = ["node", "total", "available", "free for CUDA", "page cache", "unaccounted", "growth", "until trouble"]
+WORRY_SECONDS = 24 * 3600
+
+
+def memory(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """`unaccounted` is what no process and no cache of the kernel holds: the GPU's, which no RSS shows."""
+    nodes = document.get("nodes", ())
+    if nodes:
+        yield from columns([HEADS, *(_row(node, ink) for node in nodes)])
+    for node in nodes:
+        yield from _below(node, ink)
+    for name, reason in (document.get("unreachable") or {}).items():
+        yield ink.bad(f"{name}: unreachable: {reason}")
+
+
+def _row(node: Document, ink: Ink) -> list[object]:
+    if node.get("problem"):
+        return [node["name"], ink.bad(str(node["problem"])), *[None] * (len(HEADS) - 2)]
+    sizes = ("total_kib", "available_kib", "free_kib", "page_cache_kib", "unaccounted_kib")
+    return [node["name"], *(size(node[key]) for key in sizes), _growth(node), _left(node, ink)]
+
+
+def _growth(node: Document) -> str | None:
+    growth = node.get("growth")
+    if not growth:
+        return None
+    return f"{_signed(growth['used'])}/h, cache {_signed(growth['cache'])}/h"
+
+
+def _left(node: Document, ink: Ink) -> str | None:
+    seconds = node.get("seconds_left")
+    if seconds is None:
+        return None
+    told = f"{seconds / 3600:.0f} h" if seconds < 72 * 3600 else f"{seconds / 86400:.0f} days"
+    return ink.bad(told) if seconds < WORRY_SECONDS else told
+
+
+def _below(node: Document, ink: Ink) -> Iterator[str]:
+    for budget in node.get("budgets", ()):
+        share = f"{budget['utilization']:g} of the whole"
+        yield f"  {node['name']}: {budget['deployment']} may take {size(budget['kib'])} ({share})"
+    for process in node.get("gpu_processes", ()):
+        used = "an unknown size" if process["used_mib"] is None else size(process["used_mib"] * 1024)
+        yield ink.dim(f"  {node['name']}: on the GPU: {process['name']} (pid {process['pid']}), {used}")
+
+
+def _signed(kib: float) -> str:
+    return f"{'-' if kib < 0 else '+'}{size(abs(kib))}"

@@ -1,0 +1,76 @@
+"""Answers of the verbs over models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns
+
+Document = Mapping[str, Any]
+
+
+def fetched(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "nodes" not in document:
+        return
+    yield f"{document['model']} @ {document['revision'][:12]}, {size(document['size_bytes'])}, whole on:"
+    yield from columns([[node["name"], _came(node)] for node in document["nodes"]], "  ")
+
+
+def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "nodes" not in document:
+        return
+    for node in document["nodes"]:
+        good = not node["problems"]
+        told = f"{node['hashed']} of {node['files']} files proven by their hash, {size(node['bytes'])}"
+        revision = (node["revision"] or "-")[:12]
+        yield f"{node['name']}  {revision}  {ink.good('whole') if good else ink.bad('not whole')}  {told}"
+        yield from (f"    {ink.bad(one['problem'])}: {one['file']}" for one in node["problems"])
+        yield from (f"    {ink.warn('half download')}: {name[:12]}" for name in node["half"])
+
+
+def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "nodes" not in document:
+        return
+    rows = [row for node in document["nodes"] for row in _rows(node, ink)]
+    if rows:
+        yield from columns([["node", "model", "revision", "size", ""], *rows])
+    for node in document["nodes"]:
+        yield ink.dim(f"{node['name']}: {size(node['free'])} free in {node['cache']}")
+
+
+def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if "kept" not in document:
+        return
+    for model in document["kept"]:
+        yield f"{model}: what a deployment or its rollback needs of it is kept."
+    if not document["models"]:
+        yield "Nothing to remove."
+    elif document["removed"]:
+        yield f"Removed, {size(document['size_bytes'])}."
+    else:
+        yield f"Nothing was removed; --yes would free {size(document['size_bytes'])}."
+
+
+def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
+    for model in node["models"]:
+        for one in model["revisions"]:
+            proven = ink.good("verified") if one["verified"] else ink.dim("not verified")
+            named = ",".join(one["refs"])
+            yield [node["name"], model["model"], f"{one['revision'][:12]} {named}".strip(), size(one["bytes"]), proven]
+        if model["half"]:
+            yield [node["name"], model["model"], "", size(model["half"]), ink.warn("half downloads")]
+
+
+def _came(node: Document) -> str:
+    if node.get("copied"):
+        return f"copied {size(node['copied'])}"
+    return f"downloaded {size(node['fetched'])}" if node["fetched"] else "was there"
+
+
+def size(count: float) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"

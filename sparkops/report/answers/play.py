@@ -1,0 +1,67 @@
+"""Answers of play, playbook and run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns
+
+Document = Mapping[str, Any]
+
+COUNTS = ("ok", "changed", "skipped", "failed", "unreachable")
+
+
+def play(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """The recap; with `--list-steps` what there is."""
+    if "recap" not in document:
+        yield from linted(document, ink, how)
+        return
+    rows = document["recap"]
+    yield f"log: {document['log']}"
+    if not rows:
+        return
+    seen = [name for name in ("ignored",) if any(row[name] for row in rows)]
+    counts = [*COUNTS, *seen, *(["undecided"] if document.get("check") else [])]
+    titles = ["would change" if name == "changed" and document.get("check") else name for name in counts]
+    yield ink.bold("check: nothing was changed" if document.get("check") else "recap")
+    yield from columns([["node", *titles], *([row["node"], *(row[name] for name in counts)] for row in rows)], "  ")
+
+
+def linted(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    for number, one in enumerate(document.get("plays", ()), 1):
+        if "verb" in one:
+            yield f"{number}. {ink.bold(one['name'])}: run {one['verb']}{_tags(one)}"
+            continue
+        serial = f", {one['serial']} at a time" if one.get("serial") else ""
+        yield f"{number}. {ink.bold(one['name'])} on {one['hosts']}{serial}"
+        yield from (f"     {step['name']}{_tags(step)}" for step in one["steps"])
+
+
+def _tags(one: Document) -> str:
+    return f"  [{', '.join(one['tags'])}]" if one.get("tags") else ""
+
+
+def names(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield from columns([one["name"], one["title"]] for one in document.get("playbooks", ()))
+
+
+def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield from str(document.get("text", "")).splitlines()
+
+
+def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """Nodes that said the same stand together, in the order of the inventory."""
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    for one in document.get("results", ()):
+        groups.setdefault((one["stdout"], one["stderr"], one["code"], one["ended"]), []).append(one["node"])
+    for (stdout, stderr, code, ended), nodes in groups.items():
+        told = (
+            ""
+            if ended == "exited" and code == 0
+            else ink.bad(f"  {ended} {code}" if ended == "exited" else f"  {ended}")
+        )
+        yield ink.bold(", ".join(nodes)) + told
+        yield from (f"  {line}" for text in (stdout, stderr) for line in text.splitlines())
+    for node, reason in (document.get("unreachable") or {}).items():
+        yield ink.bad(f"{node}: unreachable: {reason}")

@@ -1,0 +1,68 @@
+"""How recipes read beside each other, in other forms, and beside what runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns, words
+
+Document = Mapping[str, Any]
+
+
+def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """The file itself, so that it can be redirected into one."""
+    yield str(document.get("text", "")).rstrip("\n")
+
+
+def differing(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """Only what differs, each with where it comes from."""
+    if "a" not in document:
+        return
+    a, b = (f"{side['recipe']} as {side['topology']}" for side in (document["a"], document["b"]))
+    if document["equal"]:
+        yield f"{ink.bold(a)} and {ink.bold(b)} are equal: command line, environment, image and mounts"
+        return
+    yield f"{ink.bold(a)}  against  {ink.bold(b)}"
+    rows = [_row(one, ink) for one in document["differences"]]
+    yield from columns(rows, "  ")
+
+
+def _row(one: Document, ink: Ink) -> list[str]:
+    key = f"--{one['key']}" if one["part"] == "command" else str(one["key"])
+    by = ink.dim("by topology") if one["by"] == "topology" else ink.warn("by recipe")
+    origins = " / ".join(str(one[side]["origin"]) for side in ("a", "b") if one[side]["origin"])
+    return [one["part"], ink.bold(key), f"{_value(one['a'])} -> {_value(one['b'])}", by, ink.dim(origins)]
+
+
+def _value(side: Document) -> str:
+    return "unset" if side["value"] is None else words(side["value"])
+
+
+def locked(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """The lock, or where it was written."""
+    if "lock" not in document:
+        return
+    lock = document["lock"]
+    if document["file"] is None:
+        yield json.dumps(lock, indent=2)
+        return
+    yield f"{ink.bold(lock['deployment'])} {lock['hash'][:8]} locked in {document['file']}"
+    head = [[ink.dim(name) for name in ("node", "role", "image", "model", "driver", "kernel")]]
+    rows = [
+        [name, *(str(node.get(key) or "?")[:16] for key in ("role", "image", "model", "driver", "kernel"))]
+        for name, node in lock["nodes"].items()
+    ]
+    yield from columns([*head, *rows], "  ")
+
+
+def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """What is not as it was locked."""
+    if "deployment" not in document:
+        return
+    when = f" on {document['locked']}" if document.get("locked") else ""
+    if document["equal"]:
+        yield f"{ink.bold(document['deployment'])} is what was locked{when}: {document['hash']['now'][:8]}"
+    for change in document["changes"]:
+        yield f"  {ink.bad(change['what'])}  {change['text']}"
