@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from sparkops.answer import Answer
-from sparkops.cli.wishes import Lab
+from sparkops.cli.options import Lab
 from sparkops.errors import UsageError
 from sparkops.lab import api
 from sparkops.report.ending import Ending
@@ -45,7 +45,7 @@ def fault(options: Lab, report: Ending) -> Answer:
 
 @contextmanager
 def _said() -> Iterator[None]:
-    """A wish that the lab cannot fulfil is a wrong use of it."""
+    """What the lab cannot do is a wrong use of it."""
     try:
         yield
     except api.LabError as error:

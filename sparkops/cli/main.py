@@ -68,7 +68,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _main(words: list[str], line: Line) -> int:
     try:
-        ask = _parsed(words, line)
+        ask = parsed(words, line)
     except SparkopsError as error:
         return _report(line, words).fail(error)
     except click.Abort:
@@ -81,7 +81,7 @@ def _main(words: list[str], line: Line) -> int:
     return _run(ask, report)
 
 
-def _parsed(words: list[str], line: Line) -> Ask | int | None:
+def parsed(words: list[str], line: Line) -> Ask | int | None:
     """The ask that the words make; None or a code where click has answered itself (`--help`, `--version`)."""
     try:
         with sparkops.make_context("sparkops", list(words), obj=line) as context:
@@ -119,11 +119,11 @@ def _report(line: Line, words: list[str], logged: bool = False) -> Ending:
     settings: dict[str, Any] = {
         "run": run,
         "as_json": bool(line.flag("json")) or "--json" in _ours(words),
-        "how": How(bool(line.flag("verbose")), _again(line)),
+        "how": How(bool(line.flag("verbose")), _again(line), frozenset(table.COMMANDS) - table.WITHOUT_NODES),
         "ink": (Ink(_colour(sys.stdout)), Ink(_colour(sys.stderr))),
     }
     if logged:
-        settings["log"] = _run_log(line.verb, run)
+        settings["log"] = table.part("run log")(os.environ, line.verb.replace(" ", "-"), run)
         if _colour(sys.stderr) and not settings["as_json"]:
             settings["screen"] = table.part("live screen")(sys.stderr)
     report: Ending = table.part("report" if logged else "ending")(line.verb, **settings)
@@ -134,15 +134,6 @@ def _again(line: Line) -> str:
     """What to type to reach the same nodes once more."""
     named = line.flag("inventory")
     return f"sparkops -i {shlex.quote(named)}" if named else "sparkops"
-
-
-def _run_log(verb: str, run: str) -> Any:
-    """A run without a log is better than no run: a home that cannot be written is said, not fatal."""
-    try:
-        return table.part("run log")(os.environ, verb.replace(" ", "-"), run)
-    except OSError as error:
-        click.echo(f"warning: no run log: {error}", err=True)
-        return None
 
 
 def _ours(words: list[str]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from sparkops import rules as rulebook
 from sparkops.answer import Answer
-from sparkops.cli.wishes import Known
+from sparkops.cli.options import Known
 from sparkops.errors import UsageError
 from sparkops.report.ending import Ending
 from sparkops.rules.rule import Example, Rule
@@ -22,7 +22,11 @@ def rules(options: Known, report: Ending) -> Answer:
         return Answer({"rules": [_rule(rule) for rule in known.values()]})
     if options.name not in known:
         near = difflib.get_close_matches(options.name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else "`sparkops rules` lists them"
+        hint = (
+            f"did you mean {near[0]}?"
+            if near
+            else "`sparkops rules` lists them, `sparkops preflight --list` the checks"
+        )
         raise UsageError(f"no such rule: {options.name}", hint=hint)
     return Answer({"rules": [_rule(known[options.name])]})
 
@@ -31,14 +35,15 @@ def _rule(rule: Rule) -> Mapping[str, Any]:
     return {
         "id": rule.id,
         "title": rule.title,
+        "actions": list(rule.actions),
         "why": rule.why,
         "source": rule.source,
-        "example_hit": _example(rule.example_hit),
-        "example_miss": _example(rule.example_miss),
+        "example_hit": told(rule.example_hit),
+        "example_miss": told(rule.example_miss),
     }
 
 
-def _example(example: Example) -> str:
+def told(example: Example) -> str:
     """One line: what differs from an example that says nothing."""
     plain, shown = asdict(Example()), asdict(example)
     always = ("topology", "model", "image")

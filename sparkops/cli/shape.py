@@ -82,9 +82,16 @@ class EngineCommand(Command):
     """A verb that passes the words behind `--` to `vllm serve`."""
 
     flags_behind_dashes = True
+    behind_dashes = "[-- VLLM FLAGS]"
 
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*super().collect_usage_pieces(ctx), "[-- VLLM FLAGS]"]
+        return [*super().collect_usage_pieces(ctx), self.behind_dashes]
+
+
+class NodeCommand(EngineCommand):
+    """A verb that sends the words behind `--` to the nodes."""
+
+    behind_dashes = "-- COMMAND"
 
 
 class Group(click.Group):

@@ -42,3 +42,12 @@ def secret(prompt: str, variable: str) -> str:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise UsageError(f"there is no terminal to ask for the {prompt}", hint=f"put it into ${variable}")
     return getpass.getpass(f"{prompt}: ", stream=sys.stderr)
+
+
+def piped(prompt: str, variable: str) -> str:
+    """The first line of a stdin that is no terminal, else as `secret`; never empty."""
+    if not os.environ.get(variable) and not sys.stdin.isatty():
+        if value := sys.stdin.readline().rstrip("\r\n"):
+            return value
+        raise UsageError(f"there is no {prompt} on stdin", hint=f"`... < FILE`, or put it into ${variable}")
+    return secret(prompt, variable)

@@ -2,55 +2,71 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sparkops import checks
 from sparkops.asks import Answer, PlanOptions
 from sparkops.commands import proxy, scripts
 from sparkops.core.condition import PATIENT, heard
 from sparkops.core.draft import revise
-from sparkops.core.facts import Facts
+from sparkops.core.facts import Facts, Model
 from sparkops.core.findings import Finding
 from sparkops.core.plan import Plan, Result
+from sparkops.core.playbook.known import known
+from sparkops.core.playbook.names import Names
+from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.revision import deployment_name, differences
-from sparkops.core.situation import Choices, Situation, key_path
+from sparkops.core.situation import Choices, Situation
 from sparkops.errors import Refused
-from sparkops.phases import compile_deploy
+from sparkops.load_playbook import built_in
+from sparkops.phases import KEY_PHASE, compile_deploy
 from sparkops.phases.orphans import compile_orphans
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.sudo import with_sudo
 from sparkops.phases.verify import question
 from sparkops.report.report import Report
-from sparkops.workflows import documents
+from sparkops.workflows import bench_after, documents
+from sparkops.workflows.backends import by_marlin
 from sparkops.workflows.caveats import older, out_of_reach
 from sparkops.workflows.chosen import ours_to_change
-from sparkops.workflows.keys import new_key
+from sparkops.workflows.draft import Draft, drafted, refuse
+from sparkops.workflows.keys import digest, elsewhere, given_keys, new_key, old_keys, own_key, readers
 from sparkops.workflows.outside import ask_from_here
 from sparkops.workflows.run import execute
 from sparkops.workflows.session import Session, connected, selected
-from sparkops.workflows.wish import Wish, refuse, wished
+from sparkops.workflows.setting_up import needs, refuse_before_setup, set_up
+
+
+@dataclass(frozen=True)
+class Own:
+    """An operator's play with phases of deploy in it, and the names that `-e` gives."""
+
+    play: StepsPlay
+    extra: Names
 
 
 @dataclass(frozen=True)
 class Ready:
     """A plan with all that it was made from."""
 
-    wish: Wish
+    draft: Draft
     situation: Situation
     plan: Plan
     findings: tuple[Finding, ...]
     changes: tuple[str, ...]
+    key: str | None = field(default=None, repr=False)
 
 
 def plan(options: PlanOptions, report: Report) -> Answer:
     """What deploy would do; nodes are only read."""
     chosen = selected(options.where, report)
-    wish = wished(options, chosen, report)
+    draft = drafted(options, chosen, report)
     with connected(chosen, report) as session:
-        ready = compiled(options, session, wish)
-        document = documents.plan(ready.situation, ready.plan, ready.findings, ready.changes, ready.wish.effective)
+        if options.setup:
+            refuse_before_setup(needs(options, draft), session)
+        ready = compiled(options, session, draft)
+        document = documents.plan(ready.situation, ready.plan, ready.findings, ready.changes, ready.draft.effective)
         _hold_to(options, ready)
         return Answer(document)
 
@@ -58,63 +74,97 @@ def plan(options: PlanOptions, report: Report) -> Answer:
 def deploy(options: PlanOptions, report: Report) -> Answer:
     """Make the revision serve, verified on the nodes; on any trouble undo what was done."""
     chosen = selected(options.where, report)
-    wish = wished(options, chosen, report)
+    draft = drafted(options, chosen, report)
+    to_measure = bench_after.wanted(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
-        ready = carry_out(options, session, wish)
+        got = set_up(needs(options, draft), session, options.access) if options.setup else []
+        ready = carry_out(options, session, draft)
         warnings = [
             *older(ready.situation),
             *out_of_reach(ready.situation),
+            *(by_marlin(session, ready.draft.effective, ready.situation.revision) if ready.plan.changes else ()),
             *ask_from_here(ready.situation.revision, session.secrets[API_KEY.name]),
         ]
         for warning in warnings:
             report.warn(warning)
-        return Answer(documents.deploy(ready.situation, ready.plan, ready.findings, ready.changes, warnings))
+        document = documents.deploy(ready.situation, ready.plan, ready.findings, ready.changes, warnings)
+        if to_measure is None or (options.bench is None and not ready.plan.changes):
+            return Answer({**document, "setup": got})
+        document |= {"setup": got, "seconds": report.seconds}
+        bench, error = bench_after.measured(to_measure, ready.situation.revision.deployment, session)
+        return Answer({**document, "bench": bench}, error=error)
 
 
-def carry_out(options: PlanOptions, session: Session, wish: Wish) -> Ready:
-    """Lock, read, judge, compile, execute; raises unless all of it was done."""
-    session.require(node.name for node in wish.placement.nodes)
-    session.lock(node.name for node in wish.placement.nodes)
-    ready = compiled(options, session, wish)
+def carry_out(options: PlanOptions, session: Session, draft: Draft, own: Own | None = None) -> Ready:
+    """Lock, read, judge, compile, execute; raises unless all of it was done. `own` is an operator's own playbook."""
+    session.require(node.name for node in draft.placement.nodes)
+    session.lock(node.name for node in draft.placement.nodes)
+    ready = compiled(options, session, draft, own)
     _hold_to(options, ready)
     session.lock(step.node for step in ready.plan.steps)
-    session.secrets[API_KEY.name] = _api_key(options, session, ready.situation)
-    session.report.hide(session.secrets[API_KEY.name])
+    key = ready.key or _api_key(options, session, ready.situation)
+    session.secrets |= {API_KEY.name: key, **old_keys(session, ready.situation.facts, ready.plan)}
+    session.report.hide(*session.secrets.values())
     for finding in ready.findings:
         session.report.note(f"{finding.id}: {finding.message}", finding.node)
     execute(ready.plan, session)
     return ready
 
 
-def compiled(options: PlanOptions, session: Session, wish: Wish) -> Ready:
+def compiled(options: PlanOptions, session: Session, draft: Draft, own: Own | None = None) -> Ready:
     """Read the nodes, judge, and compile."""
-    images = [wish.effective.image, *([proxy.IMAGE] if wish.placement.proxies else [])]
-    revision = wish.effective.recipe.revision
-    model = f"{wish.effective.model}@{revision}" if revision else wish.effective.model
-    placed = [node.name for node in wish.placement.nodes]
-    facts = session.containers(session.facts(images=images, model=model), but=placed)
+    images = _images(draft)
+    revision = draft.effective.recipe.revision
+    model = f"{draft.effective.model}@{revision}" if revision else draft.effective.model
+    placed = [node.name for node in draft.placement.nodes]
+    facts = session.containers(_same_snapshot(session, session.facts(images=images, model=model), draft), but=placed)
     session.require(placed)
-    situation = _with_broken(_situation(options, wish, facts), session)
+    situation, key = _situation(options, session, draft, facts)
+    situation = _with_broken(situation, session)
     ours_to_change(stored for _, stored, _ in situation.replaced)
-    _key_is_ours(situation)
     found = checks.findings(situation, options.allow)
     refuse(found)
-    deploys = compile_deploy(situation)
+    play = own.play if own else built_in("deploy")
+    names = known(play, own.extra, draft.placement.nodes, facts) if own else None
+    deploys = compile_deploy(situation, play, names)
+    _keeps_other_keys(situation, deploys)
     wanted = {(member.name, situation.revision.container(member)) for member in situation.revision.members}
     orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes}, wanted)
     whole = with_sudo(
         Plan("deploy", deploys.revision, (*orphans, *deploys.phases), replaces=deploys.replaces), session.sudo
     )
-    return Ready(wish, situation, whole, (*wish.findings, *found), _changes(situation) if whole.changes else ())
+    return Ready(draft, situation, whole, (*draft.findings, *found), _changes(situation) if whole.changes else (), key)
 
 
-def _situation(options: PlanOptions, wish: Wish, facts: Mapping[str, Facts]) -> Situation:
-    name = deployment_name(options.name or wish.effective.recipe.name)
-    revision = revise(name, wish.effective, wish.placement, facts, options.alongside)
+def _same_snapshot(session: Session, facts: dict[str, Facts], draft: Draft) -> dict[str, Facts]:
+    """Where names of revisions mean different commits, all are asked for the one that the head has."""
+    have = {p.node.name: f.model for p in draft.placement.engines if (f := facts.get(p.node.name))}
+    commits = {name: model.revision for name, model in have.items() if isinstance(model, Model) and model.complete}
+    pinned = commits.get(draft.placement.head.node.name)
+    if pinned is None or set(commits.values()) == {pinned}:
+        return facts
+    again = session.facts(images=_images(draft), model=f"{draft.effective.model}@{pinned}")
+    return {**facts, **again}
+
+
+def _images(draft: Draft) -> list[str]:
+    return [draft.effective.image, *([proxy.IMAGE] if draft.placement.proxies else [])]
+
+
+def _situation(
+    options: PlanOptions, session: Session, draft: Draft, facts: Mapping[str, Facts]
+) -> tuple[Situation, str | None]:
+    """With it the key to use, as far as it is known by now."""
+    name = deployment_name(options.name or draft.effective.recipe.name)
+    revision = revise(name, draft.effective, draft.placement, facts, options.alongside)
+    telling = elsewhere(facts, revision)
+    texts = given_keys(session, telling)
+    given = {(node, telling[node].key_file or ""): digest(text) for node, text in texts.items()}
     primary = revision.fronts[0].name
-    digest = hashlib.sha256(options.api_key.encode()).hexdigest() if options.api_key else facts[primary].key_digest
-    choices = Choices(options.alongside, options.refresh, options.stall, options.deadline)
-    return Situation(revision, wish.effective, wish.placement, facts, digest or "new", choices)
+    key = options.api_key or texts.get(primary)
+    key_digest = digest(key) if key else facts[primary].key_digest or "new"
+    choices = Choices(options.alongside, options.refresh, options.stall, options.deadline, keep=options.keep)
+    return Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given), key
 
 
 def _with_broken(situation: Situation, session: Session) -> Situation:
@@ -127,16 +177,16 @@ def _with_broken(situation: Situation, session: Session) -> Situation:
     return replace(situation, broken=frozenset(broken))
 
 
-def _key_is_ours(situation: Situation) -> None:
-    """A key in another user's home can be neither read nor replaced; a second one would not be what is served."""
-    for node in dict.fromkeys(front.name for front in situation.revision.fronts):
-        known = situation.facts[node]
-        serving = [c.name for c in known.containers if c.ours and c.runs and c.role != "worker"]
-        if serving and not known.key_digest:
+def _keeps_other_keys(situation: Situation, plan: Plan) -> None:
+    """One key a node: what stays there beside this deployment would have another one after its next start."""
+    written = [step.node for phase in plan.phases if phase.name == KEY_PHASE for step in phase.steps]
+    gone = {situation.revision.hash, *situation.replaces}
+    for other in readers(situation.facts, written):
+        if other.stored.hash not in gone:
             raise Refused(
-                f"{serving[0]} runs on {node} and its API key is not in this user's home: another user deployed it",
-                node=node,
-                hint="deploy as that user (`user:` in the inventory), or end it first with `sparkops stop`",
+                f"{other.title} serves on {', '.join(sorted({n for n, _ in other.running}))} with another API key",
+                hint=f"give both the same first: SPARKOPS_API_KEY=... sparkops key rotate "
+                f"--deployment {other.stored.deployment}",
             )
 
 
@@ -145,9 +195,7 @@ def _api_key(options: PlanOptions, session: Session, situation: Situation) -> st
     if options.api_key:
         return options.api_key
     primary = situation.revision.fronts[0].name
-    if not situation.facts[primary].key_digest:
-        return new_key()
-    return session.one(primary, scripts.read_key(key_path(situation.facts[primary])), "read the API key").strip()
+    return own_key(session, situation.facts, primary) if situation.facts[primary].key_digest else new_key()
 
 
 def _changes(situation: Situation) -> tuple[str, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from sparkops.core.endpoints import api_url
 from sparkops.core.findings import Finding
 from sparkops.core.plan import Plan, described
 from sparkops.core.recipe import Effective
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
-from sparkops.phases.verify import api_url
 
 
 def plan(

@@ -1,18 +1,26 @@
-"""`key` and `key rotate`: the truth about the key is on the front's node."""
+"""`key` and `key rotate`. One key a node: what serves there reads it at its start; its truth is on the front's node.
+
+The file lies in the home of the user who deployed. Another user of the nodes reads the key from the container, which
+who may use Docker may do; changing it is for the one whose file it is.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import secrets as random_source
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.asks import Answer, KeyOptions
 from sparkops.commands import scripts
-from sparkops.core.facts import Facts
+from sparkops.core.facts import Container, Facts
+from sparkops.core.plan import NodeLost, Plan
+from sparkops.core.revision import Revision
 from sparkops.core.situation import Choices, key_path
 from sparkops.errors import Refused
-from sparkops.phases.kept import OLD_KEY, compile_rotation
-from sparkops.phases.parts import Kept
-from sparkops.phases.prepare import API_KEY
+from sparkops.load_playbook import built_in
+from sparkops.phases.kept import compile_rotation
+from sparkops.phases.parts import Kept, kept
+from sparkops.phases.prepare import API_KEY, old_key
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.report import Report
 from sparkops.workflows.chosen import front_of, ours_to_change, the_one
@@ -22,6 +30,10 @@ from sparkops.workflows.session import Session, reached
 
 def new_key() -> str:
     return f"sk-{random_source.token_urlsafe(32)}"
+
+
+def digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
 
 
 def key(options: KeyOptions, report: Report) -> Answer:
@@ -36,28 +48,115 @@ def key_on(options: KeyOptions, session: Session) -> Answer:
         session.lock(node.name for node in session.selected)
     facts = session.containers()
     revision = the_one(session, facts, options.deployment)
-    if options.rotate:
-        return Answer({"key": _rotate(options, session, facts, revision), "rotated": True})
-    return Answer({"key": read_key(session, facts, revision)})
+    if not options.rotate:
+        return Answer({"key": read_key(session, facts, revision)})
+    new = options.api_key or new_key()
+    touched = _rotate(session, facts, revision, new)
+    return Answer({"key": new, "rotated": True, "restarted": sorted({one.stored.deployment for one in touched})})
 
 
 def read_key(session: Session, facts: Mapping[str, Facts], revision: Kept) -> str:
-    front = front_of(revision).name
-    session.require([front])
-    if not facts[front].key_digest:
-        raise Refused(f"there is no API key on {front}", hint="`sparkops deploy` makes one")
-    return session.one(front, scripts.read_key(key_path(facts[front])), "read the API key").strip()
+    """From the file that the front's container was given, or from the container."""
+    member = front_of(revision)
+    session.require([member.name])
+    name = revision.stored.container(member)
+    front = next((c for node, c in revision.parts if (node, c.name) == (member.name, name)), None)
+    if front is None or _at_home(facts[member.name], front):
+        return own_key(session, facts, member.name)
+    if front.runs:
+        return given_keys(session, {member.name: front})[member.name]
+    hint = f"as that user, or where it runs: the key lies in {front.key_file}"
+    raise Refused(f"{name} on {member.name} has the API key of another user", node=member.name, hint=hint)
 
 
-def _rotate(options: KeyOptions, session: Session, facts: Mapping[str, Facts], revision: Kept) -> str:
-    """Write the new key wherever the old one is used, then restart what read it at its start."""
-    session.require(member.name for member in revision.stored.members)
-    ours_to_change([revision.stored])
-    session.lock(member.name for member in revision.stored.members)
-    new = options.api_key or new_key()
-    session.secrets[API_KEY.name] = new
-    had_one = facts[front_of(revision).name].key_digest
-    session.secrets[OLD_KEY.name] = read_key(session, facts, revision) if had_one else new
+def own_key(session: Session, facts: Mapping[str, Facts], node: str) -> str:
+    """What lies in this user's home on that node."""
+    if not facts[node].key_digest:
+        raise Refused(f"there is no API key on {node}", node=node, hint="`sparkops deploy` makes one")
+    return session.one(node, scripts.read_key(key_path(facts[node])), "read the API key").strip()
+
+
+def given_keys(session: Session, containers: Mapping[str, Container]) -> dict[str, str]:
+    """What these containers, by node, were given; all nodes at once."""
+    found: dict[str, str] = {}
+    asked = {node: scripts.given_key(one.name) for node, one in containers.items()}
+    for node, result in (session.ask(asked) if asked else {}).items():
+        said = "" if isinstance(result, NodeLost) or not result.ok else result.stdout.strip()
+        if not said:
+            raise Refused(
+                f"{containers[node].name} on {node} has an API key from another home, and does not show it",
+                node=node,
+                hint="deploy as the user who did (`user:` in the inventory), or end it first with `sparkops stop`",
+            )
+        found[node] = said
+    session.report.hide(*found.values())
+    return found
+
+
+def elsewhere(facts: Mapping[str, Facts], revision: Revision) -> dict[str, Container]:
+    """By node the container that tells the key in force, where this user's file does not.
+
+    That of this very revision, or any of ours while nothing there reads this user's file.
+    """
+    found: dict[str, Container] = {}
+    for member in revision.members:
+        running = [c for c in facts[member.name].containers if c.ours and c.runs and c.key_file]
+        foreign = [c for c in running if not _at_home(facts[member.name], c)]
+        mine = next((c for c in foreign if c.name == revision.container(member)), None)
+        if member.port is not None and (mine or (foreign and len(foreign) == len(running))):
+            found.setdefault(member.name, mine or foreign[0])
+    return found
+
+
+def old_keys(session: Session, facts: Mapping[str, Facts], plan: Plan) -> dict[str, str]:
+    """The keys that the plan writes over, for its undo."""
+    return {
+        old_key(step.node).name: own_key(session, facts, step.node)
+        for step in plan.steps
+        if step.undo and step.undo.command and step.undo.command.stdin == old_key(step.node)
+    }
+
+
+def readers(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[Kept]:
+    """Every running revision that reads this user's key file on one of the nodes."""
+    where = set(nodes)
+    return [one for one in kept(facts) if any(n in where and _reads(facts[n], c) for n, c in one.running)]
+
+
+def _at_home(facts: Facts, container: Container) -> bool:
+    return container.key_file in (None, key_path(facts)) and bool(facts.key_digest)
+
+
+def _reads(facts: Facts, container: Container) -> bool:
+    return container.key_file == key_path(facts)
+
+
+def _rotate(session: Session, facts: Mapping[str, Facts], revision: Kept, new: str) -> Sequence[Kept]:
+    """Write the new key wherever the old one is used, and restart all that read it at its start."""
+    targets, nodes = _together(facts, revision)
+    session.require(member.name for one in targets for member in one.stored.members)
+    ours_to_change(one.stored for one in targets)
+    for node, container in (part for one in targets for part in one.parts):
+        if container.key_file and not _reads(facts[node], container):
+            raise Refused(
+                f"{container.name} on {node} has its API key from {container.key_file}, which is another user's",
+                node=node,
+                hint="rotate as that user, or deploy with another one: SPARKOPS_API_KEY=... sparkops deploy ...",
+            )
+    session.lock(member.name for one in targets for member in one.stored.members)
+    plan = compile_rotation(built_in("key rotate"), facts, targets, nodes, Choices())
+    session.secrets |= {API_KEY.name: new, **old_keys(session, facts, plan)}
     session.report.hide(*session.secrets.values())
-    execute(with_sudo(compile_rotation(facts, revision, Choices()), session.sudo), session)
-    return new
+    execute(with_sudo(plan, session.sudo), session)
+    return [one for one in targets if one.runs]
+
+
+def _together(facts: Mapping[str, Facts], revision: Kept) -> tuple[list[Kept], list[str]]:
+    """The revision with all that shares a key file with it, directly or by another one, and the nodes of them all."""
+    found = [revision]
+    while True:
+        nodes = dict.fromkeys(m.name for one in found for m in one.stored.members if m.port is not None)
+        more = [one for one in readers(facts, nodes) if one.stored.hash not in {other.stored.hash for other in found}]
+        if not more:
+            return found, list(nodes)
+        found += more

@@ -8,15 +8,16 @@ from typing import Any
 
 from sparkops.asks import Answer, EndpointOptions, FactsOptions, LogsOptions
 from sparkops.commands import scripts
+from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, plain
 from sparkops.core.plan import Command, NodeLost, Result
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import state_dir
 from sparkops.errors import UsageError
 from sparkops.phases.parts import kept
-from sparkops.phases.verify import api_url
 from sparkops.report.report import Report
 from sparkops.workflows.chosen import front_of, the_one
+from sparkops.workflows.following import follow
 from sparkops.workflows.keys import read_key
 from sparkops.workflows.session import Session, reached, unreachable
 
@@ -44,6 +45,8 @@ def logs_on(options: LogsOptions, session: Session) -> Answer:
         entries = _previous_logs(options, session, facts)
     else:
         revision = the_one(session, facts, options.deployment)
+        if options.follow:
+            return follow(session, revision, options.tail)
         wanted = [member.name for member in revision.stored.members]
         entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
     away = next((session.away[name] for name in wanted if name in session.away), None)

@@ -6,10 +6,12 @@ import http.client
 import urllib.error
 import urllib.request
 
+from sparkops.core.endpoints import api_url
 from sparkops.core.revision import Revision
-from sparkops.phases.verify import api_url
+from sparkops.core.stored import StoredMember
 
 SECONDS = 10
+RUNNING = "vllm:num_requests_running"
 
 
 def ask_from_here(revision: Revision, key: str) -> list[str]:
@@ -19,6 +21,18 @@ def ask_from_here(revision: Revision, key: str) -> list[str]:
         for front in revision.fronts
         if (problem := _problem(f"{api_url(front)}/v1/models", key))
     ]
+
+
+def requests_running(member: StoredMember) -> int:
+    """How many requests an engine works on; 0 where its counters cannot be read from here."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with opener.open(f"{api_url(member)}/metrics", timeout=SECONDS) as answer:
+            lines = answer.read().decode("utf-8", "replace").splitlines()
+        found = [line.rpartition(" ")[2] for line in lines if line.startswith(RUNNING)]
+        return int(sum(map(float, found)))
+    except (OSError, http.client.HTTPException, ValueError):
+        return 0
 
 
 def _problem(url: str, key: str) -> str:

@@ -12,13 +12,22 @@ from sparkops.workflows.session import Session
 
 def execute(plan: Plan, session: Session) -> Outcome:
     """Raises when the plan was not carried out; what was undone is said in the hint."""
+    outcome, error = tried(plan, session)
+    if error is not None:
+        raise error
+    return outcome
+
+
+def tried(plan: Plan, session: Session) -> tuple[Outcome, SparkopsError | None]:
+    """For who tells what was done although it was not all."""
     outcome = run_plan(plan, session.fleet, session.report.emit)
+    return outcome, error_of(outcome)
+
+
+def error_of(outcome: Outcome) -> SparkopsError | None:
+    """The one error that the person sees; None when all of the plan was done."""
     if outcome.status == "done":
-        return outcome
-    raise _error(outcome)
-
-
-def _error(outcome: Outcome) -> SparkopsError:
+        return None
     hint = _what_now(outcome)
     if outcome.status == "interrupted":
         return Interrupted("interrupted", hint=hint)
@@ -45,7 +54,11 @@ def _message(failure: Failure) -> str:
 def _what_now(outcome: Outcome) -> str:
     parts = []
     if outcome.undone:
-        parts.append(f"undone: {len(outcome.undone)} steps; what served before serves again where it did")
+        parts.append(f"undone: {len(outcome.undone)} steps")
+    if outcome.unawaited:
+        parts.append("what was replaced was started again, and not waited for")
+    elif outcome.revived:
+        parts.append("what was replaced serves again")
     if outcome.stuck:
         parts.append(f"could not be undone: {', '.join(outcome.stuck)}")
     if outcome.unknown:

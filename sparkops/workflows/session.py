@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from sparkops import load
+from sparkops import load_inventory
 from sparkops.asks import Where
-from sparkops.checks.node import DOCKER_HINT, docker_problem
+from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core.facts import Facts, Unreadable, parse
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Result, Script, Word
 from sparkops.errors import StepFailed, Unreachable
 from sparkops.phases.sudo import become
-from sparkops.remote import World
+from sparkops.remote import Cancel, World
+from sparkops.remote.channel import Sink
 from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import gather
 from sparkops.remote.lock import Owner, owner_here
@@ -34,6 +35,8 @@ class Reach(World, Protocol):
     """A world whose nodes can be locked: the fleet, or `sparkops.testing`'s simulated one."""
 
     def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None: ...
+
+    def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result: ...
 
 
 @dataclass
@@ -74,9 +77,14 @@ class Session:
 
     def facts(self, *, images: Sequence[str] = (), model: str | None = None) -> dict[str, Facts]:
         """The facts of every node that answers, in the order of the inventory; who does not is added to `away`."""
-        asked = {node.name: self.facts_command(node, images, model) for node in self.inventory.nodes}
+        return self.read({node.name: self.facts_command(node, images, model) for node in self.inventory.nodes})
+
+    def read(
+        self, asked: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
+    ) -> dict[str, Facts]:
+        """What these commands for facts tell."""
         found: dict[str, Facts] = {}
-        for name, result in self.ask(asked).items():
+        for name, result in self.ask(asked, spans).items():
             if isinstance(result, NodeLost):
                 self.away[name] = result
                 continue
@@ -91,7 +99,7 @@ class Session:
         read, kept = self.facts() if facts is None else facts, frozenset(but)
         for name, known in read.items():
             if name not in kept and (problem := docker_problem(known)):
-                self.away[name] = Unreached(name, "config", f"Docker cannot be used: {problem}", DOCKER_HINT)
+                self.away[name] = Unreached(name, "config", f"Docker cannot be used: {problem}", docker_hint(problem))
         return {name: known for name, known in read.items() if name not in self.away}
 
     def facts_command(self, node: Node, images: Sequence[str] = (), model: str | None = None) -> Command:
@@ -105,10 +113,12 @@ class Session:
         words += ["--sudo"] if node.become == "sudo" and not whole else []
         return Command(tuple(words), reads=True, timeout=FACTS_SECONDS, become=whole)
 
-    def ask(self, commands: Mapping[str, Command]) -> dict[str, Result | NodeLost]:
+    def ask(
+        self, commands: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
+    ) -> dict[str, Result | NodeLost]:
         """One reading command a node, all at once; through sudo where the inventory wants it."""
         wanted = {n: become(c) if n in self.sudo else c for n, c in commands.items() if n not in self.away}
-        return gather(self.fleet, wanted)
+        return gather(self.fleet, wanted, spans)
 
     def one(self, node: str, command: Command, what: str) -> str:
         """The output of one reading command on one node; raises when there is none."""
@@ -133,7 +143,7 @@ class Selected:
 
 
 def selected(where: Where, report: Report) -> Selected:
-    inventory = load.inventory(where.inventory)
+    inventory = load_inventory.inventory(where.inventory)
     for warning in inventory.warnings:
         report.warn(warning)
     return Selected(inventory, inventory.select(where.limit), where.become_password)
@@ -180,4 +190,5 @@ def unreachable(lost: NodeLost) -> Unreachable:
 def _unreadable(node: str, result: Result, error: Unreadable) -> Unreached:
     """A wrong sudo password, a login shell that prints: what runs there nobody knows, and the others go on."""
     said = result.stderr.strip()[-500:]
-    return Unreached(node, "config", f"its facts cannot be read: {said or error}")
+    hint = None if said else f"`ssh {node} true` must print nothing: look into its login shell's files, as ~/.bashrc"
+    return Unreached(node, "config", f"its facts cannot be read: {said or error}", hint)

@@ -10,9 +10,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-from sparkops import load
+from sparkops import load_inventory
 from sparkops.asks import Answer, InitOptions, TrustOptions
-from sparkops.checks.node import docker_problem
+from sparkops.checks.docker import docker_problem
 from sparkops.core.facts import Facts, Sudo
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
@@ -20,7 +20,8 @@ from sparkops.errors import Refused, Unreachable, UsageError
 from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import gather
 from sparkops.remote.reasons import Unreached
-from sparkops.remote.trust import HostKey, fetch_host_key, known_hosts_file, pin, pinned_host_keys
+from sparkops.remote.ssh import Door
+from sparkops.remote.trust import HostKey, known_hosts_file, pin, pinned_host_keys
 from sparkops.remote.wire import resolve
 from sparkops.report.report import Report
 from sparkops.workflows.session import Selected, connected, login, unreachable
@@ -36,17 +37,18 @@ SUDOERS_HINT = (
 
 def trust(options: TrustOptions, report: Report) -> Answer:
     """Show what each node's host key is and, when the person agrees, pin it beside the inventory."""
-    inventory = load.inventory(options.where.inventory)
+    inventory = load_inventory.inventory(options.where.inventory)
     path = known_hosts_file(inventory.source)
     nodes = inventory.select(options.where.limit)
-    entries, away = _pinned(nodes, path, options.yes, report)
+    door = Door(login(inventory.source, options.where.become_password, {}))
+    entries, away = _pinned(door, nodes, path, options.yes, report)
     document = {"nodes": entries, "known_hosts": str(path), "unreachable": {name: e.reason for name, e in away.items()}}
     return Answer(document, error=unreachable(next(iter(away.values()))) if away else None)
 
 
 def init(options: InitOptions, report: Report) -> Answer:
     """Pin, install the key when a password was given, detect the fabric, write the inventory."""
-    output = Path(options.output) if options.output else load.user_config() / "inventory.yml"
+    output = Path(options.output) if options.output else load_inventory.user_config() / "inventory.yml"
     if output.exists() and not options.force:
         raise UsageError(f"{output} exists", hint="--force writes it anew, --output names another file")
     nodes = [
@@ -58,7 +60,7 @@ def init(options: InitOptions, report: Report) -> Answer:
     with _writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
     pins = known_hosts_file(str(output))
-    entries, away = _pinned(nodes, pins, options.yes, report)
+    entries, away = _pinned(Door(login(str(output), None, {})), nodes, pins, options.yes, report)
     if away:
         raise unreachable(next(iter(away.values())))
     if options.password is not None:
@@ -75,17 +77,17 @@ def init(options: InitOptions, report: Report) -> Answer:
 
 
 def _pinned(
-    nodes: Sequence[Node], path: Path, yes: bool, report: Report
+    door: Door, nodes: Sequence[Node], path: Path, yes: bool, report: Report
 ) -> tuple[list[dict[str, Any]], dict[str, Unreached]]:
     """Fetch, show, ask, pin; refuses when the person does not agree."""
     shown: dict[str, HostKey] = {}
     away: dict[str, Unreached] = {}
     for node in nodes:
         try:
-            shown[node.name] = fetch_host_key(node.address, node.port)
+            shown[node.name] = door.shown_by(node)
         except Unreached as lost:
             away[node.name] = lost
-    known = {node.name: pinned_host_keys(path, node.address, node.port) for node in nodes}
+    known = {name: pinned_host_keys(path, key.address, key.port) for name, key in shown.items()}
     new = {name: key for name, key in shown.items() if key.key not in {old.key for old in known[name]}}
     for name, key in shown.items():
         report.note(f"host key {key.kind} {key.fingerprint} ({_state(name, new, known)})", name)
@@ -109,7 +111,7 @@ def _pinned(
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """A place that cannot be written is a wrong wish, not a bug."""
+    """A place that cannot be written is a wrong use, not a bug."""
     try:
         yield
     except OSError as error:

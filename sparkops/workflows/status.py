@@ -8,12 +8,12 @@ from typing import Any
 from sparkops.asks import Answer, StatusOptions
 from sparkops.commands import scripts
 from sparkops.core.condition import EXIT_CODES, QUICK, Heard, Part, State, condition, heard
+from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts
 from sparkops.core.plan import NodeLost
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Unreachable, worst
 from sparkops.phases.parts import Kept, question
-from sparkops.phases.verify import api_url
 from sparkops.report.report import Report
 from sparkops.workflows.chosen import current
 from sparkops.workflows.session import Session, reached, unreachable

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from sparkops.cli.options import Lab
 from sparkops.cli.shape import Ask, Group, example
-from sparkops.cli.wishes import Lab
 
 
 @example("sparkops lab up --nodes 2 && sparkops -i lab deploy --topology cluster")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
 from sparkops.asks import EndpointOptions, FactsOptions, KeyOptions, LogsOptions, StatusOptions
-from sparkops.cli.shape import Ask, Command, Group, example
+from sparkops.cli.shape import Ask, Command, Group, example, line
 from sparkops.cli.verbs.serve import BECOME
 from sparkops.cli.where import api_key, where
 
@@ -25,16 +25,22 @@ def status(context: click.Context, /, deployment: str | None, ask_become_pass: b
     return Ask("status", StatusOptions(where(context, ask_become_pass), deployment))
 
 
-@example("sparkops logs --tail 50")
+@example("""
+    sparkops logs --tail 50
+    sparkops logs --follow
+""")
 @click.command(cls=Command)
 @click.argument("deployment", required=False)
 @click.option("--previous", is_flag=True, help="Of what ran before, or was removed last.")
 @click.option("--tail", type=click.IntRange(1), default=200, show_default=True, help="Last lines a node.")
+@click.option("--follow", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
 @BECOME
 @click.pass_context
-def logs(context: click.Context, /, deployment: str | None, previous: bool, tail: int, ask_become_pass: bool) -> Ask:
+def logs(context: click.Context, /, deployment: str | None, ask_become_pass: bool, **given: Any) -> Ask:
     """Print the engines' logs, node by node."""
-    return Ask("logs", LogsOptions(where(context, ask_become_pass), deployment, previous, tail))
+    if given["follow"] and (given["previous"] or line(context).flag("json")):
+        raise click.UsageError("--follow has no end: it goes with neither --json nor --previous", context)
+    return Ask("logs", LogsOptions(where(context, ask_become_pass), deployment, **given))
 
 
 @example("""

@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 from sparkops.asks import PlanOptions, RollbackOptions, StopOptions
+from sparkops.asks.access import Access
+from sparkops.cli.hub import access
 from sparkops.cli.shape import Ask, Command, EngineCommand, duration, example, line
 from sparkops.cli.where import api_key, where
 
@@ -45,6 +47,7 @@ def _engine_options(function: Decorated) -> Decorated:
         click.option("--expect", metavar="ID", help="Refuse (exit 3) when the plan's id is another."),
         click.option("--alongside", is_flag=True, help="Keep what serves now, where ports and memory allow."),
         click.option("--refresh", is_flag=True, help="Replace an equal revision that an older sparkops started."),
+        click.option("--setup", is_flag=True, help="First get missing images and models (it may take hours)."),
         click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
                      help="Where the endpoint of <n>x-solo runs."),
         STALL, DEADLINE, BECOME,
@@ -60,6 +63,7 @@ def _plan_options(context: click.Context, /, ask_become_pass: bool, allow: tuple
         extra=line(context).extra,
         allow=frozenset(allow),
         api_key=api_key(),
+        access=access() if given["setup"] else Access(),
         **given,
     )
 
@@ -76,20 +80,37 @@ def plan(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...
     return Ask("plan", _plan_options(context, ask_become_pass, allow, given))
 
 
+BENCH = click.option(
+    "--bench",
+    is_flag=False,
+    flag_value="recipe",
+    metavar="[SUITE]",
+    help="Then measure it, by the recipe's own benchmark or a suite of `sparkops bench suites`.",
+)
+NO_BENCH = click.option("--no-bench", is_flag=True, help="Not even where the recipe has `benchmark.enabled: true`.")
+
+
 @example("""
     sparkops deploy --topology cluster
     sparkops deploy --recipe qwen3-next-80b-a3b-instruct-fp8 --topology solo --limit spark1
     sparkops deploy --topology cluster --set args.max-model-len=65536 -- --seed 7
+    sparkops deploy --topology cluster --setup
+    sparkops deploy --topology solo --bench=smoke
 """)
 @click.command(cls=EngineCommand)
 @_engine_options
+@BENCH
+@NO_BENCH
 @click.pass_context
-def deploy(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], **given: Any) -> Ask:
+def deploy(
+    context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], no_bench: bool, **given: Any
+) -> Ask:
     """Make a model serve, and verify that it does.
 
     What serves already is left as it is. What was replaced is kept, stopped, for `sparkops rollback`.
     Clients need the key that `sparkops key` prints: $SPARKOPS_API_KEY if it is set here, else one made once.
     """
+    given["bench"] = "" if no_bench else given["bench"]
     return Ask("deploy", _plan_options(context, ask_become_pass, allow, given))
 
 

@@ -8,7 +8,7 @@ from sparkops import checks, load, rules
 from sparkops.asks import PlanOptions
 from sparkops.core import images, topology
 from sparkops.core.findings import Finding
-from sparkops.core.recipe import Effective, Overrides, effective
+from sparkops.core.recipe import Effective, Overrides, Recipe, effective
 from sparkops.core.revision import deployment_name
 from sparkops.core.schema import did_you_mean
 from sparkops.core.topology import Placement
@@ -17,10 +17,12 @@ from sparkops.report.report import Report
 from sparkops.workflows.session import Selected
 
 DEFAULT_RECIPE = "openai-gpt-oss-120b"
+GOT_BY_SETUP = {"image-present", "model-present"}
+SETUP = "or let the deploy do that first, as long as it takes: add --setup"
 
 
 @dataclass(frozen=True)
-class Wish:
+class Draft:
     """What was asked for, judged by the rules; no node was touched yet."""
 
     effective: Effective
@@ -28,7 +30,7 @@ class Wish:
     findings: tuple[Finding, ...]
 
 
-def wished(options: PlanOptions, chosen: Selected, report: Report) -> Wish:
+def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
     """Recipe, topology and overrides, judged by the rules; refuses what they refuse."""
     wanted = topology.parse(options.topology)
     if options.name and (usable := deployment_name(options.name)) != options.name:
@@ -37,7 +39,7 @@ def wished(options: PlanOptions, chosen: Selected, report: Report) -> Wish:
     recipe = load.recipe(name)
     settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
     executor = options.executor or ("mp" if images.known(settings.image).ray is False else "ray")
-    placement = topology.place(wanted, chosen.nodes, executor, options.proxy, recipe.nodes.max)
+    placement = topology.place(wanted, chosen.nodes, executor, options.proxy, _most(recipe, options.allow))
     if placement.note:
         report.note(placement.note)
     rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
@@ -48,7 +50,28 @@ def wished(options: PlanOptions, chosen: Selected, report: Report) -> Wish:
         )
     settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
     refuse(findings)
-    return Wish(settings, placement, findings)
+    return Draft(settings, placement, findings)
+
+
+def _most(recipe: Recipe, allow: frozenset[str]) -> int | None:
+    """How many nodes a cluster is cut to; one that must not be at all is for the rule to refuse, or to be allowed."""
+    most = recipe.nodes.max
+    limited = most is not None and most >= topology.LEAST_CLUSTER and "topology-allowed" not in allow
+    return most if limited else None
+
+
+def supposed(name: str | None, kind: str | None, chosen: Selected, report: Report) -> Draft:
+    """What a deploy of these nodes would most likely be, for judging them: nothing is refused, only said."""
+    wanted = topology.parse(kind or ("cluster" if len(chosen.nodes) >= topology.LEAST_CLUSTER else "solo"))
+    recipe = load.recipe(name or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE)
+    settings = effective(recipe, wanted.kind, Overrides())
+    executor: topology.Executor = "mp" if images.known(settings.image).ray is False else "ray"
+    placement = topology.place(wanted, chosen.nodes, executor)
+    settings, findings = rules.judge(settings, placement.shape, frozenset())
+    for finding in findings:
+        if finding.action == "refuse":
+            report.warn(f"deploy would refuse this recipe here: {finding.message} [{finding.id}]")
+    return Draft(settings, placement, findings)
 
 
 def refuse(findings: tuple[Finding, ...]) -> None:
@@ -59,4 +82,5 @@ def refuse(findings: tuple[Finding, ...]) -> None:
     lines = [f"{f'{finding.node}: ' if finding.node else ''}{finding.message} [{finding.id}]" for finding in bad]
     hints = dict.fromkeys(finding.hint for finding in bad if finding.hint)
     allow = " ".join(f"--allow {name}" for name in dict.fromkeys(finding.id for finding in bad))
-    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*hints, f"to go on all the same: {allow}"]))
+    ways = [*hints, *([SETUP] if {finding.id for finding in bad} <= GOT_BY_SETUP else [])]
+    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*ways, f"to go on all the same: {allow}"]))

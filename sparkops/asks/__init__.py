@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sparkops.answer import Answer
+from sparkops.asks.access import Access
 
 __all__ = [
     "Answer",
@@ -29,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Where:
-    """Which nodes, and how to become root on them. `inventory` None means the usual places (`load.inventory`)."""
+    """Which nodes, and how to become root on them. `inventory` None means the usual places (`load_inventory`)."""
 
     inventory: str | None = None
     limit: str | None = None
@@ -42,6 +43,9 @@ class PlanOptions:
 
     `sets` are `args.x=v` and `env.X=v` as typed, `extra` the words behind `--`, `allow` the rules switched off.
     `expect` is a plan id. `stall` and `deadline` (seconds) bound the wait for a loading engine.
+    `keep` are hashes of stopped revisions that are not to be removed.
+    `bench` is the suite to run when it serves, "" for none, None for what the recipe says.
+    `setup` gets missing images and models first; `access` is how the model hub is asked for them.
     """
 
     where: Where
@@ -55,10 +59,14 @@ class PlanOptions:
     expect: str | None = None
     alongside: bool = False
     refresh: bool = False
+    setup: bool = False
+    keep: frozenset[str] = frozenset()
     proxy: Literal["first", "all"] = "first"
     stall: float = 600.0
     deadline: float = 2700.0
     api_key: str | None = field(default=None, repr=False)
+    access: Access = Access()
+    bench: str | None = None
 
 
 @dataclass(frozen=True)
@@ -69,16 +77,22 @@ class StatusOptions:
 
 @dataclass(frozen=True)
 class StopOptions:
+    """`but` are hashes of revisions that serve on."""
+
     where: Where
     deployment: str | None = None
+    but: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
 class RollbackOptions:
+    """`to` are hashes of revisions that are to serve, no others; without them it is what the last deploy replaced."""
+
     where: Where
     deployment: str | None = None
     stall: float = 600.0
     deadline: float = 2700.0
+    to: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -89,6 +103,7 @@ class LogsOptions:
     deployment: str | None = None
     previous: bool = False
     tail: int = 200
+    follow: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,16 @@
+"""How a person asks the model hub."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Access:
+    """How the hub is asked. `proxies` are this machine's variables; a node's own come before them."""
+
+    token: str | None = field(default=None, repr=False)
+    endpoint: str | None = None
+    proxies: Mapping[str, str] = field(default_factory=dict, repr=False)
+    encodings: str | None = None

@@ -1,0 +1,37 @@
+"""Asks of `model`: weights, fetched once and the same everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops.asks import Where
+from sparkops.asks.access import Access
+
+
+@dataclass(frozen=True)
+class FetchOptions:
+    """`node` downloads (None: whoever has most of it); `exclude` are globs beside those that nobody needs."""
+
+    where: Where
+    model: str
+    node: str | None = None
+    exclude: tuple[str, ...] = ()
+    offline: bool = False
+    access: Access = Access()
+
+
+@dataclass(frozen=True)
+class ModelsOptions:
+    """For `list` all, for `verify` the named model."""
+
+    where: Where
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class PruneModelsOptions:
+    """`models` empty means whatever nothing needs."""
+
+    where: Where
+    models: tuple[str, ...] = ()
+    yes: bool = False

@@ -1,0 +1,77 @@
+"""The verbs over models: fetched once, copied, verified, listed, pruned."""
+
+from __future__ import annotations
+
+import click
+
+from sparkops.asks.models import FetchOptions, ModelsOptions, PruneModelsOptions
+from sparkops.cli.hub import access
+from sparkops.cli.shape import Ask, Group, example
+from sparkops.cli.verbs.serve import BECOME
+from sparkops.cli.where import where
+
+NAME = click.argument("model", metavar="MODEL[@REVISION]")
+
+
+@click.group(cls=Group)
+def model() -> None:
+    """Fetch, copy, verify and remove the models that engines load."""
+
+
+@example("""
+    sparkops model fetch openai/gpt-oss-120b
+    sparkops model fetch Qwen/Qwen3-Coder-Next-FP8@main --on spark2
+    sparkops model fetch meta-llama/Llama-3.3-70B-Instruct --token-stdin < token
+    sparkops model fetch /srv/models/my-tune
+""")
+@model.command()
+@NAME
+@click.option("--on", "node", metavar="NODE", help="The node that downloads [default: who has it, else the first].")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Files to leave out beside original/* and metal/*.")
+@click.option("--token-stdin", is_flag=True, help="Read the hub's token from stdin [default: $HF_TOKEN, the node's].")
+@click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has, list what is missing.")
+@click.pass_context
+def fetch(
+    context: click.Context, /, model: str, node: str | None, exclude: tuple[str, ...], token_stdin: bool, offline: bool
+) -> Ask:
+    """Download a model once, on one node, verify it, and copy it to the others over the fabric.
+
+    The download goes on without you; the same command again follows it. A directory of a node is copied as it is.
+    $HF_ENDPOINT, $https_proxy and $no_proxy are handed on.
+    """
+    options = FetchOptions(where(context), model, node, exclude, offline, access(token_stdin))
+    return Ask("model fetch", options)
+
+
+@example("sparkops model verify openai/gpt-oss-120b")
+@model.command()
+@NAME
+@click.pass_context
+def verify(context: click.Context, /, model: str) -> Ask:
+    """Hold every file of a model against its hash, on every node."""
+    return Ask("model verify", ModelsOptions(where(context), model))
+
+
+@example("sparkops model list")
+@model.command("list")
+@click.pass_context
+def listing(context: click.Context, /) -> Ask:
+    """List the models in the nodes' caches, half downloads too."""
+    return Ask("model list", ModelsOptions(where(context)))
+
+
+@example("""
+    sparkops model prune
+    sparkops model prune openai/gpt-oss-20b --yes
+""")
+@model.command()
+@click.argument("models", metavar="[MODEL[@REVISION]]...", nargs=-1)
+@click.option("--yes", is_flag=True, help="Remove what is shown without asking.")
+@BECOME
+@click.pass_context
+def prune(context: click.Context, /, models: tuple[str, ...], yes: bool, ask_become_pass: bool) -> Ask:
+    """Remove models by name, or half downloads and revisions that a newer one replaced.
+
+    What a deployment or its rollback needs is never removed.
+    """
+    return Ask("model prune", PruneModelsOptions(where(context, ask_become_pass), models, yes))

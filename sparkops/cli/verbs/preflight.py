@@ -1,0 +1,59 @@
+"""The verb that tells what is wrong with nodes, and mends what it may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sparkops.asks.preflight import PreflightOptions
+from sparkops.cli.options import Known
+from sparkops.cli.shape import Ask, Command, example
+from sparkops.cli.verbs.serve import BECOME
+from sparkops.cli.where import where
+
+
+@example("""
+    sparkops preflight
+    sparkops preflight --topology solo --recipe qwen3-next-80b-a3b-instruct-fp8 --limit spark1
+    sparkops preflight --only cx7-speed,cx7-pings -v
+    sparkops preflight --explain memory-fits
+    sparkops preflight --fix --ask-become-pass
+""")
+@click.command(cls=Command)
+@click.option("--topology", metavar="T", help="Judge for this [default: cluster of the selected nodes; solo for one].")
+@click.option("--recipe", metavar="R", help="Judge for this recipe [default: the inventory's, else deploy's own].")
+@click.option("--only", multiple=True, metavar="ID,...", help="Only these checks.")
+@click.option("--skip", multiple=True, metavar="ID,...", help="Not these checks.")
+@click.option("--deep", is_flag=True, help="Also run a container with the GPU on each node (nvidia-smi, seconds).")
+@click.option("--fix", is_flag=True, help="Mend what is safe and can be undone: shown first, then asked.")
+@click.option("--yes", is_flag=True, help="With --fix: mend without asking.")
+@click.option("--list", "listing", is_flag=True, help="List the checks; no node is touched.")
+@click.option("--explain", metavar="ID", help="Tell what a check asks, why, who says so, and the remedy.")
+@BECOME
+@click.pass_context
+def preflight(
+    context: click.Context,
+    /,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    listing: bool,
+    explain: str | None,
+    ask_become_pass: bool,
+    **given: Any,
+) -> Ask:
+    """Tell whether the nodes are fit, what exactly is not, and how to mend it.
+
+    Exit 0: fit, perhaps with warnings; 3: a check fails; 4: a node could not be reached (the others are judged).
+    """
+    if listing or explain is not None:
+        return Ask("preflight list" if listing else "preflight explain", Known(explain or ""), logged=False)
+    if given["yes"] and not given["fix"]:
+        raise click.UsageError("--yes goes with --fix", context)
+    options = PreflightOptions(where(context, ask_become_pass), only=_ids(only), skip=_ids(skip), **given)
+    return Ask("preflight", options)
+
+
+def _ids(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Repeated, or by commas."""
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())

@@ -1,0 +1,71 @@
+"""A benchmark right after a deployment: `deploy --bench`, or a recipe that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sparkops import measuring
+from sparkops.asks import PlanOptions
+from sparkops.asks.bench import BenchOptions
+from sparkops.commands import benchy
+from sparkops.core.bench.suites import Suite
+from sparkops.core.recipe import Recipe
+from sparkops.errors import Interrupted, Refused, SparkopsError, StepFailed
+from sparkops.report.report import Report
+from sparkops.workflows import bench
+from sparkops.workflows.session import Session
+
+TOOL = "llama-benchy"
+OWN = "recipe"
+"""`--bench` without a suite: what the recipe itself describes."""
+NO_NUMBERS: Mapping[str, Any] = {"id": None, "ok": False, "record": None, "rows": []}
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be measured; `refused` are options of the recipe that have no meaning here."""
+
+    options: BenchOptions
+    suite: Suite
+    refused: tuple[str, ...] = ()
+
+
+def wanted(options: PlanOptions, recipe: Recipe, report: Report) -> Wanted | None:
+    """Known before anything is deployed, so that what cannot be measured is said before minutes of loading."""
+    if options.bench == "" or (options.bench is None and not (recipe.benchmark and recipe.benchmark.enabled)):
+        return None
+    if options.bench is None and not measuring.installed():
+        report.warn(f"{recipe.name} asks for a benchmark, and llama-benchy is not installed: {bench.EXTRA}")
+        return None
+    asked = BenchOptions(options.where, options.bench or OWN)
+    bench.require(asked)
+    if asked.suite != OWN:
+        return Wanted(asked, bench.suite_of(asked))
+    smoke = bench.suite_of(replace(asked, suite="smoke"))
+    if recipe.benchmark is None:
+        return Wanted(asked, smoke)
+    own = replace(smoke, id=OWN, title=f"The benchmark of {recipe.name}", source="its recipe")
+    made, refused = benchy.adjusted(own, benchy.options(recipe.benchmark.args))
+    other = recipe.benchmark.framework
+    return Wanted(asked, made, (*([f"{other}: {TOOL} is what measures"] if other != TOOL else ()), *refused))
+
+
+def measured(wish: Wanted, deployment: str, session: Session) -> tuple[Mapping[str, Any], SparkopsError | None]:
+    """The document's part, and an error where the numbers are none; what was deployed serves on either way."""
+    report = session.report
+    report.note(f"{deployment} serves; now it is measured: {wish.suite.title}, {wish.suite.requests} requests")
+    for line in wish.refused:
+        report.warn(f"the recipe's benchmark: {line}")
+    try:
+        found = bench.answer(bench.run_on(replace(wish.options, deployment=deployment), wish.suite, session))
+    except KeyboardInterrupt:
+        return NO_NUMBERS, Interrupted(f"the benchmark was interrupted; {deployment} serves on")
+    except Interrupted as error:
+        return NO_NUMBERS, Interrupted(f"{error.message}; {deployment} serves on", hint=error.hint)
+    except Refused as error:
+        return NO_NUMBERS, StepFailed(f"{deployment} serves and was not measured: {error.message}", hint=error.hint)
+    except SparkopsError as error:
+        return NO_NUMBERS, error
+    return found.document, found.error

@@ -1,0 +1,147 @@
+"""A model that one node has, on the others too: what each lacks, over the fabric, down a chain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.commands import models as commands
+from sparkops.core.facts import Facts, known
+from sparkops.core.model_name import ModelName
+from sparkops.core.plan import Phase, Plan, Word
+from sparkops.errors import Refused, StepFailed
+from sparkops.phases.copies import Copy, awaited, compile_copy
+from sparkops.phases.images import running
+from sparkops.phases.models import compile_look, manifest_path
+from sparkops.workflows.model import follow, parsed, results
+from sparkops.workflows.session import Session
+from sparkops.workflows.ways import clear, give_keys, ways
+
+STALL = 120
+LEAST = 2**20
+BESIDE = 64 * 2**20
+"""Bytes that stay free."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """`name` carries the commit; `manifest` is what the source has, `words` where nodes keep the vocabulary files."""
+
+    name: ModelName
+    manifest: str
+    words: str | None
+
+    @property
+    def bytes(self) -> int:
+        return sum(dict(json.loads(self.manifest)["files"].values()).values())
+
+    @property
+    def job(self) -> str:
+        return self.name.job("copy")
+
+
+def ensure_copied(
+    session: Session, name: ModelName, source: str, names: Sequence[str], words: str | None
+) -> dict[str, int]:
+    """Bytes copied to each node that lacked any; a second time only when the first got somewhere."""
+    others = [node for node in names if node != source]
+    if not others:
+        return {}
+    facts = session.facts()
+    session.require([source, *others])
+    wanted = _wanted(session, name, source, words)
+    copied: dict[str, int] = {}
+    before = -1
+    while True:
+        clear(session, {node: facts[node] for node in names}, sudo=False)
+        lacking = _lacking(session, wanted, others, facts)
+        left = sum(len(one["missing"]) for one in lacking.values())
+        if not left:
+            return copied
+        if 0 <= before <= left:
+            told = f"{name.title}: copying it to {', '.join(lacking)} got nowhere"
+            raise StepFailed(told, hint=f"`sparkops jobs logs {wanted.job}`")
+        before = left
+        copied |= {node: copied.get(node, one["need"]) for node, one in lacking.items()}
+        if _copy(session, wanted, names, lacking, facts):
+            return copied
+        facts = session.facts()
+
+
+def _wanted(session: Session, name: ModelName, source: str, words: str | None) -> Wanted:
+    """By commit, so that a name that moves meanwhile changes nothing."""
+    cache = session.nodes[source].cache_dir
+    text = session.one(source, commands.has(name, cache, words), f"look what belongs to {name}")
+    manifest = parsed(source, text)
+    pinned = name if name.local else ModelName(name.model, manifest["revision"])
+    return Wanted(pinned, json.dumps(manifest), words)
+
+
+def _lacking(
+    session: Session, wanted: Wanted, others: Iterable[str], facts: Mapping[str, Facts]
+) -> dict[str, dict[str, Any]]:
+    """The nodes that lack anything, unless a copy goes on there: that is awaited first."""
+    busy = [node for node in others if wanted.job in running(facts[node])]
+    if busy:
+        session.report.note(f"{wanted.job} goes on on {', '.join(busy)}: following it")
+        steps = tuple(awaited(wanted.job, wanted.name.title, tuple(busy), STALL))
+        follow(Plan("model fetch", None, (Phase("copy the model", steps),), on_failure="go-on"), session, wanted.job)
+    for node in others:
+        disk = known(facts[node].disk, {}).get("cache")
+        if disk is not None and disk.free_kib * 1024 < LEAST:  # not even room to look
+            _room(node, wanted.name, wanted.bytes, disk.free_kib * 1024)
+    caches = {node: session.nodes[node].cache_dir for node in others}
+    follow(compile_look(wanted.name, wanted.manifest, wanted.words, caches, facts), session, wanted.name.job("look"))
+    found = results(session, caches, wanted.name.job("look"))
+    return {node: one for node, one in found.items() if one["missing"]}
+
+
+def _copy(
+    session: Session,
+    wanted: Wanted,
+    names: Sequence[str],
+    lacking: Mapping[str, Mapping[str, Any]],
+    facts: Mapping[str, Facts],
+) -> bool:
+    """What the nodes of a chain lack together goes down it. Whoever takes it ends well only with all of it proven."""
+    chains = ways(session, names, frozenset(names) - set(lacking), facts)
+    give, take, most = {}, {}, 0
+    lengths = {blob: length for blob, length in json.loads(wanted.manifest)["files"].values()}  # noqa: C416
+    for chain in chains:
+        only = sorted({blob for hop in chain for blob in lacking[hop.receiver]["missing"]})
+        need = sum(lengths.get(blob, 0) for blob in only)
+        most = max(most, need)
+        give[chain[0].sender] = _give(session, wanted, chain[0].sender, only)
+        for hop in chain:
+            _room(hop.receiver, wanted.name, need, lacking[hop.receiver]["free"])
+            take[hop.receiver] = _take(session, wanted, hop.receiver, facts)
+    give_keys(session, chains)
+    copy = Copy(wanted.job, wanted.name.title, most, chains, STALL, {}, "model", give, take)
+    try:
+        follow(compile_copy(copy, facts), session, wanted.job)
+    except StepFailed as error:
+        session.report.warn(f"{error.message}; what is missing is tried again")
+        return False
+    return True
+
+
+def _give(session: Session, wanted: Wanted, node: str, only: Iterable[str]) -> tuple[Word, ...]:
+    """Twelve digits name a blob well enough among those of one model."""
+    short = [name if "." in name else name[:12] for name in only]
+    return commands.give(wanted.name, session.nodes[node].cache_dir, short, wanted.words)
+
+
+def _take(session: Session, wanted: Wanted, node: str, facts: Mapping[str, Facts]) -> tuple[Word, ...]:
+    path = manifest_path(facts[node], wanted.name)
+    return commands.take(wanted.name, session.nodes[node].cache_dir, path, wanted.words)
+
+
+def _room(node: str, name: ModelName, need: int, have: int) -> None:
+    if need + BESIDE > have:
+        raise Refused(
+            f"{node}: the disk is too full for {name.title}: need {need / 2**30:.1f} GiB, have {have / 2**30:.1f} GiB",
+            node=node,
+            hint="`sparkops model prune` and `sparkops image prune` remove what nothing needs",
+        )

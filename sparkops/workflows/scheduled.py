@@ -1,0 +1,104 @@
+"""A node's schedule as a document: whether it is there, what it last did, and what keeps it from doing its work."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparkops.core import schedule as periods
+from sparkops.core.facts import Drop, Facts, Scheduled, Sudo, Unread, known
+from sparkops.remote.frame import script_text
+
+
+def row(name: str, facts: Facts) -> dict[str, Any]:
+    """A node's schedule, for people and programs."""
+    found = facts.schedule
+    if isinstance(found, Unread):
+        unknown = dict.fromkeys(("installed", "entry", "every_seconds", "when", "last"))
+        return {"name": name, **unknown, "permitted": may(facts), "problem": found.reason}
+    now = None if isinstance(facts.clock, Unread) else facts.clock.seconds
+    every = periods.every(found.line) if found.line and found.installed else None
+    return {
+        "name": name,
+        "installed": found.installed,
+        "entry": _entry(found.line, facts.home) if found.line else None,
+        "every_seconds": every,
+        "when": _when(found.line),
+        "permitted": may(facts),
+        "last": last_run(found.last, now),
+        "problem": _problem(found, every, now),
+    }
+
+
+def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
+    """What keeps the schedule from doing what it is there for; empty when nothing does."""
+    ours = hashlib.sha256(script_text("cache").encode()).hexdigest()
+    line, last = found.line or "", found.last
+    problems = {
+        f"the crontab cannot be used: {found.barred}": bool(found.barred),
+        "the entry was commented out": line.startswith("#"),
+        "the script that the entry runs is gone": bool(line) and not found.script,
+        "the script on the node is of another version of sparkops": bool(line) and found.script != ours,
+        _silence(found, every, now): found.installed,
+        "its last run had no right to drop the page cache: `sparkops cache permit`": found.installed
+        and last is not None
+        and "no right" in last.how,
+    }
+    return next((told for told, holds in problems.items() if told and holds), "")
+
+
+def _silence(found: Scheduled, every: int | None, now: float | None) -> str:
+    """How long it has not run, when that is longer than it should be."""
+    if every is None or now is None or found.since is None:
+        return ""
+    quiet = now - max(found.since, found.last.time if found.last else 0)
+    return f"it has not run for {_spoken(quiet)}: does cron run there?" if quiet > 2 * every + 60 else ""
+
+
+def last_run(found: Drop | None, now: float | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    pairs = {"free_kib": found.free, "available_kib": found.available, "cached_kib": found.cached}
+    sizes = {name: {"before": pair[0], "after": pair[1]} for name, pair in pairs.items()}
+    ago = None if now is None or not found.time else max(0, round(now - found.time))
+    return {"time": found.time or None, "seconds_ago": ago, "dropped": found.dropped, "how": found.how, **sizes}
+
+
+def _entry(line: str, home: str) -> str:
+    """The line without what differs between users, to be compared between nodes."""
+    return line.strip().replace(home, "~") if home else line.strip()
+
+
+def _when(line: str | None) -> str | None:
+    """The condition as it was given."""
+    try:
+        words = shlex.split(line or "", comments=True)
+        at = words.index("--when")
+        return str(periods.When(words[at + 1], words[at + 2], int(words[at + 3])))
+    except (ValueError, IndexError, StopIteration):
+        return None
+
+
+def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the node has, where the others have something else."""
+    lines = [other["entry"] for other in rows]
+    most = max(lines, key=lines.count)
+    if entry["entry"] == most:
+        return ""
+    return "it has no entry, others have" if entry["entry"] is None else "its entry differs from the others'"
+
+
+def may(facts: Facts) -> bool | None:
+    """Whether the login may empty the whole page cache; None when that is unknown."""
+    if not isinstance(facts.id, Unread) and facts.id.uid == 0:
+        return True
+    if isinstance(facts.sudo, Sudo):
+        return facts.sudo.drop_caches
+    return False if known(facts.id, None) else None
+
+
+def _spoken(seconds: float) -> str:
+    minutes = seconds / 60
+    return f"{minutes / 60:.0f} hours" if minutes > 120 else f"{minutes:.0f} minutes"
