@@ -21,7 +21,17 @@ from sparkops.lab.tree import build, keys
 
 __all__ = ["FAULTS", "down", "fault", "running", "status", "up"]
 
-OURS = ("bin", "images", "keys", "nodes", "inventory.yml", "inventory.yml.known_hosts", "daemon.log", "processes.jsonl")
+OURS = (
+    "at",
+    "bin",
+    "images",
+    "keys",
+    "nodes",
+    "inventory.yml",
+    "inventory.yml.known_hosts",
+    "daemon.log",
+    "processes.jsonl",
+)
 START_SECONDS = 60.0
 
 
@@ -45,6 +55,7 @@ def up(directory: Path, record: dict[str, Any]) -> None:
 def _write(directory: Path, record: dict[str, Any]) -> None:
     (directory / "keys").mkdir(mode=0o700)
     client_key = keys.make(directory / "keys" / "client", "sparkops-lab")
+    (directory / "at").mkdir()
     build.programs(directory)
     known = [build.node(directory, record, index, client_key) for index in range(1, record["count"] + 1)]
     nodes = [layout.Node(directory / "nodes" / f"node{index}") for index in range(1, record["count"] + 1)]

@@ -11,6 +11,8 @@ from sparkops.lab import files
 PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 USER = "spark"
 PASSWORD = "spark"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Behind a node's own programs."""
 SSH_PORT = 2222
 NODES_PER_BLOCK = 240
 
@@ -26,8 +28,13 @@ def lab_dir() -> Path:
 def addresses(octet: int, index: int) -> tuple[str, str, str, str]:
     """Management, fabric A, fabric B and own loopback of the node with this number (from 1)."""
     block, place = divmod(index - 1, NODES_PER_BLOCK)
-    third, fourth = 4 * block, 11 + place
-    return tuple(f"127.{octet}.{third + side}.{fourth}" for side in range(4))  # type: ignore[return-value]
+    fourth = 11 + place
+    return tuple(f"127.{octet}.{64 * side + block}.{fourth}" for side in range(4))  # type: ignore[return-value]
+
+
+def prefix(nodes: int) -> int:
+    """Of the four networks, so that all nodes are in them."""
+    return 24 if nodes <= NODES_PER_BLOCK else 18
 
 
 class Node:
@@ -65,8 +72,17 @@ class Node:
 
     def cut_off_from(self, address: str) -> bool:
         """Does this address lie behind a CX7 link that is down at either end? Others are reached over Ethernet."""
-        owners = [node for node in self.siblings() if address in node.fabric]
-        return bool(owners) and any(node.fault("cx7-down") for node in (self, *owners))
+        owner = self.at(address)
+        return owner is not None and address in owner.fabric and any(node.unplugged for node in (self, owner))
+
+    @property
+    def unplugged(self) -> bool:
+        return self.fault("cx7-down") or self.fault("no-cable")
+
+    def at(self, address: str) -> Node | None:
+        """The node of this lab that has the address; a fleet of hundreds is not read for it."""
+        path = os.path.join(self.lab_directory, "at", address)
+        return Node(os.path.realpath(path)) if os.path.exists(path) else None
 
     def siblings(self) -> list[Node]:
         """All nodes of this lab, this one included."""

@@ -14,11 +14,15 @@ BOOT_LINES = (
 
 @dataclass(frozen=True)
 class Boot:
-    """`looks` is how often somebody probes it before it is up (or dead); `never` loads for good."""
+    """`looks` is how often somebody probes it before it is up (or dead); `never` loads for good.
+
+    `falls` is how often it dies at its start, to be started again, before it comes up.
+    """
 
     looks: int = 2
     crashes: bool = False
     never: bool = False
+    falls: int = 0
     log: tuple[str, ...] = BOOT_LINES
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sparkops.core.plan import Result, Script, Word
 from sparkops.testing.boot import Boot
-from sparkops.testing.engine import Container, Engine, Refused
+from sparkops.testing.engine import KEY, Container, Engine, Refused
 
 _VERSION = {
     "Client": {"Version": "29.1.3", "ApiVersion": "1.52"},
@@ -55,7 +55,11 @@ def _ps(engine: Engine, words: Sequence[Word], _now: float) -> str:
 
 
 def _row(one: Container) -> dict[str, str]:
-    status = {"running": "Up 5 minutes", "restarting": f"Restarting ({one.exit_code}) 3 seconds ago"}
+    status = {
+        "running": "Up 5 minutes",
+        "created": "Created",
+        "restarting": f"Restarting ({one.exit_code}) 3 seconds ago",
+    }
     return {
         "ID": one.id,
         "Names": one.name,
@@ -140,6 +144,21 @@ def _logs(engine: Engine, words: Sequence[Word], _now: float) -> str:
     return "".join(f"{line}\n" for line in kept)
 
 
+def _rename(engine: Engine, words: Sequence[Word], _now: float) -> str:
+    engine.rename(str(words[0]), str(words[1]))
+    return ""
+
+
+def _exec(engine: Engine, words: Sequence[Word], _now: float) -> str:
+    """Only what shows the key is known."""
+    one = engine.find(str(words[0]))
+    if not one.running:
+        raise Refused(f"Error response from daemon: container {one.id} is not running")
+    if KEY not in str(words[-1]) or one.key is None:
+        raise Refused("cat: can't open file")
+    return one.key
+
+
 def _names(words: Sequence[Word]) -> str:
     return "".join(f"{name}\n" for name in words)
 
@@ -155,6 +174,8 @@ _VERBS: Mapping[str, Callable[[Engine, Sequence[Word], float], str]] = {
     "stop": _stop,
     "rm": _rm,
     "logs": _logs,
+    "rename": _rename,
+    "exec": _exec,
 }
 
 

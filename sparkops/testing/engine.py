@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from sparkops.testing.boot import Boot, BootRule
 
-State = Literal["running", "exited", "restarting"]
+State = Literal["created", "running", "exited", "restarting"]
+GIVES_UP = 5
+"""Failed starts, as in `node/entry.sh`."""
+KEY = "/run/sparkops/key"
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NEVER = "0001-01-01T00:00:00Z"
 
@@ -25,7 +28,10 @@ class Refused(Exception):
 
 @dataclass
 class Container:
-    """`words` is what runs behind the entry script; `looks` counts probes since it was started."""
+    """`words` is what runs behind the entry script; `looks` counts probes since it was started.
+
+    `key` is what the file that is mounted as its key held at its last start.
+    """
 
     id: str
     name: str
@@ -44,26 +50,53 @@ class Container:
     started: float = 0.0
     finished: float | None = None
     log: list[str] = field(default_factory=list)
+    key: str | None = None
 
     @property
     def running(self) -> bool:
         return self.state == "running"
 
     @property
+    def gave_up(self) -> bool:
+        return "gave up" in "".join(self.log[-1:])
+
+    @property
+    def key_file(self) -> str | None:
+        """The file on the node that is mounted as its key."""
+        sources = (mount.split(":") for mount in self.mounts)
+        return next((source for source, target, *_ in sources if target == KEY), None)
+
+    @property
     def up(self) -> bool:
         """It answers, as far as this container alone decides."""
         boot = self.boot
-        return self.running and not boot.crashes and not boot.never and self.looks >= boot.looks
+        return self.running and not self.gave_up and not boot.crashes and not boot.never and self.looks >= boot.looks
 
     def look(self) -> None:
         """Somebody probes it; this is how its time goes by."""
-        if not self.running:
+        if self.state == "restarting":
+            self._again()
+            return
+        if not self.running or self.gave_up:
             return
         self.looks += 1
+        if self.restarts < self.boot.falls:
+            self.state, self.exit_code, self.restarts = "restarting", 1, self.restarts + 1
+            return
         told = self.boot.log[: self.looks] if self.looks < self.boot.looks else self.boot.log
         self.log.extend(told[len(self.log) :])
         if self.boot.crashes and self.looks >= self.boot.looks:
             self.state, self.exit_code, self.restarts = "restarting", 1, self.restarts + 1
+
+    def _again(self) -> None:
+        """The engine starts it once more, and the entry script gives up at last."""
+        if not self.boot.crashes:
+            self.state = "running"
+        elif self.restarts < GIVES_UP:
+            self.restarts += 1
+        else:
+            self.state = "running"
+            self.log.append(f"sparkops: gave up after {GIVES_UP} failed starts")
 
     def inspected(self) -> dict[str, Any]:
         """As `docker inspect` shows it, in what anybody here looks at."""
@@ -87,6 +120,10 @@ class Container:
                 "Env": [f"{key}={value}" for key, value in self.env.items()],
                 "Cmd": list(self.words),
             },
+            "Mounts": [
+                {"Type": "bind", "Source": source, "Destination": target}
+                for source, target, *_ in (mount.split(":") for mount in self.mounts)
+            ],
             "HostConfig": {
                 "RestartPolicy": {"Name": self.policy, "MaximumRetryCount": 0},
                 "NetworkMode": "host",
@@ -96,9 +133,13 @@ class Container:
 
 
 class Engine:
-    """One node's engine. `boots` are looked through in order when a container is made; the last resort is `Boot()`."""
+    """One node's engine. `boots` are looked through in order when a container is made; the last resort is `Boot()`.
 
-    def __init__(self, node: str) -> None:
+    `files` are the node's, for what is mounted.
+    """
+
+    def __init__(self, node: str, files: Mapping[str, str] | None = None) -> None:
+        self._files = {} if files is None else files
         self.images: dict[str, dict[str, Any]] = {}
         self.containers: dict[str, Container] = {}
         self.boots: list[BootRule] = []
@@ -135,13 +176,7 @@ class Engine:
 
     def run(self, wanted: Container, now: float) -> Container:
         """Make and start it; `wanted` comes without ID and state."""
-        if (other := self.containers.get(wanted.name)) is not None:
-            raise Refused(
-                f'docker: Error response from daemon: Conflict. The container name "/{wanted.name}" is already in use '
-                f'by container "{other.id}". You have to remove (or rename) that container to be able to reuse that '
-                "name.",
-                125,
-            )
+        self._free(wanted.name)
         try:
             image = self.image(wanted.image)
         except Refused:
@@ -150,23 +185,32 @@ class Engine:
         wanted.id = hashlib.sha256(f"{self._node}{self._made}".encode()).hexdigest()
         wanted.boot = self._boot(image["Id"], wanted.words)
         wanted.started = now
+        wanted.key = self._files.get(wanted.key_file or "")
         self.containers[wanted.name] = wanted
         return wanted
 
     def start(self, reference: str, now: float) -> None:
         one = self.find(reference)
-        if one.state == "exited":
-            one.state, one.looks, one.started, one.log = "running", 0, now, []
+        if one.state in ("exited", "created"):
+            one.state, one.looks, one.started, one.restarts, one.log = "running", 0, now, 0, []
+            one.key = self._files.get(one.key_file or "")
             one.boot = self._boot(one.image, one.words)
 
     def stop(self, reference: str, now: float) -> None:
         one = self.find(reference)
-        if one.state != "exited":
+        if one.state not in ("exited", "created"):
             one.state, one.exit_code, one.finished = "exited", 143, now
+
+    def rename(self, reference: str, name: str) -> None:
+        one = self.find(reference)
+        self._free(name)
+        del self.containers[one.name]
+        one.name = name
+        self.containers[name] = one
 
     def remove(self, reference: str, *, force: bool) -> None:
         one = self.find(reference)
-        if one.state != "exited" and not force:
+        if one.state not in ("exited", "created") and not force:
             raise Refused(
                 f'Error response from daemon: cannot remove container "/{one.name}": container is running: stop the '
                 "container before removing or force remove"
@@ -183,7 +227,7 @@ class Engine:
     def reboot(self, now: float) -> None:
         """What ran with a restart policy comes up again, what was stopped stays stopped."""
         for one in self.containers.values():
-            if one.state == "exited":
+            if one.state in ("exited", "created"):
                 continue
             if one.policy == "no":
                 one.state, one.finished = "exited", now
@@ -195,6 +239,14 @@ class Engine:
         for one in reversed(self.containers.values()):
             if all(_matches(one, wanted) for wanted in filters):
                 yield one
+
+    def _free(self, name: str) -> None:
+        if (other := self.containers.get(name)) is not None:
+            raise Refused(
+                f'docker: Error response from daemon: Conflict. The container name "/{name}" is already in use by '
+                f'container "{other.id}". You have to remove (or rename) that container to be able to reuse that name.',
+                125,
+            )
 
     def _boot(self, image: str, words: tuple[str, ...]) -> Boot:
         return next((rule.boot for rule in self.boots if rule.matches(image, words)), Boot())

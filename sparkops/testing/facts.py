@@ -11,6 +11,10 @@ from sparkops.core.facts.raw import write, write_parts
 from sparkops.core.plan import Word
 from sparkops.testing.docker import docker
 from sparkops.testing.node import SimulatedNode
+from sparkops.testing.upkeep import captured
+
+EPOCH = 1_767_225_600.0
+"""When a simulated world begins, in seconds since 1970."""
 
 Probes = dict[str, tuple[int, str]]
 _GIB = 1024 * 1024
@@ -27,7 +31,7 @@ def capture(node: SimulatedNode, words: Sequence[str]) -> str:
     probes = {**_system(node), **_network(node), **_ours(node), **_docker(node, words)}
     if models := _values(words, "--model"):
         probes["model"] = (0, _model(node, models[0]))
-    return write(probes)
+    return write(probes | node.probes)
 
 
 def _values(words: Sequence[str], flag: str) -> list[str]:
@@ -39,7 +43,7 @@ def _system(node: SimulatedNode) -> Probes:
     meminfo |= {"SwapTotal": 0, "SwapFree": 0, "CmaTotal": 131072}
     serial = hashlib.sha256(node.name.encode()).hexdigest()
     return {
-        "clock": (0, f"{1_767_225_600 + node.now:.9f}\nsynchronized=yes"),
+        "clock": (0, f"{EPOCH + node.now:.9f}\nsynchronized=yes"),
         "uname": (0, f"Linux {node.name} 6.14.0-1013-nvidia #13-Ubuntu SMP PREEMPT_DYNAMIC aarch64 GNU/Linux"),
         "os-release": (0, 'ID=ubuntu\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04.3 LTS"'),
         "markers": (0, ""),
@@ -73,6 +77,8 @@ def _network(node: SimulatedNode) -> Probes:
     addresses = {"enp1s0f1np1": node.fabric_address, "enP2p1s0f1np1": twin}
     ip = [_link("lo", "127.0.0.1", 65536), _link("enP7s7", node.address, 1500)]
     ip += [_link(name, addresses.get(name), 9000 if up else 1500) for name, _, _, up in _CX7]
+    unit = int(node.address.rpartition(".")[2])
+    ip = [{**link, "address": f"4c:bb:47:2f:{unit:02x}:{at:02x}"} for at, link in enumerate(ip)]
     net = [f"{name}/{file}:{value}" for name, _, port, up in _CX7 for file, value in _sysfs(up, port).items()]
     devices = [f"./{device}/{file}:{value}" for name, device, _, up in _CX7 for file, value in _rdma(name, up).items()]
     return {
@@ -102,7 +108,6 @@ def _link(name: str, address: str | None, mtu: int) -> dict[str, Any]:
         "flags": ["UP", "LOWER_UP"] if up else ["NO-CARRIER", "UP"],
         "mtu": mtu,
         "operstate": "UP" if up else "DOWN",
-        "address": "4c:bb:47:2f:91:11",
         "addr_info": info,
     }
 
@@ -136,7 +141,7 @@ def _ours(node: SimulatedNode) -> Probes:
     for name, job in sorted(node.jobs.items()):
         alive, code = ("yes", "") if job.code is None else ("no", str(job.code))
         parts[f"jobs/{name}"] = (0, f"pid=4242\nalive={alive}\nrc={code}\ncmd={_shown(job.words)}")
-    return {"state": (0, write_parts(parts))}
+    return {"state": (0, write_parts(parts)), "schedule": (0, captured(node))}
 
 
 def _shown(words: tuple[Word, ...]) -> str:

@@ -24,7 +24,10 @@ class Job:
 
 @dataclass
 class SimulatedNode:
-    """`handlers` answers scripts by name, `commands` other first words; `neighbours` are all nodes by address."""
+    """`handlers` answers scripts by name, `commands` other first words; `neighbours` are all nodes by address.
+
+    `probes` (exit code and text by name) stand in the place of a healthy node's.
+    """
 
     name: str
     address: str
@@ -42,10 +45,11 @@ class SimulatedNode:
     folders: set[str] = field(default_factory=set)
     jobs: dict[str, Job] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
+    probes: dict[str, tuple[int, str]] = field(default_factory=dict)
     engine: Engine = field(init=False)
 
     def __post_init__(self) -> None:
-        self.engine = Engine(self.name)
+        self.engine = Engine(self.name, self.files)
 
     @property
     def state_dir(self) -> str:
@@ -72,10 +76,9 @@ class SimulatedNode:
         self.engine.reboot(self.now)
 
     def listening(self, port: int) -> Container | None:
-        """The newest container of ours that has this port: LiteLLM's, or the engine's."""
-        wanted = ("proxy",) if port == PROXY_PORT else ("server", "head")
-        running = (one for one in self.engine.listed() if one.running)
-        return next((one for one in running if one.labels.get("sparkops.role") in wanted), None)
+        """The newest container of ours that was told to listen there: LiteLLM, or an engine."""
+        running = (one for one in self.engine.listed() if one.running and one.labels.get("sparkops.role") != "worker")
+        return next((one for one in running if _listens(one, port)), None)
 
     def serves(self, port: int) -> bool:
         """Whether a health request to this port would be answered with 200."""
@@ -105,7 +108,9 @@ class SimulatedNode:
         return sum(one.running and not one.boot.crashes for one in parts) >= int(wanted)
 
 
-PROXY_PORT = 4000
+def _listens(one: Container, port: int) -> bool:
+    """A Ray head's words have Ray's port too."""
+    return any(pair == ("--port", str(port)) for pair in zip(one.words, one.words[1:], strict=False))
 
 
 def _same(one: Container, other: Container) -> bool:

@@ -15,17 +15,27 @@ from sparkops.asks import (
     StopOptions,
     Where,
 )
+from sparkops.asks.caches import CleanupOptions, DropOptions, ScheduleOptions
+from sparkops.asks.preflight import PreflightOptions
+from sparkops.checks import chosen
+from sparkops.core.findings import Finding
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Plan
+from sparkops.core.schedule import Schedule
 from sparkops.report.report import Report
+from sparkops.testing.facts import EPOCH
 from sparkops.testing.world import SimulatedWorld
+from sparkops.workflows.cache import drop_on, schedule_on
+from sparkops.workflows.cache import status_on as schedules_on
+from sparkops.workflows.cleanup import cleanup_on
 from sparkops.workflows.deploy import carry_out, compiled
+from sparkops.workflows.draft import drafted, supposed
 from sparkops.workflows.keys import key_on
 from sparkops.workflows.look import logs_on
+from sparkops.workflows.preflight import preflight_on
 from sparkops.workflows.session import Selected, Session
 from sparkops.workflows.status import status_on
 from sparkops.workflows.stop import rollback_on, stop_on
-from sparkops.workflows.wish import wished
 
 SIMULATED = Where(inventory="simulated")
 
@@ -45,14 +55,19 @@ class Operator:
 
     def plan(self, topology: str, **options: object) -> Plan:
         asked = self._asked(topology, options)
-        return compiled(asked, self._session("plan"), wished(asked, self.chosen, self._report("plan"))).plan
+        return compiled(asked, self._session("plan"), drafted(asked, self.chosen, self._report("plan"))).plan
+
+    def found(self, topology: str, **options: object) -> tuple[Finding, ...]:
+        """What rules and checks hold against it."""
+        asked = self._asked(topology, options)
+        return compiled(asked, self._session("plan"), drafted(asked, self.chosen, self._report("plan"))).findings
 
     def deploy(self, topology: str, **options: object) -> Plan:
         """What was executed."""
         asked = self._asked(topology, options)
         session = self._session("deploy")
         try:
-            return carry_out(asked, session, wished(asked, self.chosen, session.report)).plan
+            return carry_out(asked, session, drafted(asked, self.chosen, session.report)).plan
         finally:
             self._free()
 
@@ -71,6 +86,35 @@ class Operator:
     def rotate(self, deployment: str | None = None) -> Answer:
         try:
             return key_on(KeyOptions(SIMULATED, deployment, rotate=True), self._session("key rotate"))
+        finally:
+            self._free()
+
+    def preflight(self, topology: str | None = None, **options: object) -> Answer:
+        asked = PreflightOptions(SIMULATED, topology, **options)  # type: ignore[arg-type]
+        session = self._session("preflight")
+        draft = supposed(asked.recipe, asked.topology, self.chosen, session.report)
+        try:
+            return preflight_on(asked, session, draft, chosen(asked.only, asked.skip), self._wall)
+        finally:
+            self._free()
+
+    def drop(self) -> Answer:
+        return drop_on(DropOptions(SIMULATED), self._session("cache drop"))
+
+    def schedule(self, every: int | None) -> Answer:
+        """None takes it away."""
+        wanted = Schedule(every) if every else None
+        try:
+            return schedule_on(ScheduleOptions(SIMULATED, wanted), self._session("cache schedule"))
+        finally:
+            self._free()
+
+    def cache_status(self) -> Answer:
+        return schedules_on(self._session("cache status"))
+
+    def cleanup(self) -> Answer:
+        try:
+            return cleanup_on(CleanupOptions(SIMULATED, yes=True), self._session("cleanup"))
         finally:
             self._free()
 
@@ -94,6 +138,9 @@ class Operator:
         session = Session(self.chosen.inventory, self.chosen.nodes, self.world, self._report(verb), secrets)
         session.away.update(self.world.connect())
         return session
+
+    def _wall(self) -> float:
+        return EPOCH + self.world.now()
 
     def _report(self, verb: str) -> Report:
         self._runs += 1

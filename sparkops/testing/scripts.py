@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
 from sparkops.core.plan import Result, Word
+from sparkops.testing import upkeep
 from sparkops.testing.docker import docker
-from sparkops.testing.engine import Container
+from sparkops.testing.engine import Container, stamp
 from sparkops.testing.facts import capture
 from sparkops.testing.node import Job, SimulatedNode
 
@@ -26,9 +27,11 @@ def facts(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 
 
 def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`container remove|stop|start NAME DEPLOYMENT STATE_DIR`: it must have both our name and our label."""
+    """`container remove|stop|start|aside|back NAME DEPLOYMENT STATE_DIR`: it must have both our name and our label."""
     verb, name, deployment = (str(word) for word in words[:3])
     one = node.engine.containers.get(name)
+    if verb == "back":
+        return _back(node, name)
     if one is None or one.labels.get("sparkops.deployment") != deployment:
         missing = f"no container {name} of deployment {deployment}\n"
         return said(code=1, errors=missing) if verb == "start" else said()
@@ -40,6 +43,18 @@ def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resu
     node.engine.stop(name, node.now)
     if verb == "remove":
         node.engine.remove(name, force=True)
+    if verb == "aside":
+        node.engine.containers.pop(f"{name}.aside", None)
+        node.engine.rename(name, f"{name}.aside")
+    return said()
+
+
+def _back(node: SimulatedNode, name: str) -> Result:
+    if f"{name}.aside" not in node.engine.containers:
+        return said()
+    if name in node.engine.containers:
+        return said(code=1, errors=f"its successor {name} is still there\n")
+    node.engine.rename(f"{name}.aside", name)
     return said()
 
 
@@ -63,12 +78,18 @@ def key(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said(code=3) if text is None else said(text)
 
 
+def follow(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`follow NAME TAIL [SINCE]`: all that is there by now; its lines are a second apart."""
+    one = node.engine.containers[str(words[0])]
+    one.look()
+    timed = [(stamp(one.started + second), line) for second, line in enumerate(one.log)]
+    since = str(words[2]) if len(words) > 2 else ""
+    kept = [(time, line) for time, line in timed if time >= since]
+    return said("".join(f"{time} {line}\n" for time, line in kept))
+
+
 def memory(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said(f"{node.total_kib} KiB of {words[0]} KiB are available\n")
-
-
-def cache(_node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return said("page cache dropped: all, 40000000 KiB -> 2000000 KiB\n" if words[0] == "drop" else "")
 
 
 def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -86,8 +107,10 @@ def _part(node: SimulatedNode, one: Container, options: Mapping[str, str]) -> st
         return f"never the container ended with exit code {one.exit_code}"
     if _answers(node, options["--api"]):
         return "ready"
-    if one.restarts > int(options.get("--restarts", "0")) or one.state == "restarting":
+    if one.restarts > int(options.get("--restarts", "0")):
         return f"never the engine ended and was restarted (exit code {one.exit_code})"
+    if one.gave_up:
+        return "never gave up after repeated failed starts"
     return f"wait {one.state}, health 000"
 
 
@@ -137,6 +160,20 @@ def job(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said(code=137 if found is None or found.code is None else found.code) if verb == "wait" else said()
 
 
+def peers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`peers [--ping INTERFACE ADDRESS BYTES]…`: whoever is there answers, the second twins too."""
+    texts = [str(word) for word in words]
+    known = {one.fabric_address for one in node.neighbours.values()}
+    told = "2 packets transmitted, 2 received, 0% packet loss"
+    parts = []
+    for at in (at for at, text in enumerate(texts) if text == "--ping"):
+        interface, address, size = texts[at + 1 : at + 4]
+        first, second, third, last = address.split(".")
+        there = known & {address, f"{first}.{second}.{(int(third) - 128) % 256}.{last}"}
+        parts.append(f"-- {0 if there else 1} {len(told)} ping {interface} {address} {size}\n{told}\n")
+    return said("sparkops-peers 1\n" + "".join(parts))
+
+
 def _probed(found: Job | None) -> str:
     if found is None:
         return "never no such job, or it was killed\n"
@@ -175,15 +212,20 @@ def _true(_node: SimulatedNode, _words: tuple[Word, ...], _stdin: str) -> Result
 
 
 SCRIPTS: Mapping[str, Handler] = {
-    "cache": cache,
+    "cache": upkeep.cache,
     "container": container,
     "facts": facts,
     "file": file,
+    "follow": follow,
     "job": job,
     "key": key,
+    "manifest": upkeep.manifest,
     "memory": memory,
+    "peers": peers,
     "probe": probe,
+    "schedule": upkeep.schedule,
     "serving": serving,
+    "sudoers": upkeep.sudoers,
 }
 
 COMMANDS: Mapping[str, Handler] = {"docker": _docker, "tail": _tail_file, "true": _true}

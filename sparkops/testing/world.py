@@ -8,7 +8,7 @@ from functools import partial
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
-from sparkops.core.plan import Command, NodeLost, Result, Secret
+from sparkops.core.plan import Command, NodeLost, Result, Secret, Upload
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote import Cancel
 from sparkops.remote.frame import LOCK_LOST
@@ -87,6 +87,7 @@ class SimulatedWorld:
         self._schedule = Schedule(seed)
         self._troubles = {trouble.at: trouble for trouble in troubles}
         self._away: dict[str, float] = {}
+        self._shut: dict[str, str] = {}
         self._run: str | None = None
         self._interrupts = 0
         self._current: Cancel = Flag()
@@ -119,6 +120,8 @@ class SimulatedWorld:
         trouble = self._troubles.get(self.tries)
         if trouble is not None:
             self._before(trouble, node, command)
+        if node in self._shut:
+            raise NodeLost(node, self._shut[node], sent=False, heals=False)
         if self._away.get(node, 0.0) > self._schedule.now:
             self._schedule.yield_(LATENCY)
             raise NodeLost(node, "no answer from the node", sent=False)
@@ -126,6 +129,18 @@ class SimulatedWorld:
         if trouble is not None:
             self._after(trouble, node)
         self._schedule.yield_(LATENCY)
+        return result
+
+    def follow(
+        self,
+        node: str,
+        command: Command,
+        sink: Callable[[bytes], None],
+        cancel: Cancel,
+        hear: Callable[[bytes], None] | None = None,
+    ) -> Result:
+        result = self.send(node, command, cancel)
+        sink(result.stdout.encode())
         return result
 
     def now(self) -> float:
@@ -151,10 +166,6 @@ class SimulatedWorld:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self.close()
-
-    @property
-    def host_keys(self) -> dict[str, str]:
-        return {name: f"SHA256:{name}" for name in self.nodes}
 
     def connect(self) -> dict[str, NodeLost]:
         self.connections += len(self.nodes)
@@ -184,6 +195,10 @@ class SimulatedWorld:
     def lose(self, node: str, seconds: float = float("inf")) -> None:
         """From now on the node does not answer."""
         self._away[node] = self._schedule.now + seconds
+
+    def shut(self, node: str, reason: str) -> None:
+        """From now on the node refuses every login, for a reason that does not heal by itself."""
+        self._shut[node] = reason
 
     def interrupt(self) -> None:
         """Ctrl-C."""
@@ -233,4 +248,4 @@ class SimulatedWorld:
     def _stdin(self, command: Command) -> str:
         if isinstance(command.stdin, Secret):
             return self.secrets[command.stdin.name]
-        return command.stdin or ""
+        return "" if isinstance(command.stdin, Upload) else command.stdin or ""

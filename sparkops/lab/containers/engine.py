@@ -22,6 +22,7 @@ NEEDED = {
     "iptables": "iptables",
     "debootstrap": "debootstrap",
     "ip": "iproute2",
+    "mkfs.ext4": "e2fsprogs",
     "nsenter": "util-linux",
 }
 SECONDS = 60.0
@@ -36,7 +37,7 @@ def start(place: Place) -> dict[str, Any]:
             "its nodes are privileged containers with their own network interfaces; the embedded lab needs none",
         )
     if tried("docker", "version", timeout=20):
-        _install([name for name in ("debootstrap", "ip", "nsenter") if not shutil.which(name)])
+        _install([name for name in ("debootstrap", "ip", "mkfs.ext4", "nsenter") if not shutil.which(name)])
         return {"host": os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock"), "ours": None}
     _install([name for name in NEEDED if not shutil.which(name)])
     return _own(place)
@@ -60,7 +61,7 @@ def _own(place: Place) -> dict[str, Any]:
     socket = home / "docker.sock"
     if len(str(socket)) > LONGEST_SOCKET:
         raise LabError(f"{socket} is too long for a socket", "set SPARKOPS_LAB_DIR to a shorter path")
-    _runtime(home / "bin")
+    runtime(home / "bin")
     files.write(home / "daemon.json", "{}\n")
     # fmt: off
     words = [
@@ -83,7 +84,7 @@ def _own(place: Place) -> dict[str, Any]:
     return {"host": f"unix://{socket}", "ours": [daemon.pid, processes.start_of(daemon.pid)]}
 
 
-def _runtime(folder: Path) -> None:
+def runtime(folder: Path) -> None:
     """A `runc` before the real one on the engine's PATH."""
     folder.mkdir(parents=True)
     shutil.copy(IMAGE / "node" / "runc.py", folder / "runc.py")

@@ -20,7 +20,12 @@ from sparkops.lab.containers.shell import logged, run, tried
 
 SUITE = "bookworm"
 BASE = f"sparkops-lab-base:{SUITE}"
-HELD = {"vllm-node-mxfp4": "vllm", "ghcr.io/berriai/litellm:main-stable": "litellm"}
+HELD = {
+    # what nodes hold, in the order of building
+    "vllm-node-mxfp4": "vllm",
+    "ghcr.io/berriai/litellm:main-stable": "litellm",
+    "llama-benchy:0.4.0": "benchy",
+}
 SECONDS = 3600
 BUILD = """
 set -eu
@@ -67,7 +72,13 @@ def node_image() -> str:
 
 @cache
 def seed() -> Path:
-    return places.cache() / f"seed-{digest(IMAGE / 'vllm', IMAGE / 'litellm')}"
+    return places.cache() / f"seed-{digest(*(IMAGE / name for name in HELD.values()))}"
+
+
+def tokenizer() -> Path:
+    """That of the tiny model: the model cache of a node shows it for every model."""
+    found = seed().glob("overlay2/*/diff/opt/lab/model/tokenizer.json")
+    return max(found, key=lambda path: path.stat().st_mtime)
 
 
 def contexts(folder: Path) -> None:
@@ -75,7 +86,11 @@ def contexts(folder: Path) -> None:
     for name in HELD.values():
         target = folder / name
         shutil.copytree(IMAGE / name, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-        machine.write(target / "machine", target / "wheels")
+        copied = (target / "Dockerfile").read_text()
+        if "COPY machine" in copied:
+            machine.write(target / "machine")
+        if "COPY wheels" in copied:
+            machine.write_wheels(target / "wheels")
 
 
 def _base() -> Path:

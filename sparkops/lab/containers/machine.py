@@ -31,10 +31,9 @@ def settings() -> dict[str, str]:
     return found
 
 
-def write(machine: Path, wheels: Path) -> None:
-    """Fill `machine/` (pip.conf, ca.crt) and `wheels/` of a build context."""
+def write(machine: Path) -> None:
+    """Fill `machine/` of a build context: pip.conf, ca.crt."""
     machine.mkdir(parents=True, exist_ok=True)
-    wheels.mkdir(parents=True, exist_ok=True)
     found = settings()
     lines = ["[global]", "disable-pip-version-check = true", "root-user-action = ignore"]
     for key in KEPT:
@@ -48,7 +47,12 @@ def write(machine: Path, wheels: Path) -> None:
         shutil.copy(bundle, machine / "ca.crt")
         lines.append(f"cert = {INSIDE}/ca.crt")
     (machine / "pip.conf").write_text("\n".join(lines) + "\n")
-    for folder in found.get("find-links", "").replace("\\n", " ").split():
+
+
+def write_wheels(wheels: Path) -> None:
+    """Fill `wheels/` of a build context."""
+    wheels.mkdir(parents=True, exist_ok=True)
+    for folder in settings().get("find-links", "").replace("\\n", " ").split():
         if Path(folder).is_dir():
             for wheel in sorted(Path(folder).glob(WHEELS)):
                 shutil.copy(wheel, wheels / wheel.name)

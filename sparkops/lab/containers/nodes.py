@@ -17,7 +17,8 @@ from sparkops.lab.errors import LabError
 from sparkops.lab.layout import USER
 from sparkops.lab.tree import keys
 
-DISK = "size=512m,mode=755"
+DISK_BYTES = 512 << 30
+FORMAT = ("-q", "-F", "-m", "0", "-N", "131072", "-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard")
 ON_DISK = {
     "home": "/home",
     "tmp": "/tmp",
@@ -48,6 +49,7 @@ def _write(node: NodePlace, public: str) -> None:
     own = node.directory / "lab"
     node.state.mkdir(parents=True)
     (own / "host_keys").mkdir()
+    shutil.copy(images.tokenizer(), own / "tokenizer.json")
     keys.make(own / "host_keys" / "ssh_host_ed25519_key", f"root@{node.name}")
     files.write(own / "authorized_keys", public + " lab\n", 0o600)
     ports = [
@@ -57,8 +59,17 @@ def _write(node: NodePlace, public: str) -> None:
     files.write_json(
         own / "node.json", about | {"management": {"interface": MANAGEMENT, "address": f"{node.address}/24"}}
     )
+    _disk(node)
+
+
+def _disk(node: NodePlace) -> None:
+    """A file system of its own in a file that takes up what is written to it."""
+    image = node.directory / "disk.img"
+    with image.open("wb") as file:
+        file.truncate(DISK_BYTES)
+    run("mkfs.ext4", *FORMAT, str(image))
     node.disk.mkdir()
-    run("mount", "-t", "tmpfs", "-o", DISK, "sparkops-lab", str(node.disk))
+    run("mount", "-o", "loop,noinit_itable", str(image), str(node.disk))
     for folder in ON_DISK:
         (node.disk / folder).mkdir()
 

@@ -85,7 +85,7 @@ class NodePlace:
 
     @property
     def disk(self) -> Path:
-        """A small file system that holds what fills up on a node: homes, temporary files, container logs."""
+        """A file system that holds what fills up on a node: homes, temporary files, container logs."""
         return self.directory / "disk"
 
     @property

@@ -11,13 +11,15 @@ from typing import Any
 import asyncssh
 
 from sparkops.lab import files, processes
+from sparkops.lab.daemon import modelhub
 from sparkops.lab.daemon.frames import reads
 from sparkops.lab.daemon.remote import Remote
-from sparkops.lab.layout import PASSWORD, SSH_PORT, USER, Node
+from sparkops.lab.layout import PASSWORD, PATH, SSH_PORT, USER, Node
 
 MAX_SESSIONS = 10
 LATENCY = 0.3
-PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+API_PORT = 8000
+GARBAGE = "head -c 4096 /dev/urandom; exit 3"
 
 
 class Host:
@@ -30,16 +32,21 @@ class Host:
         self.commands = 0
         self.down = False
         self.open: set[asyncssh.SSHServerConnection] = set()
-        self._acceptor: asyncssh.SSHAcceptor | None = None
+        self._acceptor: asyncssh.SSHAcceptor | asyncio.Server | None = None
+        self._squatter: asyncio.Server | None = None
 
     async def refresh(self) -> None:
         """Listen, or not, as the node's faults have it now."""
         self.close()
         if self.down or self.node.fault("unreachable"):
             return
+        link = [] if self.node.unplugged else self.node.fabric
+        if self.node.fault("node-hangs"):
+            self._acceptor = await asyncio.start_server(_silent, [self.node.address, *link], SSH_PORT)
+            return
         key = "host_key_other" if self.node.fault("bad-host-key") else "host_key"
         self._acceptor = await asyncssh.listen(
-            self.node.address,
+            [self.node.address, *link],
             SSH_PORT,
             server_host_keys=[self.node.path(key)],
             server_factory=lambda: Login(self),
@@ -58,15 +65,30 @@ class Host:
             self._acceptor.close()
             self._acceptor = None
 
+    async def squat(self, off: bool) -> None:
+        """Somebody listens where the API will want to, or no more."""
+        if self._squatter is not None:
+            self._squatter.close()
+            self._squatter = None
+        if not off:
+            self._squatter = await asyncio.start_server(_silent, self.node.address, API_PORT)
+
     def drop(self) -> None:
         """Cut every connection without a goodbye."""
         for connection in list(self.open):
             connection.abort()
 
+    def drop_fabric(self) -> None:
+        """Cut what came over the cable."""
+        for connection in list(self.open):
+            if connection.get_extra_info("sockname")[0] in self.node.fabric:
+                connection.abort()
+
     def log(self, event: str, **more: Any) -> None:
         files.append(self.node.path("ssh.jsonl"), {"time": time.time(), "event": event, **more})
 
     def environment(self) -> dict[str, str]:
+        hub = modelhub.url(int(self.node.address.split(".")[1]))
         return {
             "HOME": self.node.home,
             "USER": USER,
@@ -75,6 +97,9 @@ class Host:
             "LANG": "C.UTF-8",
             "PATH": f"{self.node.path('bin')}:{PATH}",
             "SPARKOPS_ROOT": self.node.root(),
+            "HF_ENDPOINT": hub,
+            "SPARKOPS_ENCODINGS": f"{hub}/encodings",
+            "SPARKLAB_HUB": hub,
             "SPARKLAB_LAB": self.node.lab,
             "SPARKLAB_NODE": self.node.directory,
         }
@@ -82,7 +107,7 @@ class Host:
     def accept(self, login: Login, line: str, remote: Remote) -> None:
         """An exec request: count it, write it down, run it, and lose the connection where a fault says so."""
         self.commands += 1
-        self.log("exec", connection=login.number, line=line)
+        self.log("forced" if login.forced else "exec", connection=login.number, line=line)
         delay = LATENCY if self.node.fault("slow") else 0.0
         loop = asyncio.get_running_loop()
         if delay:
@@ -91,7 +116,7 @@ class Host:
             loop.call_soon(self._start, login, line, remote)
 
     def _start(self, login: Login, line: str, remote: Remote) -> None:
-        pid = remote.start(line, self.environment())
+        pid = remote.start(GARBAGE if self.node.fault("garbage") else line, self.environment())
         files.append(self.records, [pid, processes.start_of(pid)])
         if self._loses(line) and login.connection is not None:
             self.log("lost", connection=login.number, line=line)
@@ -108,6 +133,12 @@ class Host:
             return False
         Path(path).unlink(missing_ok=True)
         return True
+
+
+async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Whoever connects waits."""
+    await reader.read()
+    writer.close()
 
 
 def owner(address: str, port: int) -> int:
@@ -128,6 +159,7 @@ class Login(asyncssh.SSHServer):
         self._sessions: list[Remote] = []
         self.connection: asyncssh.SSHServerConnection | None = None
         self.number = 0
+        self.forced: str | None = None
 
     def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
         self.connection = conn
@@ -148,9 +180,18 @@ class Login(asyncssh.SSHServer):
         return True
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        offered = key.export_public_key().decode().split()[:2]
-        lines = files.read(Path(self._host.node.home, ".ssh", "authorized_keys")).splitlines()
-        return username == USER and any(offered == line.split()[:2] for line in lines)
+        """As sshd: `from=` must fit, `command=` is what runs instead of whatever is asked for."""
+        text = files.read(Path(self._host.node.home, ".ssh", "authorized_keys"))
+        try:
+            known = asyncssh.import_authorized_keys(text)
+        except ValueError:
+            return False
+        assert self.connection is not None
+        peer = self.connection.get_extra_info("peername")[0]
+        options = known.validate(key, peer, peer) if username == USER else None
+        if options is not None:
+            self.forced = str(options["command"]) if "command" in options else None
+        return options is not None
 
     def password_auth_supported(self) -> bool:
         return True
@@ -167,6 +208,6 @@ class Login(asyncssh.SSHServer):
         self._sessions = [session for session in self._sessions if session.open]
         if len(self._sessions) >= MAX_SESSIONS:
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "open failed")
-        remote = Remote(lambda line, remote: self._host.accept(self, line, remote))
+        remote = Remote(lambda line, remote: self._host.accept(self, self.forced or line, remote))
         self._sessions.append(remote)
         return remote

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkops.lab import files
+from sparkops.lab.daemon import modelhub
 from sparkops.lab.daemon.host import Host
 from sparkops.lab.daemon.trouble import Trouble
 from sparkops.lab.errors import LabError
@@ -32,10 +33,12 @@ class Daemon:
         hosts = list(self.hosts.values())
         for first in range(0, len(hosts), LISTEN_AT_ONCE):
             await asyncio.gather(*(host.refresh() for host in hosts[first : first + LISTEN_AT_ONCE]))
+        hub = await modelhub.serve(self.record["octet"])
         control = os.path.join(self.record["short"], "control")
         await asyncio.start_unix_server(self._serve, f"{control}.new")
         os.rename(f"{control}.new", control)  # it is there once it answers
         await self.done.wait()
+        hub.close()
         for host in hosts:
             host.close()
             host.drop()

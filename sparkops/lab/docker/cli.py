@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Callable
 
 from sparkops.lab.docker.errors import DockerError
 from sparkops.lab.layout import Node, here
 from sparkops.lab.tools.say import err, out
+from sparkops.lab.tree import said
 
 SOCKET = "unix:///var/run/docker.sock"
 DENIED = f"permission denied while trying to connect to the docker API at {SOCKET}"
@@ -29,15 +31,30 @@ COMMANDS = {
     "images": ("images", "listing"),
     "rmi": ("images", "remove"),
     "tag": ("images", "tag"),
-    "pull": ("images", "pull"),
+    "pull": ("registry", "pull"),
+    "login": ("registry", "login"),
+    "save": ("images", "save"),
+    "load": ("images", "load"),
+    "build": ("building", "main"),
     "version": ("about", "version"),
     "info": ("about", "info"),
 }
 GROUPS = {
     "container": {"ls": "ps", "list": "ps", "rm": "rm", "inspect": "inspect", "prune": "prune"},
-    "image": {"ls": "images", "list": "images", "rm": "rmi", "inspect": "image inspect", "tag": "tag", "pull": "pull"},
+    "image": {
+        "ls": "images",
+        "list": "images",
+        "rm": "rmi",
+        "inspect": "image inspect",
+        "tag": "tag",
+        "pull": "pull",
+        "save": "save",
+        "load": "load",
+        "build": "build",
+    },
     "system": {"info": "info"},
 }
+ASKS = {"ps", "inspect", "logs", "wait", "images", "image inspect", "save", "version", "info", "exec"}
 EXTRA = {"image inspect": ("images", "inspect"), "prune": ("lifecycle", "prune")}
 
 
@@ -56,6 +73,9 @@ def main(name: str, words: list[str]) -> int:
 def _dispatch(node: Node, words: list[str]) -> int:
     if not words:
         raise DockerError("Usage:  docker [OPTIONS] COMMAND", 0)
+    if words[0] == "--config":
+        os.environ["DOCKER_CONFIG"] = words[1]
+        words = words[2:]
     verb, rest = words[0], list(words[1:])
     if verb in GROUPS and rest:
         inner = rest.pop(0)
@@ -70,4 +90,15 @@ def _dispatch(node: Node, words: list[str]) -> int:
         if verb in ("run", "create"):
             raise DockerError(f"docker: {DENIED}\n\nRun 'docker run --help' for more information", 125)
         raise DockerError(DENIED)
-    return int(call(node, rest))
+    if verb in ASKS:
+        return int(call(node, rest))
+    return _change(node, call, rest)
+
+
+def _change(node: Node, call: Callable[[Node, list[str]], int], words: list[str]) -> int:
+    """What was written down of this node is no longer so, before and after."""
+    said.forget(node, "docker", "nvidia-smi")
+    try:
+        return int(call(node, words))
+    finally:
+        said.forget(node, "docker", "nvidia-smi")

@@ -1,14 +1,16 @@
-"""The node's image store: lookups by reference, ID or prefix; `image ls`, `rm`, `tag`, `pull`."""
+"""The node's image store: lookups by reference, ID or prefix; `image ls`, `rm`, `tag`, `save`, `load`."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import sys
 from typing import Any
 
 from sparkops.lab import files
-from sparkops.lab.docker import template
-from sparkops.lab.docker.errors import DockerError, daemon_says
+from sparkops.lab.docker import flow, template
+from sparkops.lab.docker.errors import daemon_says
 from sparkops.lab.docker.human import ago, size
 from sparkops.lab.docker.store import containers, seconds
 from sparkops.lab.layout import Node
@@ -23,7 +25,14 @@ def images(node: Node) -> list[Image]:
         return []
     directory = node.path("docker", "images")
     found = (files.read_json(os.path.join(directory, name)) for name in os.listdir(directory) if name.endswith(".json"))
-    return sorted((image for image in found if image), key=lambda image: str(image["Created"]), reverse=True)
+    other = _rebuilt if node.fault("image-differs") else dict
+    return sorted((other(image) for image in found if image), key=lambda image: str(image["Created"]), reverse=True)
+
+
+def _rebuilt(image: Image) -> Image:
+    """Another build of the same name."""
+    layers = [hashlib.sha256(layer.encode()).hexdigest() for layer in image["RootFS"]["Layers"]]
+    return image | {"RootFS": image["RootFS"] | {"Layers": [f"sha256:{layer}" for layer in layers]}}
 
 
 def normal(reference: str) -> str:
@@ -114,6 +123,11 @@ def remove(node: Node, words: list[str]) -> int:
                 f"conflict: unable to delete {image['Id'][7:19]} (must be forced) - container {users[0].id[:12]} is "
                 "using its referenced image"
             )
+        named = normal(reference)
+        if named in image["RepoTags"] and len(image["RepoTags"]) > 1:
+            files.write_json(_path(node, image), image | {"RepoTags": [t for t in image["RepoTags"] if t != named]})
+            out(f"Untagged: {named}")
+            continue
         os.unlink(_path(node, image))
         for tag in image["RepoTags"]:
             out(f"Untagged: {tag}")
@@ -125,26 +139,41 @@ def tag(node: Node, words: list[str]) -> int:
     image = find(node, words[0])
     if image is None:
         raise daemon_says(f"No such image: {normal(words[0])}")
-    for other in images(node):
-        if normal(words[1]) in other["RepoTags"]:
-            files.write_json(
-                _path(node, other), other | {"RepoTags": [t for t in other["RepoTags"] if t != normal(words[1])]}
-            )
-    image = find(node, image["Id"]) or image
-    files.write_json(_path(node, image), image | {"RepoTags": [*image["RepoTags"], normal(words[1])]})
+    put(node, image | {"RepoTags": [*image["RepoTags"], normal(words[1])]})
     return 0
 
 
-def pull(node: Node, words: list[str]) -> int:
-    """The lab has no internet."""
-    reference = next(word for word in words if not word.startswith("-"))
-    raise DockerError(unreachable(reference))
+def put(node: Node, image: Image) -> None:
+    """Keep an image; whoever had one of its names loses it."""
+    for other in images(node):
+        if other["Id"] != image["Id"] and set(other["RepoTags"]) & set(image["RepoTags"]):
+            left = [name for name in other["RepoTags"] if name not in image["RepoTags"]]
+            files.write_json(_path(node, other), other | {"RepoTags": left})
+    files.write_json(_path(node, image), image | {"RepoTags": list(dict.fromkeys(image["RepoTags"]))})
 
 
-def unreachable(reference: str) -> str:
-    host = reference.partition("/")[0] if "." in reference.partition("/")[0] else "registry-1.docker.io"
-    lookup = f"dial tcp: lookup {host}: Temporary failure in name resolution"
-    return f'Error response from daemon: Get "https://{host}/v2/": {lookup}'
+def save(node: Node, words: list[str]) -> int:
+    names = [word for word in words if not word.startswith("-")]
+    found = []
+    for name in names:
+        image = find(node, name)
+        if image is None:
+            raise daemon_says(f"reference does not exist: {name}")
+        named = normal(name) in image["RepoTags"]
+        found.append(image | {"RepoTags": [normal(name)] if named else [], "RepoDigests": []})
+    flow.save(node, found)
+    return 0
+
+
+def load(node: Node, words: list[str]) -> int:
+    for image in flow.load(node, sys.stdin.buffer):
+        there = find(node, image["Id"])
+        put(node, image | {"RepoTags": [*(there["RepoTags"] if there else []), *image["RepoTags"]]})
+        for name in image["RepoTags"]:
+            out(f"Loaded image: {name}")
+        if not image["RepoTags"]:
+            out(f"Loaded image ID: {image['Id']}")
+    return 0
 
 
 def _path(node: Node, image: Image) -> str:

@@ -7,7 +7,7 @@ import secrets
 from typing import Any
 
 from sparkops.lab import files
-from sparkops.lab.docker import images, rootfs, start
+from sparkops.lab.docker import images, registry, rootfs, start
 from sparkops.lab.docker.errors import DockerError, daemon_says
 from sparkops.lab.docker.logs import follow
 from sparkops.lab.docker.options import USAGE, parse
@@ -50,7 +50,7 @@ def make(node: Node, options: dict[str, Any], rest: list[str]) -> Container:
     image = images.find(node, rest[0])
     if image is None:
         err(f"Unable to find image '{images.normal(rest[0])}' locally")
-        raise DockerError(images.unreachable(rest[0]))
+        raise DockerError(registry.unreachable(rest[0]))
     identity = secrets.token_hex(32)
     name = options.get("--name") or f"{secrets.choice(ADJECTIVES)}_{identity[:6]}"
     config = configuration(node, identity, name, image, rest, options)

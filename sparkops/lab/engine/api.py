@@ -30,6 +30,8 @@ WORDS = (
     ".",
 )
 TOKEN_SECONDS = 0.004
+PREFILL_SECONDS = 1 / 500
+"""For each token of a prompt, before anything is sent, as vLLM does; slow enough to be seen beside the network."""
 HANG_CHECK = 0.2
 
 
@@ -151,6 +153,7 @@ class EngineHandler(Handler):
         began = time.monotonic()
         engine.metrics.add("vllm:prompt_tokens_total", prompt)
         engine.metrics.add("vllm:prefix_cache_queries_total", prompt)
+        time.sleep(engine.settings.node.seconds(prompt * PREFILL_SECONDS))
         answer = Answer(engine, body, chat, prompt, count, "stop" if stops else "length")
         if body.get("stream"):
             self.stream(answer.events())

@@ -1,7 +1,7 @@
 """`ray start` and `ray status`: the real Ray where this lab uses it, always with the lab's coordinator beside it.
 
-The real one listens on every interface, whatever address it is given; so each lab has its own token, and its own port
-behind the one that was asked for. `lab up --ray emulated` keeps everything on loopback.
+The real one listens on every interface for any address but 127.0.0.1, so all of its nodes are there, told apart by
+their ids; each lab has a token of its own and a port of its own behind the one that was asked for.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from sparkops.lab.tree import memory
 RETRY = 0.5
 GONE_AFTER = 2.0
 STORE_BYTES = 90_000_000
+LOOPBACK = "127.0.0.1"
+STARTER = os.path.join(os.path.dirname(__file__), "real_ray.py")
 
 
 def main(name: str, words: list[str]) -> int:
@@ -85,11 +87,14 @@ def real_environment(node: Node) -> dict[str, str]:
 
 
 def _real_words(options: dict[str, str], **changed: str) -> list[str]:
-    kept = {**options, "--object-store-memory": str(STORE_BYTES)} | {
-        f"--{k.replace('_', '-')}": v for k, v in changed.items()
-    }
+    own = {"--object-store-memory": str(STORE_BYTES), "--node-ip-address": LOOPBACK}
+    kept = options | own | {f"--{name}": value for name, value in changed.items()}
     words = [f"{name}={value}" if value else name for name, value in kept.items()]
-    return [sys.executable, "-m", "ray.scripts.scripts", "start", *words]
+    return _ray_line("start", *words)
+
+
+def _ray_line(*words: str) -> list[str]:
+    return [sys.executable, "-P", STARTER, *words]  # without -P, the ray.py beside it would be imported
 
 
 def head(node: Node, options: dict[str, str]) -> int:
@@ -124,7 +129,7 @@ def _detach() -> None:
 
 def _free_port() -> int:
     with socket.socket() as probe:
-        probe.bind(("0.0.0.0", 0))  # the real GCS listens everywhere, so the port must be free everywhere
+        probe.bind((LOOPBACK, 0))
         return int(probe.getsockname()[1])
 
 
@@ -136,7 +141,7 @@ def worker(node: Node, options: dict[str, str]) -> int:
         out(ray_text.joining(ip))
     channel = _reach(node, host, int(port or 6379), ip)
     files.write(os.path.join(node.record["short"], "current"), f"{host}:{port or 6379}")
-    raylet = _start_real(node, options, host, channel) if _real(node) else None
+    raylet = _start_real(node, options, channel) if _real(node) else None
     if raylet is not None and raylet.poll() is not None:
         return raylet.returncode
     channel.ask({"do": "join", "node": _own(node, ip)})
@@ -158,9 +163,9 @@ def _reach(node: Node, host: str, port: int, ip: str) -> Channel:
         time.sleep(RETRY)
 
 
-def _start_real(node: Node, options: dict[str, str], host: str, channel: Channel) -> subprocess.Popen[bytes]:
+def _start_real(node: Node, options: dict[str, str], channel: Channel) -> subprocess.Popen[bytes]:
     answer = channel.ask({"do": "list"}) or {"real_port": 0}
-    words = _real_words(options, address=f"{host}:{answer['real_port']}", block="")
+    words = _real_words(options, address=f"{LOOPBACK}:{answer['real_port']}", block="")
     raylet = subprocess.Popen(words, env=real_environment(node), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert raylet.stdout
     for line in raylet.stdout:
@@ -230,7 +235,7 @@ def status(node: Node, options: dict[str, str]) -> int:
     if not answer["real_port"]:
         out(ray_text.status([member["id"] for member in answer["nodes"]], answer["reserved"]))
         return 0
-    words = [sys.executable, "-m", "ray.scripts.scripts", "status", f"--address={host}:{answer['real_port']}"]
+    words = _ray_line("status", f"--address={LOOPBACK}:{answer['real_port']}")
     done = subprocess.run(words, env=real_environment(node), capture_output=True, text=True, check=False)
     text = done.stdout
     if answer["reserved"]:

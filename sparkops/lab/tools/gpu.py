@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import time
 
 from sparkops.lab import files
 from sparkops.lab.layout import Node, here
 from sparkops.lab.tools.say import fail, out
+from sparkops.lab.tree.ailments import driver
 from sparkops.lab.tree.etc import DRIVER
 from sparkops.lab.tree.memory import state
 
+FOR_EVER = 86400
 IDLE = {
     "clocks.sm": "208 MHz",
     "power.draw": "3.60 W",
@@ -24,6 +27,9 @@ BUSY = {
     "temperature.gpu": "58",
     "pstate": "P0",
 }
+WEDGED = {**BUSY, "clocks.sm": "513 MHz", "power.draw": "14.02 W", "utilization.gpu": "96 %"}
+HOT = {**BUSY, "utilization.gpu": "97 %", "temperature.gpu": "92", "clocks_event_reasons.active": "0x0000000000000020"}
+MISMATCH = "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178"
 UNITS = {
     "memory.total": "MiB",
     "memory.free": "MiB",
@@ -36,6 +42,14 @@ UNITS = {
 
 def main(name: str, words: list[str]) -> int:
     node = here()
+    if node.fault("gpu-hangs"):
+        time.sleep(FOR_EVER)
+    if node.fault("driver-updated"):
+        out(MISMATCH)
+        return 18
+    if node.fault("gpu-garbage"):
+        out("\x1b[31m#####\x07 0xdeadbeef ;;; %s%s")
+        return 0
     options = dict(word.partition("=")[::2] for word in words)
     if "-L" in words or "--list-gpus" in words:
         out(f"GPU 0: NVIDIA GB10 (UUID: {node.record['gpu']})")
@@ -69,12 +83,12 @@ def _gpu(node: Node) -> dict[str, str]:
         "uuid": node.record["gpu"],
         "gpu_uuid": node.record["gpu"],
         "pci.bus_id": "0000000F:01:00.0",
-        "driver_version": DRIVER,
+        "driver_version": driver(node),
         "compute_cap": "12.1",
         "persistence_mode": "Enabled",
         "clocks_event_reasons.active": "0x0000000000000000" if busy else "0x0000000000000001",
         "clocks.max.sm": "3003 MHz",
-        **(BUSY if busy else IDLE),
+        **(HOT if node.fault("gpu-hot") else WEDGED if node.fault("gpu-wedged") else BUSY if busy else IDLE),
     }
 
 

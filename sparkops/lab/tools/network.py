@@ -7,9 +7,12 @@ from typing import Any
 
 from sparkops.lab.layout import Node, here
 from sparkops.lab.tools.say import fail, out
-from sparkops.lab.tree.network import FABRIC, RDMA, interfaces
+from sparkops.lab.tree import network as tree
+from sparkops.lab.tree.network import interfaces
 
 FOREVER = 4294967295
+PLAIN = 1472
+"""The payload of a packet of 1500 bytes."""
 
 
 def main(name: str, words: list[str]) -> int:
@@ -18,15 +21,14 @@ def main(name: str, words: list[str]) -> int:
 
 def ibdev2netdev(node: Node, words: list[str]) -> int:
     up = {interface["name"]: interface["up"] for interface in interfaces(node)}
-    for device, netdev in RDMA.items():
+    for device, netdev, _active in tree.rdma(node):
         out(f"{device} port 1 ==> {netdev} ({'Up' if up[netdev] else 'Down'})")
     return 0
 
 
 def rdma(node: Node, words: list[str]) -> int:
-    up = {interface["name"]: interface["up"] for interface in interfaces(node)}
-    for device, netdev in RDMA.items():
-        state = "state ACTIVE physical_state LINK_UP" if up[netdev] else "state DOWN physical_state DISABLED"
+    for device, netdev, active in tree.rdma(node):
+        state = "state ACTIVE physical_state LINK_UP" if active else "state DOWN physical_state DISABLED"
         out(f"link {device}/1 {state} netdev {netdev}")
     return 0
 
@@ -38,7 +40,7 @@ def ethtool(node: Node, words: list[str]) -> int:
         return fail("netlink error: No such device", 75)
     up = found["up"]
     speed = f"{found['speed']}Mb/s" if up else "Unknown!"
-    port = "Direct Attach Copper" if name in FABRIC else "Twisted Pair"
+    port = "Direct Attach Copper" if found["port"] else "Twisted Pair"
     duplex = "Full" if up else "Unknown! (255)"
     link = "yes" if up else "no (No cable)"
     out(
@@ -50,13 +52,14 @@ def ethtool(node: Node, words: list[str]) -> int:
 def ping(node: Node, words: list[str]) -> int:
     """Reaches the lab's own addresses; not over the fabric when either end's link is down."""
     target = words[-1]
-    fabric = {address for other in node.siblings() for address in other.fabric}
-    plain = {other.address for other in node.siblings()}
-    down = target in fabric and node.cut_off_from(target)
+    peer = node.at(target)
+    down = node.cut_off_from(target)
     count = int(words[words.index("-c") + 1]) if "-c" in words else 1
     size = int(words[words.index("-s") + 1]) if "-s" in words else 56
     out(f"PING {target} ({target}) {size}({size + 28}) bytes of data.")
-    reached = (target in fabric or target in plain) and not down
+    reached = peer is not None and target != peer.loopback and not down
+    if peer is not None and target in peer.fabric:
+        reached = reached and not any(_loses(one, size) for one in (node, peer))
     if reached:
         for number in range(1, count + 1):
             out(f"{size + 8} bytes from {target}: icmp_seq={number} ttl=64 time=0.4{number % 10} ms")
@@ -65,6 +68,10 @@ def ping(node: Node, words: list[str]) -> int:
         f"\n--- {target} ping statistics ---\n{count} packets transmitted, {got} received, {0 if reached else 100}% packet loss, time 0ms"
     )
     return 0 if reached else 1
+
+
+def _loses(node: Node, size: int) -> bool:
+    return node.fault("pings-lost") or (size > PLAIN and node.fault("big-pings-lost"))
 
 
 def ip(node: Node, words: list[str]) -> int:
@@ -98,10 +105,9 @@ def _route(node: Node, options: list[str], rest: list[str]) -> int:
     network = ".".join(node.address.split(".")[:3])
     if "get" in rest:
         target = rest[-1]
-        device = next(
-            (n for n, a in zip(FABRIC, node.fabric, strict=True) if target.split(".")[:3] == a.split(".")[:3]), "enP7s7"
-        )
-        source = dict(zip(FABRIC, node.fabric, strict=True)).get(device, node.address)
+        links = tree.addressed(node)
+        device = next((n for n, a in links.items() if target.split(".")[:3] == a.split(".")[:3]), "enP7s7")
+        source = links.get(device, node.address)
         out(f"{target} dev {device} src {source} uid 1000 \n    cache ")
     elif any(option in ("-j", "-json") for option in options):
         out(

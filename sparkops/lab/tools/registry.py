@@ -13,15 +13,18 @@ TOOLS: dict[str, str] = {
     "ping": "sparkops.lab.tools.network",
     "ss": "sparkops.lab.tools.sockets",
     "sudo": "sparkops.lab.tools.sudo",
+    "visudo": "sparkops.lab.tools.sudo",
     "crontab": "sparkops.lab.tools.services",
     "systemctl": "sparkops.lab.tools.services",
     "loginctl": "sparkops.lab.tools.services",
     "timedatectl": "sparkops.lab.tools.services",
+    "nmcli": "sparkops.lab.tools.services",
     "ufw": "sparkops.lab.tools.services",
     "iptables": "sparkops.lab.tools.services",
     "dpkg": "sparkops.lab.tools.packages",
     "dpkg-query": "sparkops.lab.tools.packages",
     "nvidia-ctk": "sparkops.lab.tools.packages",
+    "git": "sparkops.lab.tools.git",
     "uname": "sparkops.lab.tools.system",
     "lscpu": "sparkops.lab.tools.system",
     "nproc": "sparkops.lab.tools.system",
@@ -30,13 +33,19 @@ TOOLS: dict[str, str] = {
     "groups": "sparkops.lab.tools.system",
     "whoami": "sparkops.lab.tools.system",
     "df": "sparkops.lab.tools.system",
+    "sha256sum": "sparkops.lab.tools.hashes",
     "free": "sparkops.lab.tools.system",
+    "sysctl": "sparkops.lab.tools.system",
+    "reboot": "sparkops.lab.tools.power",
+    "shutdown": "sparkops.lab.tools.power",
+    "systemd-run": "sparkops.lab.tools.power",
 }
 
 WHERE_MISSING: dict[str, str] = {"curl": "sparkops.lab.tools.curl"}
 """Placed on the PATH only where the machine has no real one."""
 
 INSIDE: dict[str, str] = {
+    "hubcurl": "sparkops.lab.tools.hubcurl",
     "vllm": "sparkops.lab.engine.vllm",
     "ray": "sparkops.lab.engine.ray",
     "litellm": "sparkops.lab.engine.litellm",

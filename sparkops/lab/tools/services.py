@@ -5,13 +5,26 @@ from __future__ import annotations
 import os
 import sys
 import time
+from pathlib import Path
 
 from sparkops.lab import files
 from sparkops.lab.layout import USER, here
+from sparkops.lab.tools import power
 from sparkops.lab.tools.say import fail, out
+from sparkops.lab.tree import said
 
 ACTIVE = frozenset(
-    {"docker", "ssh", "sshd", "cron", "containerd", "systemd-timesyncd", "nvidia-persistenced", "avahi-daemon"}
+    {
+        "docker",
+        "ssh",
+        "sshd",
+        "cron",
+        "containerd",
+        "systemd-timesyncd",
+        "nvidia-persistenced",
+        "avahi-daemon",
+        "earlyoom",
+    }
 )
 
 
@@ -20,21 +33,21 @@ def main(name: str, words: list[str]) -> int:
 
 
 def crontab(words: list[str]) -> int:
-    table = here().path("crontab")
+    """Bytes come and go as they are; what lacks its last newline is refused, as by Debian's cron."""
+    table = Path(here().path("crontab"))
+    if ("-l" in words or "-r" in words) and not table.exists():
+        return fail(f"no crontab for {USER}")
     if "-l" in words:
-        if not os.path.exists(table):
-            return fail(f"no crontab for {USER}")
-        sys.stdout.write(files.read(table))
+        sys.stdout.buffer.write(table.read_bytes())
     elif "-r" in words:
-        if not os.path.exists(table):
-            return fail(f"no crontab for {USER}")
-        os.unlink(table)
+        table.unlink()
     else:
         source = next((word for word in words if word == "-" or not word.startswith("-")), "-")
-        text = sys.stdin.read() if source == "-" else files.read(source)
-        if text and not text.endswith("\n"):
+        text = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        if text and not text.endswith(b"\n"):
             return fail("new crontab file is missing newline before EOF, can't install.", 1)
-        files.write(table, text, 0o600)
+        table.write_bytes(text)
+        table.chmod(0o600)
     return 0
 
 
@@ -46,10 +59,14 @@ def systemctl(words: list[str]) -> int:
     match verb:
         case "is-active" | "is-enabled":
             words_for = ("active", "inactive") if verb == "is-active" else ("enabled", "disabled")
-            states = [words_for[0] if name in ACTIVE else words_for[1] for name in names]
+            states = [words_for[0] if active(name) else words_for[1] for name in names]
             if not quiet:
                 out("\n".join(states))
             return 0 if words_for[0] in states else 3 if verb == "is-active" else 1
+        case "start" | "stop" | "restart" | "enable" | "disable":
+            return _switch(verb, names, now="--now" in words)
+        case "reboot":
+            return power.reboot()
         case "is-system-running":
             out("running")
         case "get-default":
@@ -57,16 +74,43 @@ def systemctl(words: list[str]) -> int:
         case "show":
             out(
                 "ActiveState=active\nSubState=running\nLoadState=loaded"
-                if set(names) <= ACTIVE
+                if all(map(active, names))
                 else "ActiveState=inactive\nLoadState=not-found"
             )
     return 0
 
 
+def active(name: str) -> bool:
+    """As it was switched last, else as DGX OS with earlyoom has it."""
+    switched = here().path("units", name)
+    if name == "earlyoom" and here().fault("no-earlyoom"):
+        return False
+    return files.read(switched) == "on" if os.path.exists(switched) else name in ACTIVE
+
+
+def _switch(verb: str, names: list[str], now: bool) -> int:
+    if os.environ.get("SPARKLAB_SUDO") != "1":
+        return fail("Failed to " + verb + " " + names[0] + ".service: Interactive authentication required.", 1)
+    if verb in ("start", "stop", "restart") or now:
+        for name in names:
+            os.makedirs(here().path("units"), exist_ok=True)
+            files.write(here().path("units", name), "off" if verb in ("stop", "disable") else "on")
+        said.forget(here(), "systemctl")
+    return 0
+
+
 def loginctl(words: list[str]) -> int:
-    if "show-user" in words:
-        value = "-P" in words or "--value" in words
-        out("yes" if value else "Linger=yes")
+    user = words[-1] if len(words) > 1 and not words[-1].startswith("-") else USER
+    lingers = here().root("var", "lib", "systemd", "linger", user)
+    if "enable-linger" in words:
+        os.makedirs(os.path.dirname(lingers), exist_ok=True)
+        files.write(lingers, "")
+    elif "disable-linger" in words:
+        if os.path.exists(lingers):
+            os.unlink(lingers)
+    elif "show-user" in words:
+        state = "yes" if os.path.exists(lingers) else "no"
+        out(state if "-P" in words or "--value" in words else f"Linger={state}")
     return 0
 
 
@@ -79,6 +123,15 @@ def timedatectl(words: list[str]) -> int:
             out(time.strftime("TimeUSec=%a %Y-%m-%d %H:%M:%S UTC", time.gmtime()))
     else:
         out("System clock synchronized: yes\n              NTP service: active")
+    return 0
+
+
+def nmcli(words: list[str]) -> int:
+    """`-t -f NAME,TYPE,AUTOCONNECT,DEVICE connection show`: the fabric is netplan's, the rest NetworkManager's."""
+    if "show" in words:
+        if here().fault("phantom-profile"):
+            out("Wired connection 2:802-3-ethernet:yes:")
+        out("netplan-enP7s7:802-3-ethernet:yes:enP7s7\nlo:loopback:no:lo\ndocker0:bridge:no:docker0")
     return 0
 
 
@@ -97,6 +150,7 @@ PROGRAMS = {
     "systemctl": systemctl,
     "loginctl": loginctl,
     "timedatectl": timedatectl,
+    "nmcli": nmcli,
     "ufw": ufw,
     "iptables": iptables,
 }

@@ -1,11 +1,13 @@
-"""uname, lscpu, nproc, hostname, id, groups, whoami, df, free."""
+"""uname, lscpu, nproc, hostname, id, groups, whoami, df, free, sysctl."""
 
 from __future__ import annotations
 
 import os
 
+from sparkops.lab import files
 from sparkops.lab.layout import USER, Node, here
 from sparkops.lab.tools.say import fail, out
+from sparkops.lab.tree import ailments, network
 from sparkops.lab.tree.etc import KERNEL
 
 UNAME = {
@@ -21,6 +23,8 @@ UNAME = {
 GROUPS = {"spark": 1000, "adm": 4, "sudo": 27, "audio": 29, "dip": 30, "plugdev": 46, "users": 100, "docker": 988}
 DISK_KB = 3844551688
 DISK_USED_KB = 93323264
+DISK_TITLES = "Filesystem     1024-blocks     Used Available Capacity Mounted on"
+DISK_ROW = f"/dev/nvme0n1p2 {DISK_KB} {DISK_USED_KB} {DISK_KB - DISK_USED_KB}       3% /"
 LSCPU = """Architecture:                         aarch64
 CPU op-mode(s):                       64-bit
 Byte Order:                           Little Endian
@@ -45,7 +49,7 @@ def main(name: str, words: list[str]) -> int:
 
 def uname(node: Node, words: list[str]) -> int:
     asked = "".join(word.lstrip("-")[:1] if word.startswith("--") else word[1:] for word in words) or "s"
-    values = UNAME | {"n": node.hostname}
+    values = UNAME | {"n": node.hostname, "r": ailments.kernel(node)}
     order = "snrvmpio"
     out(" ".join(values[letter] for letter in order if letter in asked or "a" in asked))
     return 0
@@ -63,7 +67,7 @@ def nproc(node: Node, words: list[str]) -> int:
 
 def hostname(node: Node, words: list[str]) -> int:
     if words[:1] == ["-I"]:
-        fabric = [] if node.fault("cx7-down") else node.fabric
+        fabric = list(network.addressed(node).values())
         out(" ".join([node.address, *fabric, "172.17.0.1"]) + " ")
     elif words[:1] == ["-f"]:
         out(f"{node.hostname}.local")
@@ -113,7 +117,9 @@ def df(node: Node, words: list[str]) -> int:
         return 1
     joined = " ".join(words)
     unit, word = (1, "1B-blocks") if "-B1" in joined or "bytes" in joined else (1024, "1024-blocks")
-    total, used = DISK_KB * 1024 // unit, DISK_USED_KB * 1024 // unit
+    taken = DISK_KB - 12_000_000 if node.fault("disk-low") else DISK_USED_KB
+    taken = DISK_KB if node.fault("disk-full") else taken
+    total, used = DISK_KB * 1024 // unit, taken * 1024 // unit
     left = total - used
     columns = next((w.partition("=")[2].split(",") for w in words if w.startswith("--output=")), None)
     if columns:
@@ -158,6 +164,19 @@ def free(node: Node, words: list[str]) -> int:
     return 0
 
 
+def sysctl(node: Node, words: list[str]) -> int:
+    """Reads only."""
+    code = 0
+    for name in (word for word in words if not word.startswith("-")):
+        path = node.root("proc", "sys", *name.split("."))
+        if os.path.isfile(path):
+            value = files.read(path).strip()
+            out(value if "-n" in words else f"{name} = {value}")
+        else:
+            code = fail(f"sysctl: cannot stat /proc/sys/{name.replace('.', '/')}: No such file or directory", 255)
+    return code
+
+
 PROGRAMS = {
     "uname": uname,
     "lscpu": lscpu,
@@ -168,4 +187,5 @@ PROGRAMS = {
     "whoami": whoami,
     "df": df,
     "free": free,
+    "sysctl": sysctl,
 }

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from sparkops.lab import files
-from sparkops.lab.layout import PACKAGE_ROOT, SSH_PORT, USER, Node, addresses
-from sparkops.lab.tools import knob
+from sparkops.lab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, prefix
+from sparkops.lab.tools import knob, system
 from sparkops.lab.tools.registry import TOOLS, WHERE_MISSING
-from sparkops.lab.tree import etc, images, keys, memory, models, network
+from sparkops.lab.tree import etc, images, keys, memory, models, network, said, vocabulary
 
 EMPTY = (
     "var/lib/docker",
@@ -28,6 +28,7 @@ EMPTY = (
     "dev/infiniband",
     "dev/shm",
     "etc/ssh",
+    "etc/sudoers.d",
     "etc/netplan",
     "tmp",
     "etc/cdi",
@@ -44,16 +45,48 @@ def programs(directory: Path) -> None:
     missing = [name for name in WHERE_MISSING if not shutil.which(name)]
     for name in (*TOOLS, *missing):
         _stub(directory / "bin" / name, name)
+    if not shutil.which("python3", path=PATH):
+        _stub(directory / "bin" / "python3", "python3")
+    _quick(directory / "bin")
+    _hub_first(directory / "bin")
     for kind, names in PROGRAMS.items():
         for name in names:
             _stub(directory / "images" / kind / "bin" / name, name)
+
+
+def _quick(programs: Path) -> None:
+    """The same programs at the cost of a shell, for what a fleet is asked all the time."""
+    texts = {name: said.STUB.replace("NAME", name) for name in said.QUESTIONS}
+    texts |= {"ping": said.PING, "ss": said.SOCKETS, "sudo": said.SUDO, "crontab": said.CRONTAB.replace("USER", USER)}
+    texts["df"] = said.DF.replace("HEAD", system.DISK_TITLES).replace("ROW", system.DISK_ROW)
+    for name, text in texts.items():
+        program = (programs / name).read_text().rpartition("exec ")[2].removesuffix(' "$@"\n')
+        files.write(programs / name, text.replace("PROGRAM", program), 0o755)
+    for name, text in {"date": said.DATE, "tar": said.TAR}.items():
+        files.write(programs / name, text.replace(name.upper(), shutil.which(name, path=PATH) or name), 0o755)
+
+
+def _hub_first(programs: Path) -> None:
+    """`curl` of what lies on the lab's hub is emulated, any other is the machine's."""
+    if (programs / "curl").exists():
+        (programs / "curl").rename(programs / "curl.any")
+    _stub(programs / "hubcurl", "hubcurl")
+    other = shutil.which("curl") or str(programs / "curl.any")
+    text = (
+        "#!/bin/sh\nfor url; do :; done\n"
+        f'case ${{SPARKLAB_HUB:+$url}} in "${{SPARKLAB_HUB:-}}"/*/resolve/*) exec hubcurl "$@" ;; esac\n'
+        f'exec {shlex.quote(other)} "$@"\n'
+    )
+    files.write(programs / "curl", text, 0o755)
 
 
 def _stub(path: Path, name: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     python = shlex.quote(sys.executable)
     if name in ("python", "python3"):
-        text = f'#!/bin/sh\nexec {python} "$@"\n'
+        modules = shlex.quote(os.path.join(PACKAGE_ROOT, "sparkops", "lab", "engine", "site"))
+        found = f"PYTHONPATH={modules} " if "images" in path.parts and "vllm" in path.parent.parent.name else ""
+        text = f'#!/bin/sh\n{found}exec {python} "$@"\n'
     else:
         site = "" if name == "litellm" else " -S"
         main = shlex.quote(os.path.join(PACKAGE_ROOT, "sparkops", "lab", "tools", "main.py"))
@@ -78,6 +111,7 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
             "address": management,
             "port": SSH_PORT,
             "fabric": [first, second],
+            "prefix": prefix(record["count"]),
             "loopback": loopback,
             "hostname": f"spark-{identity[:4]}",
             "machine_id": identity[:32],
@@ -94,6 +128,8 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
     _home(made, client_key)
     _docker(made)
     os.symlink(directory / "bin", home / "bin")
+    _reached(directory, made)
+    said.publish(made)
     public = keys.make(home / "host_key", f"root@{made.hostname}")
     keys.make(home / "host_key_other", f"root@{made.hostname}")
     files.write(made.root("etc", "ssh", "ssh_host_ed25519_key.pub"), (home / "host_key.pub").read_text())
@@ -119,7 +155,19 @@ def _home(made: Node, client_key: str) -> None:
     ssh = Path(made.home, ".ssh")
     ssh.mkdir(parents=True, mode=0o700)
     files.write(ssh / "authorized_keys", client_key + " lab\n", 0o600)
+    for cache in ("tiktoken_rs", "ccache", "flashinfer", "vllm"):
+        Path(made.home, ".cache", cache).mkdir(parents=True)
+    vocabulary.place(Path(made.home, ".cache", "tiktoken_rs"))
     models.place(made)
+
+
+def _reached(directory: Path, made: Node) -> None:
+    """Who has which address, and how the kernel's table of sockets calls those of this node."""
+    mine = (made.address, *made.fabric, made.loopback)
+    for address in mine:
+        os.symlink(f"../nodes/{made.name}", directory / "at" / address)
+    names = ("".join(f"{int(part):02X}" for part in reversed(address.split("."))) for address in mine)
+    files.make(made.path("sockets"), f"{' '.join(names)}\n")
 
 
 def _docker(made: Node) -> None:

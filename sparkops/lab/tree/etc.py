@@ -105,6 +105,7 @@ def contents(node: Node) -> dict[str, str]:
         "etc/default/locale": "LANG=en_US.UTF-8\n",
         "etc/ufw/ufw.conf": "ENABLED=no\nLOGLEVEL=low\n",
         "var/run/cdi/nvidia.yaml": "cdiVersion: 0.5.0\nkind: nvidia.com/gpu\n",
+        f"var/lib/systemd/linger/{USER}": "",
         **volatile(),
         **{f"proc/sys/{name}": value + "\n" for name, value in SYSCTL.items()},
         "sys/module/nvidia/version": DRIVER + "\n",

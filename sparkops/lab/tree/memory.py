@@ -6,6 +6,7 @@ from typing import Any
 
 from sparkops.lab import files
 from sparkops.lab.layout import Node
+from sparkops.lab.tree import said
 
 TOTAL = 127535056
 SYSTEM = 3670016
@@ -13,6 +14,8 @@ CACHE_AFTER_BOOT = 2516582
 CACHE_FULL = 118111600
 CACHE_DROPPED = 409600
 SWAP = 16777212
+SWAPPED = 6291456
+RESERVED = 9437184
 KB_PER_GIB = 1024 * 1024
 
 
@@ -30,7 +33,24 @@ def change(node: Node, cached: int | None = None, used: dict[str, int] | None = 
         now["used"] |= used or {}
         now["used"] = {holder: size for holder, size in now["used"].items() if size}
         files.write_json(node.path("memory.json"), now)
-        files.write(node.root("proc", "meminfo"), meminfo(now["cached"], sum(now["used"].values())))
+        files.write(node.root("proc", "meminfo"), _now(node, now["cached"], sum(now["used"].values())))
+    if used is not None:
+        said.forget(node, "nvidia-smi")
+
+
+def _now(node: Node, cached: int, used: int) -> str:
+    """/proc/meminfo as the node's faults have it."""
+    rows = meminfo(cached, used)
+    if node.fault("swap-used"):
+        rows["SwapFree"] -= SWAPPED
+    if node.fault("memory-reserved"):
+        for name in ("MemTotal", "MemFree", "MemAvailable"):
+            rows[name] -= RESERVED
+    if node.fault("kernel-kho"):
+        rows["CmaTotal"] = 0
+    return "".join(
+        f"{name + ':':<15}{value:>9}{'' if name == 'HugePages_Total' else ' kB'}\n" for name, value in rows.items()
+    )
 
 
 def reset(node: Node) -> None:
@@ -47,10 +67,10 @@ def free_gib(node: Node) -> float:
     return max(0, TOTAL - SYSTEM - taken) / KB_PER_GIB
 
 
-def meminfo(cached: int, used: int) -> str:
+def meminfo(cached: int, used: int) -> dict[str, int]:
     cached = min(cached, TOTAL - SYSTEM - used - 1048576) if used + cached + SYSTEM > TOTAL - 1048576 else cached
     free = max(262144, TOTAL - SYSTEM - cached - used)
-    rows = {
+    return {
         "MemTotal": TOTAL,
         "MemFree": free,
         "MemAvailable": max(262144, free + cached - CACHE_DROPPED // 2),
@@ -78,6 +98,3 @@ def meminfo(cached: int, used: int) -> str:
         "CmaTotal": 131072,
         "CmaFree": 126976,
     }
-    return "".join(
-        f"{name + ':':<15}{value:>9}{'' if name == 'HugePages_Total' else ' kB'}\n" for name, value in rows.items()
-    )

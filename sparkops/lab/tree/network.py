@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 from typing import Any
 
 from sparkops.lab import files
 from sparkops.lab.layout import Node
 
 FABRIC = ("enp1s0f0np0", "enP2p1s0f0np0")
+OTHER_CAGE = ("enp1s0f1np1", "enP2p1s0f1np1")
+CX7 = ("enp1s0", "enP2p1")
 RDMA = {
     "rocep1s0f0": "enp1s0f0np0",
     "rocep1s0f1": "enp1s0f1np1",
@@ -22,26 +25,62 @@ ORDER = ("lo", "enP7s7", "enp1s0f0np0", "enp1s0f1np1", "enP2p1s0f0np0", "enP2p1s
 def interfaces(node: Node) -> list[dict[str, Any]]:
     """Every interface in the kernel's order: name, up, mtu, mac, speed, port, (address, prefix) pairs."""
     stem = node.record["mac"]
-    link = not node.fault("cx7-down")
-    addresses = {"lo": [("127.0.0.1", 8)], "enP7s7": [(node.address, 24)], "docker0": [("172.17.0.1", 16)]}
-    if link:
-        addresses |= {name: [(address, 24)] for name, address in zip(FABRIC, node.fabric, strict=True)}
+    twins = fabric(node)
+    addresses = {
+        "lo": [("127.0.0.1", 8)],
+        "enP7s7": [(node.address, node.record["prefix"])],
+        "docker0": [_docker(node)],
+    }
+    addresses |= {name: [(address, node.record["prefix"])] for name, address in addressed(node).items()}
     found = []
     for name in ORDER:
-        up = name in ("lo", "enP7s7") or (link and name in FABRIC)
-        cx7 = name.startswith(("enp1s0", "enP2p1"))
+        up = name in ("lo", "enP7s7", *twins)
+        cx7 = name.startswith(CX7)
+        if cx7 and node.fault("no-cable"):
+            continue
         found.append(
             {
                 "name": name,
                 "up": up,
-                "mtu": 65536 if name == "lo" else 9000 if name in FABRIC else 1500,
+                "mtu": 65536 if name == "lo" else _mtu(node) if name in twins else 1500,
                 "mac": _mac(stem, name),
-                "speed": (200000 if cx7 else 10000) if up else -1,
+                "speed": (_speed(node) if cx7 else 10000) if up else -1,
                 "port": name[-2:] if cx7 else "",
                 "addresses": addresses.get(name, []),
             }
         )
     return found
+
+
+def cage(node: Node) -> tuple[str, str]:
+    """The two netdevs of the port that the cable is in."""
+    return OTHER_CAGE if node.fault("other-cage") else FABRIC
+
+
+def fabric(node: Node) -> tuple[str, ...]:
+    """The twins that are up, as the node's faults have it now."""
+    return () if node.unplugged else cage(node)[:1] if node.fault("one-twin-down") else cage(node)
+
+
+def addressed(node: Node) -> dict[str, str]:
+    """The twins that are up and have an IPv4 address."""
+    found = dict(zip(fabric(node), node.fabric, strict=False))
+    return dict(list(found.items())[:1]) if node.fault("twin-without-ipv4") else found
+
+
+def _docker(node: Node) -> tuple[str, int]:
+    """Of the bridge that Docker makes on every node."""
+    if node.fault("bridge-on-fabric"):
+        return f"{node.fabric[0].rpartition('.')[0]}.254", node.record["prefix"]
+    return "172.17.0.1", 16
+
+
+def _speed(node: Node) -> int:
+    return 100000 if node.fault("link-100g") else 10000 if node.fault("link-10g") else 200000
+
+
+def _mtu(node: Node) -> int:
+    return 1500 if node.fault("small-mtu") else 9000
 
 
 def _mac(stem: str, name: str) -> str:
@@ -51,7 +90,11 @@ def _mac(stem: str, name: str) -> str:
 
 
 def publish(node: Node) -> None:
-    """Write /sys/class/net and /sys/class/infiniband as they are now; `cx7-down` changes them."""
+    """Write /sys/class/net and /sys/class/infiniband as they are now."""
+    for kind in ("net", "infiniband"):
+        absent = [name for name in (*MACS, *RDMA) if name.startswith((*CX7, "roce"))] if node.fault("no-cable") else []
+        for name in absent:
+            shutil.rmtree(node.root("sys", "class", kind, name), ignore_errors=True)
     for interface in interfaces(node):
         base = f"sys/class/net/{interface['name']}"
         up = interface["up"]
@@ -67,10 +110,16 @@ def publish(node: Node) -> None:
             values["device/vendor"] = "0x15b3"
         for name, value in values.items():
             put(node, f"{base}/{name}", value + "\n")
+    addresses = dict(zip(cage(node), node.fabric, strict=True))
+    for device, name, up in rdma(node):
+        publish_rdma(node, device, name, up, addresses.get(name, ""))
+
+
+def rdma(node: Node) -> list[tuple[str, str, bool]]:
+    """RDMA device, its netdev, and whether it is active."""
     states = {interface["name"]: interface["up"] for interface in interfaces(node)}
-    addresses = dict(zip(FABRIC, node.fabric, strict=True))
-    for device, name in RDMA.items():
-        publish_rdma(node, device, name, states[name], addresses.get(name, ""))
+    found = [(device, name) for device, name in RDMA.items() if name in states]
+    return [(device, name, states[name] and not node.fault("rdma-down")) for device, name in found]
 
 
 def publish_rdma(node: Node, device: str, name: str, up: bool, address: str) -> None:
@@ -81,14 +130,18 @@ def publish_rdma(node: Node, device: str, name: str, up: bool, address: str) -> 
     put(node, f"{port}/rate", "200 Gb/sec (4X HDR)\n" if up else "40 Gb/sec (4X QDR)\n")
     put(node, f"{port}/link_layer", "Ethernet\n")
     put(node, f"{base}/device/net/{name}/mtu", "9000\n")
+    put(node, f"{base}/fw_ver", "28.47.1088\n" if node.fault("firmware-differs") else "28.45.4028\n")
     if not address:
         return
     link_local = "fe80:0000:0000:0000:4ebb:47ff:fe2d:1a17"
-    mapped = "0000:0000:0000:0000:0000:ffff:" + _hex(address) if up else "0000:" * 7 + "0000"
+    mapped = "0000:0000:0000:0000:0000:ffff:" + _hex(address) if up and not node.fault("gid-missing") else NO_GID
     for index in range(4):
         put(node, f"{port}/gids/{index}", (link_local if index < 2 else mapped) + "\n")
         put(node, f"{port}/gid_attrs/types/{index}", ("RoCE v2" if index % 2 else "IB/RoCE v1") + "\n")
         put(node, f"{port}/gid_attrs/ndevs/{index}", name + "\n")
+
+
+NO_GID = "0000:" * 7 + "0000"
 
 
 def _hex(address: str) -> str:

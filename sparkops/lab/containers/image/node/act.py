@@ -1,5 +1,6 @@
 """What a fault does on the node itself; run as root inside it."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -47,14 +48,16 @@ def rules(verb, interfaces):
 
 
 def fill():
-    """Every block, then every byte that a smaller write could still take."""
+    """Every block, without writing it, then every byte that a smaller write could still take."""
     with FULL.open("ab", buffering=0) as file:
-        for size in (1 << 20, 1 << 12, 1):
-            try:
+        for size in (1 << 30, 1 << 20):
+            with contextlib.suppress(OSError):
+                while True:
+                    os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, size)
+        for size in (1 << 12, 1):
+            with contextlib.suppress(OSError):
                 while True:
                     file.write(bytes(size))
-            except OSError:
-                continue
 
 
 def reload_sshd():

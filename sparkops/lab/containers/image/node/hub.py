@@ -53,12 +53,12 @@ def tensors(name):
     return struct.pack("<Q", len(header)) + header + bytes(8)
 
 
-def files(config, shards):
+def files(config, shards, tokenizer):
     """Name and content of each file of a snapshot."""
     yield "config.json", json.dumps(config, indent=2).encode()
     yield "generation_config.json", b'{"do_sample": true}'
     yield "tokenizer_config.json", b'{"tokenizer_class": "PreTrainedTokenizerFast"}'
-    yield "tokenizer.json", b'{"version": "1.0", "model": {"type": "BPE", "vocab": {}, "merges": []}}'
+    yield "tokenizer.json", tokenizer
     weights = {f"model.layers.{n}.weight": f"model-{n:05d}-of-{shards:05d}.safetensors" for n in range(1, shards + 1)}
     index = {"metadata": {"total_size": 8 * shards}, "weight_map": weights}
     yield "model.safetensors.index.json", json.dumps(index, indent=2).encode()
@@ -66,7 +66,7 @@ def files(config, shards):
         yield file, tensors(tensor)
 
 
-def write(cache):
+def write(cache, tokenizer):
     """Fill CACHE (`…/huggingface`) with every model: blobs by hash, snapshots of links, `refs/main`."""
     for model, (revision, config, shards) in MODELS.items():
         root = Path(cache) / "hub" / ("models--" + model.replace("/", "--"))
@@ -74,7 +74,7 @@ def write(cache):
         for folder in (root / "blobs", root / "refs", snapshot):
             folder.mkdir(parents=True, exist_ok=True)
         (root / "refs/main").write_text(revision)
-        for name, content in files(config, shards):
+        for name, content in files(config, shards, tokenizer):
             blob = hashlib.sha256(content).hexdigest()
             (root / "blobs" / blob).write_bytes(content)
             link = snapshot / name

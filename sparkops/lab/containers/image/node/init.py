@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -52,7 +53,7 @@ def homes():
         (home / ".ssh").mkdir(mode=0o700)
         shutil.copy(LAB / "authorized_keys", home / ".ssh/authorized_keys")
         if user != "plain":
-            hub.write(home / ".cache/huggingface")
+            hub.write(home / ".cache/huggingface", (LAB / "tokenizer.json").read_bytes())
         run("chown", "-R", f"{user}:{user}", str(home))
         home.chmod(0o750)
 
@@ -82,6 +83,9 @@ def identity(node):
     Path("/run/systemd/timesync/synchronized").touch()
     for folder in ("/tmp", "/var/tmp"):
         Path(folder).chmod(0o1777)
+    boot = RUN / "boot_id"  # runc.py gives it to the node's containers too
+    boot.write_text(f"{uuid.uuid4()}\n")
+    over(boot, "/proc/sys/kernel/random/boot_id")
 
 
 class Memory:

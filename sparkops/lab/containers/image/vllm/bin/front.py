@@ -27,7 +27,7 @@ BACKENDS = ("auto", "MARLIN", "CUTLASS", "TRITON", "TRTLLM", "TRTLLM_MXFP8")
 PASSED = (
     "--host", "--port", "--api-key", "--served-model-name", "--max-model-len", "--tensor-parallel-size",
     "--pipeline-parallel-size", "--distributed-executor-backend", "--nnodes", "--node-rank", "--master-addr",
-    "--master-port", "--headless",
+    "--master-port", "--headless", "--shutdown-timeout",
     "--enable-prefix-caching", "--no-enable-prefix-caching", "--enable-log-requests", "--uvicorn-log-level",
 )  # fmt: skip
 SEQUENCES = 16
@@ -162,9 +162,10 @@ def real(model, flags, given):
         words += ["--served-model-name", model]
     if "--max-model-len" not in given:
         words += ["--max-model-len", "131072"]
+    words += ["--dtype", "float32"]  # for bfloat16 it takes AMX where the CPU has it, which not every sandbox lets run
     sequences = min(SEQUENCES, int(given.get("--max-num-seqs", SEQUENCES)))
     words += ["--max-num-seqs", str(sequences), "--max-num-batched-tokens", "2048", "--load-format", "dummy"]
-    return [*words, "--enforce-eager", "--kv-cache-memory-bytes", str(128 << 20)]
+    return [*words, "--enforce-eager", "--kv-cache-memory-bytes", str(256 << 20)]
 
 
 def record(words):

@@ -1,0 +1,1 @@
+"""Helpers of vLLM, as far as they are asked for."""

@@ -1,0 +1,227 @@
+"""What a node's programs will say, written down beforehand: a fleet of hundreds cannot start a Python for each question.
+
+The answers come from the programs themselves (`tools/`, `docker/`), so they cannot differ. They are thrown away by
+whatever changes what they tell of; then the program is asked again. `bin` holds the stubs that read them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import os
+import shutil
+from collections.abc import Iterator
+
+from sparkops.lab import files
+from sparkops.lab.layout import Node
+from sparkops.lab.tools.registry import TOOLS
+from sparkops.lab.tree.images import IMAGES
+
+FOLDER = "said"
+CALM = "calm"
+"""There while no fault is on: what pings may go by."""
+
+QUESTIONS: dict[str, tuple[str, ...]] = {
+    "uname": ("-a", "-r", "-m"),
+    "lscpu": ("",),
+    "nproc": ("",),
+    "hostname": ("",),
+    "id": ("", "-u", "-un"),
+    "ip": ("-j addr", "-j route show default"),
+    "ibdev2netdev": ("",),
+    "nmcli": ("-t -f NAME,TYPE,AUTOCONNECT,DEVICE connection show",),
+    "systemctl": ("is-active earlyoom",),
+    "dpkg": (
+        "-l nvidia-driver-580-open nvidia-driver-*-open nvidia-container-toolkit earlyoom docker-ce docker.io "
+        "containerd.io dgx-spark-mlnx-hotplug nvidia-spark-grub-kho linux-image-[0-9]*-nvidia*",
+    ),
+    "nvidia-smi": (
+        "--query-gpu=name,compute_cap,driver_version --format=csv,noheader",
+        "--query-gpu=clocks.sm,power.draw,utilization.gpu,temperature.gpu,pstate,clocks_event_reasons.active "
+        "--format=csv,noheader,nounits",
+        "--query-compute-apps=pid,process_name,used_memory --format=csv,noheader",
+    ),
+    "docker": (
+        "version --format {{json .}}",
+        "info --format {{json .}}",
+        "ps -a --no-trunc --format {{json .}}",
+        *(f"image inspect {reference}" for reference in (*IMAGES, *(name.removesuffix(":latest") for name in IMAGES))),
+    ),
+}
+
+
+def forget(node: Node, *programs: str) -> None:
+    """What these programs tell has changed."""
+    with contextlib.suppress(FileNotFoundError):
+        for name in os.listdir(node.path(FOLDER)):
+            if name.partition(" ")[0].removesuffix(".code").removesuffix(".err") in programs:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(node.path(FOLDER, name))
+
+
+def publish(node: Node) -> None:
+    """Ask every program and write down what it says; not what depends on containers, or would not come back."""
+    shutil.rmtree(node.path(FOLDER), ignore_errors=True)
+    os.makedirs(node.path(FOLDER))
+    faults = os.listdir(node.path("faults"))
+    with _as_if_on(node):
+        for program, questions in QUESTIONS.items():
+            if not _lasts(node, program):
+                continue
+            for words in questions:
+                _write(node, program, words)
+    if not faults:
+        files.write(node.path(FOLDER, CALM), "")
+    if not _idle(node):  # one was made meanwhile
+        forget(node, "docker", "nvidia-smi")
+
+
+def _lasts(node: Node, program: str) -> bool:
+    if program == "nvidia-smi" and node.fault("gpu-hangs"):
+        return False
+    return program not in ("docker", "nvidia-smi") or _idle(node)
+
+
+def _idle(node: Node) -> bool:
+    return not os.listdir(node.path("docker", "containers"))
+
+
+def _write(node: Node, program: str, words: str) -> None:
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = importlib.import_module(TOOLS[program]).main(program, _split(words))
+        out.flush()
+    path = node.path(FOLDER, key(program, words))
+    if err.getvalue():
+        _plain(f"{path}.err", err.getvalue())
+    if code or err.getvalue():
+        _plain(f"{path}.code", f"{code}\n")
+    _plain(path, out.buffer.getvalue().decode())
+
+
+def key(program: str, words: str) -> str:
+    """The file's name: the words as the shell joins them, without slashes."""
+    return f"{program} {words}".rstrip().replace("/", "%")
+
+
+def _split(words: str) -> list[str]:
+    """No word of QUESTIONS has a blank in it but Docker's template."""
+    return [word.replace("\0", " ") for word in words.replace("{{json .}}", "{{json\0.}}").split()]
+
+
+def _plain(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+@contextlib.contextmanager
+def _as_if_on(node: Node) -> Iterator[None]:
+    """The programs look here for the node that they are on."""
+    before = {name: os.environ.get(name) for name in ("SPARKLAB_NODE", "SPARKLAB_SUDO", "SPARKOPS_ROOT")}
+    os.environ.pop("SPARKLAB_SUDO", None)
+    os.environ.update(SPARKLAB_NODE=node.directory, SPARKOPS_ROOT=node.root())
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+STUB = r"""#!/bin/sh
+[ -z "${SPARKLAB_SUDO-}" ] && [ -d "$SPARKLAB_NODE/said" ] && {
+    words="NAME${*:+ $*}"
+    while :; do
+        case $words in
+        */*) words=${words%%/*}%${words#*/} ;;
+        *) break ;;
+        esac
+    done
+    said=$SPARKLAB_NODE/said/$words
+    if [ -f "$said.code" ]; then
+        read -r code <"$said.code"
+        [ ! -f "$said.err" ] || cat "$said.err" >&2
+        cat "$said"
+        exit "$code"
+    elif [ -f "$said" ]; then
+        exec cat "$said"
+    fi
+}
+exec PROGRAM "$@"
+"""
+CRONTAB = r"""#!/bin/sh
+[ "$*" = -l ] && [ -f "$SPARKLAB_NODE/crontab" ] && exec cat "$SPARKLAB_NODE/crontab"
+[ "$*" = -l ] && echo "no crontab for USER" >&2 && exit 1
+exec PROGRAM "$@"
+"""
+DF = r"""#!/bin/sh
+# the question of the facts: -P -k and paths that exist
+fast=$([ "$1 $2" = "-P -k" ] && [ ! -e "$SPARKLAB_NODE/faults/disk-low" ] &&
+    [ ! -e "$SPARKLAB_NODE/faults/disk-full" ] && shift 2 && for path; do [ -e "$path" ] || exit; done && echo yes)
+[ -n "$fast" ] || exec PROGRAM "$@"
+shift 2
+echo 'HEAD'
+for path; do echo 'ROW'; done
+"""
+TAR = r"""#!/bin/sh
+# the machine's own, as far as the node's disk is not full
+case "$1 $2 $3" in *-x*) ;; *) exec TAR "$@" ;; esac
+exec 3<&0
+TAR "$@" <&3 &
+while kill -0 "$!" 2>/dev/null; do
+    [ ! -e "$SPARKLAB_NODE/faults/disk-full" ] || {
+        kill "$!" && echo 'tar: write error: No space left on device' >&2
+        exit 2
+    }
+    sleep 0.02
+done
+wait "$!"
+"""
+SUDO = r"""#!/bin/sh
+[ "$*" = "-n true" ] && [ ! -e "$SPARKLAB_NODE/faults/sudo-password" ] && exit 0
+exec PROGRAM "$@"
+"""
+DATE = r"""#!/bin/sh
+[ -e "$SPARKLAB_NODE/faults/clock-skew" ] && exec DATE -d '+600 seconds' "$@"
+exec DATE "$@"
+"""
+SOCKETS = r"""#!/bin/sh
+# the question of the facts by awk, as the kernel's table has thousands of rows where hundreds of nodes are
+[ "$*" = -ltnpH ] || exec PROGRAM "$@"
+read -r mine <"$SPARKLAB_NODE/sockets"
+exec awk -v mine="$mine" '
+    BEGIN { for (i = 0; i < 16; i++) digit[substr("0123456789ABCDEF", i + 1, 1)] = i }
+    function number(text, i, n) { for (i = 1; i <= length(text); i++) n = n * 16 + digit[substr(text, i, 1)]; return n }
+    $4 == "0A" && index(mine, substr($2, 1, 8)) {
+        a = $2
+        printf "LISTEN 0      128    %d.%d.%d.%d:%d      0.0.0.0:*\n", number(substr(a, 7, 2)), number(substr(a, 5, 2)),
+            number(substr(a, 3, 2)), number(substr(a, 1, 2)), number(substr(a, 10, 4))
+    }' /proc/net/tcp
+"""
+PING = r"""#!/bin/sh
+# a peer without a fault answers one without a fault; else the program looks closer
+calm() { [ -e "$SPARKLAB_NODE/said/calm" ] && [ -e "$SPARKLAB_NODE/../../at/$1/said/calm" ]; }
+for target; do :; done
+if calm "$target"; then
+    count=1 size=56
+    while [ $# -gt 1 ]; do
+        case $1 in
+        -c) count=$2 ;;
+        -s) size=$2 ;;
+        esac
+        shift
+    done
+    echo "PING $target ($target) $size($((size + 28))) bytes of data."
+    number=0
+    while [ $((number += 1)) -le "$count" ]; do
+        echo "$((size + 8)) bytes from $target: icmp_seq=$number ttl=64 time=0.4$((number % 10)) ms"
+    done
+    echo
+    echo "--- $target ping statistics ---"
+    echo "$count packets transmitted, $count received, 0% packet loss, time 0ms"
+    exit 0
+fi
+exec PROGRAM "$@"
+"""

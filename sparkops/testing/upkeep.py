@@ -1,0 +1,93 @@
+"""Crontab, sudoers and manifest of a simulated node: what `schedule`, `sudoers` and `manifest` do there."""
+
+from __future__ import annotations
+
+import hashlib
+
+from sparkops.core.facts.raw import write_parts
+from sparkops.core.plan import Result, Word
+from sparkops.remote.frame import script_text
+from sparkops.testing.node import SimulatedNode
+
+MARK = "# sparkops: cache schedule"
+CRONTAB = "/var/spool/cron/crontabs/nvidia"
+
+
+def cache(_node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    sizes = "MemFree 3000000 -> 41000000, MemAvailable 115000000 -> 115000000, Cached 40000000 -> 2000000 KiB"
+    return _said(f"page cache dropped (everything): {sizes}\n" if words[0] == "drop" else "")
+
+
+def schedule(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`schedule set TIMES KEY OP KIB DIR @cache`, `schedule remove`, `schedule log LINES`."""
+    verb, given = str(words[0]), [str(word) for word in words[1:6]]
+    if verb == "log":
+        return _said(node.files.get(f"{node.state_dir}/cache/log", ""))
+    others = [line for line in node.files.get(CRONTAB, "").splitlines(keepends=True) if not line.endswith(f"{MARK}\n")]
+    if verb == "set":
+        when = f" --when {' '.join(given[1:4])}" if given[1] else ""
+        others.insert(0, f"{given[0]} /bin/sh {_script(node)} scheduled{when} {MARK}\n")
+        node.files[_script(node)] = script_text("cache")
+        record(node, f"folder {node.state_dir}/cache")
+        record(node, "crontab cache schedule")
+    else:
+        node.files.pop(_script(node), None)
+    node.files[CRONTAB] = "".join(others)
+    if not others:
+        del node.files[CRONTAB]
+    return _said("set\n" if verb == "set" else "removed\n")
+
+
+def sudoers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`sudoers write FILE LINE`, `sudoers remove FILE`, `sudoers check`."""
+    verb = str(words[0])
+    if verb == "write":
+        node.files[str(words[1])], node.modes[str(words[1])] = f"{words[2]}\n", "440"
+    elif verb == "remove":
+        node.files.pop(str(words[1]), None)
+    elif not any("NOPASSWD" in text for path, text in node.files.items() if path.startswith("/etc/sudoers.d/")):
+        return Result("exited", 1, "", "sudo: a password is required\n")
+    return _said()
+
+
+def manifest(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`manifest add|forget KIND WHAT`, `manifest clean [--keep KIND...]`."""
+    if words[0] == "add":
+        record(node, f"{words[1]} {words[2]}")
+        return _said()
+    path = f"{node.state_dir}/manifest"
+    if words[0] == "forget":
+        node.files[path] = node.files.get(path, "").replace(f"{words[1]} {words[2]}\n", "")
+        return _said()
+    kept = [line for line in node.files.get(path, "").splitlines() if line.partition(" ")[0] in words[2:]]
+    for name in [name for name in node.files if name.startswith(f"{node.state_dir}/")]:
+        del node.files[name]
+    if kept:
+        node.files[path] = "\n".join(["sparkops-manifest 1", *kept, ""])
+    node.jobs.clear()
+    return _said()
+
+
+def record(node: SimulatedNode, entry: str) -> None:
+    """As the scripts do: once each."""
+    path = f"{node.state_dir}/manifest"
+    text = node.files.get(path) or "sparkops-manifest 1\n"
+    node.files[path] = text if entry in text.splitlines() else f"{text}{entry}\n"
+
+
+def captured(node: SimulatedNode) -> str:
+    """The payload of the probe `schedule`."""
+    table = node.files.get(CRONTAB)
+    ours = "".join(line for line in (table or "").splitlines(keepends=True) if line.endswith(f"{MARK}\n"))
+    parts = {"crontab": (1, "no crontab for nvidia") if table is None else (0, ours.rstrip("\n"))}
+    if text := node.files.get(_script(node)):
+        parts["script"] = (0, f"{hashlib.sha256(text.encode()).hexdigest()}  - 1767225600")
+    return write_parts(parts)
+
+
+def _script(node: SimulatedNode) -> str:
+    return f"{node.state_dir}/cache/drop.sh"
+
+
+def _said(text: str = "") -> Result:
+    return Result("exited", 0, text, "")
