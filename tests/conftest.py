@@ -1,17 +1,23 @@
-"""For all tests: signals as a person's shell has them, and which tests are slow.
+"""For all tests: signals as a person's shell has them, which tests are slow, and a patience for busy machines.
 
-Whole labs take minutes: their tests are marked `slow`, run by `make test` and not again on every Python's wheel.
+Whole labs take minutes, and shell scripts are the same under every Python: their tests are marked `slow`, run by
+`make test` and not again on every Python's wheel.
 """
 
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
-LABS = (HERE / "embedded", HERE / "lab")
+SLOW = (HERE / "embedded", HERE / "lab", HERE / "node")
+
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # `nohup` and background jobs ignore these, and so would every program that a test starts and then interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -20,7 +26,15 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What whoever runs the tests has kept, such as flag tables of images, decides nothing here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+        yield
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(folder in item.path.parents for folder in LABS):
+        if any(folder in item.path.parents for folder in SLOW):
             item.add_marker(pytest.mark.slow)

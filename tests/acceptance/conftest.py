@@ -6,6 +6,7 @@ Every test brings the nodes into the state that it needs, so each can run alone;
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
@@ -23,11 +24,14 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 NODES = ("node1", "node2")
+SPARE = "node3"
+"""Up, and in the lab's own inventory, but not in the one that `lab` uses."""
 MODEL = "openai/gpt-oss-120b"
 PATIENCE = 900.0
 LONGEST_TEST = 1500
 """Seconds; the first test builds the images where the cache is empty."""
-ORDER = ("test_docker_forms", "test_single_node", "test_two_nodes", "test_real_engines", "test_nothing_left")
+FIRST = ("test_docker_forms", "test_build", "test_single_node", "test_two_nodes", "test_real_engines")
+LAST = ("test_nothing_left",)
 
 
 @dataclass(frozen=True)
@@ -102,9 +106,13 @@ class Lab:
                 process.communicate()
         self._going.clear()
 
+    def begin(self, *words: object) -> subprocess.Popen[str]:
+        """The tool with this lab's inventory, as a process that goes on."""
+        return self.start("-i", self.inventory, *words)
+
     def cli(self, *words: object, code: int | None = 0) -> Ran:
         """The tool with this lab's inventory, until it ends; `code` is the exit code that it must have."""
-        return self.ended(self.start("-i", self.inventory, *words), code)
+        return self.ended(self.begin(*words), code)
 
     def ended(self, process: subprocess.Popen[str], code: int | None = 0) -> Ran:
         since = time.monotonic()
@@ -194,12 +202,6 @@ class Lab:
     def restarts(self, node: str, role: str) -> int:
         return int(self.on(node, "docker", "inspect", "--format", "{{.RestartCount}}", self.one(node, role)))
 
-    def forgive(self) -> None:
-        """The failed starts that earlier tests caused are not counted against a container that goes on."""
-        for node in NODES:
-            for name in self.containers(node):
-                self.on(node, "docker", "exec", name, "rm", "-f", "/var/lib/sparkops/starts")
-
     def ray_nodes(self) -> int:
         said = self.ran_on(
             "node1", "docker", "exec", self.one("node1", "head"), "timeout", "30", "ray", "status"
@@ -249,7 +251,8 @@ class Leftovers:
         links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
         spaces = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True).stdout
         mounts = Path("/proc/self/mounts").read_text()
-        places = {"interface": links, "network namespace": spaces, "mount": mounts}
+        loops = "".join(path.read_text() for path in Path("/sys/block").glob("loop*/loop/backing_file"))
+        places = {"interface": links, "network namespace": spaces, "mount": mounts, "loop device": loops}
         found = [f"{what}: {line}" for what, text in places.items() for line in text.splitlines() if self._ours(line)]
         found += [f"process: {line}" for line in self._processes()]
         found += [f"control group: {path}" for path in Path("/sys/fs/cgroup").rglob(f"*{short}*")]
@@ -273,9 +276,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in mine:
         item.add_marker(pytest.mark.docker)
         item.add_marker(pytest.mark.timeout(LONGEST_TEST))
-    mine.sort(key=lambda item: ORDER.index(item.path.stem))
+    mine.sort(key=lambda item: _turn(item.path.stem))
     others = [item for item in items if HERE not in item.path.parents]
     items[:] = [*others, *mine]
+
+
+def _turn(module: str) -> int:
+    """Those that follow one another without a new load, then the others in their order, then the labs of their own."""
+    if module in LAST:
+        return len(FIRST) + 1
+    return FIRST.index(module) if module in FIRST else len(FIRST)
 
 
 def _eventually(holds: Callable[[], object], seconds: float = 300.0) -> bool:
@@ -317,22 +327,37 @@ def leftovers() -> type[Leftovers]:
 
 @pytest.fixture(scope="session")
 def shared(new_lab: Callable[[], Lab], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Two nodes for all tests; one that is up already with SPARKOPS_ACCEPTANCE_LAB, its directory, which stays up."""
+    """Three nodes for all tests, by two of which `lab` goes; those of SPARKOPS_ACCEPTANCE_LAB, which stay up."""
     given = os.environ.get("SPARKOPS_ACCEPTANCE_LAB")
     lab = Lab(Path(given), tmp_path_factory.mktemp("state")) if given else new_lab()
-    lab.cli("lab", "up", "--backend", "docker", "--nodes", len(NODES))
+    lab.cli("lab", "up", "--backend", "docker", "--nodes", len((*NODES, SPARE)))
     left = Leftovers(lab.directory, lab.record)
-    yield lab
+    yield dataclasses.replace(lab, inventory=str(_pair(lab, tmp_path_factory.mktemp("inventory"))))
     if not given:
         lab.cli("lab", "down")
         assert left.found() == []
 
 
+def _pair(lab: Lab, folder: Path) -> Path:
+    """The lab's inventory without its spare node."""
+    own = lab.directory / "inventory.yml"
+    inventory = folder / "pair.yml"
+    inventory.write_text("".join(line for line in own.read_text().splitlines(True) if SPARE not in line))
+    Path(f"{inventory}.known_hosts").write_text(Path(f"{own}.known_hosts").read_text())
+    return inventory
+
+
 @pytest.fixture
 def lab(shared: Lab) -> Iterator[Lab]:
-    """The session's lab; faults that a failed test left are switched off."""
+    """Two nodes; faults that a failed test left are switched off."""
     yield shared
     shared.end()
     for node, kinds in shared.faults().items():
         for kind in kinds:
             shared.fault(node, kind, off=True)
+
+
+@pytest.fixture
+def trio(lab: Lab) -> Lab:
+    """The same lab with its spare node."""
+    return dataclasses.replace(lab, inventory="lab")

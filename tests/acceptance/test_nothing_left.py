@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from sparkops.lab.containers import engine
 
 
 def spaces() -> str:
@@ -18,7 +23,7 @@ def spaces() -> str:
 
 SIGNS: dict[str, Callable[[Path, str], bool]] = {
     "its engine starts": lambda lab, _: (lab / "containers/engine/pid").exists(),
-    "its images are loaded": lambda lab, _: (lab / "containers/contexts/litellm/wheels/README").exists(),
+    "its images are loaded": lambda lab, _: (lab / "containers/contexts/benchy/requirements.txt").exists(),
     "its nodes are written": lambda lab, short: short in spaces(),
     "its nodes start": lambda lab, _: any(lab.glob("containers/nodes/*/lab/state/*.log")),
 }
@@ -40,3 +45,35 @@ def test_nothing_is_left_of_a_lab_that_was_killed_while(stage, new_lab, leftover
     assert left.found(), "there is something to remove"
     lab.cli("lab", "down")
     assert left.found() == []
+
+
+@pytest.fixture
+def running() -> Iterator[str]:
+    """The address of a Docker engine that is there already, as on an ordinary machine."""
+    home = Path(tempfile.mkdtemp(prefix="engine-", dir="/tmp"))
+    engine.runtime(home / "bin")
+    address = f"unix://{home}/docker.sock"
+    words = ["dockerd", "--host", address, "--data-root", f"{home}/data", "--exec-root", f"{home}/exec"]
+    words += ["--pidfile", f"{home}/pid", "--bridge", "none", "--iptables=false", "--log-level", "warn"]
+    path = f"{home}/bin:{os.environ['PATH']}:/usr/sbin:/sbin"
+    with (home / "log").open("wb") as log:
+        daemon = subprocess.Popen(words, env={**os.environ, "PATH": path}, stdout=log, stderr=log)
+        while not engine.answers(address):
+            assert daemon.poll() is None, (home / "log").read_text()
+            time.sleep(0.2)
+    yield address
+    daemon.terminate()
+    daemon.wait()
+    shutil.rmtree(home)
+
+
+def test_an_engine_that_the_machine_has_is_used_and_goes_on(running, new_lab, leftovers):
+    lab = new_lab()
+    lab.more["DOCKER_HOST"] = running
+    lab.cli("lab", "up", "--backend", "docker", "--nodes", "1")
+    left = leftovers(lab.directory, lab.record)
+    assert lab.record["engine"] == {"host": running, "ours": None}
+    assert len(lab.on("node1", "docker", "images", "-q").split()) >= 3
+    lab.cli("lab", "down")
+    assert left.found() == []
+    assert subprocess.run(["docker", "-H", running, "ps", "-aq"], capture_output=True, check=True).stdout == b""

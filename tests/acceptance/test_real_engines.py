@@ -12,6 +12,7 @@ from typing import Any
 
 MODEL = "openai/gpt-oss-120b"
 NODES = ("node1", "node2")
+BOOT = "/proc/sys/kernel/random/boot_id"
 
 
 def is_real(lab: Any, node: str, role: str) -> bool:
@@ -43,15 +44,37 @@ def test_the_cluster_is_left_alone_by_the_next_deploy(lab):
     assert (lab.everywhere(running=False), lab.loads("node1", "head")) == (before, loads)
 
 
+BENCHMARK = """
+llama-benchy --base-url "$1" --api-key "$2" --model "$3" --tokenizer /cache/hub/models--openai--*/snapshots/* \\
+    --pp 64 --tg 4 --runs 1 --skip-coherence --exit-on-first-fail --save-result /tmp/result --format json >&2
+cat /tmp/result
+"""
+
+
+def test_a_real_benchmark_measures_the_cluster_without_an_internet(lab):
+    (endpoint,) = lab.deploy("cluster")["endpoints"]
+    words = ("docker", "run", "--rm", "--network", "host", "-v", "/home/spark/.cache/huggingface:/cache:ro")
+    words += ("--entrypoint=", "llama-benchy:0.4.0", "sh", "-ec", BENCHMARK, "sh", endpoint["url"], lab.key(), MODEL)
+    (measured,) = json.loads(lab.on("node1", *words))["benchmarks"]
+    assert measured["tg_throughput"]["mean"] > 0
+
+
+def boot(lab: Any) -> str:
+    """Failed starts are counted per boot, so each has its own name, inside containers too."""
+    return str(lab.on("node1", "cat", BOOT))
+
+
 def test_after_a_reboot_of_both_nodes_the_cluster_serves_again_by_itself(lab, eventually):
     lab.deploy("cluster")
-    before, loads = lab.everywhere(), lab.loads("node1", "head")
+    before, loads, boots = lab.everywhere(), lab.loads("node1", "head"), boot(lab)
     for ended in [lab.start("lab", "fault", node, "reboot") for node in NODES]:
         lab.ended(ended)
     assert eventually(lab.serves, 600)
     assert lab.everywhere() == before
     assert lab.loads("node1", "head") == loads + 1
     assert lab.ray_nodes() == 2
+    assert boot(lab) != boots
+    assert lab.on("node1", "docker", "exec", lab.one("node1", "head"), "cat", BOOT) == boot(lab)
     assert lab.deploy("cluster")["changed"] is False
 
 

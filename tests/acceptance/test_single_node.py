@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 SOLO = ("solo", "--limit", "node1", "--set", "env.LAB_ENGINE=standin")
@@ -89,22 +91,33 @@ def test_the_server_outlives_a_restart_of_the_docker_daemon(lab, eventually):
     assert lab.containers("node1") == before
 
 
+@contextlib.contextmanager
+def without_models(lab: Any) -> Iterator[None]:
+    """An engine that starts ends at once."""
+    hub = "/home/spark/.cache/huggingface/hub"
+    lab.on("node1", "mv", hub, f"{hub}.away")
+    try:
+        yield
+    finally:
+        lab.on("node1", "sh", "-c", f"rm -rf {hub}; mv {hub}.away {hub}")
+
+
 def test_an_engine_that_cannot_start_any_more_gives_up_and_the_next_deploy_begins_anew(lab, eventually):
     lab.clear()
     quick = (*SOLO, "--set", "env.SPARKOPS_BACKOFF=1")
     lab.deploy(*quick)
     name = lab.one("node1", "server")
-    hub = "/home/spark/.cache/huggingface/hub"
-    lab.on("node1", "mv", hub, f"{hub}.away")
-    lab.fault("node1", "engine-killed")
-    assert eventually(lambda: "gave up after 5" in lab.ran_on("node1", "docker", "logs", "--tail", "1", name).stdout)
     restarts = "{{.RestartCount}} {{.State.Status}}"
-    ended = lab.on("node1", "docker", "inspect", "--format", restarts, name)
-    assert ended == "5 running", "it restarts no more"
-    shown, ran = lab.shown()
-    assert (shown["state"], shown["nodes"][0]["state"], ran.code) == ("failed", "failed (gave up)", 5)
-    assert lab.on("node1", "docker", "inspect", "--format", restarts, name) == ended
-    lab.on("node1", "mv", f"{hub}.away", hub)
+    with without_models(lab):
+        lab.fault("node1", "engine-killed")
+        assert eventually(
+            lambda: "gave up after 5" in lab.ran_on("node1", "docker", "logs", "--tail", "1", name).stdout
+        )
+        ended = lab.on("node1", "docker", "inspect", "--format", restarts, name)
+        assert ended == "6 running", "after the one that had served five more, and then no more"
+        shown, ran = lab.shown()
+        assert (shown["state"], shown["nodes"][0]["state"], ran.code) == ("failed", "failed (gave up)", 5)
+        assert lab.on("node1", "docker", "inspect", "--format", restarts, name) == ended
     assert lab.deploy(*quick)["changed"]
     assert lab.ask().tokens == 4
 
@@ -122,7 +135,7 @@ def test_with_a_full_disk_status_logs_and_stop_still_work(lab):
 
 def test_a_deploy_killed_while_the_weights_load_is_taken_up_by_the_next_one(lab, eventually):
     lab.clear()
-    process = lab.start("-i", "lab", "deploy", "--topology", *SOLO, *SLOW)
+    process = lab.begin("deploy", "--topology", *SOLO, *SLOW)
     assert eventually(lambda: "Completed" in lab.ran_on("node1", "sh", "-c", "docker logs $(docker ps -q) 2>&1").stdout)
     process.send_signal(signal.SIGKILL)
     process.communicate()
@@ -137,7 +150,7 @@ def test_a_switch_killed_on_its_way_is_mended_by_the_next_deploy(lab, eventually
     lab.clear()
     lab.deploy(*SOLO)
     old = lab.containers("node1")
-    process = lab.start("-i", "lab", "deploy", "--topology", *SOLO, *SLOW, *LONGER)
+    process = lab.begin("deploy", "--topology", *SOLO, *SLOW, *LONGER)
     assert eventually(lambda: len(lab.containers("node1", running=False)) == 2)
     process.send_signal(signal.SIGKILL)
     process.communicate()

@@ -76,9 +76,9 @@ def test_the_revision_label_is_shown_only_when_asked_for() -> None:
     assert "sparkops.revision={" in "\n".join(told("plan", PLAN, verbose=True))
 
 
-def test_a_verbose_plan_shows_the_text_of_each_script_it_names() -> None:
+def test_a_verbose_plan_shows_the_text_of_each_script_it_names_and_of_what_they_carry() -> None:
     lines = told("plan", PLAN, verbose=True)
-    assert [line for line in lines if re.fullmatch(r"@\w+", line)] == ["@entry", "@file", "@job"]
+    assert [line for line in lines if re.fullmatch(r"@\w+", line)] == ["@entry", "@file", "@job", "@own", "@record"]
     assert any("#!/bin/sh" in line or "set -" in line for line in lines)
 
 

@@ -17,10 +17,12 @@ import structlog
 
 from sparkops.asks import Answer
 from sparkops.core.plan import Event
-from sparkops.errors import StepFailed, Unreachable
+from sparkops.errors import Refused, StepFailed, Unreachable
+from sparkops.report.ending import Ending
 from sparkops.report.report import Report
 from sparkops.report.runlog import KEPT_RUNS, RunLog
 from sparkops.report.terminal import LiveScreen
+from sparkops.report.text import How
 
 LOADING = "wait loading\nstate running\nLoading safetensors checkpoint shards:  {}% Completed | 1/9 [..]"
 MARLIN = (
@@ -172,6 +174,24 @@ def test_every_event_is_a_line_of_the_run_log_and_the_file_is_private(log: RunLo
         assert stat.S_IMODE(Path(log.path).stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("code", [0, 3])
+def test_a_run_that_only_looked_leaves_no_log(log: RunLog, code: int) -> None:
+    desk = Desk("status", log=log, as_json=True)
+    assert desk.report.finish(Answer({"deployments": []}, exit_code=code)) == code
+    assert json.loads(desk.out.getvalue())["run_log"] is None
+    assert log.path is None
+
+
+def test_a_home_that_cannot_be_written_is_said_once_and_ends_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sparkops").touch()
+    desk = Desk(log=RunLog({"XDG_STATE_HOME": str(tmp_path)}, "deploy", "cafe0001"))
+    desk.report.emit(Event("note", "working", "spark1"))
+    assert desk.report.finish(Answer({"changed": True})) == 0
+    assert capsys.readouterr().err.count("no run log") == 1
+
+
 def test_a_secret_never_reaches_the_run_log(log: RunLog) -> None:
     desk = Desk(log=log)
     secret = 'pa"ss\\word'
@@ -198,6 +218,7 @@ def test_old_run_logs_are_removed(tmp_path: Path) -> None:
     for number in range(KEPT_RUNS + 20):
         (folder / f"20200101T{number:06}Z-plan-x.jsonl").touch()
     log = RunLog({"XDG_STATE_HOME": str(tmp_path)}, "deploy", "cafe0001")
+    log.write("end")
     log.close()
     assert len(list(folder.glob("*.jsonl"))) == KEPT_RUNS
     assert Path(log.path).exists()
@@ -240,3 +261,27 @@ def test_a_run_goes_on_when_nobody_looks_any_more(log: RunLog) -> None:
 def test_a_full_disk_here_does_not_end_a_run(log: RunLog) -> None:
     log._log = structlog.wrap_logger(structlog.PrintLogger(Gone()), processors=[structlog.processors.JSONRenderer()])
     log.write("done", step="s")
+
+
+def test_advice_is_to_be_typed_with_the_inventory_in_use_where_a_verb_reaches_nodes() -> None:
+    how = How(False, "sparkops -i lab", frozenset(("status", "stop")))
+    assert how.again("`sparkops status` lists them; sparkops stop ends one") == (
+        "`sparkops -i lab status` lists them; sparkops -i lab stop ends one"
+    )
+    for text in (
+        "`sparkops rules ID` tells why",
+        "by an older sparkops started",
+        "sparkops -i x status",
+        "sparkops-stop",
+    ):
+        assert how.again(text) == text
+
+
+def test_the_hint_of_an_error_carries_the_inventory_in_both_forms() -> None:
+    for as_json in (False, True):
+        out, err = io.StringIO(), io.StringIO()
+        report = Ending(
+            "stop", as_json=as_json, how=How(False, "sparkops -i a.yml", frozenset(("status",))), out=out, err=err
+        )
+        report.fail(Refused("no", hint="`sparkops status` shows"))
+        assert "`sparkops -i a.yml status` shows" in out.getvalue() + err.getvalue()

@@ -51,7 +51,9 @@ print(len(Operator(world).plan("cluster").steps))
 )
 
 LIGHT = [("--help",), ("--version",), ("deploy", "--help"), ("rules",), ("rules", "cluster-lm-head"),
-         ("lint", "openai-gpt-oss-120b"), ("recipe", "list"),
+         ("lint", "openai-gpt-oss-120b"), ("recipe", "list"), ("recipe", "search", "coding"),
+         ("preflight", "--list"), ("preflight", "--explain", "memory-fits"), ("preflight", "--help"),
+         ("advise", "--for", "decode", "--concurrency", "8"),
          ("recipe", "show", "openai-gpt-oss-120b", "--topology", "cluster")]  # fmt: skip
 
 

@@ -17,6 +17,8 @@ from sparkops.core import images, models
         ("vllm-node", "vllm-node"),
         ("vllm-node-tf5", "vllm-node"),
         ("vllm-node-b12x:latest", "vllm-node"),
+        ("eugr/spark-vllm-b12x:latest", "vllm-node"),
+        ("ghcr.io/spark-arena/dgx-vllm-eugr-nightly-tf5:latest", "vllm-node"),
         ("eugr/spark-vllm:latest", "vllm-node"),
         ("ghcr.io/spark-arena/dgx-vllm-eugr-nightly:latest", "vllm-node"),
         ("vllm/vllm-openai:v0.28.0", "vllm-openai"),
@@ -34,6 +36,14 @@ def test_an_image_is_known_by_its_name(reference: str, kind: str) -> None:
 
 def test_of_an_unknown_image_nothing_is_assumed() -> None:
     assert (images.known("x").ray, images.known("x").mxfp4_flags, images.known("x").stock) == (None, None, False)
+
+
+def test_the_flags_that_were_read_from_an_image_say_more_than_its_name() -> None:
+    renamed = images.with_flags(images.known("me/my-build:3"), {"mxfp4-layers", "port"})
+    assert (renamed.kind, renamed.mxfp4_flags, renamed.ray) == ("mxfp4", True, None)
+    rebuilt = images.with_flags(images.known("vllm-node-mxfp4"), {"port"})
+    assert (rebuilt.kind, rebuilt.mxfp4_flags, rebuilt.stock) == ("unknown", False, True)
+    assert images.with_flags(images.known("vllm-node"), {"port"}) == images.known("vllm-node")
 
 
 def test_heads_decide_over_how_many_nodes_a_model_can_be_split() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops import load
+from sparkops import load, load_inventory
 from sparkops.core.inventory_file import VARS
 from sparkops.core.recipe import Overrides, effective
 from sparkops.errors import UsageError
@@ -33,17 +33,17 @@ def write(path: Path, text: str) -> Path:
 
 def test_the_inventory_is_looked_for_in_its_usual_places_in_order(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(here / "config/sparkops/inventory.yml", ONE)
-    assert load.inventory().source == str(here / "config/sparkops/inventory.yml")
+    assert load_inventory.inventory().source == str(here / "config/sparkops/inventory.yml")
     write(here / "inventories/default.yml", ONE)
-    assert load.inventory().source == str(Path("inventories/default.yml"))
+    assert load_inventory.inventory().source == str(Path("inventories/default.yml"))
     monkeypatch.setenv("SPARKOPS_INVENTORY", str(write(here / "other.yml", ONE)))
-    assert load.inventory().source == str(here / "other.yml")
-    assert load.inventory(str(write(here / "named.yml", ONE))).source == str(here / "named.yml")
+    assert load_inventory.inventory().source == str(here / "other.yml")
+    assert load_inventory.inventory(str(write(here / "named.yml", ONE))).source == str(here / "named.yml")
 
 
 def test_without_an_inventory_every_place_is_named_with_the_way_out(here: Path) -> None:
     with pytest.raises(UsageError) as error:
-        load.inventory()
+        load_inventory.inventory()
     assert str(Path("inventories/default.yml")) in str(error.value)
     assert str(here / "config/sparkops/inventory.yml") in str(error.value)
     assert error.value.hint is not None
@@ -55,7 +55,7 @@ def test_a_file_that_cannot_be_read_is_one_line(here: Path) -> None:
     large.write_bytes(b"a" * 10_000_000)
     for name, message in (("gone.yml", "no such file"), (".", "directory"), ("large.yml", "larger than"), ("a\0b", "")):
         with pytest.raises(UsageError) as error:
-            load.inventory(name)
+            load_inventory.inventory(name)
         assert message in str(error.value)
         assert "\n" not in str(error.value)
 
@@ -144,14 +144,19 @@ def test_the_concurrency_recipe_captures_five_and_ten_and_is_not_eager() -> None
 
 def test_the_example_inventory_is_read_and_mentions_every_key() -> None:
     path = load.packaged("inventories") / "example.yml"
-    inventory = load.inventory(str(path))
+    inventory = load_inventory.inventory(str(path))
     assert not inventory.warnings
     assert [node.name for node in inventory.nodes] == ["spark1", "spark2", "spark3", "spark4"]
     text = path.read_text(encoding="utf-8")
     assert [key for key in (*VARS, "vars:", "hosts:", "children:") if key not in text] == []
 
 
-def test_a_recipe_of_another_tool_is_recognised(here: Path) -> None:
-    write(here / "recipes/theirs.yaml", 'recipe_version: "1"\nname: X\ncontainer: c\ncommand: vllm serve m\n')
-    with pytest.raises(UsageError, match=r"theirs.yaml:1: recipe_version: a recipe of spark-vllm-docker or sparkrun"):
-        load.recipe("theirs")
+def test_a_recipe_of_another_tool_is_read_and_can_be_extended(here: Path) -> None:
+    theirs = 'recipe_version: "1"\nname: X\ncontainer: c\nsolo_only: true\ncommand: vllm serve m --seed 1 -tp 2\n'
+    write(here / "recipes/theirs.yaml", theirs)
+    write(here / "recipes/mine.yml", "extends: theirs\nargs: {seed: 2}\n")
+    found = load.recipe("theirs")
+    assert (found.model, found.args["seed"].value, found.args["seed"].origin) == ("m", 1, "recipes/theirs.yaml:5")
+    mine = load.recipe("mine")
+    assert (mine.model, mine.only, mine.args["seed"].value) == ("m", ("solo",), 2)
+    assert mine.args["tensor-parallel-size"].value == 2

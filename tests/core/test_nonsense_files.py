@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -86,3 +88,75 @@ def test_what_can_be_read_can_be_judged_and_rendered(tree: dict[str, Any], extra
         assert "fix" not in {finding.action for finding in findings}
 
     assert "\n" not in refused(all_of_it)
+
+
+HOSTILE: dict[str, tuple[bytes, str]] = {
+    "a tab": (b"model: m\n\tcontainer: c\n", "f.yml:2: a tab where spaces are needed"),
+    "a key twice": (b"model: m\ncontainer: c\nmodel: n\n", "f.yml:3: model: is given twice (first on line 1)"),
+    "a key twice below": (b"args:\n  seed: 1\n  seed: 2\n", "f.yml:3: seed: is given twice"),
+    "one flag in two spellings": (
+        b"model: m\ncontainer: c\nargs:\n  max-num-seqs: 1\n  max_num_seqs: 2\n",
+        "f.yml:5: args.max_num_seqs: --max-num-seqs is given twice (f.yml:4)",
+    ),
+    "ten to the ninth by aliases": (
+        b"a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+        + b"".join(b"%c: &%c [%s]\n" % (98 + i, 98 + i, b",".join([b"*%c" % (97 + i)] * 10)) for i in range(8)),
+        "f.yml:5: has more than 100000 values",
+    ),
+    "an alias of itself": (b"a: &a [*a]\n", "f.yml:1: contains itself by an alias"),
+    "ten megabytes of nonsense": (bytes(range(256)) * 40_000, "f.yml:1: is larger than 1000 kB"),
+    "a megabyte of brackets": (b"[" * 900_000, "f.yml:1: is nested too deeply"),
+    "deep nesting": (b"args: " + b"{a: " * 500 + b"1" + b"}" * 500, "f.yml:1: is nested too deeply"),
+    "a list for a text": (b"model: [m]\ncontainer: c\n", "f.yml:1: model: must be text, not a list"),
+    "a list for a mapping": (b"model: m\ncontainer: c\nargs: [1]\n", "f.yml:3: args: must be a mapping, not a list"),
+    "a text for a number": (
+        b"model: m\ncontainer: c\nargs: {max-num-seqs: many}\n",
+        "f.yml:3: args.max-num-seqs: must be a number, not 'many'",
+    ),
+    "a number of 5000 digits": (
+        b"model: m\ncontainer: c\nargs: {seed: " + b"9" * 5000 + b"}\n",
+        "f.yml:3: args.seed: must",
+    ),
+    "another encoding": ("model: m\n# caf\xe9\n".encode("latin-1"), "f.yml:2: is not UTF-8 text"),
+    "two bytes a letter": ("model: m\n".encode("utf-16"), "f.yml:1: is not UTF-8 text"),
+    "a control character": (b"model: m\0\n", "f.yml:1: has a character that YAML does not allow"),
+    "nothing": (b"", "f.yml:1: is empty"),
+    "a word": (b"hello", "f.yml:1: must be a mapping, not text"),
+    "two documents": (b"model: m\n---\nmodel: n\n", "f.yml:2: has a second document"),
+    "a key that is a list": (b"? [a]\n: b\n", "f.yml:1: a key must be a word"),
+    "a thousand flags": (
+        b"model: m\ncontainer: c\nargs:\n" + b"".join(b"  flag-%d: 1\n" % i for i in range(1500)),
+        "f.yml:4: args: has more than 1000 flags",
+    ),
+    "a command of thousands of words": (
+        b"model: m\ncontainer: c\ncommand: vllm serve m " + b"--a b " * 3000,
+        "f.yml:3: command: has more than 2000 words",
+    ),
+    "a command that grows": (
+        b"recipe_version: 1\nname: n\ncontainer: c\ndefaults: {a: "
+        + b"x" * 300_000
+        + b"}\ncommand: vllm serve {a}{a}{a}\n",
+        "f.yml:5: command: is longer than any command",
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "said"), HOSTILE.values(), ids=HOSTILE.keys())
+def test_a_hostile_file_is_one_short_line_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bytes, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("f.yml").write_bytes(data)
+    message = refused(lambda: load.recipe("f.yml"))
+    assert said in message
+    assert "\n" not in message
+    assert len(message) < 300
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"model: m\r\ncontainer: c\r\nargs:\r\n  seed: 1\r\n", b"\xef\xbb\xbfmodel: m\ncontainer: c\nargs: {seed: 1}"],
+)
+def test_windows_line_ends_and_a_mark_before_are_no_mistakes(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "f.yml").write_bytes(data)
+    assert load.recipe(str(tmp_path / "f.yml")).args["seed"].value == 1

@@ -26,6 +26,7 @@ import pytest
 
 import sparkops
 from sparkops.lab import api
+from sparkops.remote.frame import script_text
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sparkops.__file__).parent / "node"
@@ -71,8 +72,9 @@ class Received:
 
     @property
     def is_frame(self) -> bool:
-        """Lock, facts, and the key that is read: what surrounds a plan."""
-        return self.run == "lock" or self.shown.split()[0] in ("@facts", "@key")
+        """Lock and facts, the key and the boot log that are read: what surrounds a plan."""
+        reads = self.shown.split()[0] in ("@facts", "@key") or self.shown.startswith("docker logs ")
+        return self.run == "lock" or (self.run == "-" and reads)
 
 
 class Lab:
@@ -313,8 +315,7 @@ def _named(words: Sequence[str]) -> list[str]:
 
 
 def _text(name: str) -> str | None:
-    path = SCRIPTS / f"{name}.sh"
-    return path.read_text(encoding="utf-8") if name.isalnum() and path.is_file() else None
+    return script_text(name) if name.isalnum() and (SCRIPTS / f"{name}.sh").is_file() else None
 
 
 def _until(holds: Callable[[], object], seconds: float = 60.0) -> bool:

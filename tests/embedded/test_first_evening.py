@@ -160,7 +160,7 @@ def test_a_raw_capture_is_a_fixture_file(serving):
 
 
 def test_a_run_log_is_json_lines_and_named_last_on_failure(serving):
-    ran = serving.cli("deploy", "--topology", "solo", "--expect", "000000000000", "--limit", "node1", code=3)
+    ran = serving.cli("run", "--", "false", code=5)
     path = Path(ran.err.strip().splitlines()[-1].removeprefix("log: "))
     events = [json.loads(line) for line in path.read_text().splitlines()]
-    assert events[-1]["exit_code"] == 3
+    assert events[-1]["exit_code"] == 5

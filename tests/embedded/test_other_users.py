@@ -10,7 +10,7 @@ def test_a_deploy_without_the_key_of_what_serves_is_refused_and_changes_nothing(
     elsewhere = key.rename(key.with_name("key in another home"))
     before = lab.running()
     error = lab.deploy("solo", "--limit", "node1", code=3)["error"]
-    assert "another user deployed it" in error["message"]
+    assert "API key from another home" in error["message"]
     assert lab.running() == before
     lab.json("stop")
     assert lab.deploy("solo", "--limit", "node1")["changed"]

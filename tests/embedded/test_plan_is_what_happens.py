@@ -33,7 +33,7 @@ def test_the_nodes_receive_the_plan_and_nothing_else(lab, wish):
     plan = lab.json("plan", "--topology", *wish)
     assert plan["changed"]
     assert not lab.changed(), "a plan changes nothing"
-    assert all(one.is_frame for one in lab.received()), "a plan reads facts only"
+    assert [one.shown[:200] for one in lab.received() if not one.is_frame] == [], "a plan reads facts only"
 
     lab.mark()
     deployed = lab.deploy(*wish, "--expect", plan["id"])

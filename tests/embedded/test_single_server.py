@@ -56,8 +56,8 @@ def test_a_key_of_ones_own_is_put_in_force_by_a_deploy(empty):
     ("fault", "says"),
     [
         ("no-docker-group", ("usermod -aG docker",)),
-        ("no-image", ("vllm-node-mxfp4", "45 minutes", "25 GB", "docker save")),
-        ("no-model", ("openai/gpt-oss-120b", "GiB", "hf download")),
+        ("no-image", ("vllm-node-mxfp4", "45 minutes", "25 GB", "image build vllm-node-mxfp4", "--setup")),
+        ("no-model", ("openai/gpt-oss-120b", "GiB", "model fetch openai/gpt-oss-120b", "--setup")),
     ],
 )
 def test_what_is_missing_is_refused_with_the_command_that_mends_it(empty, fault, says):

@@ -22,7 +22,21 @@ def write(node: str, name: str) -> Step:
 
 def begin(node: str, name: str, *flags: str) -> Step:
     labels = ("--label", "sparkops.deployment=d", "--label", "sparkops.role=server", "--label", "sparkops.schema=1")
-    words = ("docker", "run", "-d", "--name", name, *labels, "--restart", "unless-stopped", IMAGE, "serve", *flags)
+    words = (
+        "docker",
+        "run",
+        "-d",
+        "--name",
+        name,
+        *labels,
+        "--restart",
+        "unless-stopped",
+        IMAGE,
+        "serve",
+        "--port",
+        "8000",
+        *flags,
+    )
     undo = Command((Script("container"), "remove", name, "d", "/x"))
     return Step(f"start.{node}.{name}", node, f"start {name}", Action(Command(words)), Action(undo))
 

@@ -11,31 +11,20 @@ from typing import Any
 import pytest
 
 from sparkops.asks import PlanOptions
-from sparkops.checks.fabric import no_ring
-from sparkops.checks.node import machines_differ
+from sparkops.checks.machine import machines_differ
+from sparkops.checks.rails import no_ring
 from sparkops.core.facts import Interface
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
 from sparkops.testing import Boot, BootRule, SimulatedWorld, Trouble
 from sparkops.testing.operator import SIMULATED, Operator
+from sparkops.testing.sparks import sparks
 from sparkops.workflows.deploy import compiled
+from sparkops.workflows.draft import drafted
 from sparkops.workflows.session import Selected
-from sparkops.workflows.wish import wished
 
-IMAGES = ("vllm-node-mxfp4", "vllm-node", "ghcr.io/berriai/litellm:main-stable")
-MODELS = ("openai/gpt-oss-120b", "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8")
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
 GPT = "openai-gpt-oss-120b"
 ANOTHER = ("args.max-num-seqs=4",)
-
-
-def world_of(nodes: int = 2) -> SimulatedWorld:
-    world = SimulatedWorld([f"spark{number}" for number in range(1, nodes + 1)])
-    for node in world.nodes.values():
-        for image in IMAGES:
-            node.engine.add_image(image)
-        for model in MODELS:
-            node.add_model(model)
-    return world
 
 
 def running(world: SimulatedWorld) -> set[tuple[str, str]]:
@@ -53,7 +42,7 @@ def notes(world: SimulatedWorld) -> list[str]:
 
 
 def test_a_worker_may_be_silent_for_as_long_as_its_head_loads() -> None:
-    world = world_of()
+    world = sparks()
     log = tuple(f"Loading safetensors checkpoint shards: {step}" for step in range(400))
     world.boot(
         BootRule.flag("ray-worker", Boot(looks=1, log=("sparkops: joining the Ray head",))),
@@ -63,8 +52,22 @@ def test_a_worker_may_be_silent_for_as_long_as_its_head_loads() -> None:
     assert Operator(world).status() == {GPT: "serving"}
 
 
+@pytest.mark.parametrize(("topology", "forgiven"), [("cluster", "4"), ("solo", "1")])
+def test_what_is_there_may_be_restarted_under_a_deploy_and_a_new_one_may_not_die(topology: str, forgiven: str) -> None:
+    """A peer that was away restarts the ranks, and an engine may just have died: no failure of this deploy."""
+
+    def allowed(plan: Any) -> set[str]:
+        probes = [step.do.wait.probe.words for step in plan.steps if step.do.wait]
+        return {words[words.index("--restarts") + 1] if "--restarts" in words else "0" for words in probes}
+
+    world = sparks()
+    assert allowed(Operator(world).plan(topology)) == {"0"}
+    Operator(world).deploy(topology)
+    assert allowed(Operator(world).plan(topology)) == {forgiven}
+
+
 def test_a_container_that_was_noted_as_an_orphan_and_is_wanted_again_is_kept() -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("cluster")
     world.lose("spark2")
     Operator(world).stop()
@@ -76,7 +79,7 @@ def test_a_container_that_was_noted_as_an_orphan_and_is_wanted_again_is_kept() -
 
 @pytest.mark.parametrize("at", range(1, 8))
 def test_a_note_is_forgotten_only_when_what_it_names_is_gone(at: int) -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("cluster")
     world.lose("spark2")
     Operator(world).stop()
@@ -87,7 +90,7 @@ def test_a_note_is_forgotten_only_when_what_it_names_is_gone(at: int) -> None:
 
 
 def test_alongside_others_a_deployment_still_follows_its_own_name() -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("solo")
     Operator(world).deploy("solo", recipe=QWEN, alongside=True)
     Operator(world).deploy("solo", sets=ANOTHER, alongside=True)
@@ -96,7 +99,7 @@ def test_alongside_others_a_deployment_still_follows_its_own_name() -> None:
 
 
 def test_a_failed_restart_for_another_key_leaves_what_served_before_running() -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("cluster")
     had = running(world)
     tries = world.survivors(troubles=[Trouble("interrupt", 9)])
@@ -107,7 +110,7 @@ def test_a_failed_restart_for_another_key_leaves_what_served_before_running() ->
 
 
 def test_rollback_among_several_deployments_asks_which_one() -> None:
-    world = world_of(4)
+    world = sparks(4)
     Operator(world, "spark1,spark2").deploy("cluster")
     Operator(world, "spark1,spark2").deploy("cluster", sets=ANOTHER)
     Operator(world, "spark3,spark4").deploy("cluster", recipe=QWEN)
@@ -118,7 +121,7 @@ def test_rollback_among_several_deployments_asks_which_one() -> None:
 
 
 def test_a_run_on_some_nodes_leaves_the_locks_of_the_others_alone() -> None:
-    world = world_of(4)
+    world = sparks(4)
     Operator(world, "spark1,spark2").deploy("cluster")
     world.nodes["spark4"].lock = "somebody else's"
     Operator(world, "spark1,spark2").rotate()
@@ -127,7 +130,7 @@ def test_a_run_on_some_nodes_leaves_the_locks_of_the_others_alone() -> None:
 
 
 def test_stopping_a_name_on_a_node_that_does_not_answer_is_not_a_wrong_name() -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("solo")
     world.lose("spark1")
     with pytest.raises(Unreachable):
@@ -136,7 +139,7 @@ def test_stopping_a_name_on_a_node_that_does_not_answer_is_not_a_wrong_name() ->
 
 @pytest.mark.parametrize("readable", [True, False])
 def test_what_a_newer_sparkops_made_is_never_changed(readable: bool) -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("solo")
     for one in world.nodes["spark1"].engine.containers.values():
         newer = one.labels["sparkops.revision"].replace('"schema":1', '"schema":2')
@@ -149,7 +152,7 @@ def test_what_a_newer_sparkops_made_is_never_changed(readable: bool) -> None:
 
 
 def test_a_rotated_key_is_in_force_and_an_interrupted_rotation_leaves_the_old_one() -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("2x-solo")
     old, had = Operator(world).key(), running(world)
     for at in range(1, 25):
@@ -165,7 +168,7 @@ def test_a_rotated_key_is_in_force_and_an_interrupted_rotation_leaves_the_old_on
 
 
 def test_the_key_of_a_stopped_deployment_can_be_rotated() -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("solo")
     Operator(world).deploy("solo", recipe=QWEN)
     Operator(world).stop()
@@ -173,7 +176,7 @@ def test_the_key_of_a_stopped_deployment_can_be_rotated() -> None:
 
 
 def test_logs_tell_of_every_container_of_a_node() -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("2x-solo")
     told = {(entry["node"], entry["container"]) for entry in Operator(world).logs().document["logs"]}
     assert told == running(world)
@@ -188,7 +191,7 @@ def on_nodes(world: SimulatedWorld, **values: str) -> Operator:
 
 
 def test_a_fabric_address_on_plain_ethernet_is_no_silent_fall_to_it() -> None:
-    world = world_of()
+    world = sparks()
     person = on_nodes(world, fabric_address=world.nodes["spark1"].address)
     with pytest.raises(Refused, match="cx7-usable"):
         person.deploy("cluster")
@@ -213,7 +216,7 @@ def test_a_ring_is_refused_with_its_reason() -> None:
 
 
 def test_a_cache_below_the_home_is_mounted_by_its_whole_path() -> None:
-    world = world_of()
+    world = sparks()
     plan = on_nodes(world, cache_dir="~/models").plan("solo")
     words = [word for step in plan.steps if step.do.command for word in step.do.command.words]
     assert "/home/nvidia/models:/root/.cache/huggingface" in words
@@ -221,7 +224,7 @@ def test_a_cache_below_the_home_is_mounted_by_its_whole_path() -> None:
 
 
 def test_memory_comes_back_before_anything_is_started_again() -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("solo")
     Operator(world).deploy("solo", recipe=QWEN)
     world.boot(BootRule.flag("--max-num-seqs", Boot(crashes=True)))
@@ -238,7 +241,7 @@ def test_memory_comes_back_before_anything_is_started_again() -> None:
 
 
 def test_logs_of_a_deployment_with_a_node_away_tell_that_they_are_not_all() -> None:
-    world = world_of()
+    world = sparks()
     Operator(world).deploy("cluster")
     world.lose("spark2")
     answer = Operator(world).logs()
@@ -247,13 +250,42 @@ def test_logs_of_a_deployment_with_a_node_away_tell_that_they_are_not_all() -> N
 
 
 def test_cloned_machines_are_said_and_not_refused() -> None:
-    world = world_of()
+    world = sparks()
     person = Operator(world)
     session = person._session("deploy")
     asked = PlanOptions(SIMULATED, "cluster")
-    ready = compiled(asked, session, wished(asked, person.chosen, session.report))
+    ready = compiled(asked, session, drafted(asked, person.chosen, session.report))
     facts = ready.situation.facts
     cloned = replace(facts["spark2"], machine_id=facts["spark1"].machine_id)
     situation = replace(ready.situation, facts={**facts, "spark2": cloned})
     assert list(machines_differ(ready.situation)) == []
-    assert [(finding.id, finding.action) for finding in machines_differ(situation)] == [("machines-differ", "warn")]
+    assert [said.status for said in machines_differ(situation)] == ["warn"]
+
+
+def test_a_model_that_is_a_directory_of_the_nodes_is_mounted_as_it_is_and_looked_for() -> None:
+    world = sparks()
+    asked: dict[str, Any] = {"sets": ("model=/data/models/mine",), "allow": frozenset({"unknown-flag"})}
+    with pytest.raises(Refused, match=r"(?s)spark1.*/data/models/mine is not there"):
+        Operator(world).plan("2x-solo", **asked)
+    for node in world.nodes.values():
+        node.add_model("/data/models/mine")
+    plan = Operator(world).plan("2x-solo", **asked)
+    words = [[str(word) for word in step.do.command.words] for step in plan.steps if step.do.command]
+    runs = [line for line in words if line[:2] == ["docker", "run"] and "server" in line]
+    assert [line.count("/data/models/mine:/data/models/mine:ro") for line in runs] == [1, 1]
+    assert not any("--revision" in line for line in runs)
+    assert not any("/data/models/mine" in line for line in words if "dirs" in line)
+
+
+def test_a_model_below_a_mount_of_the_recipe_is_its_matter() -> None:
+    world = sparks()
+    plan = Operator(world).plan("solo", sets=("model=/root/.cache/huggingface/mine",))
+    words = [word for step in plan.steps if step.do.command for word in map(str, step.do.command.words)]
+    assert not [word for word in words if word.startswith("/root/.cache/huggingface/mine:")]
+
+
+def test_another_model_by_set_has_neither_the_revision_nor_the_size_of_the_recipes() -> None:
+    with pytest.raises(Refused) as refused:
+        Operator(sparks()).plan("solo", sets=("model=some/where-else",))
+    assert "some/where-else" in str(refused.value.hint)
+    assert "GiB" not in str(refused.value.hint)

@@ -257,6 +257,22 @@ def test_a_wait_survives_a_connection_that_comes_back(kit):
     assert outcome.status == "done"
 
 
+def test_a_wait_ends_at_once_when_the_node_refuses_the_login(kit):
+    """Every try more is a line in its log, and maybe the ban of this address."""
+    world = kit("world_of")()
+    world.boot(BootRule.flag("--slow", Boot(looks=20)))
+    start, wait = kit("begin")("spark1", "new", "--slow"), kit("load")("spark1", world, "new")
+
+    def emit(event: Event) -> None:
+        if event.kind == "progress":
+            world.shut("spark1", "refused the login")
+
+    tries = Phase("s", (start,)), Phase("w", (wait,))
+    outcome = execute(Plan("deploy", None, tries), world, emit)
+    assert (outcome.status, outcome.failures[0].reason) == ("lost", "refused the login")
+    assert world.now() < 10
+
+
 def test_a_wait_gives_up_on_a_node_that_stays_away(kit):
     world = kit("world_of")()
     world.boot(BootRule.flag("--slow", Boot(looks=20)))
@@ -308,3 +324,19 @@ def test_after_a_crash_nothing_is_sent_and_the_lock_is_free(kit):
     with pytest.raises(Crash):
         world.send("spark1", Command(("true",)), world.cancel())
     assert isinstance(world.survivors(), SimulatedWorld)
+
+
+def test_a_second_interrupt_ends_the_undo_of_an_operator_and_says_what_is_left(kit):
+    world = kit("world_of")(1, troubles=[Trouble("interrupt", 2)])
+    own, ours = kit("write")("spark1", "own"), kit("write")("spark1", "ours")
+    own = replace(own, undo=Action(replace(own.undo.command, ends=True)))
+    seen: list[Event] = []
+
+    def emit(event: Event) -> None:
+        seen.append(event)
+        if event.kind == "undo":
+            world.interrupt()
+
+    outcome = execute(Plan("play", None, (Phase("one", (own,)), Phase("two", (ours,)))), world, emit)
+    assert (outcome.undone, outcome.stuck) == (("write.spark1.ours",), ("write.spark1.own",))
+    assert [event.text for event in seen if event.kind == "stuck"] == ["the interrupt ended it"]

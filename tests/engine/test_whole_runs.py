@@ -17,9 +17,8 @@ from sparkops.core.plan import Command
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
 from sparkops.testing import Boot, BootRule, Crash, SimulatedWorld, Trouble
 from sparkops.testing.operator import Operator
+from sparkops.testing.sparks import IMAGES, MODELS, sparks
 
-IMAGES = ("vllm-node-mxfp4", "vllm-node", "ghcr.io/berriai/litellm:main-stable")
-MODELS = ("openai/gpt-oss-120b", "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8")
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
 GPT = "openai-gpt-oss-120b"
 KINDS = ("lost-before", "lost-unapplied", "lost-applied", "crash-before", "crash-after", "interrupt")
@@ -36,12 +35,8 @@ WISHES: dict[str, Verb] = {
 
 
 def fresh(seed: int = 0) -> SimulatedWorld:
-    world = SimulatedWorld(seed=seed)
+    world = sparks(seed=seed)
     for node in world.nodes.values():
-        for image in IMAGES:
-            node.engine.add_image(image)
-        for model in MODELS:
-            node.add_model(model)
         stranger = ("docker", "run", "-d", "--name", "stranger", "--restart", "unless-stopped", "--entrypoint=")
         assert node.run(Command((*stranger, IMAGES[1], "sleep")), "", 0.0).ok
     return world

@@ -11,6 +11,12 @@ from sparkops.core.diagnosis import KNOWN, best, diagnose
 FIXTURES = Path(__file__).parent / "fixtures"
 
 LINES = {
+    "disk-full": "Error processing tar file(exit status 1): write /usr/lib/big: no space left on device",
+    "docker-load-hangs": "sparkops: docker load takes no more data (120 s)",
+    "sudo-password": "sudo: a password is required",
+    "registry-login": "Error response from daemon: unauthorized: authentication required",
+    "host-unknown": "fatal: unable to access 'https://github.com/x/y/': Could not resolve host: github.com",
+    "git-missing": "sparkops: git is not installed here",
     "marlin-lm-head": "RuntimeError: Invalid thread config: thread_m_blocks = 1, thread_k = -1, thread_n = -1, "
     "num_threads = -1 for MKN = [256, 2880, 100544] and num_bits = 4, prob_m_split = 1, group_size = 32",
     "unknown-flag": "vllm: error: unrecognized arguments: --mxfp4-backend CUTLASS --mxfp4-layers moe,qkv",

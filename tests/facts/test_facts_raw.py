@@ -116,3 +116,7 @@ def test_a_failed_probe_says_why():
     assert Probe("x", 127, "ibdev2netdev: not found").unread == Unread("ibdev2netdev: not found")
     assert Probe("x", 1, '{"Client":{}}\nno daemon\n').unread == Unread("no daemon (exit 1)")
     assert Probe("x", 3, "").unread == Unread("nothing was printed (exit 3)")
+
+
+def test_a_capture_that_went_through_windows_is_read_as_it_was(capture):
+    assert parse(capture.replace("\n", "\r\n")) == parse(capture)

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -167,6 +166,23 @@ def test_the_tools_of_the_node_are_asked(ask: Ask):
     assert got.earlyoom
 
 
+@pytest.mark.parametrize(
+    ("there", "synchronized"),
+    [
+        ((), None),
+        (("run/systemd/system/x",), False),
+        (("run/systemd/system/x", "run/chrony/chronyd.pid"), None),
+        (("run/systemd/system/x", "run/systemd/timesync/x"), False),
+        (("run/systemd/system/x", "run/systemd/timesync/synchronized"), True),
+    ],
+)
+def test_a_clock_that_nothing_sets_is_told_from_one_that_another_sets(
+    ask: Ask, node: Path, shell: tuple[str, ...], there: tuple[str, ...], synchronized: bool | None
+):
+    _write(node / "a root", dict.fromkeys(there, ""))
+    assert facts(ask("--only", "clock", shell=shell)).clock.synchronized is synchronized
+
+
 def test_containers_are_ours_by_label_and_strangers_are_known_to_use_the_gpu(ask: Ask, shell: tuple[str, ...]):
     ours, stranger = facts(ask(shell=shell)).containers
     assert (ours.ours, ours.deployment, ours.restarts, ours.gpu) == (True, "gpt", 2, True)
@@ -186,6 +202,18 @@ def test_a_hung_nvidia_smi_costs_its_limit_once_and_nothing_else(ask: Ask, shell
     assert "no answer within its limit" in got.nvidia_smi.reason
     assert frames(raw)["gpu-load"] == b"not asked again: nvidia-smi did not answer"
     assert len(got.containers) == 2
+
+
+def test_a_cache_on_a_file_server_that_is_gone_hides_only_itself(ask: Ask, shell: tuple[str, ...], tmp_path: Path):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools/ls").write_text("#!/bin/sh\nexec sleep 60\n")
+    (tmp_path / "tools/ls").chmod(0o755)
+    path = f"{tmp_path / 'tools'}:{HERE / 'stubs'}:/usr/bin:/bin"
+    got = facts(ask("--model", "a/b", "--cache", "/mnt/hf", shell=shell, PATH=path, SPARKOPS_PROBE_LIMIT="1"))
+    assert "no answer within its limit" in got.model.reason
+    assert "no answer within its limit" in got.disk.reason
+    assert len(got.containers) == 2
+    assert got.took_seconds is not None
 
 
 def test_a_tool_that_cannot_be_killed_does_not_hold_the_capture(ask: Ask):
@@ -273,12 +301,19 @@ def test_the_node_is_as_it_was_before(ask: Ask, node: Path):
 
 
 def test_notes_and_jobs_are_found(ask: Ask, node: Path):
-    got = facts(ask())
+    with (node / "a home/.local/state/sparkops/jobs/fetch/pid").open() as pid:
+        fcntl.flock(pid, fcntl.LOCK_EX)
+        got = facts(ask())
     (note,) = got.orphans
     assert (note.address, note.deployment, note.container) == ("10.0.0.2", "gpt", "c-1")
     assert Path(note.path).read_text() == "10.0.0.2 gpt c-1\n"
     (job,) = got.state.jobs
     assert (job.id, job.alive, job.exit, job.command) == ("fetch", True, None, "hf download café")
+
+
+def test_a_process_number_that_was_given_again_makes_no_dead_job_alive(ask: Ask, node: Path):
+    (job,) = facts(ask()).state.jobs
+    assert not job.alive
 
 
 def test_a_lock_is_held_only_while_somebody_holds_it(ask: Ask, node: Path, shell: tuple[str, ...]):
@@ -317,6 +352,9 @@ def test_a_complete_model_is_told_by_its_index(ask: Ask, node: Path, shell: tupl
     model = facts(ask("--model", "openai/gpt-oss-120b", shell=shell)).model
     assert (model.revision, model.missing, model.complete) == (SNAPSHOT, (), True)
     assert model.bytes > 0
+    assert model.words == ()
+    _write(node / "a home/.cache/tiktoken_rs", {"o200k_base.tiktoken": "words", "half": ""})
+    assert facts(ask("--model", "openai/gpt-oss-120b", shell=shell)).model.words == ("o200k_base.tiktoken",)
 
 
 def test_a_missing_shard_a_broken_link_and_a_part_of_a_download_are_told(ask: Ask, node: Path, shell: tuple[str, ...]):
@@ -338,10 +376,3 @@ def test_a_model_may_be_asked_for_by_revision_and_cache(ask: Ask, node: Path):
     assert facts(ask("--cache", cache, "--model", f"openai/gpt-oss-120b@{SNAPSHOT}")).model.complete
     assert not facts(ask("--cache", cache, "--model", "openai/gpt-oss-120b@0000")).model.present
     assert not facts(ask("--cache", cache, "--model", "openai/other")).model.present
-
-
-def test_the_script_is_clean_for_shellcheck():
-    shellcheck = shutil.which("shellcheck") or shutil.which("shellcheck", path=str(Path(sys.executable).parent))
-    if shellcheck is None:
-        pytest.skip("shellcheck is not installed")
-    subprocess.run([shellcheck, "-s", "sh", str(SCRIPT)], check=True)

@@ -21,6 +21,7 @@ from sparkops.core.plan import Script
 NODE_SCRIPTS = Path(builder.__file__).parents[1] / "node"
 ENTRY = (NODE_SCRIPTS / "entry.sh").read_text()
 IMAGE = "vllm-node-mxfp4"
+TRIED = ("run", "--rm", "--pull", "never", "--gpus", "all", "--network", "none", "--entrypoint", "echo")
 REVISION = '{"args":{"a":[1,2]},"text":"x=y, z"}'
 LABELS = {
     "sparkops.schema": "1",
@@ -84,6 +85,10 @@ def started(name: str, *words: str) -> tuple[str, ...]:
 
 def is_id(text: str) -> bool:
     return bool(re.fullmatch(r"[0-9a-f]{64}\n", text))
+
+
+def is_image_id(text: str) -> bool:
+    return bool(re.fullmatch(r"sha256:[0-9a-f]{64}", text))
 
 
 def version_is_told(text: str) -> bool:
@@ -166,6 +171,15 @@ FORMS = (
     Form(("info", "--format", "{{json .}}"), (True, True), info_is_told),
     Form(("image", "inspect", IMAGE), (True, True, True), image),
     Form(("image", "inspect", "IMAGE-ID"), (True, True, True), image),
+    Form(
+        ("image", "inspect", "--format", "{{json .Config.Labels}}", IMAGE),
+        True,
+        lambda text: "null" in text or "{" in text,
+    ),
+    Form(("image", "ls", "-q", "--no-trunc"), True, lambda text: all(map(is_image_id, text.splitlines()))),
+    Form(("tag", IMAGE, "sparkops-forms:a")),
+    Form(("image", "rm", "sparkops-forms:a"), "Untagged: sparkops-forms:a"),
+    Form(("image", "rm", "sparkops-forms:a"), code=1, err="No such image: sparkops-forms:a"),
     Form(("image", "inspect", "no-such-image"), [], json.loads, 1, "No such image: no-such-image"),
     Form(("inspect", MISSING), [], json.loads, 1, f"No such object: {MISSING}"),
     Form((*STATE, MISSING), code=1, err=f"No such object: {MISSING}"),
@@ -187,6 +201,8 @@ FORMS = (
     Form(("inspect", "--format", "{{.State.Running}}", NAME), "true"),
     Form(("inspect", "--format", "{{.State.Status}} {{.RestartCount}}", NAME), "running 0"),
     Form(("inspect", "--format", "{{.Id}}", NAME), True, is_id),
+    Form(("inspect", "--format", "{{.Image}}", NAME), "IMAGE-ID"),
+    Form(("ps", "-aq", "--no-trunc"), True, lambda text: bool(text) and all(map(is_id, text.splitlines(True)))),
     Form(("inspect", "--format", '{{index .Config.Labels "sparkops.hash"}}', NAME), "0" * 64),
     Form(
         ("inspect", "--format", "{{.Id}} {{json .HostConfig.DeviceRequests}}", "ID"),
@@ -207,6 +223,11 @@ FORMS = (
     Form(("exec", NAME, "true"), code=1, err=r"(?i)container \w{64} is not running"),
     Form(("ps", "-a", "--no-trunc", "--format", "{{json .}}"), {NAME: ("exited", 0, LABELS)}, rows),
     Form(("logs", "--tail", "20", NAME), ["one", "two"], line_set, err="^bad$"),
+    Form(("logs", "-f", "-t", "--tail", "1", NAME), True, lambda text: text.count("\n") <= 1, err=r"^(\S+Z bad)?$"),
+    Form(("rename", NAME, f"{NAME}.aside")),
+    Form((*BY_NAME, "label=sparkops.deployment=forms")),
+    Form(("rename", f"{NAME}.aside", NAME)),
+    Form((*BY_NAME, "label=sparkops.deployment=forms"), True, is_id),
     Form(("start", NAME), NAME),
     Form((*STATE, NAME), "running 0 0"),
     Form(("logs", NAME), ["one", "two", "one", "two"], line_set, waits=True),
@@ -215,6 +236,7 @@ FORMS = (
     Form(("logs", "--tail", "1", FAILING), "sparkops: start 2 of 5 in 600 seconds", waits=True),
     Form(("rm", "-f", FAILING), FAILING),
     Form(("rm", "-f", NAME), NAME),
+    Form((*TRIED, IMAGE, "one", "two"), "one two"),
     Form(("ps", "-a", "--no-trunc", "--format", "{{json .}}"), {}, rows),
 )
 

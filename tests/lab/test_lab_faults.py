@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import runpy
 from pathlib import Path
@@ -174,3 +175,17 @@ def test_a_reboot_ends_everything_and_brings_back_what_should_run(lab, engine, e
     eventually(lambda: serving.healthy(again.address))
     names = again.run("docker ps --format '{{.Names}}'").out.split()
     assert names == ["e"]
+
+
+@pytest.mark.parametrize("words", ["reboot", "systemctl reboot", "shutdown -r now", "systemd-run --on-active=0 reboot"])
+def test_root_may_reboot_the_node_and_nobody_else(lab, node, eventually, words):
+    boot = "sysctl -n kernel.random.boot_id"
+    before = node.run(boot).out
+    assert node.run(words).code != 0
+    node.open(f"sudo {words}")
+
+    def again():
+        with contextlib.suppress(paramiko.SSHException, EOFError, OSError):
+            return lab.connect(1).run(boot).out not in ("", before)
+
+    eventually(again)

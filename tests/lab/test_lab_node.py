@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
@@ -93,3 +94,8 @@ def test_the_models_are_in_the_cache_with_their_real_size(node):
         "models--Qwen--Qwen3-Next-80B-A3B-Instruct-FP8",
         "models--openai--gpt-oss-120b",
     ]
+
+
+def test_a_hash_of_what_comes_on_stdin_is_the_true_one(node):
+    said = node.run("printf secret | sha256sum")
+    assert said.out.split() == [hashlib.sha256(b"secret").hexdigest(), "-"]

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparkops.lab import api
+from sparkops.lab import api, files, processes
 
 serving = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("serving.py"))))
 pytestmark = [
@@ -35,6 +35,8 @@ def test_a_real_head_and_a_real_worker_form_a_cluster_and_vanish(lab, tmp_path, 
         status = ("exec", "e", "timeout", "20", "ray", "status")  # refreshed every few seconds
         eventually(lambda: head.docker(*status).out.count("\n 1 node_") == 2, 60)
         assert "0.0/2.0 GPU" in head.docker(*status).out
+        assert listeners(place)
+        assert all(address.endswith("7F") for address in listeners(place)), "loopback is 127.x.y.z, written backwards"
         worker.docker("rm", "-f", "e")
         head.docker("rm", "-f", "e")
     finally:
@@ -43,6 +45,15 @@ def test_a_real_head_and_a_real_worker_form_a_cluster_and_vanish(lab, tmp_path, 
         api.down(directory=place)
     leftovers = [path for path in Path("/proc").glob("[0-9]*/environ") if str(place).encode() in _read(path)]
     assert leftovers == []
+
+
+def listeners(place):
+    """The addresses, as the kernel prints them, at which any process of this lab listens."""
+    marker = f"SPARKLAB_LAB={files.read_json(place / 'lab.json')['id']}"
+    links = [link for p in processes.family([marker]) for link in Path(f"/proc/{p.pid}/fd").glob("*")]
+    ours = {str(link.readlink()) for link in links if link.is_symlink()}
+    rows = [row.split() for name in ("tcp", "tcp6") for row in Path(f"/proc/net/{name}").read_text().splitlines()]
+    return {row[1].split(":")[0] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in ours}
 
 
 def _read(path):

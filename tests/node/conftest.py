@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import sparkops
+from sparkops.remote.frame import script_text
 
-SCRIPTS = Path(sparkops.__file__).parent / "node"
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
 
 
@@ -32,7 +31,7 @@ class NodeShell:
         return {**os.environ, **paths, **self.extra}
 
     def words(self, script: str, *args: str) -> list[str]:
-        return [self.shell, "-c", (SCRIPTS / f"{script}.sh").read_text(), script, *args]
+        return [self.shell, "-c", script_text(script), script, *args]
 
     def run(self, script: str, *args: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -58,6 +58,51 @@ def test_through_sudo_what_is_kept_stays_the_persons_own(node: Any) -> None:
     assert (node.home / "chown.log").read_text().splitlines() == [
         "1000:1000",
         *(f"{node.home}/{path}" for path in (".local", ".local/state", ".local/state/sparkops")),
+        f"{state}/manifest",
         f"{state}/logs",
         f"{state}/logs/c.log",
     ]
+
+
+NAMED = r"""echo "$*" >>"$HOME/docker.log"
+known() { [ -e "$HOME/$1" ] && cat "$HOME/$1"; }
+case "$1" in
+ps) name=${5#name=^/?} && known "${name%$}" || : ;;
+rename) mv "$HOME/$2" "$HOME/$3" ;;
+rm) for one in "$HOME"/c "$HOME"/c.aside; do [ "$(cat "$one" 2>/dev/null)" != "$3" ] || rm "$one"; done ;;
+esac"""
+"""An engine whose containers are files: the name holds the ID."""
+
+
+def engine(node: Any, **containers: str) -> None:
+    node.tool("docker", NAMED)
+    for name, identity in containers.items():
+        (node.home / name.replace("_", ".")).write_text(identity)
+
+
+def there(node: Any) -> dict[str, str]:
+    return {name: (node.home / name).read_text() for name in ("c", "c.aside") if (node.home / name).exists()}
+
+
+def test_what_is_put_aside_is_stopped_gives_its_name_free_and_comes_back(node: Any) -> None:
+    engine(node, c="1111")
+    for _ in range(2):
+        assert node.run("container", "aside", "c", "mine", str(node.home)).returncode == 0
+        assert there(node) == {"c.aside": "1111"}
+    assert "stop -t 30 1111" in (node.home / "docker.log").read_text()
+    for _ in range(2):
+        assert node.run("container", "back", "c", "mine", str(node.home)).returncode == 0
+        assert there(node) == {"c": "1111"}
+
+
+def test_what_was_left_aside_by_a_killed_run_makes_way(node: Any) -> None:
+    engine(node, c="2222", c_aside="1111")
+    assert node.run("container", "aside", "c", "mine", str(node.home)).returncode == 0
+    assert there(node) == {"c.aside": "2222"}
+
+
+def test_nothing_comes_back_over_its_successor(node: Any) -> None:
+    engine(node, c="2222", c_aside="1111")
+    ended = node.run("container", "back", "c", "mine", str(node.home))
+    assert (ended.returncode, "successor" in ended.stderr) == (1, True)
+    assert there(node) == {"c": "2222", "c.aside": "1111"}

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import http.server
 import signal
+import socket
 import subprocess
+import threading
 from typing import Any
 
 
@@ -46,6 +49,63 @@ def test_after_five_failed_starts_it_stays_idle_and_says_so(node: Any) -> None:
     idle.send_signal(signal.SIGTERM)
     idle.communicate(timeout=20)
     assert idle.returncode == 0
+
+
+ANSWERS = """import http.server, sys, time
+class Green(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_): pass
+time.sleep(float(sys.argv[2]))
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Green)
+server.timeout = 30
+print("up", flush=True)
+server.handle_request()"""
+"""An engine that loads, answers one question of its health, and dies."""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def test_an_engine_that_came_to_answer_did_start_however_often_it_is_lost_later(node: Any) -> None:
+    node.extra["SPARKOPS_BACKOFF"] = "0"
+    port = str(free_port())
+    engine = ("--health", f"http://127.0.0.1:{port}/health", "--", "python3", "-c", ANSWERS, port, "1.5")
+    assert "failed start 1 of 5" in node.run("entry", "server", "--", "false").stdout
+    for _ in range(2):
+        ended = node.run("entry", "server", *engine)
+        assert (ended.returncode, "after it had served" in ended.stdout) == (1, True), ended.stdout
+    assert "failed start 1 of 5" in node.run("entry", "server", "--", "false").stdout
+
+
+def test_an_address_that_answers_before_the_engine_does_proves_nothing(node: Any) -> None:
+    node.extra["SPARKOPS_BACKOFF"] = "0"
+    port = free_port()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), http.server.SimpleHTTPRequestHandler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        ended = node.run("entry", "server", "--health", f"http://127.0.0.1:{port}/", "--", "sleep", "3")
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert "failed start 1 of 5" in ended.stdout
+
+
+def test_a_stop_ends_the_watch_of_the_health_too(node: Any) -> None:
+    port = free_port()
+    url = f"http://127.0.0.1:{port}/health"
+    running = node.start("entry", "server", "--health", url, "--", "sh", "-c", "echo up; exec sleep 60")
+    assert running.stdout is not None
+    assert running.stdout.readline() == "up\n"
+    running.send_signal(signal.SIGTERM)
+    running.communicate(timeout=20)  # ends only when nobody holds its output any more
+    assert running.returncode == 0
+    assert not (node.root / "var/lib/sparkops/starts").exists()
 
 
 def test_a_new_boot_starts_counting_again(node: Any) -> None:

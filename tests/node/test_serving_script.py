@@ -55,10 +55,27 @@ def test_the_key_of_the_home_is_sent(node, api):
 def test_another_operators_key_is_taken_from_the_container(node, api, stale):
     if stale:
         (node.home / "key").write_text("sk-of-an-older-deployment\n")
-    node.tool("docker", f'[ "$*" = "exec c cat /run/sparkops/key" ] && echo {KEY}')
+    node.tool("docker", f'case "$*" in "exec c sh -c "*/run/sparkops/key*) echo {KEY} ;; esac')
     assert ask(node, api, node.home / "key")[0] == "ready"
 
 
 def test_without_any_right_key_it_does_not_serve(node, api):
     node.tool("docker", "exit 1")
     assert ask(node, api, node.home / "key")[0].startswith("never the model m is not listed")
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds", "verdict"),
+    [
+        ("echo Active:; echo ' 1 node_a'; echo ' 1 node_b'; echo Pending:; echo ' 0.0/2.0 GPU'", 30, "ready"),
+        ("echo Active:; echo ' 1 node_a'; echo Pending:; echo ' 0.0/1.0 GPU'", 5, "wait Ray shows 1 nodes and 1 GPUs"),
+        ("exit 1", 5, "ready"),
+        ("exit 1", 30, "wait Ray does not tell its nodes"),
+    ],
+)
+def test_ray_that_says_nothing_is_believed_to_be_whole_by_a_quick_look_alone(node, api, told, seconds, verdict):
+    (node.home / "key").write_text(f"{KEY}\n")
+    node.tool("docker", f'case "$*" in *"ray status") {told} ;; inspect*) echo running 0 ;; esac')
+    words = ("--api", api, "--health", "/health", "--model", "m", "--key", str(node.home / "key"))
+    said = node.run("serving", *words, "--container", "c", "--ray", "2", "--seconds", str(seconds)).stdout
+    assert said.startswith(verdict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -47,7 +48,7 @@ class SshServer:
         self.password: str | None = None
         self.drop_before_start = False
         self.drop_after_start = False
-        self.groups: list[int] = []
+        self._children: list[asyncio.subprocess.Process] = []
         self.host_key = asyncssh.generate_private_key("ssh-ed25519")
         login = asyncssh.generate_private_key("ssh-ed25519")
         login.write_private_key(directory / "id")
@@ -76,12 +77,7 @@ class SshServer:
 
     def close(self) -> None:
         self.down()
-        for group in self.groups:
-            try:
-                os.killpg(group, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        self._call(_others())
+        self._call(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -92,6 +88,18 @@ class SshServer:
 
     def _call(self, work: object) -> object:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)  # type: ignore[arg-type]
+
+    async def _end(self) -> None:
+        """All tasks to their end; a command that has detached itself may hold its pipes beyond its own death."""
+        for _ in range(100):
+            for child in self._children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
+                child._transport.close()  # type: ignore[attr-defined]
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            if not tasks:
+                return
+            await asyncio.wait(tasks, timeout=0.1)
 
     async def _listen(self) -> None:
         self._acceptor = await asyncssh.create_server(
@@ -133,7 +141,7 @@ class SshServer:
             cwd=self.home,
             start_new_session=True,
         )
-        self.groups.append(child.pid)
+        self._children.append(child)
         if self.drop_after_start:
             await asyncio.sleep(0.3)
             connection.abort()
@@ -148,17 +156,12 @@ class SshServer:
             await feed
 
 
-async def _others() -> None:
-    """What the loop still does, to its end."""
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    if tasks:
-        await asyncio.wait(tasks, timeout=10)
-
-
 async def _pump(source: asyncio.StreamReader, sink: asyncssh.SSHWriter[bytes]) -> None:
+    """To the end also when nobody listens any more, or the child's pipes would never be closed."""
     while data := await source.read(65536):
-        sink.write(data)
-        await sink.drain()
+        with contextlib.suppress(asyncssh.Error, OSError):
+            sink.write(data)
+            await sink.drain()
 
 
 async def _feed(process: asyncssh.SSHServerProcess[bytes], sink: asyncio.StreamWriter) -> None:

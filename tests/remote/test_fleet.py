@@ -18,7 +18,6 @@ from sparkops.errors import Locked, Unreachable
 from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import gather
 from sparkops.remote.lock import Hold, Owner
-from sparkops.remote.trust import fetch_host_key
 
 READS = {"reads": True}
 
@@ -296,11 +295,6 @@ def test_a_lock_that_ended_in_silence_is_taken_again_over_the_same_connection(fl
     assert until(lambda: hold.ended)
     assert send(fleet, "true", reads=False).ok
     assert fleet.connections == 1
-
-
-def test_two_nodes_with_one_host_key_can_be_found(fleet, server):
-    fleet.connect()
-    assert fleet.host_keys == {"spark1": fetch_host_key("127.0.0.1", server.port).fingerprint}
 
 
 def test_facts_are_gathered_by_script(fleet):

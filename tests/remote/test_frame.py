@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
+from collections import Counter
+from importlib.resources import files
 
 import pytest
 
@@ -19,6 +22,21 @@ def test_words_survive_the_shell(word):
 def test_a_script_becomes_four_words_wherever_it_stands():
     text = script_text("key")
     assert expand(("docker", "run", Script("key"), "x")) == ("docker", "run", "sh", "-c", text, "key", "x")
+
+
+def test_modules_that_travel_as_one_script_share_no_name():
+    paths = [path for path in (files("sparkops") / "node").iterdir() if path.name.startswith("model")]
+    modules = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
+    names = Counter(name for module in modules for name in set(_defined(module)))
+    assert [name for name, times in names.items() if times > 1] == []
+
+
+def _defined(module):
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Assign):
+            yield from (target.id for target in node.targets if isinstance(target, ast.Name))
 
 
 def test_a_reading_command_names_no_run():

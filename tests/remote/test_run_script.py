@@ -204,9 +204,3 @@ def test_a_changing_command_needs_the_lock_to_be_held_and_to_name_its_run(shell,
         assert Held(words, env=environment).end() == (0, b"changed\n", b"")
         file.write_text('{"run":"run2","user":"you"}\n')
         assert Held(words, env=environment).end() == refused, "held, but by another run"
-
-
-@pytest.mark.parametrize("script", ["run", "lock", "job"])
-def test_the_scripts_are_clean(script):
-    beside = Path(sys.executable).with_name("shellcheck")
-    subprocess.run([beside if beside.exists() else "shellcheck", NODE / f"{script}.sh"], check=True)

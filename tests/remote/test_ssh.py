@@ -173,6 +173,27 @@ def test_a_jump_host_is_used_and_held_to_the_same_trust(enter, make_server, serv
     assert refused(enter, nodes_of(server), ssh_config=config, known_hosts=(only,)).kind == "unknown-key"
 
 
+def test_a_host_key_is_fetched_where_a_connection_would_go(options, make_server, server, tmp_path):
+    jump = make_server()
+    config = tmp_path / "config"
+    config.write_text(f"Host 127.0.0.1\n  Port {server.port}\n")
+    assert Door(replace(options, ssh_config=config)).shown_by(Node("a", "127.0.0.1")) == server.key_line()
+    text = (
+        "Host 127.0.0.1\n  ProxyJump jump\nHost jump\n  HostName 127.0.0.1\n  Port {}\n  User me\n  IdentityFile {}\n"
+    )
+    config.write_text(text.format(jump.port, jump.home / "id"))
+    through = Door(replace(options, ssh_config=config)).shown_by(Node("a", "127.0.0.1", port=server.port))
+    assert (through, server.logins) == (server.key_line(), 0)
+    assert until(lambda: jump.logins == 1)
+    only = tmp_path / "only"
+    pin(only, [server.key_line()])
+    with pytest.raises(Unreached, match="jump host me@127.0.0.1") as unknown:
+        Door(replace(options, ssh_config=config, known_hosts=(only,))).shown_by(
+            Node("a", "127.0.0.1", port=server.port)
+        )
+    assert f"ssh -p {jump.port} me@127.0.0.1" in unknown.value.hint
+
+
 def test_a_proxy_command_is_refused_with_the_way_out(options, tmp_path):
     config = tmp_path / "config"
     config.write_text("Host *\n  ProxyCommand nc %h %p\n")

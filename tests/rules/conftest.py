@@ -7,8 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from sparkops import load
+from sparkops.core import mods
 from sparkops.core.inventory import Node
-from sparkops.core.recipe import Benchmark, Effective, Nodes, Recipe, Setting
+from sparkops.core.recipe import Benchmark, Caveat, Effective, Foreign, Nodes, Recipe, Setting
 from sparkops.core.topology import Shape, parse, place
 from sparkops.rules.rule import Example
 
@@ -33,8 +34,9 @@ def settings(example: Example) -> tuple[Effective, Shape]:
         nodes=Nodes(max=example.most),
         benchmark=Benchmark(args=example.benchmark),
         mods=example.mods,
+        foreign=Foreign("1", (), {}, tuple(Caveat("example.yml:1", text, True) for text in example.caveats)),
     )
     args = {name: Setting(value, "example.yml:1") for name, value in example.args.items()}
     env = {name: Setting(value, "example.yml:1") for name, value in example.env.items()}
     shape = place(parse(example.topology), nodes, example.executor).shape
-    return Effective(recipe, example.image, args, env, example.mounts), shape
+    return Effective(recipe, mods.derived(example.image, example.mods), args, env, example.mounts), shape

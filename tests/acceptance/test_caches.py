@@ -1,0 +1,164 @@
+"""Page caches on real nodes: dropped now, by cron, with as much right as there is; and a cleanup without a trace."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+MIB = 1024
+FULL = 200 * MIB
+HOME = "/home/spark"
+STATE = f"{HOME}/.local/state/sparkops"
+SUDOERS = "/etc/sudoers.d/sparkops-drop-caches"
+TABLE = "# one\n# two\n# three\n# four\nMAILTO=''\n\n59 23 31 12 * /bin/true # sparkops\n# the end\n"
+
+
+def cached(lab: Any, node: str = "node1") -> int:
+    """KiB, by the kernel that all nodes share."""
+    found = re.search(r"^Cached:\s+(\d+)", lab.on(node, "cat", "/proc/meminfo"), re.M)
+    return int(found[1]) if found else 0
+
+
+def fill(lab: Any, node: str = "node1") -> None:
+    """A real file in the page cache."""
+    lab.on(node, "sh", "-c", f"dd if=/dev/zero of={HOME}/big bs=1M count=250 && sync && cat {HOME}/big >/dev/null")
+
+
+@pytest.fixture
+def lab(lab: Any) -> Any:
+    """Without what an earlier test left of a schedule."""
+    lab.clear()
+    for node in ("node1", "node2"):
+        lab.on(node, "sh", "-c", f"crontab -u spark -r 2>/dev/null; rm -f {SUDOERS} {HOME}/big /etc/cron.deny")
+    yield lab
+    lab.on("node1", "rm", "-f", f"{HOME}/big", "/etc/cron.deny")
+    lab.more.pop("SPARKOPS_BECOME_PASSWORD", None)
+
+
+def rows(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["name"]: row for row in document["nodes"]}
+
+
+def traces(lab: Any, node: str) -> str:
+    """Every path of home and /etc with what it holds, without caches and models."""
+    look = (
+        f"find {HOME} /etc -path {HOME}/.cache -prune -o -printf '%p %y %m %u\\n' | sort;"
+        f"find {HOME} /etc -path {HOME}/.cache -prune -o -type f -exec sha256sum {{}} + | sort"
+    )
+    return str(lab.on(node, "sh", "-c", look))
+
+
+def test_a_drop_shrinks_the_cache_and_says_by_how_much(lab):
+    fill(lab)
+    full = cached(lab)
+    told = rows(lab.json("cache", "drop", "--limit", "node1"))
+    assert list(told) == ["node1"]
+    assert told["node1"]["how"] == "everything"
+    assert full - cached(lab) > FULL
+    assert told["node1"]["cached_kib"]["before"] - told["node1"]["cached_kib"]["after"] > FULL
+
+
+def test_from_cron_of_the_control_machine_it_is_silent_and_mails_what_is_wrong(lab):
+    ran = lab.cli("cache", "drop", "--quiet")
+    assert (ran.out, ran.err) == ("", "")
+    with lab.trouble("node2", "unreachable"):
+        ran = lab.cli("cache", "drop", "--quiet", code=4)
+        assert re.search("node1 .* everything", ran.out)
+        assert "node2" in ran.err
+
+
+def test_cron_drops_it_within_its_period_and_status_tells(lab, eventually):
+    lab.json("cache", "schedule", "--every", "1m", "--limit", "node1")
+    fill(lab)
+    full = cached(lab)
+    assert eventually(lambda: lab.ran_on("node1", "test", "-s", f"{STATE}/cache/log").returncode == 0, 90)
+    assert eventually(lambda: full - cached(lab) > FULL, 90), (
+        "a run that came before it was full is followed by another"
+    )
+    log = lab.on("node1", "cat", f"{STATE}/cache/log").splitlines()
+    assert "page cache dropped (everything)" in log[0]
+    told = rows(lab.json("cache", "status", "--limit", "node1"))["node1"]
+    assert (told["installed"], told["every_seconds"], told["last"]["dropped"], told["problem"]) == (True, 60, True, "")
+    told = lab.json("cache", "status", code=5)
+    assert (told["same"], "node2" in told["error"]["message"]) == (False, True)
+    lab.json("cache", "unschedule")
+    assert lab.ran_on("node1", "crontab", "-u", "spark", "-l").returncode == 1, "the crontab is absent again"
+
+
+def test_a_users_other_lines_survive_ten_rounds(lab):
+    lab.ran_on("node1", "crontab", "-", user="spark", stdin=TABLE)
+    spool = "/var/spool/cron/crontabs/spark"
+
+    def table() -> str:
+        return str(lab.ran_on("node1", "sed", "/^# (/d", spool).stdout)
+
+    before = table()
+    for every in ("30m", "10m") * 5:
+        lab.cli("cache", "schedule", "--every", every, "--limit", "node1")
+        assert table().count("drop.sh") == 1
+        lab.cli("cache", "unschedule", "--limit", "node1")
+        assert table() == before
+
+
+def test_who_may_not_use_crontab_or_write_home_is_told_so(lab):
+    lab.on("node1", "sh", "-c", "echo spark >/etc/cron.deny")
+    error = lab.json("cache", "schedule", "--every", "30m", code=5)["error"]
+    assert (error["node"], "not allowed" in error["message"] + str(error)) == ("node1", True)
+    assert lab.ran_on("node2", "crontab", "-u", "spark", "-l").returncode == 0, "the other node got its own"
+    lab.on("node1", "rm", "/etc/cron.deny")
+    lab.cli("cache", "unschedule")
+    lab.on("node1", "sh", "-c", f"mount --bind {HOME} {HOME} && mount -o remount,ro,bind {HOME}")
+    try:
+        error = lab.json("cache", "schedule", "--every", "30m", "--limit", "node1", code=5)["error"]
+        assert "Read-only file system" in str(error)
+        assert lab.json("cache", "drop", "--limit", "node1")["ok"]
+    finally:
+        lab.on("node1", "umount", HOME)
+
+
+def test_without_sudo_the_models_files_go_and_one_line_permits_the_rest(lab):
+    """The right is shown, validated, used, and gone with a cleanup; home and /etc are then as they were."""
+    before = traces(lab, "node1")
+    lab.more["SPARKOPS_BECOME_PASSWORD"] = "spark"
+    with lab.trouble("node1", "sudo-password"):
+        lab.on("node1", "sh", "-c", f"dd if=/dev/zero of={HOME}/.cache/huggingface/hub/big bs=1M count=3; sync")
+        told = rows(lab.json("cache", "drop", "--limit", "node1"))["node1"]
+        assert (told["dropped"], told["how"]) == (True, "the models' files")
+        shown = lab.cli("cache", "permit", "--limit", "node1", code=3)
+        assert "spark ALL=(root) NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches" in shown.err
+        lab.cli("cache", "permit", "--limit", "node1", "--ask-become-pass", "--yes")
+        assert lab.on("node1", "stat", "-c", "%a %U", SUDOERS) == "440 root"
+        assert lab.ran_on("node1", "visudo", "-c").returncode == 0
+        assert rows(lab.json("cache", "drop", "--limit", "node1"))["node1"]["how"] == "everything"
+        error = lab.json("cleanup", "--yes", "--limit", "node1", code=5)["error"]
+        assert "--ask-become-pass" in error["hint"]
+        lab.cli("cleanup", "--yes", "--limit", "node1", "--ask-become-pass")
+    lab.on("node1", "rm", "-f", f"{HOME}/.cache/huggingface/hub/big")
+    assert traces(lab, "node1") == before
+
+
+def test_a_cluster_is_offered_the_schedule(lab):
+    words = ("plan", "--topology", "cluster", "--set", "args.max-model-len=131072")
+    (offered,) = [rule for rule in lab.json(*words)["rules"] if rule["id"] == "cache-scheduled"]
+    assert offered["action"] == "warn"
+    assert offered["hint"].endswith("cache schedule --every 30m")
+    lab.cli("cache", "schedule", "--every", "30m")
+    assert not [rule for rule in lab.json(*words)["rules"] if rule["id"] == "cache-scheduled"]
+
+
+def test_a_deployment_leaves_no_trace_after_its_cleanup(lab, eventually):
+    before = traces(lab, "node1")
+    lab.deploy("solo", "--limit", "node1", "--set", "env.LAB_ENGINE=standin")
+    ended = f"for job in {STATE}/jobs/cache-*/; do cat $job/rc; done"
+    assert eventually(lambda: lab.ran_on("node1", "sh", "-c", ended).stdout == "0\n", 60), "the dropper ends by itself"
+    lab.cli("cache", "schedule", "--every", "30m", "--limit", "node1")
+    told = rows(lab.json("memory", "--limit", "node1"))["node1"]
+    assert [budget["deployment"] for budget in told["budgets"]] == ["openai-gpt-oss-120b"]
+    refused = lab.json("cleanup", "--yes", "--limit", "node1", code=3)
+    assert "stop` first" in refused["error"]["hint"]
+    lab.cli("stop")
+    assert lab.json("cleanup", "--yes", "--limit", "node1")["removed"]
+    assert traces(lab, "node1") == before
+    assert lab.ran_on("node1", "crontab", "-u", "spark", "-l").returncode == 1

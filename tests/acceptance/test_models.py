@@ -1,0 +1,166 @@
+"""A model over real sshd and tar: one download, copies down the chain, kills in the middle, a full disk."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.util
+import json
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+MODEL, FIRST = "acme/small", "1" * 40
+NODES = ("node1", "node2", "node3")
+FOLDER = "/home/spark/.cache/huggingface/hub/models--acme--small"
+SHARDS = [f"model-0000{number}-of-00003.safetensors" for number in (1, 2, 3)]
+LENGTH = 40_000_000
+
+
+def _hub_module() -> Any:
+    spec = importlib.util.spec_from_file_location("model_hub", Path(__file__).parents[1] / "models" / "hub.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["model_hub"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def hub(trio: Any) -> Iterator[Any]:
+    """On this machine, which the nodes reach at the first address of their network."""
+    hubs = _hub_module()
+    made = hubs.Hub()
+    index = {"weight_map": {f"layer.{number}": name for number, name in enumerate(SHARDS)}}
+    weights = {name: bytes([number + 1]) * LENGTH for number, name in enumerate(SHARDS)}
+    made.add(
+        MODEL, FIRST, {"config.json": b"{}", "model.safetensors.index.json": json.dumps(index).encode(), **weights}
+    )
+    server = hubs.serve(made, "0.0.0.0")
+    made.endpoint = f"http://{trio.record['subnet']}.1:{server.server_address[1]}"
+    yield made
+    made.held = False
+    server.shutdown()
+    server.server_close()
+    for node in NODES:
+        trio.on(node, "rm", "-rf", FOLDER)
+
+
+@pytest.fixture
+def person(trio: Any, hub: Any) -> Any:
+    return dataclasses.replace(trio, more={"HF_ENDPOINT": hub.endpoint})
+
+
+def left(lab: Any, node: str) -> str:
+    """What a copy must take away with it."""
+    look = "ls -A .local/state/sparkops/models .local/state/sparkops/relay; grep sparkops-copy .ssh/authorized_keys; "
+    look += f"ls -d {FOLDER}/incoming*; ls {FOLDER}/blobs/*.incomplete"
+    return str(
+        lab.ran_on(node, "sh", "-c", f"cd /home/spark; {{ {look}; }} 2>/dev/null | grep -v :", user="spark").stdout
+    ).strip()
+
+
+def kill(lab: Any, node: str, job: str) -> None:
+    """The whole group at once, as nothing that could still tidy up."""
+    pid = f"$(cat /home/spark/.local/state/sparkops/jobs/{job}/pid)"
+    assert lab.ran_on(node, "bash", "-c", f"kill -9 -- -{pid}").returncode == 0
+
+
+@contextlib.contextmanager
+def held(lab: Any) -> Iterator[Any]:
+    """A fetch of which the copies have begun and stand still, until the block ends."""
+    catch = "until pkill -STOP -x tar; do :; done"
+    with ThreadPoolExecutor(1) as pool:
+        caught = pool.submit(lab.ran_on, "node1", "timeout", "120", "sh", "-c", catch)
+        process = lab.begin("model", "fetch", MODEL)
+        assert caught.result().returncode == 0
+    try:
+        yield process
+    finally:
+        lab.ran_on("node1", "pkill", "-CONT", "-x", "tar")
+
+
+def whole(lab: Any) -> bool:
+    return all(not one["problems"] for one in lab.json("model", "verify", MODEL)["nodes"])
+
+
+def test_one_download_three_nodes_and_nothing_of_root(person: Any, hub: Any) -> None:
+    found = person.json("model", "fetch", MODEL)
+    assert [(one["fetched"] > 0, one["copied"] > 0) for one in found["nodes"]] == [
+        (True, False), (False, True), (False, True),
+    ]  # fmt: skip
+    assert len(hub.asked) == len(SHARDS)
+    assert whole(person)
+    for node in NODES:
+        assert person.on(node, "find", FOLDER, "!", "-user", "spark") == ""
+        assert left(person, node) == ""
+    assert person.json("model", "fetch", MODEL)["changed"] is False
+    assert len(hub.asked) == len(SHARDS)
+
+
+def test_whoever_is_killed_in_the_middle_the_next_run_completes(
+    person: Any, hub: Any, eventually: Callable[..., bool]
+) -> None:
+    hub.held = True
+    process = person.begin("model", "fetch", MODEL)
+    assert eventually(lambda: person.ran_on("node1", "sh", "-c", f"ls {FOLDER}/blobs/*.incomplete").returncode == 0)
+    kill(person, "node1", "fetch-acme--small")
+    person.ended(process, 5)
+    assert person.ran_on("node1", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
+    hub.held = False
+    process = person.begin("model", "fetch", MODEL)
+    assert eventually(lambda: person.ran_on("node2", "ls", f"{FOLDER}/incoming.sparkops").returncode == 0)
+    kill(person, "node2", f"copy-acme--small-{FIRST[:12]}")
+    process.communicate()
+    person.cli("model", "fetch", MODEL)
+    assert whole(person)
+    assert [left(person, node) for node in NODES] == ["", "", ""]
+
+
+def test_a_full_disk_is_said_with_numbers_and_the_next_run_completes(person: Any, hub: Any) -> None:
+    with person.trouble("node2", "disk-full"):
+        refused = person.json("model", "fetch", MODEL, code=3)
+    assert "node2: the disk is too full for acme/small" in refused["error"]["message"]
+    assert "need" in refused["error"]["message"]
+    person.cli("model", "fetch", MODEL)
+    assert whole(person)
+
+
+def test_a_disk_that_fills_up_in_the_middle_is_said_with_numbers_and_left_clean(person: Any, hub: Any) -> None:
+    with held(person) as process:
+        person.fault("node2", "disk-full")
+    try:
+        ran = person.ended(process, 3)
+    finally:
+        person.fault("node2", "disk-full", off=True)
+    assert "the disk filled up in the middle, half files are removed: need " in ran.err
+    assert "node2: the disk is too full for acme/small@" in ran.err
+    assert person.ran_on("node2", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
+    what_it_must_hold = f"copy-acme--small-{FIRST[:12]}.json"
+    assert [left(person, node) for node in NODES] == ["", what_it_must_hold, ""]
+    copied = {node["name"]: node["copied"] > 0 for node in person.json("model", "fetch", MODEL)["nodes"]}
+    assert copied == {"node1": False, "node2": True, "node3": False}
+    assert [left(person, node) for node in NODES] == ["", "", ""]
+    assert whole(person)
+
+
+def test_a_link_that_drops_in_the_middle_leaves_no_file_that_looks_whole(
+    person: Any, hub: Any, eventually: Callable[..., bool]
+) -> None:
+    ended = f"/home/spark/.local/state/sparkops/jobs/copy-acme--small-{FIRST[:12]}/rc"
+    with held(person) as process:
+        person.fault("node2", "cx7-down")
+    try:
+        assert eventually(lambda: person.ran_on("node1", "test", "-s", ended).returncode == 0)
+        assert person.ran_on("node2", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
+    finally:
+        person.fault("node2", "cx7-down", off=True)
+    process.communicate(timeout=600)
+    person.cli("model", "fetch", MODEL)
+    assert whole(person)
+    assert [left(person, node) for node in NODES] == ["", "", ""]

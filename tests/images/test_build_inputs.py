@@ -1,0 +1,126 @@
+"""What a recipe's `build` says, and that equal inputs have one digest."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from sparkops.commands import benchy
+from sparkops.core.build import BENCHY, KNOWN, job_id, read
+from sparkops.errors import UsageError
+from sparkops.load_context import pack
+from sparkops.workflows.image_build import build_of, references, source_of
+
+COMMIT = "a" * 40
+
+
+def folder(path: Path, **files: str) -> Path:
+    path.mkdir(parents=True)
+    for name, text in files.items():
+        (path / name).write_text(text)
+    return path
+
+
+def test_a_directory_is_built_by_docker_with_its_arguments_sorted():
+    build = read("x", {"context": ".", "dockerfile": "D", "args": {"B": True, "A": 1}}, "r.yml")
+    assert " ".join(build.words) == "docker build -t x -f D --build-arg A=1 --build-arg B=true ."
+
+
+def test_a_repository_at_a_commit_may_bring_its_own_command():
+    build = read("x", {"git": "https://h/r", "commit": COMMIT, "command": "./b.sh -t {image} --exp-mxfp4"}, "r.yml")
+    assert build.words == ("./b.sh", "-t", "x", "--exp-mxfp4")
+
+
+def test_the_mxfp4_image_is_known_by_a_whole_commit():
+    build = read("vllm-node-mxfp4", KNOWN["vllm-node-mxfp4"], "known")
+    assert "--exp-mxfp4" in build.words
+    assert len(str(build.commit)) == 40
+
+
+def test_the_image_that_measures_is_built_from_the_dockerfile_that_comes_with_us():
+    source = source_of(build_of(BENCHY))
+    assert source.build.image == benchy.IMAGE
+    assert source.context.files == 1
+    text = (Path(source.build.context) / "Dockerfile").read_text()
+    assert f"llama-benchy=={benchy.IMAGE.partition(':')[2]}" in text
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"contxt": "."}, "build.contxt: unknown key (did you mean context?)"),
+        ({}, "build: needs context (a directory) or git with commit"),
+        ({"git": "https://h/r"}, "build.commit: must be a whole commit"),
+        ({"git": "https://h/r", "commit": "main"}, "build.commit: must be a whole commit"),
+        ({"git": "https://h/r", "commit": COMMIT, "context": "."}, "build.context: stands beside git"),
+        ({"context": ".", "args": ["A=1"]}, "build.args: must be a mapping"),
+        ({"context": ".", "dockerfile": "--evil"}, "build.dockerfile: must be text"),
+        ({"context": ".", "args": {"A": 1}, "command": "make"}, "build.command: stands beside dockerfile or args"),
+        ({"context": ".", "command": 'echo "half'}, "build.command: No closing quotation"),
+    ],
+)
+def test_a_wrong_build_is_told_with_its_key(given, told):
+    with pytest.raises(UsageError, match="r.yml: ") as error:
+        read("x", given, "r.yml")
+    assert told in error.value.message
+
+
+def test_equal_files_have_one_digest_wherever_and_whenever_they_are(tmp_path):
+    one = folder(tmp_path / "a b", Dockerfile="FROM scratch\n", data="1")
+    two = folder(tmp_path / "elsewhere", data="1", Dockerfile="FROM scratch\n")
+    other = folder(tmp_path / "other", Dockerfile="FROM scratch\n", data="2")
+    assert pack(one) == pack(two)
+    assert pack(one).digest != pack(other).digest
+    build, more = read("x", {"context": "."}, "r"), read("x", {"context": ".", "args": {"A": 1}}, "r")
+    assert build.digest(pack(one).digest) == build.digest(pack(two).digest) != more.digest(pack(one).digest)
+
+
+def test_what_dockerignore_names_is_not_sent(tmp_path):
+    made = folder(tmp_path / "c", Dockerfile="FROM scratch\n", kept="1", **{".dockerignore": "*.log\nDockerfile\n"})
+    (made / "big.log").write_text("x")
+    content = gzip.decompress(base64.b64decode(pack(made).content))
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        assert tar.getnames() == [".dockerignore", "Dockerfile", "kept"]
+
+
+def test_a_context_without_a_dockerfile_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="no such file"):
+        pack(folder(tmp_path / "c"))
+    with pytest.raises(UsageError, match="no such directory"):
+        pack(tmp_path / "none")
+
+
+def test_an_image_is_built_as_the_recipe_that_runs_it_says():
+    assert build_of("openai-gpt-oss-120b").image == "vllm-node-mxfp4"
+    assert build_of("vllm-node-mxfp4:latest").words[:3] == ("./build-and-copy.sh", "-t", "vllm-node-mxfp4:latest")
+    with pytest.raises(UsageError, match="nothing says how no-such-image is built"):
+        build_of("no-such-image")
+
+
+@pytest.mark.parametrize(
+    ("name", "pulled", "called"),
+    [
+        ("a", "a", ""),
+        ("h:5000/a:1", "h:5000/a:1", ""),
+        ("a:1@sha256:ff", "a@sha256:ff", "a:1"),
+        ("h:5000/a@sha256:ff", "h:5000/a@sha256:ff", "h:5000/a:latest"),
+    ],
+)
+def test_a_pinned_image_gets_a_name_too_by_which_other_nodes_have_it(name, pulled, called):
+    assert references(name) == (pulled, called)
+
+
+@pytest.mark.parametrize("name", ["", "-x", "a b", "@sha256:ff"])
+def test_what_is_no_image_is_refused(name):
+    with pytest.raises(UsageError, match="is no image"):
+        references(name)
+
+
+def test_job_ids_are_names_that_a_node_takes():
+    assert job_id("pull", "ghcr.io/berriai/litellm:main-stable") == "pull-ghcr.io-berriai-litellm-main-stable"
+    assert job_id("build", "vllm-node-mxfp4", "0123456789abcdef") == "build-vllm-node-mxfp4-01234567"

@@ -1,0 +1,123 @@
+"""A hub with one small sharded model, and a node's home to fetch it into."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from sparkops.remote.frame import script_text
+
+FIRST = "1" * 40
+SECOND = "2" * 40
+MODEL = "acme/tiny"
+
+
+def _load_hub() -> ModuleType:
+    """The suite has no packages: the helper beside this file is loaded by its path."""
+    spec = importlib.util.spec_from_file_location("model_hub", Path(__file__).with_name("hub.py"))
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["model_hub"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+hubs = _load_hub()
+
+
+def sharded(seed: int, shards: int = 3, length: int = 300_000) -> dict[str, bytes]:
+    """A model as the hub has it: configuration, index, shards, and what nobody wants to download."""
+    names = [f"model-{number:05d}-of-{shards:05d}.safetensors" for number in range(1, shards + 1)]
+    index = {"weight_map": {f"layer.{number}": name for number, name in enumerate(names)}}
+    weights = {name: bytes([seed + number]) * (length + number) for number, name in enumerate(names)}
+    return {
+        "config.json": json.dumps({"model_type": "tiny", "seed": seed}).encode(),
+        "model.safetensors.index.json": json.dumps(index).encode(),
+        "sub folder/tokenizer.json": b"{}",
+        **weights,
+        "original/model.bin": bytes(5000),
+        "metal/model.bin": bytes(5000),
+    }
+
+
+@dataclass
+class Home:
+    """A node as the script sees it."""
+
+    path: Path
+    hub: Any
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> Path:
+        return self.path / ".cache/huggingface/hub" / f"models--{MODEL.replace('/', '--')}"
+
+    def snapshot(self, commit: str = FIRST) -> Path:
+        return self.folder / "snapshots" / commit
+
+    def blob(self, name: str, commit: str = FIRST) -> Path:
+        return (self.snapshot(commit) / name).resolve()
+
+    def begin(self, *words: str) -> subprocess.Popen[str]:
+        environment = {
+            "HOME": str(self.path),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "HF_ENDPOINT": self.hub.endpoint,
+            "SPARKOPS_RETRY_SECONDS": "0.01",
+            **self.environment,
+        }
+        line = ("sh", "-c", script_text("model"), "model", *words)
+        pipe = subprocess.PIPE
+        return subprocess.Popen(line, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+    def run(self, *words: str) -> tuple[int, str]:
+        process = self.begin(*words)
+        out, err = process.communicate(timeout=60)
+        assert "Traceback" not in err, err
+        return process.returncode, out
+
+    def result(self, *words: str) -> dict[str, Any]:
+        code, out = self.run(*words)
+        assert code == 0, out
+        found: dict[str, Any] = json.loads(out.splitlines()[-1].removeprefix("result "))
+        return found
+
+    def error(self, *words: str) -> str:
+        code, out = self.run(*words)
+        assert code == 1, out
+        return "\n".join(line for line in out.splitlines() if line.startswith(("error: ", "next: ")))
+
+    def kill(self, process: subprocess.Popen[str]) -> None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.fixture
+def hub() -> Iterator[Any]:
+    made = hubs.Hub()
+    made.add(MODEL, FIRST, sharded(1))
+    server = hubs.serve(made)
+    made.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+    yield made
+    made.held = False
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def home(tmp_path: Path, hub: Any) -> Home:
+    path = tmp_path / "a home"
+    path.mkdir()
+    return Home(path, hub)

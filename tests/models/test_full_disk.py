@@ -1,0 +1,97 @@
+"""A disk that is full, or fills up in the middle: said with numbers, given back, and enough for the next run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sparkops.remote.frame import script_text
+
+FIRST, MODEL = "1" * 40, "acme/tiny"
+
+
+@pytest.fixture
+def small(home: Any, tmp_path: Path) -> Iterator[Any]:
+    """A node whose disk has room for two of three shards and no more."""
+    path = tmp_path / "a small disk"
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=800k", "tmpfs", path]
+    if os.geteuid() or subprocess.run(mount, check=False).returncode:
+        pytest.skip("a small disk takes the right to mount one")
+    yield type(home)(path, home.hub)
+    subprocess.run(["umount", "-l", path], check=True)
+
+
+def grow(node: Any) -> None:
+    subprocess.run(["mount", "-o", "remount,size=8m", node.path], check=True)
+
+
+def fill(path: Path) -> None:
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+
+
+def halves(node: Any) -> list[Path]:
+    return [*node.folder.glob("blobs/*.incomplete"), *node.folder.glob("incoming*")]
+
+
+def test_what_does_not_fit_is_not_begun(small: Any) -> None:
+    told = small.error("fetch", MODEL)
+    assert "the disk is too full for acme/tiny: need 879 KiB, have " in told
+    assert "next: `sparkops model prune`" in told
+    assert halves(small) == []
+
+
+def test_a_download_gives_back_what_it_took_of_a_disk_that_fills_up(small: Any) -> None:
+    grow(small)
+    small.hub.held = True
+    process = small.begin("fetch", MODEL)
+    until = time.monotonic() + 30
+    while not halves(small):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    fill(small.path / "somebody else's")
+    small.hub.held = False
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "error: the disk filled up in the middle, half downloads are removed: need " in out
+    assert halves(small) == []
+    (small.path / "somebody else's").unlink()
+    assert small.result("fetch", MODEL)["fetched"] > 0
+    assert small.result("verify", MODEL)["problems"] == []
+
+
+def test_a_copy_keeps_what_came_whole_and_the_rest_is_enough(home: Any, small: Any, tmp_path: Path) -> None:
+    home.result("fetch", MODEL)
+    wanted = tmp_path / "manifest.json"
+    wanted.write_text(json.dumps(home.result("has", MODEL)))
+    code, out = copied(home, small, wanted)
+    assert code == 1
+    assert "error: the disk filled up in the middle, half files are removed: need " in out
+    assert halves(small) == []
+    assert not small.snapshot().exists()
+    missing = small.result("lacks", MODEL, str(wanted))["missing"]
+    assert 0 < len(missing) < 6
+    grow(small)
+    assert copied(home, small, wanted, "--only", ",".join(missing))[0] == 0
+    assert small.result("verify", MODEL)["problems"] == []
+
+
+def copied(home: Any, small: Any, manifest: Path, *words: str) -> tuple[int, str]:
+    line = ["sh", "-c", script_text("model"), "model"]
+    environment = {"PATH": os.environ["PATH"]}
+    send = subprocess.run([*line, "send", MODEL, *words], env=environment | {"HOME": str(home.path)},
+                          capture_output=True, check=True)  # fmt: skip
+    take = subprocess.run([*line, "take", MODEL, str(manifest)], env=environment | {"HOME": str(small.path)},
+                          input=send.stdout, capture_output=True, check=False)  # fmt: skip
+    assert b"Traceback" not in take.stderr, take.stderr
+    return take.returncode, take.stdout.decode()

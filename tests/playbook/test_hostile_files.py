@@ -1,0 +1,168 @@
+"""Whatever bytes a playbook's file holds: it is read, or it is one line with the file and the line. Never more."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from sparkops.cli.main import main
+from sparkops.core.playbook import reading
+from sparkops.errors import UsageError
+from sparkops.located import parse
+
+LINES = st.sampled_from(
+    [
+        "- name: a", "- run: deploy", "  with: {topology: solo}", "  steps:", "    - command: ls", "      when: true",
+        "      when: a.b.c.__class__ == 1", "      when: 9**9**9**9", "      when: [[[[", "      register: r",
+        "- &a [*a]",
+        "    - copy: {src: /dev/zero, dest: /x}", "      until: '{{ node.name }}'", "      when: r.code == 0",
+        "\t- tab",
+        "  vars: {a: &x [1, 2], b: *x}", "  hosts: '!all'", "---", "...", "? [a, b]", ": c",
+        "!!python/object:os.system x",
+        "  serial: -1", "<<: *a", "      message: '{{ r.stdout }}'", "  ? {a: b}", "      tags: {a: b}", "- []",
+        "- 1", "%TAG",
+    ]
+)  # fmt: skip
+TEXT = st.lists(LINES, max_size=12).map("\n".join)
+BYTES = st.one_of(TEXT.map(str.encode), st.text(max_size=80).map(str.encode), st.binary(max_size=80))
+
+CONDITIONS = (
+    "().__class__.__mro__[1].__subclasses__()", "node.__class__", "node['__class__'].x", "9**9**9**9**9",
+    "'a' * 10**10",
+    "range(10**10)", "cycler.__init__.__globals__.os.system('id')", "node | attr('x')", "{% for a in b %}", "}} {{ 1",
+    "self", "lipsum.__globals__", "namespace(a=1)", "(" * 400 + "1" + ")" * 400, "a" * 2000,
+    "1 if 1 else 2", "x is callable", "node.name.format(node)", "'%s' % node", "node.name ~ 'a'", "{}", "node[node]",
+)  # fmt: skip
+
+
+def read(data):
+    """The one line that is said, or None."""
+    try:
+        reading.read(parse(data, "play.yml"), lambda name: "text")
+    except UsageError as error:
+        return error.message
+    return None
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow])
+@given(BYTES)
+@example(b"- steps: " + b"[" * 5000)
+@example(b"- " * 5000)
+@example(b"\xff\xfe- a")
+@example(b"- steps: [{command: a, when: " + b"(" * 900 + b"}]")
+@example(
+    b"a: &a [1,1,1,1,1,1,1,1]\n"
+    + b"\n".join(b"%c: &%c [%s]" % (n + 1, n + 1, b",".join([b"*%c" % n] * 9)) for n in range(97, 110))
+)
+def test_any_file_is_a_playbook_or_one_line_with_its_place(data):
+    told = read(data)
+    assert told is None or (told.startswith("play.yml:") and told.split(":")[1].isdigit())
+    assert "\n" not in (told or "")
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_a_hostile_condition_is_refused_where_it_stands(condition):
+    text = f"- steps:\n    - command: ls\n      when: {condition!r}\n"
+    told = read(text.encode())
+    assert told is not None
+    assert told.startswith("play.yml:3: play 1, step 1: when: ")
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ node.name.upper() }}", "{{ 7 * 7 }}", "{{ node | tojson }}", "{{ a[0] }}", "{{ {{ a }} }}"]
+)
+def test_braces_hold_names_and_nothing_else(text):
+    told = read(f"- steps:\n    - command: [echo, {text!r}]\n".encode())
+    assert "is not a name; only names can be put in" in told
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\x00", b"- steps: " + b"{a: " * 200, b"\xff", b"- !!python/object/apply:os.system [id]", b"- run: play",
+        b"- run: deploy\n  with: {topology: [[a]]}", b"- run: [a]", b"- run: '--help'", b"- steps: [{phase: gone}]",
+        b"- run: deploy\r\n  with: {topology: clustre}\r\n", b"- run: deploy\n  with: {'--x': 1}",
+        b"- run: deploy\n  with: {topolgy: solo}", b"- run: deploy\n  with: {topology: solo, json: true}",
+    ],
+)  # fmt: skip
+def test_the_command_line_says_it_in_one_line_and_exits_with_2(data, tmp_path, capsys):
+    book = tmp_path / "a book.yml"
+    book.write_bytes(data)
+    assert main(["playbook", "lint", str(book)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = [line for line in said.err.splitlines() if not line.startswith("next: ")]
+    assert line.startswith(f"error: {book}:")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has none of these")
+@pytest.mark.parametrize("source", ["/dev/zero", "/", "gone", "../" * 200])
+def test_a_file_to_copy_that_is_no_file_is_said(source, tmp_path, capsys):
+    book = tmp_path / "book.yml"
+    book.write_text(f"- steps: [{{copy: {{src: {source}, dest: /x}}}}]")
+    assert main(["playbook", "lint", str(book)]) == 2
+    assert f"{book}:1: play 1, step 1: copy.src: " in capsys.readouterr().err
+
+
+def test_windows_line_ends_are_read_and_a_copied_file_keeps_its_own(tmp_path):
+    from sparkops import load_playbook
+
+    (tmp_path / "note.txt").write_bytes(b"a\r\nb\r\n")
+    (tmp_path / "book.yml").write_bytes(b"- steps:\r\n    - copy: {src: note.txt, dest: /x}\r\n      name: put\r\n")
+    (play,) = load_playbook.playbook(str(tmp_path / "book.yml")).plays
+    assert play.steps[0].action.content == "a\r\nb\r\n"
+    assert play.steps[0].name == "put"
+
+
+@pytest.mark.parametrize("name", ["stop", "rollback", "key-rotate", "deploy"])
+def test_a_packaged_file_is_read_by_its_path_and_a_copy_is_told_whose_phases_it_has(name, tmp_path, capsys):
+    from sparkops import load_playbook
+
+    place = load_playbook.packaged(name)
+    assert main(["playbook", "lint", str(place)]) == 0
+    copy = tmp_path / "mine.yml"
+    copy.write_bytes(place.read_bytes())
+    own = name == "deploy"
+    assert main(["playbook", "lint", str(copy)]) == (0 if own else 2)
+    assert own or f"one of `sparkops {name.replace('-', ' ')}`" in capsys.readouterr().err
+
+
+LINTED = {
+    "- run: deploy\n  with: {topology: '{{ a | default(2) }}'}": ("with.topology", "a default is a value in `vars:`"),
+    "- run: deploy\n  with: {set: [x, '{{ a b }}']}": ("with.set", "is not a name"),
+    "- run: deploy\n  with:\n    topology: {{ topology }}": (":3:", "needs quotes"),
+    "- run: deploy\n  hosts: all": ("hosts: belongs to a play of steps", "with: {limit: "),
+    "- steps: [{command: ls, vars: {a: 1}}]": ("vars: belongs to a play of steps", "beside its `steps:`"),
+    "- steps: [{command: ls, register: r, until: r.rc == 0}]": ("is a command here, not a condition", "`when:`"),
+    "- steps: [{command: ls, register: r, until: r.stdout contains x}]": ("is a command here", "grep -q"),
+    "- steps: [{command: ls, register: r}, {command: ls, when: r.rc == 0}]": ("r.rc: a registered", "it is `r.code`"),
+    "- steps: [{name: no, fail: {msg: x}}]": ("fail: is not in this language", "`when:`"),
+    "- steps: [{command: 'echo {{ version }}'}]": ("there is no version", "-e NAME=VALUE"),
+}
+"""What an Ansible user wrote at first: the message, and what it says to write."""
+
+
+@pytest.mark.parametrize("text", LINTED)
+def test_a_habit_of_ansible_is_named_with_what_to_write_instead(text, tmp_path, capsys):
+    book = tmp_path / "book.yml"
+    book.write_text(text)
+    assert main(["playbook", "lint", str(book)]) == 2
+    said = capsys.readouterr().err
+    assert all(part in said for part in LINTED[text]), said
+
+
+def test_names_that_the_command_line_will_give_are_given_to_lint_too(tmp_path):
+    book = tmp_path / "book.yml"
+    book.write_text("- steps: [{command: 'echo {{ version }}'}]")
+    assert main(["playbook", "lint", str(book), "-e", "version=1"]) == 0
+
+
+def test_a_name_that_no_play_asks_for_is_a_slip(tmp_path, capsys):
+    book = tmp_path / "book.yml"
+    book.write_text("- vars: {wanted: 6}\n  steps: [{command: ls}]\n- run: deploy\n  with: {topology: '{{ shape }}'}\n")
+    assert main(["play", str(book), "--list-steps", "-e", "wnated=7"]) == 2
+    assert f"-e wnated: no play of {book} has this name (did you mean wanted?)" in capsys.readouterr().err
+    assert main(["play", str(book), "--list-steps", "-e", "wanted=7", "-e", "shape=solo"]) == 0
