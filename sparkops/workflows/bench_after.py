@@ -31,6 +31,10 @@ class Wanted:
     suite: Suite
     refused: tuple[str, ...] = ()
 
+    @property
+    def told(self) -> str:
+        return f"{self.suite.title}, {self.suite.requests} requests"
+
 
 def wanted(options: PlanOptions, recipe: Recipe, report: Report) -> Wanted | None:
     """Known before anything is deployed, so that what cannot be measured is said before minutes of loading."""
@@ -55,7 +59,7 @@ def wanted(options: PlanOptions, recipe: Recipe, report: Report) -> Wanted | Non
 def measured(wish: Wanted, deployment: str, session: Session) -> tuple[Mapping[str, Any], SparkopsError | None]:
     """The document's part, and an error where the numbers are none; what was deployed serves on either way."""
     report = session.report
-    report.note(f"{deployment} serves; now it is measured: {wish.suite.title}, {wish.suite.requests} requests")
+    report.note(f"{deployment} serves; now it is measured: {wish.told}")
     for line in wish.refused:
         report.warn(f"the recipe's benchmark: {line}")
     try:

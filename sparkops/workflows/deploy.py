@@ -62,11 +62,14 @@ def plan(options: PlanOptions, report: Report) -> Answer:
     """What deploy would do; nodes are only read."""
     chosen = selected(options.where, report)
     draft = drafted(options, chosen, report)
+    to_measure = bench_after.wanted(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
         if options.setup:
             refuse_before_setup(needs(options, draft), session)
         ready = compiled(options, session, draft)
-        document = documents.plan(ready.situation, ready.plan, ready.findings, ready.changes, ready.draft.effective)
+        follows = (f"then measures it: {to_measure.told}",) if to_measure and ready.plan.changes else ()
+        changes = (*ready.changes, *follows)
+        document = documents.plan(ready.situation, ready.plan, ready.findings, changes, ready.draft.effective)
         _hold_to(options, ready)
         return Answer(document)
 

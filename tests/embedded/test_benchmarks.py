@@ -289,6 +289,10 @@ def test_a_recipe_that_asks_for_it_is_measured_after_each_change_and_no_other_ti
     assert "--num-prompts: here a point is measured" in ran.err
     assert "vllm-bench: llama-benchy is what measures" in ran.err
     assert "bench" not in lab.ended(deploy(100), 0).document
+    words = ("--recipe", lab.work / "own.yml", "--topology", "solo", "--limit", "node1")
+    assert lab.json("plan", *words)["changes"] == []
+    changes = lab.json("plan", *words, "--set", "args.max-model-len=3000")["changes"]
+    assert changes[-1] == "then measures it: The benchmark of own, 3 requests"
     assert "bench" not in lab.ended(deploy(100, "--set", "args.max-model-len=3000", "--no-bench"), 0).document
 
 
