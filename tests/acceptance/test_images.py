@@ -147,9 +147,10 @@ TROUBLES: dict[str, Callable[[Four, Any], None]] = {
 
 @pytest.mark.parametrize("trouble", TROUBLES)
 def test_the_next_run_ends_well_when_in_the_middle_there_went(trouble, four, begun):
-    TROUBLES[trouble](four, begun)
-    begun.communicate(timeout=180)
-    if trouble == "the link":
+    try:
+        TROUBLES[trouble](four, begun)
+        begun.communicate(timeout=180)
+    finally:
         four.lab.fault("node3", "cx7-down", off=True)
     four.distribute("--stall", "10s")
     assert all(four.has(node) for node in NODES)

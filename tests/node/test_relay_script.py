@@ -18,13 +18,15 @@ DOCKER = """
 case $1 in
     save) cat "$HOME/image"; sleep "${SAVE_SECONDS:-0}"; [ -z "${SAVE_FAILS:-}" ] || exit 1; echo END ;;
     load)
-        [ -z "${LOAD_HANGS:-}" ] || exec sleep 600
+        [ -z "${LOAD_HANGS:-}" ] || exec python3 -c "$MURMUR"
         cat >"$HOME/half"
         tail -n 1 "$HOME/half" | grep -qx END || { rm "$HOME/half"; echo 'unexpected EOF' >&2; exit 1; }
         mv "$HOME/half" "$HOME/loaded"
         ;;
 esac
 """
+MURMUR = "import os, time\nfd = os.open('/dev/zero', 0)\nwhile os.read(fd, 1): time.sleep(0.5)"
+"""A program that hangs and still, as one in Go does, reads a byte of its own now and then."""
 SSH = 'cd "$NEXT" && HOME=$NEXT exec sh .local/state/sparkops/relay/copy-x-1/receive'
 
 
@@ -70,7 +72,9 @@ def row(node: Any, tmp_path: Path) -> list[Place]:
         (home / ".ssh").mkdir(parents=True)
         (home / ".ssh" / "authorized_keys").write_text("ssh-ed25519 AAAA a person\n")
         following = homes[place + 1] if place < 2 else home
-        places.append(Place(replace(node, home=home, extra={"NEXT": str(following), "SPARKOPS_ROOT": ""})))
+        places.append(
+            Place(replace(node, home=home, extra={"NEXT": str(following), "SPARKOPS_ROOT": "", "MURMUR": MURMUR}))
+        )
     (homes[0] / "image").write_bytes(os.urandom(3_000_000) + b"\n")
     for receiver in places[1:]:
         assert receiver.run("open", COPY, "10.0.0.1,10.0.0.2", stdin="ssh-ed25519 BBBB\n").returncode == 0
