@@ -66,7 +66,8 @@ class _Run:
             state.write("plays", "last-failed", [self.again] if self.again else bad)
         recap = [{"node": node, **asdict(one)} for node, one in counts.items()]
         document = {"file": self.book.source, "check": self.options.check, "plays": self.documents, "recap": recap}
-        return Answer({**document, "log": self.report.run_log}, error=self.error)
+        kept = {} if self.error else {"log": self.report.run_log}
+        return Answer(document | kept, error=self.error)
 
     def _limit(self, one: Play) -> str:
         """What failed as a whole is repeated as a whole."""

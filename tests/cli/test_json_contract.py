@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sparkops.report.answers import ANSWERS
 
 Run = Callable[..., Any]
 
@@ -36,3 +40,9 @@ def test_json_among_the_engines_flags_is_not_ours(sparkops: Run) -> None:
     assert told.code == 2
     assert told.out == ""
     assert "--topology" in told.err
+
+
+def test_every_document_is_described() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert sorted(ANSWERS) == sorted(name for row in rows for name in re.findall(r"`([a-z ]+)`", row))

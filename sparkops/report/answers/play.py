@@ -13,12 +13,13 @@ COUNTS = ("ok", "changed", "skipped", "failed", "unreachable")
 
 
 def play(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """The recap; with `--list-steps` what there is."""
+    """The recap, below the log that has what the steps printed; with `--list-steps` what there is."""
     if "recap" not in document:
         yield from linted(document, ink, how)
         return
     rows = document["recap"]
-    yield f"log: {document['log']}"
+    if document.get("log"):
+        yield f"log: {document['log']}"
     if not rows:
         return
     seen = [name for name in ("ignored",) if any(row[name] for row in rows)]
