@@ -14,11 +14,10 @@ from pathlib import Path
 
 import pytest
 
-import sparkops
 from sparkops.core.facts import PROBES, Facts, Unread, parse
+from sparkops.remote.frame import script_text
 
 HERE = Path(__file__).parent
-SCRIPT = Path(sparkops.__file__).parent / "node" / "facts.sh"
 SHELLS = {"dash": (), "bash": (), "ksh": (), "busybox": ("sh",)}
 SOMETIMES = {"docker-ours", "docker-strangers", "docker-logs", "images", "model"}
 FRAME = re.compile(rb"== ([a-z0-9-]+) (\d+) (\d+) (\d+)\n")
@@ -102,7 +101,7 @@ def ask(node: Path) -> Ask:
             "SPARKOPS_PROBE_LIMIT": "5",
             **more,
         }
-        words = [*shell, "-c", SCRIPT.read_text(), "facts", *args]
+        words = [*shell, "-c", script_text("facts"), "facts", *args]
         done = subprocess.run(words, env=env, capture_output=True, stdin=subprocess.DEVNULL, check=False)
         complaints = [line for line in done.stderr.splitlines() if b"ignored null byte" not in line]
         assert done.returncode == code

@@ -1,0 +1,93 @@
+#!/bin/sh
+# Probes of what is ours, and of what we may do.
+# shellcheck disable=SC2154  # what facts.sh sets
+
+access() {
+    if begin sudo; then
+        if [ -n "$escalated" ]; then
+            insist sudo -l -U "$person"
+            case $body in *'NOPASSWD: ALL'*) text="true 0 $nl$body" ;; *) text="true 1 a password is required$nl$body" ;; esac
+            code=127
+        else
+            insist sudo -n true
+            text="true $code $body"
+        fi
+        if [ "$code" != 0 ] && [ "$code" != 127 ]; then
+            insist sudo -n -l
+            text=$text$nl$body
+        fi
+        end 0 "$text"
+    fi
+    if begin linger; then
+        body=no
+        [ ! -e "$root/var/lib/systemd/linger/${person:-$(id -un)}" ] || body=yes
+        end 0 "$body"
+    fi
+    if begin logind; then
+        body=$(ask grep -hs '^[[:space:]]*RemoveIPC' "$root/etc/systemd/logind.conf" "$root"/etc/systemd/logind.conf.d/*.conf)
+        end 0 "$body"
+    fi
+    if begin caches; then
+        body=$(ask stat -c '%u %g %a %n' "$HOME" "$HOME/.cache" "$HOME"/.cache/* "$cache" "$cache/hub" | grep '^[0-9]')
+        end 0 "$body"
+    fi
+}
+
+lock() {
+    begin lock || return 0
+    path=$root/run/lock/sparkops.lock
+    if [ ! -e "$path" ]; then
+        end 0 'held no'
+        return
+    fi
+    held=no
+    if slurp /proc/locks; then
+        case $body in *FLOCK*) inode=$(stat -c %i "$path") ;; *) inode=none ;; esac
+        case $body in *"FLOCK  ADVISORY  WRITE "*":$inode "*) held=yes ;; esac
+    else
+        flock -n -s "$path" true 2>/dev/null || held=yes
+    fi
+    slurp "$path"
+    end 0 "held $held$nl$body"
+}
+
+state() {
+    begin state || return 0
+    ours=$HOME/.local/state/sparkops
+    text=$(
+        part folder 0 "$ours"
+        for path in "$ours"/manifest "$ours"/orphans/*; do
+            [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$(redact "$body")"; }
+        done
+        for path in "$ours"/key "$ours"/keys/*; do
+            [ ! -f "$path" ] || { slurp "$path" && part "${path#"$ours"/}" 0 "$(printf %s "$body" | sha256sum)"; }
+        done
+        for path in "$ours"/jobs/*/; do
+            [ ! -d "$path" ] || job "${path%/}"
+        done
+    )
+    end 0 "$text"
+}
+
+job() {
+    slurp "$1/pid" && pid=$body || pid=''
+    alive=no
+    [ -z "$pid" ] || [ ! -d "/proc/$pid" ] || flock -n -s "$1/pid" true 2>/dev/null || alive=yes
+    slurp "$1/rc" && rc=$body || rc=''
+    slurp "$1/cmd" || body=''
+    part "jobs/${1##*/}" 0 "pid=$pid${nl}alive=$alive${nl}rc=$rc${nl}cmd=$(redact "$body")"
+}
+
+# our own line of the crontab alone: what else stands there is nobody's business
+schedule() {
+    begin schedule || return 0
+    insist crontab -l ${escalated:+-u "$person"}
+    [ "$code" != 0 ] || body=$(printf '%s\n' "$body" | grep 'drop\.sh.* scheduled.*# sparkops: cache schedule')
+    ours=$HOME/.local/state/sparkops/cache
+    text=$(
+        part crontab "$code" "$body"
+        [ ! -f "$ours/drop.sh" ] || part script 0 "$(sha256sum "$ours/drop.sh") $(stat -c %Y "$ours/drop.sh")"
+        [ ! -f "$ours/log" ] || part log 0 "$(tail -n 1 "$ours/log")"
+    )
+    end 0 "$text"
+}
