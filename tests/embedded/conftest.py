@@ -31,7 +31,7 @@ from sparkops.remote.frame import script_text
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sparkops.__file__).parent / "node"
 MODEL = "openai/gpt-oss-120b"
-PATIENCE = 120.0
+PATIENCE = 300.0
 SPEED = 20.0
 
 pytest.importorskip("asyncssh", reason="the lab needs asyncssh (pip install 'sparkops[lab]')")

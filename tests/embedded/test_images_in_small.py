@@ -183,7 +183,7 @@ def test_the_next_run_completes_what_was_killed_in_the_middle(who, built, until)
     else:
         node, word = {"sender": ("node1", "save"), "receiver": ("node2", "load")}[who]
         kill(built, node, "docker", word)
-    process.communicate(timeout=100)
+    process.communicate(timeout=300)
     if who == "link":
         built.fault("node2", "cx7-down", off=True)
     speed(built, 40)

@@ -89,7 +89,7 @@ def copied(row: list[Place], *, sender: bool = True) -> list[int]:
     going += [row[0].start("send", "an image", *HOP)] if sender else []
     codes = []
     for process in going:
-        process.communicate(timeout=120)
+        process.communicate(timeout=300)
         codes.append(process.returncode)
     return codes
 
