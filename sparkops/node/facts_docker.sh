@@ -3,7 +3,7 @@
 # shellcheck disable=SC2154  # what facts.sh sets
 
 engine() {
-    insist ${sudo:+"$sudo" -n} docker "$@"
+    if [ -n "$sudo" ]; then insist "$sudo" -n docker "$@"; else asked docker "$@"; fi
 }
 
 # one Docker probe; after the engine failed to answer, all others tell the same without asking again

@@ -50,7 +50,12 @@ ask() {
     exec $hold "$@" 2>&1
 }
 
-# also comes back when the command cannot be killed: stuck inside the driver, or running as root
+asked() {
+    body=$(ask "$@")
+    code=$?
+}
+
+# also comes back when the command cannot be killed: stuck inside the driver, or running as root; at twice the processes
 insist() {
     # shellcheck disable=SC2086
     body=$(
@@ -86,8 +91,8 @@ slurp() {
 run() {
     begin "$1" || return 0
     shift
-    body=$(ask "$@")
-    end $? "$body"
+    asked "$@"
+    end "$code" "$body"
 }
 
 # the same without a limit, and so at half the processes, for what only asks the kernel

@@ -2,9 +2,11 @@
 # Probes of the GPU.
 # shellcheck disable=SC2154  # what facts.sh sets
 
+# the driver that answered once is not stuck a moment later
 smi() {
     if [ "$hung" = 0 ]; then
-        insist nvidia-smi "$@"
+        "$how" nvidia-smi "$@"
+        how=asked
         case $code in 124 | 137 | 143) hung=$code ;; esac
     else
         code=$hung body='not asked again: nvidia-smi did not answer'
@@ -12,7 +14,7 @@ smi() {
 }
 
 gpu() {
-    hung=0
+    hung=0 how=insist
     if begin nvidia-smi; then
         smi --query-gpu=name,compute_cap,driver_version --format=csv,noheader
         end "$code" "$body"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sparkops.asks import Answer, EndpointOptions, FactsOptions, LogsOptions
@@ -19,7 +20,7 @@ from sparkops.report.report import Report
 from sparkops.workflows.chosen import front_of, the_one
 from sparkops.workflows.following import follow
 from sparkops.workflows.keys import read_key
-from sparkops.workflows.session import Session, reached, unreachable
+from sparkops.workflows.session import Selected, Session, connected, reached, selected, unreachable
 
 ENDPOINT_VARIABLES = {
     "openai": ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "/v1"),
@@ -65,21 +66,26 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
 
 
 def facts(options: FactsOptions, report: Report) -> Answer:
-    """What was read from the nodes; `--raw` is one node's capture as it came."""
-    with reached(options.where, report) as session:
-        if options.node is not None and options.node not in session.nodes:
-            raise UsageError(f"no node {options.node} in the inventory{did_you_mean(options.node, session.nodes)}")
+    """What was read from the nodes, and from no other; `--raw` is one node's capture as it came."""
+    with connected(_alone(selected(options.where, report), options.node), report) as session:
+        wanted = [node.name for node in session.selected]
         if options.raw:
-            name = options.node or session.selected[0].name
-            return Answer(
-                {"raw": session.one(name, session.facts_command(session.nodes[name]), "read its facts"), "node": name}
-            )
-        wanted = [options.node] if options.node else [node.name for node in session.selected]
+            name, node = wanted[0], session.selected[0]
+            return Answer({"raw": session.one(name, session.facts_command(node), "read its facts"), "node": name})
         found = session.facts()
         shown = [{"name": name, **plain(found[name])} for name in wanted if name in found]
         away = {name: session.away[name].reason for name in wanted if name in session.away}
         error = unreachable(session.away[next(iter(away))]) if away else None
         return Answer({"nodes": shown, "unreachable": away}, error=error)
+
+
+def _alone(chosen: Selected, name: str | None) -> Selected:
+    """The named node, else those selected, as if there were no others: none of them has a say in this."""
+    there = {node.name: node for node in chosen.inventory.nodes}
+    if name is not None and name not in there:
+        raise UsageError(f"no node {name} in the inventory{did_you_mean(name, there)}")
+    nodes = chosen.nodes if name is None else (there[name],)
+    return replace(chosen, inventory=replace(chosen.inventory, nodes=nodes), nodes=nodes)
 
 
 def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:

@@ -88,5 +88,9 @@ def test_a_raw_capture_is_a_fixture_and_facts_are_a_document(empty):
     raw = lab.cli("facts", "node1", "--raw", code=0).out
     assert raw.startswith("sparkops-facts 1\n")
     assert "\n== end 0 " in raw
+    lab.mark()
     (node,) = lab.json("facts", "node1")["nodes"]
     assert node["uname"]["machine"] == "aarch64"
+    assert lab.connections() == {"node1": 1, "node2": 0}
+    unknown = lab.json("facts", "node3", code=2)["error"]["message"]
+    assert unknown == "no node node3 in the inventory (did you mean node2?)"
