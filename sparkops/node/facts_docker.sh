@@ -2,16 +2,12 @@
 # Probes of Docker and of the disk below it.
 # shellcheck disable=SC2154  # what facts.sh sets
 
-engine() {
-    if [ -n "$sudo" ]; then insist "$sudo" -n docker "$@"; else asked docker "$@"; fi
-}
-
 # one Docker probe; after the engine failed to answer, all others tell the same without asking again
 docked() {
     begin "$1" || return 0
     shift
     if [ "$refused" = 0 ]; then
-        engine "$@"
+        privileged docker "$@"
         body=$(redact "$body")
     else
         code=$refused body=$refusal
@@ -22,7 +18,7 @@ docked() {
 docker_probes() {
     refused=0
     if begin docker-version; then
-        engine version --format '{{json .}}'
+        privileged docker version --format '{{json .}}'
         end "$code" "$body"
         refused=$code refusal=$body
     fi
@@ -54,7 +50,7 @@ LISTED
     if [ -n "$names" ] && begin docker-logs; then
         text=''
         for name in $names; do
-            engine logs --tail 5 "$name"
+            privileged docker logs --tail 5 "$name"
             text=$text$(part "$name" "$code" "$(redact "$body" | cut -c1-2000)")$nl
         done
         end 0 "${text%"$nl"}"
@@ -64,7 +60,7 @@ LISTED
         while IFS= read -r ref; do
             [ -n "$ref" ] || continue
             code=$refused body=${refusal-}
-            [ "$refused" != 0 ] || engine image inspect "$ref"
+            [ "$refused" != 0 ] || privileged docker image inspect "$ref"
             text=$text$(part "$ref" "$code" "$(redact "$body")")$nl
         done <<IMAGES
 $images

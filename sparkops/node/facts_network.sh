@@ -38,8 +38,7 @@ network() {
         net/ipv4/conf/en*/arp_ignore net/ipv4/conf/en*/arp_announce net/ipv4/conf/en*/rp_filter
         vm/swappiness vm/min_free_kbytes vm/watermark_boost_factor vm/overcommit_memory'
     if begin listeners; then
-        # shellcheck disable=SC2086
-        insist ${sudo:+sudo -n} ss -ltnpH
+        privileged ss -ltnpH
         end "$code" "$body"
     fi
     if begin firewall; then
@@ -47,8 +46,7 @@ network() {
         text=$body
         code=0
         if [ -n "$sudo$escalated" ]; then
-            # shellcheck disable=SC2086
-            insist ${sudo:+sudo -n} iptables -S
+            privileged iptables -S
             text=$text$nl$(printf '%s\n' "$body" | grep -E '^-[PA] (INPUT|ufw-(before|user)-input) ' | head -n 60)
         fi
         end "$code" "$text"

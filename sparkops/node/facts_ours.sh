@@ -24,7 +24,7 @@ access() {
         end 0 "$body"
     fi
     if begin logind; then
-        body=$(ask grep -hs '^[[:space:]]*RemoveIPC' "$root/etc/systemd/logind.conf" "$root"/etc/systemd/logind.conf.d/*.conf)
+        body=$(grep -hs '^[[:space:]]*RemoveIPC' "$root/etc/systemd/logind.conf" "$root"/etc/systemd/logind.conf.d/*.conf)
         end 0 "$body"
     fi
     if begin caches; then
@@ -81,7 +81,7 @@ job() {
 # our own line of the crontab alone: what else stands there is nobody's business
 schedule() {
     begin schedule || return 0
-    insist crontab -l ${escalated:+-u "$person"}
+    asked crontab -l ${escalated:+-u "$person"}
     [ "$code" != 0 ] || body=$(printf '%s\n' "$body" | grep 'drop\.sh.* scheduled.*# sparkops: cache schedule')
     ours=$HOME/.local/state/sparkops/cache
     text=$(

@@ -38,7 +38,7 @@ identity() {
         [ ! -e "$root/etc/nvidia/cx7-hotplug-enabled" ] || text=${text}cx7-hotplug$nl
         end 0 "${text%"$nl"}"
     fi
-    run lscpu lscpu
+    tell lscpu lscpu
     if begin id; then
         body=$(ask id ${escalated:+"$person"})
         end $? "$body${nl}home=$HOME"
@@ -78,7 +78,7 @@ memory() {
     file buddyinfo /proc/buddyinfo
     file swaps /proc/swaps
     if begin vmstat; then
-        body=$(ask grep -E '^(oom_kill|pswpin|pswpout|allocstall_normal|allocstall_movable) ' "$root/proc/vmstat")
+        body=$(grep -E '^(oom_kill|pswpin|pswpout|allocstall_normal|allocstall_movable) ' "$root/proc/vmstat" 2>&1)
         end $? "$body"
     fi
     tree thermal /sys/class/thermal 'thermal_zone*/type thermal_zone*/temp'
@@ -91,7 +91,7 @@ software() {
         slurp "$root/proc/driver/nvidia/version" && text=$text$body
         end 0 "$text"
     fi
-    run packages dpkg -l nvidia-driver-580-open 'nvidia-driver-*-open' nvidia-container-toolkit earlyoom docker-ce docker.io containerd.io \
+    tell packages dpkg -l nvidia-driver-580-open 'nvidia-driver-*-open' nvidia-container-toolkit earlyoom docker-ce docker.io containerd.io \
         dgx-spark-mlnx-hotplug nvidia-spark-grub-kho 'linux-image-[0-9]*-nvidia*' 'linux-modules-*nvidia*' \
         'linux-headers-[0-9]*-nvidia*' 'nvidia-dkms-*' 'nvidia-kernel-*' 'libnvidia-compute-*'
     if begin cdi; then
