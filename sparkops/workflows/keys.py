@@ -46,7 +46,7 @@ def key_on(options: KeyOptions, session: Session) -> Answer:
     """The same over a session that is open."""
     if options.rotate:
         session.lock(node.name for node in session.selected)
-    facts = session.containers()
+    facts = session.containers() if options.rotate else session.what_runs()
     revision = the_one(session, facts, options.deployment)
     if not options.rotate:
         return Answer({"key": read_key(session, facts, revision)})

@@ -40,7 +40,7 @@ def logs(options: LogsOptions, report: Report) -> Answer:
 
 def logs_on(options: LogsOptions, session: Session) -> Answer:
     """The same over a session that is open."""
-    facts = session.containers()
+    facts = session.what_runs()
     if options.previous:
         wanted = [node.name for node in session.selected]
         entries = _previous_logs(options, session, facts)
@@ -57,7 +57,7 @@ def logs_on(options: LogsOptions, session: Session) -> Answer:
 def endpoint(options: EndpointOptions, report: Report) -> Answer:
     """The variables that a client needs."""
     with reached(options.where, report) as session:
-        facts = session.containers()
+        facts = session.what_runs()
         revision = the_one(session, facts, options.deployment)
         base, token, model, path = ENDPOINT_VARIABLES[options.client]
         url = f"{api_url(front_of(revision))}{path}"

@@ -38,7 +38,7 @@ def see(
 
 
 def _only(probes: set[str]) -> tuple[str, ...]:
-    return () if probes >= set(PROBES) else ("--only", ",".join(name for name in PROBES if name in probes))
+    return () if probes >= set(PROBES) else tuple(name for name in PROBES if name in probes)
 
 
 def _facts(
@@ -47,10 +47,7 @@ def _facts(
     images = [draft.effective.image, *([proxy.IMAGE] if draft.placement.proxies else [])]
     revision = draft.effective.recipe.revision
     model = f"{draft.effective.model}@{revision}" if revision else draft.effective.model
-    commands = {}
-    for node in session.selected:
-        command = session.facts_command(node, images, model)
-        commands[node.name] = replace(command, words=(*command.words, *only))
+    commands = {node.name: session.facts_command(node, images, model, only) for node in session.selected}
     ahead = clock() - session.fleet.now()
     spans: dict[str, tuple[float, float]] = {}
     facts = session.read(commands, spans)

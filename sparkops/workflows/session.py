@@ -13,7 +13,7 @@ from typing import Protocol
 from sparkops import load_inventory
 from sparkops.asks import Where
 from sparkops.checks.docker import docker_hint, docker_problem
-from sparkops.core.facts import Facts, Unreadable, parse
+from sparkops.core.facts import WHAT_RUNS, Facts, Unreadable, parse
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Result, Script, Word
 from sparkops.errors import StepFailed, Unreachable
@@ -75,9 +75,14 @@ class Session:
             self.fleet.lock(owner_here(self.report.run), wanted)
             self.locked.update(wanted)
 
-    def facts(self, *, images: Sequence[str] = (), model: str | None = None) -> dict[str, Facts]:
-        """The facts of every node that answers, in the order of the inventory; who does not is added to `away`."""
-        return self.read({node.name: self.facts_command(node, images, model) for node in self.inventory.nodes})
+    def facts(
+        self, *, images: Sequence[str] = (), model: str | None = None, only: Iterable[str] = ()
+    ) -> dict[str, Facts]:
+        """The facts of every node that answers, in the order of the inventory; who does not is added to `away`.
+
+        `only` names the probes that are wanted; none: all.
+        """
+        return self.read({node.name: self.facts_command(node, images, model, only) for node in self.inventory.nodes})
 
     def read(
         self, asked: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
@@ -102,13 +107,20 @@ class Session:
                 self.away[name] = Unreached(name, "config", f"Docker cannot be used: {problem}", docker_hint(problem))
         return {name: known for name, known in read.items() if name not in self.away}
 
-    def facts_command(self, node: Node, images: Sequence[str] = (), model: str | None = None) -> Command:
+    def what_runs(self) -> dict[str, Facts]:
+        """For verbs that only look at deployments: a driver that hangs does not hold them up."""
+        return self.containers(self.facts(only=WHAT_RUNS))
+
+    def facts_command(
+        self, node: Node, images: Sequence[str] = (), model: str | None = None, only: Iterable[str] = ()
+    ) -> Command:
         """Docker is read through `sudo -n`, or all of it through sudo where that takes a password."""
         words: list[Word] = [Script("facts")]
         for image in images:
             words += ["--image", image]
         words += ["--model", model] if model else []
         words += ["--cache", node.cache_dir] if node.cache_dir else []
+        words += ["--only", ",".join(only)] if only else []
         whole = node.become == "sudo" and self.sudo_password
         words += ["--sudo"] if node.become == "sudo" and not whole else []
         return Command(tuple(words), reads=True, timeout=FACTS_SECONDS, become=whole)

@@ -27,7 +27,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
 
 def status_on(options: StatusOptions, session: Session) -> Answer:
     """The same over a session that is open."""
-    facts = session.containers()
+    facts = session.what_runs()
     shown = [revision for revision in current(facts, _selected(session)) if _named(options, revision)]
     if options.deployment is not None and not shown and not session.away:
         session.report.note(f"no deployment {options.deployment} is on these nodes")

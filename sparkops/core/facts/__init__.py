@@ -15,7 +15,7 @@ from sparkops.core.facts.network import Firewall, Gid, Interface, Listener, Prof
 from sparkops.core.facts.node import Facts
 from sparkops.core.facts.peers import Peers, Ping
 from sparkops.core.facts.plain import plain
-from sparkops.core.facts.probes import NOT_ASKED, PROBES, absent, parse
+from sparkops.core.facts.probes import NOT_ASKED, PROBES, WHAT_RUNS, absent, parse
 from sparkops.core.facts.raw import HEADER, Probe, Unread, Unreadable
 from sparkops.core.facts.reading import known
 from sparkops.core.facts.schedule import Drop, Scheduled
@@ -25,6 +25,7 @@ __all__ = [
     "HEADER",
     "NOT_ASKED",
     "PROBES",
+    "WHAT_RUNS",
     "Avahi",
     "Boot",
     "Clock",

@@ -69,6 +69,9 @@ PROBES: Mapping[str, Parser] = {
     "gpu-processes": ok(gpu.processes),
 }
 
+WHAT_RUNS = ("id", "state", "docker-version", "docker-ps", "docker-ours", "docker-logs")
+"""Which containers are there, whose they are, how they ended, and whose key they read."""
+
 CONFUSED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, StopIteration)
 """What a parser may raise over output that it does not understand."""
 
