@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib.util
 import json
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from sparkops.testing import model_hub as hubs
 
 MODEL, FIRST = "acme/small", "1" * 40
 NODES = ("node1", "node2", "node3")
@@ -21,20 +20,9 @@ SHARDS = [f"model-0000{number}-of-00003.safetensors" for number in (1, 2, 3)]
 LENGTH = 40_000_000
 
 
-def _hub_module() -> Any:
-    spec = importlib.util.spec_from_file_location("model_hub", Path(__file__).parents[1] / "models" / "hub.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["model_hub"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def hub(trio: Any) -> Iterator[Any]:
     """On this machine, which the nodes reach at the first address of their network."""
-    hubs = _hub_module()
     made = hubs.Hub()
     index = {"weight_map": {f"layer.{number}": name for number, name in enumerate(SHARDS)}}
     weights = {name: bytes([number + 1]) * LENGTH for number, name in enumerate(SHARDS)}

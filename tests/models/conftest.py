@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
@@ -11,30 +10,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from sparkops.remote.frame import script_text
+from sparkops.testing import model_hub as hubs
 
 FIRST = "1" * 40
 SECOND = "2" * 40
 MODEL = "acme/tiny"
-
-
-def _load_hub() -> ModuleType:
-    """The suite has no packages: the helper beside this file is loaded by its path."""
-    spec = importlib.util.spec_from_file_location("model_hub", Path(__file__).with_name("hub.py"))
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["model_hub"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-hubs = _load_hub()
 
 
 def sharded(seed: int, shards: int = 3, length: int = 300_000) -> dict[str, bytes]:

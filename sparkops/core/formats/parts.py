@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sparkops.core import schema
+from sparkops.core import build, schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats import values
 from sparkops.core.formats.commandline import CommandError, Serving, serving
-from sparkops.core.recipe import Caveat, Nodes, Setting, env_problem
+from sparkops.core.recipe import Caveat, Foreign, Metadata, Nodes, Recipe, Setting, env_problem
 from sparkops.core.schema import Located
 
 Entries = Mapping[str, Located]
@@ -91,11 +91,6 @@ def defaults(entries: Entries) -> dict[str, Any]:
     return {key: values.seen(value) for key, value in schema.mapping(given, "defaults").items()} if given else {}
 
 
-def benchmark(entries: Entries) -> Any:
-    found = entries.get("benchmark")
-    return values.seen(found) if found is not None else None
-
-
 def kept(entries: Entries, known: Iterable[str]) -> dict[str, Any]:
     """What no field of ours holds."""
     return {key: values.seen(value) for key, value in entries.items() if key not in set(known)}
@@ -110,3 +105,34 @@ def command(located: Located, rendered: str, flags: FlagTable, key: str = "comma
     except CommandError as error:
         place = Located(None, located.file, located.line + 1 + error.line) if block else located
         schema.fail(place, key, str(error))
+
+
+def recipe(
+    name: str,
+    document: Located,
+    found: Serving,
+    variables: Mapping[str, Setting],
+    flags: FlagTable,
+    metadata: Metadata,
+    foreign: Foreign,
+) -> Recipe:
+    """What was read, with the keys that mean the same in both schemas."""
+    entries = schema.mapping(document)
+    container, args, (only, nodes) = str(text(entries, "container")), words(entries, "build_args"), limits(entries)
+    return Recipe(
+        name=name,
+        source=document.file,
+        model=found.model,
+        container=container,
+        flags=flags,
+        revision=text(entries, "model_revision"),
+        args=found.args,
+        env={**variables, **found.env},
+        build=build.spark_vllm_docker(container, args) if args else {},
+        mods=words(entries, "mods"),
+        metadata=metadata,
+        only=only,
+        nodes=nodes,
+        foreign=foreign,
+        places={key: value.where for key, value in entries.items()},
+    )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
-from sparkops.core import build, schema
+from sparkops.core import schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats import parts
 from sparkops.core.formats.template import TemplateError, formatted
@@ -36,27 +35,10 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     found = parts.command(template, rendered, flags)
     env, left = parts.env(entries)
     env, shelled = _exported(env)
-    only, nodes = parts.limits(entries)
-    container = str(parts.text(entries, "container"))
-    args = parts.words(entries, "build_args")
-    foreign = Foreign("1", found.words, parts.kept(entries, READ), (*left, *shelled, *found.caveats))
-    return Recipe(
-        name=name,
-        source=document.file,
-        model=found.model,
-        container=container,
-        flags=flags,
-        revision=parts.text(entries, "model_revision"),
-        args=found.args,
-        env={**env, **found.env},
-        build=build.spark_vllm_docker(container, args) if args else {},
-        mods=parts.words(entries, "mods"),
-        metadata=Metadata(description=parts.text(entries, "description") or str(parts.text(entries, "name"))),
-        only=only,
-        nodes=nodes,
-        foreign=replace(foreign, keys={**foreign.keys, **_said(entries, found.model)}),
-        places={key: value.where for key, value in entries.items()},
-    )
+    keys = {**parts.kept(entries, READ), **_said(entries, found.model)}
+    metadata = Metadata(description=parts.text(entries, "description") or str(parts.text(entries, "name")))
+    foreign = Foreign("1", found.words, keys, (*left, *shelled, *found.caveats))
+    return parts.recipe(name, document, found, env, flags, metadata, foreign)
 
 
 def _said(entries: parts.Entries, served: str) -> dict[str, object]:

@@ -7,7 +7,7 @@ import re
 import shlex
 from typing import Any
 
-from sparkops.core import build, schema
+from sparkops.core import schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats import parts
 from sparkops.core.formats.commandline import Serving
@@ -62,27 +62,8 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     found = _serving(document, entries, given, flags)
     env, left = parts.env(entries)
     env, unknown = _filled(env, given)
-    only, nodes = parts.limits(entries)
-    container = str(parts.text(entries, "container"))
-    args = parts.words(entries, "build_args")
-    caveats = (*left, *unknown, *_behind(entries), *found.caveats)
-    return Recipe(
-        name=name,
-        source=document.file,
-        model=found.model,
-        container=container,
-        flags=flags,
-        revision=parts.text(entries, "model_revision"),
-        args=found.args,
-        env={**env, **found.env},
-        build=build.spark_vllm_docker(container, args) if args else {},
-        mods=parts.words(entries, "mods"),
-        metadata=_metadata(entries),
-        only=only,
-        nodes=nodes,
-        foreign=Foreign("2", found.words, _keys(entries), caveats),
-        places={key: value.where for key, value in entries.items()},
-    )
+    foreign = Foreign("2", found.words, _keys(entries), (*left, *unknown, *_behind(entries), *found.caveats))
+    return parts.recipe(name, document, found, env, flags, _metadata(entries), foreign)
 
 
 def _runtime(entries: parts.Entries) -> None:
