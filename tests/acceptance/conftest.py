@@ -21,6 +21,8 @@ from typing import Any
 
 import pytest
 
+from sparkops.testing import warm
+
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
 NODES = ("node1", "node2")
@@ -112,7 +114,12 @@ class Lab:
 
     def cli(self, *words: object, code: int | None = 0) -> Ran:
         """The tool with this lab's inventory, until it ends; `code` is the exit code that it must have."""
-        return self.ended(self.begin(*words), code)
+        line, since = ["-i", self.inventory, *map(str, words)], time.monotonic()
+        try:
+            ended = warm.run(line, env=self.environment, cwd=Path("/"), seconds=PATIENCE)
+        except subprocess.TimeoutExpired as late:
+            pytest.fail(f"no end after {PATIENCE:.0f} s: {line}\n{late.output}{late.stderr}")
+        return _as_expected(Ran(ended.code, ended.out, ended.err, time.monotonic() - since), line, code)
 
     def ended(self, process: subprocess.Popen[str], code: int | None = 0) -> Ran:
         since = time.monotonic()
@@ -121,9 +128,7 @@ class Lab:
         except subprocess.TimeoutExpired:
             process.kill()
             pytest.fail(f"no end after {PATIENCE:.0f} s: {process.args}\n{''.join(process.communicate())}")
-        ran = Ran(process.returncode, out, err, time.monotonic() - since)
-        assert code in (None, ran.code), f"exit {ran.code} instead of {code}: {process.args}\n{out}\n{err}"
-        return ran
+        return _as_expected(Ran(process.returncode, out, err, time.monotonic() - since), process.args, code)
 
     def json(self, *words: object, code: int | None = 0) -> dict[str, Any]:
         return self.cli(*words, "--json", code=code).document
@@ -239,6 +244,11 @@ class Lab:
             self.on(node, "sh", "-c", "docker ps -aq | xargs -r docker rm -f; rm -rf /home/*/.local/state/sparkops")
 
 
+def _as_expected(ran: Ran, line: object, code: int | None) -> Ran:
+    assert code in (None, ran.code), f"exit {ran.code} instead of {code}: {line}\n{ran.out}\n{ran.err}"
+    return ran
+
+
 @dataclass(frozen=True)
 class Leftovers:
     """What a lab would leave on the machine, told by its record."""
@@ -293,7 +303,7 @@ def _eventually(holds: Callable[[], object], seconds: float = 300.0) -> bool:
     while not holds():
         if time.monotonic() > until:
             return False
-        time.sleep(1)
+        time.sleep(2)
     return True
 
 

@@ -1,7 +1,7 @@
 """Embedded labs to run the whole tool against, and what their nodes say about it.
 
-The tool runs as a process of its own, as a person starts it; what it did is asked of the nodes' own `docker` and of
-their SSH logs, not of the tool.
+The tool runs as a process of its own, `start` as a person starts it and `cli` with its modules in memory already; what
+it did is asked of the nodes' own `docker` and of their SSH logs, not of the tool.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ import pytest
 import sparkops
 from sparkops.lab import api
 from sparkops.remote.frame import script_text
+from sparkops.testing import warm
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sparkops.__file__).parent / "node"
@@ -109,10 +110,9 @@ class Lab:
 
     def start(self, *words: object, lab: bool = True, **env: str) -> subprocess.Popen[str]:
         """The tool as a process that goes on."""
-        line = [sys.executable, "-m", "sparkops", *(("-i", "lab") if lab else ()), *map(str, words)]
         pipe = subprocess.PIPE
         return subprocess.Popen(
-            line,
+            [sys.executable, "-m", "sparkops", *self._line(words, lab)],
             env=self.environment(**env),
             cwd=self.work,
             stdin=subprocess.DEVNULL,
@@ -123,7 +123,12 @@ class Lab:
 
     def cli(self, *words: object, lab: bool = True, code: int | None = None, **env: str) -> Ran:
         """The tool, until it ends; `code` is the exit code that it must have."""
-        return self.ended(self.start(*words, lab=lab, **env), code)
+        line = self._line(words, lab)
+        try:
+            ended = warm.run(line, env=self.environment(**env), cwd=self.work, seconds=PATIENCE)
+        except subprocess.TimeoutExpired as late:
+            pytest.fail(f"no end after {PATIENCE:.0f} s: {line}\n{late.output}{late.stderr}")
+        return _as_expected(Ran(ended.code, ended.out, ended.err), line, code)
 
     def ended(self, process: subprocess.Popen[str], code: int | None = None) -> Ran:
         try:
@@ -131,9 +136,11 @@ class Lab:
         except subprocess.TimeoutExpired:
             process.kill()
             pytest.fail(f"no end after {PATIENCE:.0f} s: {process.args}\n{''.join(process.communicate())}")
-        ran = Ran(process.returncode, out, err)
-        assert code in (None, ran.code), f"exit {ran.code} instead of {code}: {process.args}\n{ran.told}"
-        return ran
+        return _as_expected(Ran(process.returncode, out, err), process.args, code)
+
+    @staticmethod
+    def _line(words: Sequence[object], lab: bool) -> list[str]:
+        return [*(("-i", "lab") if lab else ()), *map(str, words)]
 
     def json(self, *words: object, code: int = 0, **env: str) -> dict[str, Any]:
         """The document that a verb prints with `--json`; `--` and what follows stays last."""
@@ -289,6 +296,11 @@ class Lab:
         with log.open("rb") as stream:
             stream.seek(self._marks.get(name, 0))
             return stream.read().count(b'"event": "exec"')
+
+
+def _as_expected(ran: Ran, line: object, code: int | None) -> Ran:
+    assert code in (None, ran.code), f"exit {ran.code} instead of {code}: {line}\n{ran.told}"
+    return ran
 
 
 def _received(node: str, line: str) -> Received:
