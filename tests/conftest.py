@@ -1,7 +1,7 @@
 """For all tests: signals as a person's shell has them, which tests are slow, and a patience for busy machines.
 
-Whole labs take minutes, and shell scripts are the same under every Python: their tests are marked `slow`, run by
-`make test` and not again on every Python's wheel.
+Whole labs take minutes, shell scripts are the same under every Python, and so is the text of the modules: their tests
+are marked `slow`, run by `make test` and not again on every Python's wheel.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
-SLOW = (HERE / "embedded", HERE / "lab", HERE / "node")
+SLOW = {
+    HERE / "embedded",
+    HERE / "lab",
+    HERE / "node",
+    HERE / "models" / "test_models_in_the_lab.py",
+    HERE / "test_layers.py",
+}
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -36,5 +42,5 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(folder in item.path.parents for folder in SLOW):
+        if SLOW & {item.path, *item.path.parents}:
             item.add_marker(pytest.mark.slow)

@@ -12,7 +12,6 @@ from typing import Any, Protocol, cast
 from sparkops.lab import files
 from sparkops.lab.errors import LabError
 from sparkops.lab.faults import FAULTS
-from sparkops.lab.layout import lab_dir
 
 SCHEMA = 1
 MOST_NODES = 1000
@@ -20,6 +19,14 @@ BACKENDS = {"embedded": "sparkops.lab.embedded", "docker": "sparkops.lab.contain
 RAY = ("auto", "real", "emulated")
 
 __all__ = ["BACKENDS", "FAULTS", "LabError", "down", "fault", "inventory_path", "kinds", "status", "up"]
+
+
+def lab_dir() -> Path:
+    """`$SPARKOPS_LAB_DIR`, else the user's state directory."""
+    if given := os.environ.get("SPARKOPS_LAB_DIR"):
+        return Path(os.path.abspath(given))
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(os.path.abspath(state)) / "sparkops" / "lab"
 
 
 class Backend(Protocol):

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 try:
@@ -15,7 +14,7 @@ except ImportError:  # a Windows machine has no lab, and is told so by `lab up` 
     fcntl = None  # type: ignore[assignment]
 
 
-def write(path: str | Path, text: str, mode: int = 0o644) -> None:
+def write(path: str | os.PathLike[str], text: str, mode: int = 0o644) -> None:
     """Readers see the old text or the new one, never a part."""
     temporary = f"{path}.{os.getpid()}.new"
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w") as stream:
@@ -23,14 +22,14 @@ def write(path: str | Path, text: str, mode: int = 0o644) -> None:
     os.replace(temporary, path)
 
 
-def make(path: str | Path, text: str) -> None:
+def make(path: str | os.PathLike[str], text: str) -> None:
     """A file that is not there yet, with its directories."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(text)
 
 
-def read(path: str | Path, default: str = "") -> str:
+def read(path: str | os.PathLike[str], default: str = "") -> str:
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as stream:
             return stream.read()
@@ -38,11 +37,11 @@ def read(path: str | Path, default: str = "") -> str:
         return default
 
 
-def write_json(path: str | Path, value: Any, mode: int = 0o644) -> None:
+def write_json(path: str | os.PathLike[str], value: Any, mode: int = 0o644) -> None:
     write(path, json.dumps(value), mode)
 
 
-def read_json(path: str | Path) -> Any:
+def read_json(path: str | os.PathLike[str]) -> Any:
     """The value, or None where the file is absent or half gone."""
     try:
         with open(path, encoding="utf-8") as stream:
@@ -51,14 +50,21 @@ def read_json(path: str | Path) -> Any:
         return None
 
 
-def append(path: str | Path, value: Any) -> None:
+def clear(directory: str) -> None:
+    """Remove a directory and all that is in it, as far as that can be done."""
+    import shutil
+
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def append(path: str | os.PathLike[str], value: Any) -> None:
     """One JSON line; lines of several writers do not mix."""
     with open(path, "a", encoding="utf-8") as stream:
         stream.write(json.dumps(value) + "\n")
 
 
 @contextmanager
-def locked(path: str | Path) -> Iterator[None]:
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold an advisory lock on a file, or on a directory, which leaves nothing behind."""
     if os.path.isdir(path):
         handle = os.open(path, os.O_RDONLY)

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
 from sparkops.lab import files
 
-PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
+PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 USER = "spark"
 PASSWORD = "spark"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """Behind a node's own programs."""
 SSH_PORT = 2222
 NODES_PER_BLOCK = 240
-
-
-def lab_dir() -> Path:
-    """`$SPARKOPS_LAB_DIR`, else the user's state directory."""
-    if given := os.environ.get("SPARKOPS_LAB_DIR"):
-        return Path(os.path.abspath(given))
-    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return Path(os.path.abspath(state)) / "sparkops" / "lab"
 
 
 def addresses(octet: int, index: int) -> tuple[str, str, str, str]:
@@ -40,7 +31,7 @@ def prefix(nodes: int) -> int:
 class Node:
     """One emulated node as its files describe it."""
 
-    def __init__(self, directory: str | Path) -> None:
+    def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.directory = str(directory)
         record: dict[str, Any] = files.read_json(self.path("node.json")) or {}
         self.record = record

@@ -35,11 +35,27 @@ class Wanted:
     def told(self) -> str:
         return f"{self.suite.title}, {self.suite.requests} requests"
 
+    def measure(self, deployment: str, session: Session) -> tuple[Mapping[str, Any], SparkopsError | None]:
+        """The document's part, and an error where the numbers are none; what was deployed serves on either way."""
+        report = session.report
+        report.note(f"{deployment} serves; now it is measured: {self.told}")
+        for line in self.refused:
+            report.warn(f"the recipe's benchmark: {line}")
+        try:
+            found = bench.answer(bench.run_on(replace(self.options, deployment=deployment), self.suite, session))
+        except KeyboardInterrupt:
+            return NO_NUMBERS, Interrupted(f"the benchmark was interrupted; {deployment} serves on")
+        except Interrupted as error:
+            return NO_NUMBERS, Interrupted(f"{error.message}; {deployment} serves on", hint=error.hint)
+        except Refused as error:
+            return NO_NUMBERS, StepFailed(f"{deployment} serves and was not measured: {error.message}", hint=error.hint)
+        except SparkopsError as error:
+            return NO_NUMBERS, error
+        return found.document, found.error
+
 
 def wanted(options: PlanOptions, recipe: Recipe, report: Report) -> Wanted | None:
     """Known before anything is deployed, so that what cannot be measured is said before minutes of loading."""
-    if options.bench == "" or (options.bench is None and not (recipe.benchmark and recipe.benchmark.enabled)):
-        return None
     if options.bench is None and not measuring.installed():
         report.warn(f"{recipe.name} asks for a benchmark, and llama-benchy is not installed: {bench.EXTRA}")
         return None
@@ -54,22 +70,3 @@ def wanted(options: PlanOptions, recipe: Recipe, report: Report) -> Wanted | Non
     made, refused = benchy.adjusted(own, benchy.options(recipe.benchmark.args))
     other = recipe.benchmark.framework
     return Wanted(asked, made, (*([f"{other}: {TOOL} is what measures"] if other != TOOL else ()), *refused))
-
-
-def measured(wish: Wanted, deployment: str, session: Session) -> tuple[Mapping[str, Any], SparkopsError | None]:
-    """The document's part, and an error where the numbers are none; what was deployed serves on either way."""
-    report = session.report
-    report.note(f"{deployment} serves; now it is measured: {wish.told}")
-    for line in wish.refused:
-        report.warn(f"the recipe's benchmark: {line}")
-    try:
-        found = bench.answer(bench.run_on(replace(wish.options, deployment=deployment), wish.suite, session))
-    except KeyboardInterrupt:
-        return NO_NUMBERS, Interrupted(f"the benchmark was interrupted; {deployment} serves on")
-    except Interrupted as error:
-        return NO_NUMBERS, Interrupted(f"{error.message}; {deployment} serves on", hint=error.hint)
-    except Refused as error:
-        return NO_NUMBERS, StepFailed(f"{deployment} serves and was not measured: {error.message}", hint=error.hint)
-    except SparkopsError as error:
-        return NO_NUMBERS, error
-    return found.document, found.error

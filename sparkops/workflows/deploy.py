@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from sparkops import checks
 from sparkops.asks import Answer, PlanOptions
@@ -16,6 +17,7 @@ from sparkops.core.plan import Plan, Result
 from sparkops.core.playbook.known import known
 from sparkops.core.playbook.names import Names
 from sparkops.core.playbook.values import StepsPlay
+from sparkops.core.recipe import Recipe
 from sparkops.core.revision import deployment_name, differences
 from sparkops.core.situation import Choices, Situation
 from sparkops.errors import Refused
@@ -26,7 +28,7 @@ from sparkops.phases.prepare import API_KEY
 from sparkops.phases.sudo import with_sudo
 from sparkops.phases.verify import question
 from sparkops.report.report import Report
-from sparkops.workflows import bench_after, documents
+from sparkops.workflows import documents
 from sparkops.workflows.backends import by_marlin
 from sparkops.workflows.caveats import older, out_of_reach
 from sparkops.workflows.chosen import ours_to_change
@@ -35,7 +37,9 @@ from sparkops.workflows.keys import digest, elsewhere, given_keys, new_key, old_
 from sparkops.workflows.outside import ask_from_here
 from sparkops.workflows.run import execute
 from sparkops.workflows.session import Session, connected, selected
-from sparkops.workflows.setting_up import needs, refuse_before_setup, set_up
+
+if TYPE_CHECKING:
+    from sparkops.workflows import bench_after
 
 
 @dataclass(frozen=True)
@@ -62,10 +66,9 @@ def plan(options: PlanOptions, report: Report) -> Answer:
     """What deploy would do; nodes are only read."""
     chosen = selected(options.where, report)
     draft = drafted(options, chosen, report)
-    to_measure = bench_after.wanted(options, draft.effective.recipe, report)
+    to_measure = _to_measure(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
-        if options.setup:
-            refuse_before_setup(needs(options, draft), session)
+        _refuse_before_setup(options, session, draft)
         ready = compiled(options, session, draft)
         follows = (f"then measures it: {to_measure.told}",) if to_measure and ready.plan.changes else ()
         changes = (*ready.changes, *follows)
@@ -78,9 +81,9 @@ def deploy(options: PlanOptions, report: Report) -> Answer:
     """Make the revision serve, verified on the nodes; on any trouble undo what was done."""
     chosen = selected(options.where, report)
     draft = drafted(options, chosen, report)
-    to_measure = bench_after.wanted(options, draft.effective.recipe, report)
+    to_measure = _to_measure(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
-        got = set_up(needs(options, draft), session, options.access) if options.setup else []
+        got = _set_up(options, session, draft)
         ready = carry_out(options, session, draft)
         warnings = [
             *older(ready.situation),
@@ -94,8 +97,33 @@ def deploy(options: PlanOptions, report: Report) -> Answer:
         if to_measure is None or (options.bench is None and not ready.plan.changes):
             return Answer({**document, "setup": got})
         document |= {"setup": got, "seconds": report.seconds}
-        bench, error = bench_after.measured(to_measure, ready.situation.revision.deployment, session)
+        bench, error = to_measure.measure(ready.situation.revision.deployment, session)
         return Answer({**document, "bench": bench}, error=error)
+
+
+def _refuse_before_setup(options: PlanOptions, session: Session, draft: Draft) -> None:
+    if options.setup:
+        from sparkops.workflows import setting_up  # noqa: PLC0415  most find all in its place
+
+        setting_up.refuse_before_setup(setting_up.needs(options, draft), session)
+
+
+def _set_up(options: PlanOptions, session: Session, draft: Draft) -> list[str]:
+    if not options.setup:
+        return []
+    from sparkops.workflows import setting_up  # noqa: PLC0415  the same
+
+    return setting_up.set_up(setting_up.needs(options, draft), session, options.access)
+
+
+def _to_measure(options: PlanOptions, recipe: Recipe, report: Report) -> bench_after.Wanted | None:
+    """By `--bench`, else by the recipe; an empty suite is none at all."""
+    by_recipe = recipe.benchmark is not None and recipe.benchmark.enabled
+    if not (by_recipe if options.bench is None else options.bench):
+        return None
+    from sparkops.workflows import bench_after  # noqa: PLC0415  most measure nothing
+
+    return bench_after.wanted(options, recipe, report)
 
 
 def carry_out(options: PlanOptions, session: Session, draft: Draft, own: Own | None = None) -> Ready:

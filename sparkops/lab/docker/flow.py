@@ -8,17 +8,18 @@ from __future__ import annotations
 import io
 import json
 import os
-import shutil
 import sys
-import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sparkops.lab import files
 from sparkops.lab.docker.errors import DockerError, daemon_says
 from sparkops.lab.layout import Node
+
+if TYPE_CHECKING:
+    import tarfile
 
 SCALE = 1000
 LEAST = 64 * 1024
@@ -48,7 +49,7 @@ def metered(node: Node, key: str) -> Iterator[Meter]:
     try:
         yield meter
     finally:
-        shutil.rmtree(node.root("proc", str(os.getpid())), ignore_errors=True)
+        files.clear(node.root("proc", str(os.getpid())))
 
 
 def save(node: Node, images: list[dict[str, Any]], seconds: float = SECONDS) -> None:
@@ -76,6 +77,8 @@ def save(node: Node, images: list[dict[str, Any]], seconds: float = SECONDS) -> 
 
 def load(node: Node, source: BinaryIO) -> list[dict[str, Any]]:
     """The images of such a stream; raises for half of one, and for anything else."""
+    import tarfile
+
     with metered(node, "rchar") as meter:
         counted = _Counted(source)
         try:
@@ -120,6 +123,8 @@ class _Counted(io.RawIOBase):
 
 
 def _header(name: str, size: int) -> bytes:
+    import tarfile
+
     entry = tarfile.TarInfo(name)
     entry.size = size
     return entry.tobuf(tarfile.USTAR_FORMAT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import sys
@@ -15,6 +14,7 @@ from sparkops.lab.docker.human import ago, size
 from sparkops.lab.docker.store import containers, seconds
 from sparkops.lab.layout import Node
 from sparkops.lab.tools.say import err, out
+from sparkops.lab.tree.images import digest
 
 Image = dict[str, Any]
 
@@ -31,8 +31,7 @@ def images(node: Node) -> list[Image]:
 
 def _rebuilt(image: Image) -> Image:
     """Another build of the same name."""
-    layers = [hashlib.sha256(layer.encode()).hexdigest() for layer in image["RootFS"]["Layers"]]
-    return image | {"RootFS": image["RootFS"] | {"Layers": [f"sha256:{layer}" for layer in layers]}}
+    return image | {"RootFS": image["RootFS"] | {"Layers": [digest(layer) for layer in image["RootFS"]["Layers"]]}}
 
 
 def normal(reference: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 from typing import Any
 
 from sparkops.lab import files
@@ -51,8 +50,8 @@ def make(node: Node, options: dict[str, Any], rest: list[str]) -> Container:
     if image is None:
         err(f"Unable to find image '{images.normal(rest[0])}' locally")
         raise DockerError(registry.unreachable(rest[0]))
-    identity = secrets.token_hex(32)
-    name = options.get("--name") or f"{secrets.choice(ADJECTIVES)}_{identity[:6]}"
+    identity = os.urandom(32).hex()
+    name = options.get("--name") or f"{ADJECTIVES[int(identity[-1], 16) % len(ADJECTIVES)]}_{identity[:6]}"
     config = configuration(node, identity, name, image, rest, options)
     with files.locked(node.path("docker", "lock")):
         claim_name(node, name)

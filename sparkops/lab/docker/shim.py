@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -97,7 +96,7 @@ class Shim:
         code = os.waitstatus_to_exitcode(status)
         process.returncode = code
         self._end_the_rest()
-        shutil.rmtree(self.container.node.root("proc", str(pid)), ignore_errors=True)
+        files.clear(self.container.node.root("proc", str(pid)))
         memory.change(self.container.node, used={self.container.id: 0})
         return code if code >= 0 else 128 - code
 

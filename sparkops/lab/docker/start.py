@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 from sparkops.lab import processes
@@ -18,6 +17,8 @@ KEPT = ("SPARKLAB_LAB", "SPARKLAB_NODE", "PATH", "LANG", "HOME")
 
 def start(container: Container, attach_stdin: bool = False) -> None:
     """Nothing to do where it runs."""
+    import subprocess
+
     if container.state()["status"] in ("running", "restarting"):
         return
     environment = rootfs.environment(container)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import calendar
 import os
-import shutil
 import signal
 import time
 from typing import Any
@@ -26,8 +24,10 @@ def now() -> str:
 
 def seconds(stamp: str) -> float:
     """Epoch seconds of such a timestamp."""
+    from datetime import datetime
+
     whole, _, fraction = stamp.rstrip("Z").partition(".")
-    return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float(f"0.{fraction or 0}")
+    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{fraction or 0}")
 
 
 class Container:
@@ -107,7 +107,7 @@ class Container:
         return True
 
     def remove(self) -> None:
-        shutil.rmtree(self.directory, ignore_errors=True)
+        files.clear(self.directory)
 
 
 def handles_term(pid: int) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 from sparkops.lab import files
-from sparkops.lab.daemon.control import ask
 from sparkops.lab.layout import here
 from sparkops.lab.tools.say import err, fail
 
@@ -25,6 +23,8 @@ def reboot() -> int:
     """Ask the lab's daemon; it ends the caller like everything else on the node."""
     if os.environ.get("SPARKLAB_SUDO") != "1":
         return fail(f"Call to Reboot failed: {REFUSED}")
+    from sparkops.lab.daemon.control import ask
+
     node = here()
     control = os.path.join(files.read_json(os.path.join(node.lab_directory, "lab.json"))["short"], "control")
     ask(control, {"do": "fault", "node": node.name, "kind": "reboot", "off": False})
@@ -40,6 +40,8 @@ def later(words: list[str]) -> int:
     if not command:
         return fail("Command line to execute required.")
     line = ["sh", "-c", 'sleep "$0"; exec "$@"', seconds, *command]
+    import subprocess
+
     null = subprocess.DEVNULL
     subprocess.Popen(line, stdin=null, stdout=null, stderr=null, start_new_session=True)
     err("Running timer as unit: run-r1.timer\nWill run service as unit: run-r1.service")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from pathlib import Path
 
 from sparkops.lab import files
 from sparkops.lab.layout import USER, here
@@ -34,21 +33,26 @@ def main(name: str, words: list[str]) -> int:
 
 def crontab(words: list[str]) -> int:
     """Bytes come and go as they are; what lacks its last newline is refused, as by Debian's cron."""
-    table = Path(here().path("crontab"))
-    if ("-l" in words or "-r" in words) and not table.exists():
+    table = here().path("crontab")
+    if ("-l" in words or "-r" in words) and not os.path.exists(table):
         return fail(f"no crontab for {USER}")
     if "-l" in words:
-        sys.stdout.buffer.write(table.read_bytes())
+        sys.stdout.buffer.write(_bytes(table))
     elif "-r" in words:
-        table.unlink()
+        os.unlink(table)
     else:
         source = next((word for word in words if word == "-" or not word.startswith("-")), "-")
-        text = sys.stdin.buffer.read() if source == "-" else Path(source).read_bytes()
+        text = sys.stdin.buffer.read() if source == "-" else _bytes(source)
         if text and not text.endswith(b"\n"):
             return fail("new crontab file is missing newline before EOF, can't install.", 1)
-        table.write_bytes(text)
-        table.chmod(0o600)
+        with open(table, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as stream:
+            stream.write(text)
     return 0
+
+
+def _bytes(path: str) -> bytes:
+    with open(path, "rb") as stream:
+        return stream.read()
 
 
 def systemctl(words: list[str]) -> int:

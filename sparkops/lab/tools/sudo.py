@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 
 from sparkops.lab import files
 from sparkops.lab.layout import PASSWORD, Node, here
-from sparkops.lab.tools import knob
 from sparkops.lab.tools.say import fail, out
 
 WITH_VALUE = ("-U", "-u", "-g", "-p", "-C", "-h", "-r", "-t")
@@ -112,6 +110,10 @@ def _run(node: Node, command: list[str]) -> int:
     os.environ.update(who, SPARKLAB_SUDO="1", USER="root", LOGNAME="root", HOME=node.root("root"))
     try:
         if any("drop_caches" in word for word in command):
+            import subprocess
+
+            from sparkops.lab.tools import knob
+
             with knob.opened(node):
                 code = subprocess.call(command)
             return code if code >= 0 else 128 - code

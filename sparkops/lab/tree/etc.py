@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
-
 from sparkops.lab.layout import USER, Node
 
 KERNEL = "6.17.0-1014-nvidia"
@@ -67,6 +65,8 @@ SYSCTL = {
 
 def volatile() -> dict[str, str]:
     """What is new after every boot."""
+    import uuid
+
     return {
         "proc/sys/kernel/random/boot_id": f"{uuid.uuid4()}\n",
         "proc/uptime": "86423.51 1700112.20\n",

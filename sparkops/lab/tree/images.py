@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 VLLM_PATH = "/usr/local/nvidia/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -53,6 +52,8 @@ IMAGES: dict[str, dict[str, Any]] = {
 
 
 def digest(text: str) -> str:
+    import hashlib
+
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
 
 

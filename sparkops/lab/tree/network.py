@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from typing import Any
 
 from sparkops.lab import files
@@ -94,7 +93,7 @@ def publish(node: Node) -> None:
     for kind in ("net", "infiniband"):
         absent = [name for name in (*MACS, *RDMA) if name.startswith((*CX7, "roce"))] if node.fault("no-cable") else []
         for name in absent:
-            shutil.rmtree(node.root("sys", "class", kind, name), ignore_errors=True)
+            files.clear(node.root("sys", "class", kind, name))
     for interface in interfaces(node):
         base = f"sys/class/net/{interface['name']}"
         up = interface["up"]

@@ -10,7 +10,6 @@ import contextlib
 import importlib
 import io
 import os
-import shutil
 from collections.abc import Iterator
 
 from sparkops.lab import files
@@ -62,7 +61,7 @@ def forget(node: Node, *programs: str) -> None:
 
 def publish(node: Node) -> None:
     """Ask every program and write down what it says; not what depends on containers, or would not come back."""
-    shutil.rmtree(node.path(FOLDER), ignore_errors=True)
+    files.clear(node.path(FOLDER))
     os.makedirs(node.path(FOLDER))
     faults = os.listdir(node.path("faults"))
     with _as_if_on(node):
