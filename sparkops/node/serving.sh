@@ -7,8 +7,8 @@
 #
 # Evidence lines: `health CODE|refused|silent|broken`, `model yes|no`, `answer ok|busy|none`, `ray NODES GPUS`. A request that is not answered
 # while the token counters grow is busy, not dead. First line `never` when the container ended or was restarted more than
-# N times. `--ray N`: its Ray must show N nodes and GPUs; where it does not, nobody waits long for the request. The key
-# is read from FILE and never becomes an argument.
+# N times. `--ray N`: its Ray must show N nodes and GPUs; it is asked while the request goes on, as both take their
+# time. The key is read from FILE and never becomes an argument.
 set -u
 LC_ALL=C
 export LC_ALL
@@ -74,7 +74,7 @@ ray_report() {
     timeout "$limit" docker exec "$container" timeout "$limit" ray status 2>/dev/null | awk '
         /^(Active|Healthy|Idle):/ { on = 1; told = 1 } /^Pending:/ { on = 0 } on && /^ 1 node_/ { nodes++ }
         $2 == "GPU" { split($1, part, "/"); gpus = part[2] }
-        END { if (told) printf "%d %d\n", nodes, gpus }'
+        END { if (told) printf "\nray %d %d\n", nodes, gpus }'
 }
 
 ended() {
@@ -108,30 +108,33 @@ case $? in
 esac
 [ "$status" = 200 ] || blame "health: $status"
 
-listed=no answered=none detail=''
+listed=no answered=none before=''
 if [ -z "$reason" ]; then
     lists_model || { another_key && lists_model; } || blame "the model $model is not listed"
     [ -n "$reason" ] || listed=yes
 fi
 
-report='' lacking=''
+[ -n "$reason" ] || before=$(counters)
+said=$(
+    [ "$ray" -eq 0 ] || ray_report &
+    [ -n "$reason" ] || body | tr -d '\n' | {
+        payload=$(cat)
+        request "$seconds" -H 'Content-Type: application/json' -d "$payload" "$api$(path)"
+    }
+    wait
+)
+report=$(printf '%s\n' "$said" | sed -n 's/^ray //p')
+detail=$(printf '%s\n' "$said" | sed '/^ray /d')
+lacking=''
 if [ "$ray" -gt 0 ]; then
-    report=$(ray_report)
     if [ -z "$report" ]; then
         lacking='Ray does not tell its nodes'
     elif [ "$report" != "$ray $ray" ]; then
         lacking="Ray shows ${report% *} nodes and ${report#* } GPUs instead of $ray"
     fi
 fi
-quick=$seconds
-if [ -n "$lacking" ] && [ "$seconds" -gt 20 ]; then seconds=20; fi
 
 if [ -z "$reason" ]; then
-    before=$(counters)
-    detail=$(body | tr -d '\n' | {
-        payload=$(cat)
-        request "$seconds" -H 'Content-Type: application/json' -d "$payload" "$api$(path)"
-    })
     if printf '%s' "$detail" | counted; then
         answered=ok
     elif [ "$(counters)" != "$before" ]; then
@@ -141,7 +144,7 @@ if [ -z "$reason" ]; then
     fi
 fi
 # Ray's own command takes seconds to start; a quick look believes the answer that came back over all ranks.
-if [ -z "$report" ] && [ "$answered" = ok ] && [ "$quick" -lt 20 ]; then lacking=''; fi
+if [ -z "$report" ] && [ "$answered" = ok ] && [ "$seconds" -lt 20 ]; then lacking=''; fi
 [ -z "$lacking" ] || blame "$lacking"
 
 verdict=ready

@@ -131,8 +131,9 @@ def _node(member: StoredMember, part: Part, revision: Kept) -> dict[str, Any]:
     }
 
 
-def _ray(stored: Stored, fronts: Iterable[Heard]) -> dict[str, int] | None:
+def _ray(stored: Stored, fronts: Iterable[Heard]) -> dict[str, int | None] | None:
+    """Nulls where Ray did not tell in time."""
     if not stored.ray:
         return None
-    counts = next((front.ray for front in fronts if front.ray), (0, 0))
+    counts = next((front.ray for front in fronts if front.ray), (None, None))
     return {"nodes": counts[0], "gpus": counts[1]}

@@ -36,7 +36,8 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     if rows:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
     if ray := item.get("ray"):
-        yield f"  ray: {ray.get('nodes')} nodes, {ray.get('gpus')} GPUs"
+        told = ray.get("nodes") is not None
+        yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: did not tell its nodes in time"
     for endpoint in item.get("endpoints", ()):
         health = ink.good("answers") if endpoint.get("healthy") else ink.bad("does not answer")
         yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"
