@@ -1,9 +1,11 @@
 """vLLM platform plugin: CPU workers that may sit on several hosts and that Ray counts as GPUs.
 
 Upstream's CPU platform has no Ray resource, and its communicator takes for granted that all ranks share one
-/dev/shm. The classes are made on first use, since this module is imported before vLLM is ready for them.
+/dev/shm. Its processes start anew where the other platforms fork, and each start imports for ten seconds. The classes
+are made on first use, since this module is imported before vLLM is ready for them.
 """
 
+import os
 from functools import cache
 
 
@@ -18,7 +20,16 @@ def _platform():
     def communicator(_cls):
         return f"{__name__}.Communicator"
 
-    parts = {"ray_device_key": "GPU", "get_device_communicator_cls": classmethod(communicator), "__module__": __name__}
+    def forking(cls, config):
+        super(cls, cls).check_and_update_config(config)
+        os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "fork"
+
+    parts = {
+        "ray_device_key": "GPU",
+        "get_device_communicator_cls": classmethod(communicator),
+        "check_and_update_config": classmethod(forking),
+        "__module__": __name__,
+    }
     return type("Platform", (CpuPlatform,), parts)
 
 
