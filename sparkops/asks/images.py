@@ -43,7 +43,7 @@ class DistributeOptions:
     where: Where
     image: str
     source: str | None = None
-    stall: float = 90.0
+    stall: float = 120.0
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ from sparkops.asks.access import Access
 
 @dataclass(frozen=True)
 class FetchOptions:
-    """`node` downloads (None: whoever has most of it); `exclude` are globs beside those that nobody needs."""
+    """`node` downloads (None: whoever has most of it); `exclude` are globs beside those that nobody needs.
+
+    `stall` seconds without progress end a copy.
+    """
 
     where: Where
     model: str
@@ -18,6 +21,7 @@ class FetchOptions:
     exclude: tuple[str, ...] = ()
     offline: bool = False
     access: Access = Access()
+    stall: float = 120.0
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def distribute(options: DistributeOptions, report: Report) -> Answer:
 
 
 def ensure_everywhere(
-    session: Session, image: str, names: Sequence[str], source: str | None = None, stall: float = 90.0
+    session: Session, image: str, names: Sequence[str], source: str | None = None, stall: float = 120.0
 ) -> dict[str, Any]:
     """Copy until all have it; a second time only when the first got somewhere. Raises unless all have it."""
     _member(session, source, names)

@@ -19,7 +19,6 @@ from sparkops.workflows.model import follow, parsed, results
 from sparkops.workflows.session import Session
 from sparkops.workflows.ways import clear, give_keys, ways
 
-STALL = 120
 LEAST = 2**20
 BESIDE = 64 * 2**20
 """Bytes that stay free."""
@@ -27,11 +26,15 @@ BESIDE = 64 * 2**20
 
 @dataclass(frozen=True)
 class Wanted:
-    """`name` carries the commit; `manifest` is what the source has, `words` where nodes keep the vocabulary files."""
+    """`name` carries the commit; `manifest` is what the source has, `words` where nodes keep the vocabulary files.
+
+    `stall` seconds without progress end a copy.
+    """
 
     name: ModelName
     manifest: str
     words: str | None
+    stall: int
 
     @property
     def bytes(self) -> int:
@@ -43,7 +46,7 @@ class Wanted:
 
 
 def ensure_copied(
-    session: Session, name: ModelName, source: str, names: Sequence[str], words: str | None
+    session: Session, name: ModelName, source: str, names: Sequence[str], words: str | None, stall: float = 120.0
 ) -> dict[str, int]:
     """Bytes copied to each node that lacked any; a second time only when the first got somewhere."""
     others = [node for node in names if node != source]
@@ -51,7 +54,7 @@ def ensure_copied(
         return {}
     facts = session.facts()
     session.require([source, *others])
-    wanted = _wanted(session, name, source, words)
+    wanted = _wanted(session, name, source, words, int(stall))
     copied: dict[str, int] = {}
     before = -1
     while True:
@@ -70,13 +73,13 @@ def ensure_copied(
         facts = session.facts()
 
 
-def _wanted(session: Session, name: ModelName, source: str, words: str | None) -> Wanted:
+def _wanted(session: Session, name: ModelName, source: str, words: str | None, stall: int) -> Wanted:
     """By commit, so that a name that moves meanwhile changes nothing."""
     cache = session.nodes[source].cache_dir
     text = session.one(source, commands.has(name, cache, words), f"look what belongs to {name}")
     manifest = parsed(source, text)
     pinned = name if name.local else ModelName(name.model, manifest["revision"])
-    return Wanted(pinned, json.dumps(manifest), words)
+    return Wanted(pinned, json.dumps(manifest), words, stall)
 
 
 def _lacking(
@@ -86,7 +89,7 @@ def _lacking(
     busy = [node for node in others if wanted.job in running(facts[node])]
     if busy:
         session.report.note(f"{wanted.job} goes on on {', '.join(busy)}: following it")
-        steps = tuple(awaited(wanted.job, wanted.name.title, tuple(busy), STALL))
+        steps = tuple(awaited(wanted.job, wanted.name.title, tuple(busy), wanted.stall))
         follow(Plan("model fetch", None, (Phase("copy the model", steps),), on_failure="go-on"), session, wanted.job)
     for node in others:
         disk = known(facts[node].disk, {}).get("cache")
@@ -118,7 +121,7 @@ def _copy(
             _room(hop.receiver, wanted.name, need, lacking[hop.receiver]["free"])
             take[hop.receiver] = _take(session, wanted, hop.receiver, facts)
     give_keys(session, chains)
-    copy = Copy(wanted.job, wanted.name.title, most, chains, STALL, {}, "model", give, take)
+    copy = Copy(wanted.job, wanted.name.title, most, chains, wanted.stall, {}, "model", give, take)
     try:
         follow(compile_copy(copy, facts), session, wanted.job)
     except StepFailed as error:

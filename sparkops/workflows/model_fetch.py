@@ -30,12 +30,17 @@ def fetch(options: FetchOptions, report: Report) -> Answer:
     want = Fetch(name, options.exclude, options.offline, vocabulary.usual(name.model))
     chosen = selected(options.where, report)
     with connected(chosen, report) as session:
-        document = ensure_fetched(session, want, options.access, options.node)
+        document = ensure_fetched(session, want, options.access, options.node, stall=options.stall)
         return Answer({**document, **away(session)}, error=lost(session))
 
 
 def ensure_fetched(
-    session: Session, want: Fetch, access: Access, node: str | None = None, names: Sequence[str] = ()
+    session: Session,
+    want: Fetch,
+    access: Access,
+    node: str | None = None,
+    names: Sequence[str] = (),
+    stall: float = 120.0,
 ) -> dict[str, Any]:
     """The model on these nodes (none: those selected that answer), every file proven; raises unless it is there."""
     facts = session.facts(model=str(want.name))
@@ -51,7 +56,7 @@ def ensure_fetched(
     follow(compile_fetch(want, source, session.nodes[source].cache_dir, facts[source]), session, want.job)
     got = results(session, [source], want.job)[source]
     have = ModelName(want.name.model, "" if want.name.local else got["revision"])
-    copied = ensure_copied(session, have, source, here, want.vocabulary)
+    copied = ensure_copied(session, have, source, here, want.vocabulary, stall)
     return {
         "model": want.name.model,
         "revision": got["revision"],

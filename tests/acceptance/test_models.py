@@ -18,6 +18,7 @@ NODES = ("node1", "node2", "node3")
 FOLDER = "/home/spark/.cache/huggingface/hub/models--acme--small"
 SHARDS = [f"model-0000{number}-of-00003.safetensors" for number in (1, 2, 3)]
 LENGTH = 40_000_000
+FETCH = ("model", "fetch", MODEL, "--stall", "20s")
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def held(lab: Any) -> Iterator[Any]:
     catch = "until pkill -STOP -x tar; do :; done"
     with ThreadPoolExecutor(1) as pool:
         caught = pool.submit(lab.ran_on, "node1", "timeout", "120", "sh", "-c", catch)
-        process = lab.begin("model", "fetch", MODEL)
+        process = lab.begin(*FETCH)
         assert caught.result().returncode == 0
     try:
         yield process
@@ -78,7 +79,7 @@ def whole(lab: Any) -> bool:
 
 
 def test_one_download_three_nodes_and_nothing_of_root(person: Any, hub: Any) -> None:
-    found = person.json("model", "fetch", MODEL)
+    found = person.json(*FETCH)
     assert [(one["fetched"] > 0, one["copied"] > 0) for one in found["nodes"]] == [
         (True, False), (False, True), (False, True),
     ]  # fmt: skip
@@ -87,7 +88,7 @@ def test_one_download_three_nodes_and_nothing_of_root(person: Any, hub: Any) -> 
     for node in NODES:
         assert person.on(node, "find", FOLDER, "!", "-user", "spark") == ""
         assert left(person, node) == ""
-    assert person.json("model", "fetch", MODEL)["changed"] is False
+    assert person.json(*FETCH)["changed"] is False
     assert len(hub.asked) == len(SHARDS)
 
 
@@ -95,27 +96,27 @@ def test_whoever_is_killed_in_the_middle_the_next_run_completes(
     person: Any, hub: Any, eventually: Callable[..., bool]
 ) -> None:
     hub.held = True
-    process = person.begin("model", "fetch", MODEL)
+    process = person.begin(*FETCH)
     assert eventually(lambda: person.ran_on("node1", "sh", "-c", f"ls {FOLDER}/blobs/*.incomplete").returncode == 0)
     kill(person, "node1", "fetch-acme--small")
     person.ended(process, 5)
     assert person.ran_on("node1", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
     hub.held = False
-    process = person.begin("model", "fetch", MODEL)
+    process = person.begin(*FETCH)
     assert eventually(lambda: person.ran_on("node2", "ls", f"{FOLDER}/incoming.sparkops").returncode == 0)
     kill(person, "node2", f"copy-acme--small-{FIRST[:12]}")
     process.communicate()
-    person.cli("model", "fetch", MODEL)
+    person.cli(*FETCH)
     assert whole(person)
     assert [left(person, node) for node in NODES] == ["", "", ""]
 
 
 def test_a_full_disk_is_said_with_numbers_and_the_next_run_completes(person: Any, hub: Any) -> None:
     with person.trouble("node2", "disk-full"):
-        refused = person.json("model", "fetch", MODEL, code=3)
+        refused = person.json(*FETCH, code=3)
     assert "node2: the disk is too full for acme/small" in refused["error"]["message"]
     assert "need" in refused["error"]["message"]
-    person.cli("model", "fetch", MODEL)
+    person.cli(*FETCH)
     assert whole(person)
 
 
@@ -131,7 +132,7 @@ def test_a_disk_that_fills_up_in_the_middle_is_said_with_numbers_and_left_clean(
     assert person.ran_on("node2", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
     what_it_must_hold = f"copy-acme--small-{FIRST[:12]}.json"
     assert [left(person, node) for node in NODES] == ["", what_it_must_hold, ""]
-    copied = {node["name"]: node["copied"] > 0 for node in person.json("model", "fetch", MODEL)["nodes"]}
+    copied = {node["name"]: node["copied"] > 0 for node in person.json(*FETCH)["nodes"]}
     assert copied == {"node1": False, "node2": True, "node3": False}
     assert [left(person, node) for node in NODES] == ["", "", ""]
     assert whole(person)
@@ -149,6 +150,6 @@ def test_a_link_that_drops_in_the_middle_leaves_no_file_that_looks_whole(
     finally:
         person.fault("node2", "cx7-down", off=True)
     process.communicate(timeout=600)
-    person.cli("model", "fetch", MODEL)
+    person.cli(*FETCH)
     assert whole(person)
     assert [left(person, node) for node in NODES] == ["", "", ""]

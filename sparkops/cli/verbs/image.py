@@ -19,6 +19,10 @@ from sparkops.cli.where import piped, where
 
 ON = click.option("--on", "node", metavar="NODE", help="The node to do it on [default: the first].")
 NAME = click.argument("image", metavar="NAME")
+STALL = click.option(
+    "--stall", callback=duration, metavar="TIME", default="2m", show_default=True,
+    help="End a copy that does not get on for so long.",
+)  # fmt: skip
 
 
 @click.group(cls=Group)
@@ -82,10 +86,7 @@ def pull(context: click.Context, /, image: str, node: str | None, user: str | No
 @image.command()
 @NAME
 @click.option("--from", "source", metavar="NODE", help="Whose image it is to be [default: whoever has it].")
-@click.option(
-    "--stall", callback=duration, metavar="TIME", default="90s", show_default=True,
-    help="End a copy that does not get on for so long.",
-)  # fmt: skip
+@STALL
 @BECOME
 @click.pass_context
 def distribute(context: click.Context, /, image: str, source: str | None, stall: float, ask_become_pass: bool) -> Ask:

@@ -7,6 +7,7 @@ import click
 from sparkops.asks.models import FetchOptions, ModelsOptions, PruneModelsOptions
 from sparkops.cli.hub import access
 from sparkops.cli.shape import Ask, Group, example
+from sparkops.cli.verbs.image import STALL
 from sparkops.cli.verbs.serve import BECOME
 from sparkops.cli.where import where
 
@@ -30,17 +31,24 @@ def model() -> None:
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Files to leave out beside original/* and metal/*.")
 @click.option("--token-stdin", is_flag=True, help="Read the hub's token from stdin [default: $HF_TOKEN, the node's].")
 @click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has, list what is missing.")
+@STALL
 @click.pass_context
 def fetch(
-    context: click.Context, /, model: str, node: str | None, exclude: tuple[str, ...], token_stdin: bool, offline: bool
+    context: click.Context,
+    /,
+    model: str,
+    node: str | None,
+    exclude: tuple[str, ...],
+    token_stdin: bool,
+    offline: bool,
+    stall: float,
 ) -> Ask:
     """Download a model once, on one node, verify it, and copy it to the others over the fabric.
 
     The download goes on without you; the same command again follows it. A directory of a node is copied as it is.
     $HF_ENDPOINT, $https_proxy and $no_proxy are handed on.
     """
-    options = FetchOptions(where(context), model, node, exclude, offline, access(token_stdin))
-    return Ask("model fetch", options)
+    return Ask("model fetch", FetchOptions(where(context), model, node, exclude, offline, access(token_stdin), stall))
 
 
 @example("sparkops model verify openai/gpt-oss-120b")
