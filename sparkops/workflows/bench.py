@@ -87,6 +87,7 @@ def answer(record: Record) -> Answer:
     problems = record.all_problems
     if not problems:
         return Answer(document)
-    kept = f"what was measured is kept: `sparkops bench run --resume {record.id}` goes on" if record.raw else None
-    hint = "; ".join(filter(None, (cure(problems[0]), kept))) or None
+    resume = f"`sparkops bench run --resume {record.id}`"
+    again = f"what was measured is kept: {resume} goes on" if record.raw else f"{resume} begins it again"
+    hint = "; ".join(filter(None, (cure(problems[0]), again)))
     return Answer({**document, "rows": []}, error=StepFailed(f"not a result: {problems[0]}", hint=hint))
