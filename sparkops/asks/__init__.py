@@ -27,6 +27,9 @@ __all__ = [
     "Where",
 ]
 
+COPY_STALL = 120.0
+"""Seconds without progress that end a copy of an image or a model, unless `--stall` says otherwise."""
+
 
 @dataclass(frozen=True)
 class Where:

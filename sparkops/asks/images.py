@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sparkops.asks import Where
+from sparkops.asks import COPY_STALL, Where
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class DistributeOptions:
     where: Where
     image: str
     source: str | None = None
-    stall: float = 120.0
+    stall: float = COPY_STALL
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkops.asks import Where
+from sparkops.asks import COPY_STALL, Where
 from sparkops.asks.access import Access
 
 
@@ -21,7 +21,7 @@ class FetchOptions:
     exclude: tuple[str, ...] = ()
     offline: bool = False
     access: Access = Access()
-    stall: float = 120.0
+    stall: float = COPY_STALL
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import sparkops
 
-VERBS = ("workflows", "cli.verbs")
+PACKAGES = ("workflows", "cli.verbs")
 OTHERS = ("structlog", "sparkops.remote.sshconfig", "sparkops.lab.api")
 
 
@@ -49,7 +49,7 @@ def run(words: Sequence[str], *, env: Mapping[str, str], cwd: Path, seconds: flo
 @cache
 def _server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    places = {f"sparkops.{name}.": Path(*sparkops.__path__, *name.split(".")) for name in VERBS}
+    places = {f"sparkops.{name}.": Path(*sparkops.__path__, *name.split(".")) for name in PACKAGES}
     ours = [one.name for prefix, place in places.items() for one in pkgutil.iter_modules([str(place)], prefix)]
     context.set_forkserver_preload([__name__, *OTHERS, *ours])
     return context

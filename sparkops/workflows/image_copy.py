@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkops.asks import Answer
+from sparkops.asks import COPY_STALL, Answer
 from sparkops.asks.images import DistributeOptions
 from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core.build import job_id
@@ -42,7 +42,7 @@ def distribute(options: DistributeOptions, report: Report) -> Answer:
 
 
 def ensure_everywhere(
-    session: Session, image: str, names: Sequence[str], source: str | None = None, stall: float = 120.0
+    session: Session, image: str, names: Sequence[str], source: str | None = None, stall: float = COPY_STALL
 ) -> dict[str, Any]:
     """Copy until all have it; a second time only when the first got somewhere. Raises unless all have it."""
     _member(session, source, names)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparkops.asks import COPY_STALL
 from sparkops.commands import models as commands
 from sparkops.core.facts import Facts, known
 from sparkops.core.model_name import ModelName
@@ -46,7 +47,7 @@ class Wanted:
 
 
 def ensure_copied(
-    session: Session, name: ModelName, source: str, names: Sequence[str], words: str | None, stall: float = 120.0
+    session: Session, name: ModelName, source: str, names: Sequence[str], words: str | None, stall: float = COPY_STALL
 ) -> dict[str, int]:
     """Bytes copied to each node that lacked any; a second time only when the first got somewhere."""
     others = [node for node in names if node != source]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from sparkops.asks import Answer
+from sparkops.asks import COPY_STALL, Answer
 from sparkops.asks.access import Access
 from sparkops.asks.models import FetchOptions
 from sparkops.commands.models import Fetch
@@ -40,7 +40,7 @@ def ensure_fetched(
     access: Access,
     node: str | None = None,
     names: Sequence[str] = (),
-    stall: float = 120.0,
+    stall: float = COPY_STALL,
 ) -> dict[str, Any]:
     """The model on these nodes (none: those selected that answer), every file proven; raises unless it is there."""
     facts = session.facts(model=str(want.name))

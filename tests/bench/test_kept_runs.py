@@ -12,6 +12,7 @@ from sparkops.core.bench.experiment import Before, Experiment, id_of
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import Suite
 from sparkops.errors import UsageError
+from sparkops.workflows.bench import answer
 
 resource = pytest.importorskip("resource", reason="limits are Unix's")
 
@@ -62,3 +63,10 @@ def test_an_experiment_is_found_by_its_question_until_it_has_ended(place):
     assert kept_experiments.find(one.id) is None
     (place / "experiments" / f"{one.id}.json").write_text('{"id": 1, "began": "x", "owed": {"hashes": 3}}')
     assert kept_experiments.find(one.id) is None
+
+
+@pytest.mark.parametrize(("raw", "way"), [((), "begins it again"), (({},), "goes on")])
+def test_a_run_that_failed_names_the_way_on_whatever_of_it_is_kept(raw, way):
+    found = answer(replace(FIRST, raw=raw, problems=("node1: s died in the middle",)))
+    assert found.document["rows"] == []
+    assert found.error.hint.endswith(f"`sparkops bench run --resume {FIRST.id}` {way}")

@@ -142,6 +142,11 @@ def test_a_status_shows_state_nodes_ray_and_endpoints() -> None:
     assert lines[-1] == "b: unreachable: timed out"
 
 
+def test_a_status_never_shows_no_nodes_of_a_ray_that_did_not_tell() -> None:
+    lines = told("status", {"deployments": [{**STATUS, "ray": {"nodes": None, "gpus": None}}]})
+    assert "  ray: did not tell its nodes in time" in lines
+
+
 def test_no_answer_has_colour_unless_asked_for() -> None:
     assert "\x1b" not in "\n".join(told("plan", PLAN))
     assert "\x1b" in "\n".join(rendered("plan", PLAN, Ink(True), How()))

@@ -13,13 +13,18 @@ KEY = "sk-right"
 
 
 class Api(BaseHTTPRequestHandler):
-    """An engine that serves `m` to who has the key."""
+    """An engine that serves `m` to who has the key; `/posted` tells whether anything was asked of the model yet."""
 
     def do_GET(self) -> None:
+        if self.path == "/posted":
+            self.send_response(200 if self.server.posted else 404)
+            self.end_headers()
+            return
         self.respond({"data": [{"id": "m"}]})
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.posted = True
         self.respond({"usage": {"completion_tokens": 4}})
 
     def respond(self, content: object) -> None:
@@ -35,6 +40,7 @@ class Api(BaseHTTPRequestHandler):
 @pytest.fixture
 def api() -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Api) as server:
+        server.posted = False
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -79,3 +85,14 @@ def test_ray_that_says_nothing_is_believed_to_be_whole_by_a_quick_look_alone(nod
     words = ("--api", api, "--health", "/health", "--model", "m", "--key", str(node.home / "key"))
     said = node.run("serving", *words, "--container", "c", "--ray", "2", "--seconds", str(seconds)).stdout
     assert said.startswith(verdict)
+
+
+def test_ray_is_asked_while_the_engine_is_asked(node, api):
+    """Each may take all of its time, and a look may not take both."""
+    (node.home / "key").write_text(f"{KEY}\n")
+    whole = "echo Active:; echo ' 1 node_a'; echo ' 1 node_b'; echo Pending:; echo ' 0.0/2.0 GPU'"
+    posted = f"until curl -fsS --noproxy '*' {api}/posted >&2; do sleep 0.1; done"
+    node.tool("docker", f'case "$*" in *"ray status") {posted}; {whole} ;; inspect*) echo running 0 ;; esac')
+    words = ("--api", api, "--health", "/health", "--model", "m", "--key", str(node.home / "key"))
+    said = node.run("serving", *words, "--container", "c", "--ray", "2", "--seconds", "10").stdout.splitlines()
+    assert (said[0], said[4]) == ("ready", "ray 2 2")

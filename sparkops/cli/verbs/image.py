@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from sparkops.asks import COPY_STALL
 from sparkops.asks.images import (
     BuildOptions,
     DistributeOptions,
@@ -20,7 +21,7 @@ from sparkops.cli.where import piped, where
 ON = click.option("--on", "node", metavar="NODE", help="The node to do it on [default: the first].")
 NAME = click.argument("image", metavar="NAME")
 STALL = click.option(
-    "--stall", callback=duration, metavar="TIME", default="2m", show_default=True,
+    "--stall", callback=duration, metavar="TIME", default=f"{COPY_STALL:.0f}s", show_default=True,
     help="End a copy that does not get on for so long.",
 )  # fmt: skip
 
