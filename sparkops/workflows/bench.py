@@ -87,7 +87,13 @@ def answer(record: Record) -> Answer:
     problems = record.all_problems
     if not problems:
         return Answer(document)
-    resume = f"`sparkops bench run --resume {record.id}`"
-    again = f"what was measured is kept: {resume} goes on" if record.raw else f"{resume} begins it again"
-    hint = "; ".join(filter(None, (cure(problems[0]), again)))
+    hint = "; ".join(filter(None, (cure(problems[0]), _way_on(record)))) or None
     return Answer({**document, "rows": []}, error=StepFailed(f"not a result: {problems[0]}", hint=hint))
+
+
+def _way_on(record: Record) -> str | None:
+    """`--resume`, but for a URL at which nothing was measured: there a wrong address or name would only be kept."""
+    resume = f"`sparkops bench run --resume {record.id}`"
+    if record.raw:
+        return f"what was measured is kept: {resume} goes on"
+    return f"{resume} begins it again" if record.lock is not None else None

@@ -65,8 +65,15 @@ def test_an_experiment_is_found_by_its_question_until_it_has_ended(place):
     assert kept_experiments.find(one.id) is None
 
 
-@pytest.mark.parametrize(("raw", "way"), [((), "begins it again"), (({},), "goes on")])
-def test_a_run_that_failed_names_the_way_on_whatever_of_it_is_kept(raw, way):
-    found = answer(replace(FIRST, raw=raw, problems=("node1: s died in the middle",)))
+@pytest.mark.parametrize(
+    ("raw", "lock", "way"),
+    [
+        ((), {"deployment": "own"}, f"`sparkops bench run --resume {FIRST.id}` begins it again"),
+        (({},), None, f"`sparkops bench run --resume {FIRST.id}` goes on"),
+        ((), None, "does it serve, and is that its address? `curl URL/v1/models` asks it"),
+    ],
+)
+def test_a_run_that_failed_names_the_way_on_where_there_is_one(raw, lock, way):
+    found = answer(replace(FIRST, raw=raw, lock=lock, problems=("Cannot connect to host u",)))
     assert found.document["rows"] == []
-    assert found.error.hint.endswith(f"`sparkops bench run --resume {FIRST.id}` {way}")
+    assert found.error.hint.endswith(way)
