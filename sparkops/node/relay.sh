@@ -176,9 +176,12 @@ waits_for() {
 }
 
 # Nothing moved for too long: 0 when that is not for us to end. Who waits for others has more patience than who hangs.
+# Nodes in a row come here in the same second: what one ends sets the others moving again, and is looked for once more.
 stalled() {
     waits_for
     if [ "$what" != load ] && [ -e "$dir/handing-in" ] && [ "$quiet" -lt $((3 * stall)) ]; then return 0; fi
+    sleep 1
+    ! moves || return 0
     case $what in
         out)
             say "$address takes no more data ($quiet s)"
@@ -215,13 +218,17 @@ cut_off() {
 # A program in Go reads and writes a byte of its own now and then, also when nothing passes.
 OWN_BYTES=1000
 
+moves() {
+    count "$pid_of" "$key"
+    [ -n "$passed" ] && [ $((passed - before)) -ge "$OWN_BYTES" ]
+}
+
 # Until the process has ended; 1 when it was ended because nothing moved.
 watch() {
     pid_of=$1 key=$2 word=$3 quiet=0 before=0 unanswered=0
     while alive "$pid_of"; do
         sleep 1
-        count "$pid_of" "$key"
-        if [ -n "$passed" ] && [ $((passed - before)) -ge "$OWN_BYTES" ]; then
+        if moves; then
             before=$passed quiet=0
             tell "$word"
             continue
