@@ -96,14 +96,17 @@ record_starts() {
 watch_health() {
     [ -n "$health" ] || return 0
     python3 -c '
-import os, sys, time, urllib.request
-url, record, text = sys.argv[1:]
-ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
-parent, silent = os.getppid(), False
-while os.getppid() == parent:
+import os, socket, sys, time
+url, record, text, parent = sys.argv[1:]
+where, path = url.split("/", 3)[2:]
+host, port = where.rsplit(":", 1)
+silent = False
+while os.getppid() == int(parent):
     try:
-        answers = ask(url, timeout=5).status == 200
-    except Exception:
+        with socket.create_connection((host, int(port)), 5) as server:
+            server.sendall(f"GET /{path} HTTP/1.0\r\nHost: {where}\r\n\r\n".encode())
+            answers = server.recv(64).split()[1] == b"200"
+    except (OSError, IndexError):
         answers, silent = False, True
     if answers and silent:
         os.makedirs(os.path.dirname(record), exist_ok=True)
@@ -111,7 +114,7 @@ while os.getppid() == parent:
             file.write(text)
         break
     time.sleep(2)' "$health" "$record" "$boot served
-" 2>/dev/null &
+" "$$" 2>/dev/null &
     watch=$!
 }
 
