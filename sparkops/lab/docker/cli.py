@@ -55,6 +55,7 @@ GROUPS = {
     "system": {"info": "info"},
 }
 ASKS = {"ps", "inspect", "logs", "wait", "images", "image inspect", "save", "version", "info", "exec"}
+OF_IMAGES = {"rmi", "tag", "pull", "load", "build"}
 EXTRA = {"image inspect": ("images", "inspect"), "prune": ("lifecycle", "prune")}
 
 
@@ -92,13 +93,13 @@ def _dispatch(node: Node, words: list[str]) -> int:
         raise DockerError(DENIED)
     if verb in ASKS:
         return int(call(node, rest))
-    return _change(node, call, rest)
+    return _change(node, call, rest, ("docker",) if verb in OF_IMAGES else said.OF_CONTAINERS)
 
 
-def _change(node: Node, call: Callable[[Node, list[str]], int], words: list[str]) -> int:
+def _change(node: Node, call: Callable[[Node, list[str]], int], words: list[str], changed: tuple[str, ...]) -> int:
     """What was written down of this node is no longer so, before and after."""
-    said.forget(node, "docker", "nvidia-smi")
+    said.forget(node, *changed)
     try:
         return int(call(node, words))
     finally:
-        said.forget(node, "docker", "nvidia-smi")
+        said.forget(node, *changed)

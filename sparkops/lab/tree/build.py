@@ -59,6 +59,8 @@ def _quick(programs: Path) -> None:
     texts = {name: said.STUB.replace("NAME", name) for name in said.QUESTIONS}
     texts |= {"ping": said.PING, "ss": said.SOCKETS, "sudo": said.SUDO, "crontab": said.CRONTAB.replace("USER", USER)}
     texts["df"] = said.DF.replace("HEAD", system.DISK_TITLES).replace("ROW", system.DISK_ROW)
+    if own := shutil.which("sha256sum", path=PATH):
+        texts["sha256sum"] = said.HASHES.replace("SHA256SUM", own)
     for name, text in texts.items():
         program = (programs / name).read_text().rpartition("exec ")[2].removesuffix(' "$@"\n')
         files.write(programs / name, text.replace("PROGRAM", program), 0o755)

@@ -35,7 +35,7 @@ def change(node: Node, cached: int | None = None, used: dict[str, int] | None = 
         files.write_json(node.path("memory.json"), now)
         files.write(node.root("proc", "meminfo"), _now(node, now["cached"], sum(now["used"].values())))
     if used is not None:
-        said.forget(node, "nvidia-smi")
+        said.forget(node, *said.OF_THE_GPU)
 
 
 def _now(node: Node, cached: int, used: int) -> str:

@@ -18,6 +18,7 @@ from sparkops.lab.tools.registry import TOOLS
 from sparkops.lab.tree.images import IMAGES
 
 FOLDER = "said"
+LONGEST = 250
 CALM = "calm"
 """There while no fault is on: what pings may go by."""
 
@@ -33,7 +34,8 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "systemctl": ("is-active earlyoom",),
     "dpkg": (
         "-l nvidia-driver-580-open nvidia-driver-*-open nvidia-container-toolkit earlyoom docker-ce docker.io "
-        "containerd.io dgx-spark-mlnx-hotplug nvidia-spark-grub-kho linux-image-[0-9]*-nvidia*",
+        "containerd.io dgx-spark-mlnx-hotplug nvidia-spark-grub-kho linux-image-[0-9]*-nvidia* linux-modules-*nvidia* "
+        "linux-headers-[0-9]*-nvidia* nvidia-dkms-* nvidia-kernel-* libnvidia-compute-*",
     ),
     "nvidia-smi": (
         "--query-gpu=name,compute_cap,driver_version --format=csv,noheader",
@@ -49,12 +51,16 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     ),
 }
 
+OF_THE_GPU = ("nvidia-smi --query-gpu=clocks", "nvidia-smi --query-compute-apps")
+OF_CONTAINERS = ("docker info", "docker ps", *OF_THE_GPU)
+"""How the answers begin that change with every container, and so are kept only while there is none."""
 
-def forget(node: Node, *programs: str) -> None:
-    """What these programs tell has changed."""
+
+def forget(node: Node, *beginnings: str) -> None:
+    """What begins so has changed."""
     with contextlib.suppress(FileNotFoundError):
         for name in os.listdir(node.path(FOLDER)):
-            if name.partition(" ")[0].removesuffix(".code").removesuffix(".err") in programs:
+            if name.startswith(beginnings):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(node.path(FOLDER, name))
 
@@ -66,20 +72,19 @@ def publish(node: Node) -> None:
     faults = os.listdir(node.path("faults"))
     with _as_if_on(node):
         for program, questions in QUESTIONS.items():
-            if not _lasts(node, program):
-                continue
             for words in questions:
-                _write(node, program, words)
+                if _lasts(node, f"{program} {words}"):
+                    _write(node, program, words)
     if not faults:
         files.write(node.path(FOLDER, CALM), "")
     if not _idle(node):  # one was made meanwhile
-        forget(node, "docker", "nvidia-smi")
+        forget(node, *OF_CONTAINERS)
 
 
-def _lasts(node: Node, program: str) -> bool:
-    if program == "nvidia-smi" and node.fault("gpu-hangs"):
+def _lasts(node: Node, question: str) -> bool:
+    if question.startswith("nvidia-smi") and node.fault("gpu-hangs"):
         return False
-    return program not in ("docker", "nvidia-smi") or _idle(node)
+    return not question.startswith(OF_CONTAINERS) or _idle(node)
 
 
 def _idle(node: Node) -> bool:
@@ -100,8 +105,8 @@ def _write(node: Node, program: str, words: str) -> None:
 
 
 def key(program: str, words: str) -> str:
-    """The file's name: the words as the shell joins them, without slashes."""
-    return f"{program} {words}".rstrip().replace("/", "%")
+    """The file's name: the words as the shell joins them, without slashes, and cut since it has room for 255 bytes."""
+    return f"{program} {words}".rstrip().replace("/", "%")[:LONGEST]
 
 
 def _split(words: str) -> list[str]:
@@ -132,6 +137,7 @@ def _as_if_on(node: Node) -> Iterator[None]:
 STUB = r"""#!/bin/sh
 [ -z "${SPARKLAB_SUDO-}" ] && [ -d "$SPARKLAB_NODE/said" ] && {
     words="NAME${*:+ $*}"
+    [ ${#words} -le LONGEST ] || words=$(printf %.LONGESTs "$words")
     while :; do
         case $words in
         */*) words=${words%%/*}%${words#*/} ;;
@@ -148,6 +154,11 @@ STUB = r"""#!/bin/sh
         exec cat "$said"
     fi
 }
+exec PROGRAM "$@"
+""".replace("LONGEST", str(LONGEST))
+HASHES = r"""#!/bin/sh
+# what is piped has its true hash
+[ $# -gt 0 ] || exec SHA256SUM
 exec PROGRAM "$@"
 """
 CRONTAB = r"""#!/bin/sh
