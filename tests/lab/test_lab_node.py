@@ -7,6 +7,8 @@ import json
 
 import pytest
 
+from sparkops.remote.frame import script_text
+
 SAID = [
     ("uname -m", "aarch64"),
     ("nproc", "20"),
@@ -99,3 +101,16 @@ def test_the_models_are_in_the_cache_with_their_real_size(node):
 def test_a_hash_of_what_comes_on_stdin_is_the_true_one(node):
     said = node.run("printf secret | sha256sum")
     assert said.out.split() == [hashlib.sha256(b"secret").hexdigest(), "-"]
+
+
+def test_what_the_facts_ask_of_an_idle_node_starts_no_python_a_question(node):
+    """The programs that answer from what is written down, with nothing behind them: a probe that got there has 99."""
+    without = (
+        'mkdir left && cp "$(dirname "$(command -v docker)")"/* left/ && cd left && '
+        "sed -i 's/^exec .*main.py.*/exit 99/' docker dpkg nvidia-smi ip lscpu nproc systemctl && "
+        'PATH=$PWD:$PATH && cd && sh -c "$(cat)" facts --image vllm-node'
+    )
+    told = node.run(without, script_text("facts")).out
+    probes = {line.split()[1]: line.split()[2] for line in told.splitlines() if line.startswith("== ")}
+    assert {"packages", "docker-version", "docker-info", "docker-ps", "nvidia-smi", "end"} <= set(probes)
+    assert [name for name, code in probes.items() if code == "99"] == []
