@@ -57,19 +57,6 @@ class Fleet:
         """How many SSH connections were opened in all."""
         return sum(link.connections for link in self._links.values())
 
-    def connect(self) -> dict[str, NodeLost]:
-        """Connect to all at once; says which cannot be reached and why."""
-        lost = dict(self._broken)
-
-        def connect(name: str) -> None:
-            try:
-                self._links[name].connect()
-            except NodeLost as error:
-                lost[name] = error
-
-        self._all(connect, self._links)
-        return lost
-
     def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None:
         """Take the lock of these nodes (default: all) or of none; raises Locked or Unreachable."""
         self._owner = owner
@@ -107,6 +94,11 @@ class Fleet:
         self.unlock()
         list(self._pool.map(Link.close, self._links.values()))
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def reach(self, node: str) -> None:
+        if node in self._broken:
+            raise self._broken[node]
+        self._links[node].connect()
 
     def send(self, node: str, command: Command, cancel: Cancel) -> Result:
         return self._send(node, command, cancel)

@@ -112,6 +112,9 @@ class SimulatedWorld:
 
     # what a World is
 
+    def reach(self, node: str) -> None:
+        """Connections of this world are made by what is sent."""
+
     def send(self, node: str, command: Command, cancel: Cancel) -> Result:
         self._schedule.yield_()
         if cancel.is_set():

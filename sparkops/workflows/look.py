@@ -20,7 +20,7 @@ from sparkops.report.report import Report
 from sparkops.workflows.chosen import front_of, the_one
 from sparkops.workflows.following import follow
 from sparkops.workflows.keys import read_key
-from sparkops.workflows.session import Selected, Session, connected, reached, selected, unreachable
+from sparkops.workflows.session import Selected, Session, opened, selected, unreachable
 
 ENDPOINT_VARIABLES = {
     "openai": ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "/v1"),
@@ -34,7 +34,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S* ")
 
 def logs(options: LogsOptions, report: Report) -> Answer:
     """The last lines of every part; `--previous` those of the revision before, also after it was removed."""
-    with reached(options.where, report) as session:
+    with opened(selected(options.where, report), report) as session:
         return logs_on(options, session)
 
 
@@ -56,7 +56,7 @@ def logs_on(options: LogsOptions, session: Session) -> Answer:
 
 def endpoint(options: EndpointOptions, report: Report) -> Answer:
     """The variables that a client needs."""
-    with reached(options.where, report) as session:
+    with opened(selected(options.where, report), report) as session:
         facts = session.what_runs()
         revision = the_one(session, facts, options.deployment)
         base, token, model, path = ENDPOINT_VARIABLES[options.client]
@@ -67,7 +67,7 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
 
 def facts(options: FactsOptions, report: Report) -> Answer:
     """What was read from the nodes, and from no other; `--raw` is one node's capture as it came."""
-    with connected(_alone(selected(options.where, report), options.node), report) as session:
+    with opened(_alone(selected(options.where, report), options.node), report) as session:
         wanted = [node.name for node in session.selected]
         if options.raw:
             name, node = wanted[0], session.selected[0]

@@ -23,7 +23,7 @@ from sparkops.report.report import Report
 from sparkops.workflows.draft import Draft, supposed
 from sparkops.workflows.run import execute
 from sparkops.workflows.seeing import see
-from sparkops.workflows.session import Session, connected, selected, unreachable
+from sparkops.workflows.session import Session, opened, selected, unreachable
 
 
 def preflight(options: PreflightOptions, report: Report) -> Answer:
@@ -32,7 +32,7 @@ def preflight(options: PreflightOptions, report: Report) -> Answer:
     chosen = selected(options.where, report)
     alone = replace(chosen, inventory=replace(chosen.inventory, nodes=chosen.nodes))
     draft = supposed(options.recipe, options.topology, alone, report)
-    with connected(alone, report) as session:
+    with opened(alone, report) as session:
         return preflight_on(options, session, draft, wanted)
 
 

@@ -21,7 +21,7 @@ from sparkops.phases.sudo import become
 from sparkops.remote import Cancel, World
 from sparkops.remote.channel import Sink
 from sparkops.remote.fleet import Fleet
-from sparkops.remote.gather import gather
+from sparkops.remote.gather import connect, gather
 from sparkops.remote.lock import Owner, owner_here
 from sparkops.remote.reasons import Unreached
 from sparkops.remote.ssh import Options
@@ -162,8 +162,8 @@ def selected(where: Where, report: Report) -> Selected:
 
 
 @contextmanager
-def connected(chosen: Selected, report: Report) -> Iterator[Session]:
-    """Connections to every node of the inventory, one each, closed at the end."""
+def opened(chosen: Selected, report: Report) -> Iterator[Session]:
+    """One connection to each node of the inventory, made by the first question to it, closed at the end."""
     secrets: dict[str, str] = {}
     report.hide(chosen.sudo_password)
     inventory = chosen.inventory
@@ -171,13 +171,20 @@ def connected(chosen: Selected, report: Report) -> Iterator[Session]:
         session = Session(
             inventory, chosen.nodes, fleet, report, secrets, sudo_password=chosen.sudo_password is not None
         )
-        session.away.update(fleet.connect())
+        yield session
+
+
+@contextmanager
+def connected(chosen: Selected, report: Report) -> Iterator[Session]:
+    """The same for verbs that must know who is `away` before they ask."""
+    with opened(chosen, report) as session:
+        session.away.update(connect(session.fleet, session.nodes))
         yield session
 
 
 @contextmanager
 def reached(where: Where, report: Report) -> Iterator[Session]:
-    """The same for verbs that have nothing to judge before they connect."""
+    """The same for verbs that have nothing to judge before."""
     with connected(selected(where, report), report) as session:
         yield session
 

@@ -18,7 +18,7 @@ from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.errors import Refused, Unreachable, UsageError
 from sparkops.remote.fleet import Fleet
-from sparkops.remote.gather import gather
+from sparkops.remote.gather import connect, gather
 from sparkops.remote.reasons import Unreached
 from sparkops.remote.ssh import Door
 from sparkops.remote.trust import HostKey, known_hosts_file, pin, pinned_host_keys
@@ -142,7 +142,7 @@ def _install_key(options: InitOptions, output: str, nodes: Sequence[Node], repor
     report.hide(options.password)
     command = Command((Script("authorize"),), stdin=public)
     with Fleet(nodes, replace(login(output, None, {}), password=options.password)) as fleet:
-        lost = fleet.connect()
+        lost = connect(fleet, (node.name for node in nodes))
         if lost:
             raise unreachable(next(iter(lost.values())))
         for name, result in gather(fleet, dict.fromkeys((node.name for node in nodes), command)).items():

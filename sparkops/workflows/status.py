@@ -16,12 +16,12 @@ from sparkops.errors import Unreachable, worst
 from sparkops.phases.parts import Kept, question
 from sparkops.report.report import Report
 from sparkops.workflows.chosen import current
-from sparkops.workflows.session import Session, reached, unreachable
+from sparkops.workflows.session import Session, opened, selected, unreachable
 
 
 def status(options: StatusOptions, report: Report) -> Answer:
     """Two waves: facts, then one question to every API."""
-    with reached(options.where, report) as session:
+    with opened(selected(options.where, report), report) as session:
         return status_on(options, session)
 
 

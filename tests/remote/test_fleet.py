@@ -16,7 +16,7 @@ import pytest
 from sparkops.core.plan import Command, NodeLost, Script, Secret
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote.fleet import Fleet
-from sparkops.remote.gather import gather
+from sparkops.remote.gather import connect, gather
 from sparkops.remote.lock import Hold, Owner
 
 READS = {"reads": True}
@@ -89,9 +89,10 @@ def test_many_commands_use_one_connection(fleet, server):
 def test_all_nodes_are_asked_at_once_in_one_wave(make_server, options, nodes_of):
     servers = [make_server() for _ in range(3)]
     with Fleet([nodes_of(server, f"n{at}") for at, server in enumerate(servers)], options) as fleet:
-        assert fleet.connect() == {}
-        answers = gather(fleet, {f"n{at}": Command(("echo", str(at)), reads=True) for at in range(3)})
-        assert [answer.stdout for answer in answers.values()] == ["0\n", "1\n", "2\n"]
+        names = [f"n{at}" for at in range(3)]
+        assert connect(fleet, names) == {}
+        answers = gather(fleet, {name: Command(("echo", name), reads=True) for name in names})
+        assert [answer.stdout for answer in answers.values()] == ["n0\n", "n1\n", "n2\n"]
         assert (fleet.connections, fleet.waves) == (3, 2)
 
 
@@ -99,7 +100,7 @@ def test_a_node_that_is_away_is_a_value_beside_the_answers(make_server, options,
     there, away = make_server(), make_server()
     away.down()
     with Fleet([nodes_of(there, "there"), nodes_of(away, "away")], options) as fleet:
-        lost = fleet.connect()
+        lost = connect(fleet, ("there", "away"))
         assert list(lost) == ["away"]
         assert "connection refused" in str(lost["away"])
         answers = gather(fleet, {name: Command(("true",), reads=True) for name in ("there", "away")})
@@ -108,7 +109,7 @@ def test_a_node_that_is_away_is_a_value_beside_the_answers(make_server, options,
 
 
 def test_a_connection_that_ends_after_the_send_leaves_the_command_unknown(fleet, server):
-    assert fleet.connect() == {}
+    fleet.reach("spark1")
     server.drop_after_start = True
     with pytest.raises(NodeLost) as lost:
         send(fleet, "sleep", "60", reads=False)
@@ -304,7 +305,7 @@ def test_facts_are_gathered_by_script(fleet):
 
 def test_a_heartbeat_keeps_the_lock_and_silence_frees_it(node, options):
     with Fleet([node], options) as fleet, Fleet([node], options) as second:
-        fleet.connect()
+        fleet.reach("spark1")
         hold = Hold(fleet._links["spark1"], owner("run1"), quiet=2)
         hold.take()
         for _ in range(4):
@@ -328,6 +329,5 @@ def test_sixteen_nodes_work_at_the_same_time(server, options, nodes_of, tmp_path
     meet = f"touch {tmp_path}/met-$1; until [ $(ls {tmp_path}/met-* | wc -l) = 16 ]; do sleep 0.1; done"
     commands = {name: Command(("sh", "-c", meet, "meet", name), reads=True) for name in names}
     with Fleet([nodes_of(server, name) for name in names], options) as fleet:
-        assert fleet.connect() == {}
         assert all(result.ok for result in gather(fleet, commands).values())
-        assert (fleet.connections, fleet.waves) == (16, 2)
+        assert (fleet.connections, fleet.waves) == (16, 1)
