@@ -33,6 +33,7 @@ PATIENCE = 900.0
 LONGEST_TEST = 1500
 """Seconds; the first test builds the images where the cache is empty."""
 FIRST = ("test_docker_forms", "test_build", "test_single_node", "test_two_nodes", "test_real_engines")
+LONG = ("test_benchmarks", "test_images", "test_playbooks")
 LAST = ("test_nothing_left",)
 
 
@@ -292,10 +293,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(module: str) -> int:
-    """Those that follow one another without a new load, then the others in their order, then the labs of their own."""
-    if module in LAST:
-        return len(FIRST) + 1
-    return FIRST.index(module) if module in FIRST else len(FIRST)
+    """Those that follow one another without a new load, the longest so that both workers end together, the others."""
+    order = (*FIRST, *LONG, "", *LAST)
+    return order.index(module if module in order else "")
 
 
 def _eventually(holds: Callable[[], object], seconds: float = 300.0) -> bool:
