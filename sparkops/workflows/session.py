@@ -108,7 +108,7 @@ class Session:
         return {name: known for name, known in read.items() if name not in self.away}
 
     def what_runs(self) -> dict[str, Facts]:
-        """For verbs that only look at deployments: a driver that hangs does not hold them up."""
+        """For verbs that look at deployments or end them: a driver that hangs does not hold them up."""
         return self.containers(self.facts(only=WHAT_RUNS))
 
     def facts_command(

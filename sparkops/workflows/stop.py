@@ -31,7 +31,7 @@ def stop(options: StopOptions, report: Report) -> Answer:
 def stop_on(options: StopOptions, session: Session) -> Answer:
     """The same over a session that is open."""
     session.lock(node.name for node in session.selected)
-    facts = session.containers()
+    facts = session.what_runs()
     here = kept(facts)
     gone = options.deployment is not None and not session.away and _unknown(here, options.deployment)
     if gone:

@@ -45,7 +45,7 @@ def test_a_connection_lost_after_a_command_was_sent_ends_in_a_said_and_undone_st
     assert lab.serves()
 
 
-def test_a_hung_driver_does_not_hold_up_those_who_only_look(empty):
+def test_a_hung_driver_does_not_hold_up_those_who_look_or_stop(empty):
     lab = empty
     lab.deploy(*SOLO)
     lab.mark()
@@ -53,8 +53,9 @@ def test_a_hung_driver_does_not_hold_up_those_who_only_look(empty):
         assert lab.json("status")["deployments"][0]["state"] == "serving"
         assert lab.cli("key", code=0).out
         assert lab.cli("logs", code=0).out
+        assert lab.json("stop")["removed"]
     read = [one.shown for one in lab.received() if one.shown.startswith("@facts")]
-    assert len(read) == 3 * len(lab.names)
+    assert len(read) == 4 * len(lab.names)
     assert not [words for words in read if "--only" not in words or "nvidia" in words]
 
 
