@@ -39,7 +39,7 @@ demo: $(STAMP)
 	@PATH="$$PWD/$(VENV)/bin:$$PATH" sh scripts/demo.sh
 
 test: $(STAMP)
-	"$(PY)" -m pytest $(PYTEST) -n $(WORKERS) --dist loadfile -m 'not docker' tests
+	"$(PY)" -m pytest $(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not docker' tests
 
 lint: $(STAMP)
 	"$(PY)" -m ruff check .

@@ -41,6 +41,8 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow ones come first: the thousands that take no time keep every worker busy to the end."""
     for item in items:
         if SLOW & {item.path, *item.path.parents}:
             item.add_marker(pytest.mark.slow)
+    items.sort(key=lambda item: "slow" not in item.keywords)
