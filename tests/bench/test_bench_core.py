@@ -16,6 +16,7 @@ from sparkops.core.bench.progress import Progress
 from sparkops.core.bench.record import NotARecord, Record, load, series
 from sparkops.core.bench.samples import Sample, watched, wedged
 from sparkops.core.bench.suites import SUITES, Point, Suite, suite
+from sparkops.core.bench.trouble import cure
 from sparkops.core.plan import Secret
 from sparkops.core.reference import Point as Published
 
@@ -90,6 +91,11 @@ def test_what_is_missing_is_a_problem_and_never_a_number(entries, told):
     found = read([document(*entries)], TWO)
     assert any(told in problem for problem in found.problems)
     assert all(row.metrics["decode"].mean > 0 for row in found.rows)
+
+
+def test_a_prompt_that_was_over_too_soon_has_a_cure():
+    (problem,) = read([document(entry(1), entry(2, pp_throughput=None))], TWO).problems
+    assert "--set pp=" in (cure(problem) or "")
 
 
 def test_every_suite_asks_for_something_and_has_a_source():

@@ -16,6 +16,7 @@ KNOWN = (
         "a server died in the middle, or prompt and answer do not fit into its context: `sparkops logs` says which",
     ),
     (r"Cannot connect to host", "does it serve, and is that its address? `curl URL/v1/models` asks it"),
+    (r"throughput is null", "longer prompts take long enough: `--set pp=2048`; `sparkops logs` says what failed"),
     (r"processing book", "`--book FILE` ($SPARKOPS_BOOK) is any long text instead of the book that is fetched"),
     (r"oherence", "kernels that answer nonsense are not worth measuring; `--skip-coherence` leaves the question out"),
 )
