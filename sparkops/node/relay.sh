@@ -175,13 +175,17 @@ waits_for() {
     esac
 }
 
+due() {
+    waits_for
+    [ "$what" = load ] || [ ! -e "$dir/handing-in" ] || [ "$quiet" -ge $((3 * stall)) ]
+}
+
 # Nothing moved for too long: 0 when that is not for us to end. Who waits for others has more patience than who hangs.
 # Nodes in a row come here in the same second: what one ends sets the others moving again, and is looked for once more.
 stalled() {
-    waits_for
-    if [ "$what" != load ] && [ -e "$dir/handing-in" ] && [ "$quiet" -lt $((3 * stall)) ]; then return 0; fi
+    due || return 0
     sleep 1
-    ! moves || return 0
+    if moves || ! due; then return 0; fi
     case $what in
         out)
             say "$address takes no more data ($quiet s)"

@@ -19,8 +19,11 @@ class Cancel(Protocol):
 class World(Protocol):
     """Transport, clock, fan-out and cancel: all that executing a plan needs of the outside."""
 
-    def reach(self, node: str) -> None:
-        """Make sure of a connection, so that the time of what is sent next is its own; raises NodeLost."""
+    def reach(self, node: str, cancel: Cancel) -> None:
+        """Make sure of a connection, so that the time of what is sent next is its own; raises NodeLost.
+
+        A cancel that is set before prevents it, as it does what is sent then.
+        """
 
     def send(self, node: str, command: Command, cancel: Cancel) -> Result:
         """Run a command; a bad exit is a Result, only an unreachable node raises NodeLost.

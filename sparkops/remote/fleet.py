@@ -95,7 +95,9 @@ class Fleet:
         list(self._pool.map(Link.close, self._links.values()))
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def reach(self, node: str) -> None:
+    def reach(self, node: str, cancel: Cancel) -> None:
+        if cancel.is_set():
+            return
         if node in self._broken:
             raise self._broken[node]
         self._links[node].connect()

@@ -13,9 +13,9 @@ def connect(world: World, nodes: Iterable[str]) -> dict[str, NodeLost]:
     """Connect to all at once; says which cannot be reached and why."""
     lost: dict[str, NodeLost] = {}
 
-    def reach(node: str, _cancel: Cancel) -> None:
+    def reach(node: str, cancel: Cancel) -> None:
         try:
-            world.reach(node)
+            world.reach(node, cancel)
         except NodeLost as error:
             lost[node] = error
 
@@ -34,14 +34,13 @@ def gather(
 
     def ask(node: str, command: Command, cancel: Cancel) -> None:
         try:
-            world.reach(node)
+            world.reach(node, cancel)
             sent = world.now()
             answers[node] = world.send(node, command, cancel)
-        except NodeLost as lost:
-            answers[node] = lost
-        else:
             if spans is not None:
                 spans[node] = (sent, world.now())
+        except NodeLost as lost:
+            answers[node] = lost
 
     world.each({node: partial(ask, node, command) for node, command in commands.items()}, world.cancel())
     return {node: answers[node] for node in commands}

@@ -112,7 +112,7 @@ class SimulatedWorld:
 
     # what a World is
 
-    def reach(self, node: str) -> None:
+    def reach(self, node: str, cancel: Cancel) -> None:
         """Connections of this world are made by what is sent."""
 
     def send(self, node: str, command: Command, cancel: Cancel) -> Result:

@@ -108,6 +108,7 @@ def test_what_the_facts_ask_of_an_idle_node_starts_no_python_a_question(node):
     without = (
         'mkdir left && cp "$(dirname "$(command -v docker)")"/* left/ && cd left && '
         "sed -i 's/^exec .*main.py.*/exit 99/' docker dpkg nvidia-smi ip lscpu nproc systemctl && "
+        "grep -q '^exit 99' docker && grep -q '^exit 99' dpkg && grep -q '^exit 99' nvidia-smi && "
         'PATH=$PWD:$PATH && cd && sh -c "$(cat)" facts --image vllm-node'
     )
     told = node.run(without, script_text("facts")).out

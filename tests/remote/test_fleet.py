@@ -108,8 +108,15 @@ def test_a_node_that_is_away_is_a_value_beside_the_answers(make_server, options,
         assert not isinstance(answers["there"], NodeLost)
 
 
+def test_who_has_not_been_reached_before_a_cancel_is_not_reached_any_more(fleet, server):
+    cancel = fleet.cancel()
+    cancel.set()
+    fleet.reach("spark1", cancel)
+    assert (fleet.connections, server.logins) == (0, 0)
+
+
 def test_a_connection_that_ends_after_the_send_leaves_the_command_unknown(fleet, server):
-    fleet.reach("spark1")
+    fleet.reach("spark1", fleet.cancel())
     server.drop_after_start = True
     with pytest.raises(NodeLost) as lost:
         send(fleet, "sleep", "60", reads=False)
@@ -305,7 +312,7 @@ def test_facts_are_gathered_by_script(fleet):
 
 def test_a_heartbeat_keeps_the_lock_and_silence_frees_it(node, options):
     with Fleet([node], options) as fleet, Fleet([node], options) as second:
-        fleet.reach("spark1")
+        fleet.reach("spark1", fleet.cancel())
         hold = Hold(fleet._links["spark1"], owner("run1"), quiet=2)
         hold.take()
         for _ in range(4):

@@ -16,7 +16,7 @@ class Slow:
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def reach(self, node: str) -> None:
+    def reach(self, node: str, cancel: object) -> None:
         self.seconds += 100
         if node == "away":
             raise NodeLost(node, "connection refused", sent=False)
