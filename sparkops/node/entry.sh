@@ -39,9 +39,8 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 
-child='' watch='' stopping=''
+child='' stopping=''
 trap 'stopping=yes; [ -z "$child" ] || kill -TERM "$child" 2>/dev/null' TERM INT
-trap '[ -z "$watch" ] || kill "$watch" 2>/dev/null' EXIT
 
 # A stop that came just before the child was known is passed on here.
 adopt() {
@@ -92,7 +91,8 @@ record_starts() {
 }
 
 # Notes that the health address came to answer. One that answers from the beginning belongs to somebody else, or to a
-# head that lost its peers and does not know it, and proves nothing.
+# head that lost its peers and does not know it, and proves nothing. It ends by itself when we did: by then its number
+# may be another process's, and nobody may be ended by it.
 watch_health() {
     [ -n "$health" ] || return 0
     python3 -c '
@@ -115,7 +115,6 @@ while os.getppid() == int(parent):
         break
     time.sleep(2)' "$health" "$record" "$boot served
 " "$$" 2>/dev/null &
-    watch=$!
 }
 
 is_local() {
