@@ -63,5 +63,6 @@ def _network(link: Link | None) -> dict[str, str]:
         "NCCL_SOCKET_IFNAME": link.interface,
         "GLOO_SOCKET_IFNAME": link.interface,
         "RAY_memory_monitor_refresh_ms": "0",
+        "RAY_prestart_worker_first_driver": "0",
         **rdma,
     }

@@ -95,7 +95,7 @@ record_starts() {
 # may be another process's, and nobody may be ended by it.
 watch_health() {
     [ -n "$health" ] || return 0
-    python3 -c '
+    python3 -IS -c '
 import os, socket, sys, time
 url, record, text, parent = sys.argv[1:]
 where, path = url.split("/", 3)[2:]
@@ -118,11 +118,11 @@ while os.getppid() == int(parent):
 }
 
 is_local() {
-    python3 -c 'import socket, sys; socket.socket().bind((sys.argv[1], 0))' "$1" 2>/dev/null
+    python3 -IS -c 'import socket, sys; socket.socket().bind((sys.argv[1], 0))' "$1" 2>/dev/null
 }
 
 listens() {
-    python3 -c 'import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)' "$1" "$2" 2>/dev/null
+    python3 -IS -c 'import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 3)' "$1" "$2" 2>/dev/null
 }
 
 wait_for_fabric() {
@@ -157,13 +157,19 @@ ray_head() {
 
 # A raylet notices a dead head only after a minute or more, so the head's port is watched and the end hurried.
 watch_head() {
-    missed=0
-    while [ "$missed" -lt 3 ]; do
-        sleep 3
-        if listens "$head" "$port"; then missed=0; else missed=$((missed + 1)); fi
-    done
-    say "the Ray head at $head:$port is gone"
-    kill -TERM "$1" 2>/dev/null
+    exec python3 -IS -c '
+import os, signal, socket, sys, time
+host, port, worker = sys.argv[1:]
+missed = 0
+while missed < 3:
+    time.sleep(3)
+    try:
+        socket.create_connection((host, int(port)), 3).close()
+        missed = 0
+    except OSError:
+        missed += 1
+print(f"sparkops: the Ray head at {host}:{port} is gone", flush=True)
+os.kill(int(worker), signal.SIGTERM)' "$head" "$port" "$1"
 }
 
 ray_worker() {

@@ -51,7 +51,8 @@ answer=$(curl -sS --noproxy '*' -m 5 -o /dev/null -w '%{http_code}' "$api" 2>/de
 if [ "$count" -gt "$restarts" ]; then
     verdict "never the engine ended and was restarted (exit code $code)"
 fi
-case $(docker logs --tail 3 "$name" 2>&1) in
+seen=$(evidence)
+case $(printf '%s\n' "$seen" | tail -n 3) in
     *'sparkops: gave up'*) verdict "never gave up after repeated failed starts" ;;
 esac
-verdict "wait $status, health $answer"
+printf '%s\n' "wait $status, health $answer" "$seen"
