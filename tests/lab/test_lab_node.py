@@ -103,15 +103,48 @@ def test_a_hash_of_what_comes_on_stdin_is_the_true_one(node):
     assert said.out.split() == [hashlib.sha256(b"secret").hexdigest(), "-"]
 
 
-def test_what_the_facts_ask_of_an_idle_node_starts_no_python_a_question(node):
-    """The programs that answer from what is written down, with nothing behind them: a probe that got there has 99."""
-    without = (
-        'mkdir left && cp "$(dirname "$(command -v docker)")"/* left/ && cd left && '
-        "sed -i 's/^exec .*main.py.*/exit 99/' docker dpkg nvidia-smi ip lscpu nproc systemctl && "
-        "grep -q '^exit 99' docker && grep -q '^exit 99' dpkg && grep -q '^exit 99' nvidia-smi && "
-        'PATH=$PWD:$PATH && cd && sh -c "$(cat)" facts --image vllm-node'
-    )
-    told = node.run(without, script_text("facts")).out
+WITHOUT_PYTHON = (
+    'mkdir -p left && cp "$(dirname "$(command -v docker)")"/* left/ && cd left && '
+    "sed -i 's/^exec .*main.py.*/exit 99/' docker dpkg nvidia-smi ip lscpu nproc systemctl && "
+    "grep -q '^exit 99' docker && grep -q '^exit 99' dpkg && grep -q '^exit 99' nvidia-smi && "
+    'PATH=$PWD:$PATH && cd && sh -c "$(cat)" facts --image vllm-node'
+)
+"""The programs that answer from what is written down, with nothing behind them: a probe that got there has 99."""
+
+
+def started_python(node) -> set[str]:
+    told = node.run(WITHOUT_PYTHON, script_text("facts")).out
     probes = {line.split()[1]: line.split()[2] for line in told.splitlines() if line.startswith("== ")}
     assert {"packages", "docker-version", "docker-info", "docker-ps", "nvidia-smi", "end"} <= set(probes)
-    assert [name for name, code in probes.items() if code == "99"] == []
+    return {name for name, code in probes.items() if code == "99"}
+
+
+def test_what_the_facts_ask_of_an_idle_node_starts_no_python_a_question(node):
+    assert started_python(node) == set()
+
+
+def test_what_a_node_with_a_container_was_asked_once_starts_no_python_again(node):
+    facts = 'sh -c "$(cat)" facts --image vllm-node'
+    node.run(facts, script_text("facts"))
+    node.docker("run", "-d", "--name", "e", "--entrypoint=", "vllm-node", "sleep", "60")
+    assert {"docker-info", "docker-ps"} <= started_python(node)
+    node.run(facts, script_text("facts"))
+    assert started_python(node) <= {"docker-ps", "docker-logs", "docker-ours"}
+
+
+def test_what_was_written_down_is_forgotten_with_every_change(node):
+    def containers() -> list[int]:
+        return [json.loads(node.docker("info", "--format", "{{json .}}").out)["ContainersRunning"] for _ in "12"]
+
+    assert containers() == [0, 0]
+    node.docker("run", "-d", "--name", "e", "--entrypoint=", "vllm-node", "sleep", "60")
+    assert containers() == [1, 1]
+    node.docker("kill", "e")
+    assert containers() == [0, 0]
+    node.docker("rm", "e")
+    node.docker("tag", "vllm-node", "another:latest")
+    images = json.loads(node.docker("info", "--format", "{{json .}}").out)["Images"]
+    node.docker("rmi", "another:latest")
+    node.docker("rmi", "-f", "vllm-node:latest")
+    assert json.loads(node.docker("info", "--format", "{{json .}}").out)["Images"] == images - 1
+    assert node.docker("image", "inspect", "vllm-node").code == 1

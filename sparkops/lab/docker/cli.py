@@ -93,7 +93,7 @@ def _dispatch(node: Node, words: list[str]) -> int:
         raise DockerError(DENIED)
     if verb in ASKS:
         return int(call(node, rest))
-    return _change(node, call, rest, ("docker",) if verb in OF_IMAGES else said.OF_CONTAINERS)
+    return _change(node, call, rest, said.OF_IMAGES if verb in OF_IMAGES else said.OF_CONTAINERS)
 
 
 def _change(node: Node, call: Callable[[Node, list[str]], int], words: list[str], changed: tuple[str, ...]) -> int:

@@ -51,3 +51,6 @@ INSIDE: dict[str, str] = {
     "litellm": "sparkops.lab.engine.litellm",
     "shim": "sparkops.lab.docker.shim",
 }
+
+KEPT = ("docker", "nvidia-smi")
+"""Whose answers change while a node runs and are written down again when somebody asks."""

@@ -1,7 +1,8 @@
 """What a node's programs will say, written down beforehand: a fleet of hundreds cannot start a Python for each question.
 
 The answers come from the programs themselves (`tools/`, `docker/`), so they cannot differ. They are thrown away by
-whatever changes what they tell of; then the program is asked again. `bin` holds the stubs that read them.
+whatever changes what they tell of; the program that is asked next writes its answer down again. `bin` holds the stubs
+that read them.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import contextlib
 import importlib
 import io
 import os
+import sys
 from collections.abc import Iterator
 
 from sparkops.lab import files
@@ -18,6 +20,9 @@ from sparkops.lab.tools.registry import TOOLS
 from sparkops.lab.tree.images import IMAGES
 
 FOLDER = "said"
+LOCK = "said.lock"
+CHANGES = "said.changes"
+"""How often something was forgotten: an answer is not kept when that happened while it was given."""
 LONGEST = 250
 CALM = "calm"
 """There while no fault is on: what pings may go by."""
@@ -53,20 +58,41 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 
 OF_THE_GPU = ("nvidia-smi --query-gpu=clocks", "nvidia-smi --query-compute-apps")
 OF_CONTAINERS = ("docker info", "docker ps", *OF_THE_GPU)
-"""How the answers begin that change with every container, and so are kept only while there is none."""
+"""How the answers begin that change with every container."""
+OF_IMAGES = ("docker info", "docker image")
+OF_TIME = ("docker ps",)
+"""How the answers begin that are kept only while there is no container: they tell for how long each has run."""
 
 
 def forget(node: Node, *beginnings: str) -> None:
     """What begins so has changed."""
-    with contextlib.suppress(FileNotFoundError):
+    with files.locked(node.path(LOCK)), contextlib.suppress(FileNotFoundError):
+        files.write(node.path(CHANGES), str(int(files.read(node.path(CHANGES)) or 0) + 1))
         for name in os.listdir(node.path(FOLDER)):
             if name.startswith(beginnings):
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(node.path(FOLDER, name))
 
 
+def tell(node: Node, program: str, words: list[str]) -> int | None:
+    """Answer, and write that down for the next who asks; None where the question or the node is none for that."""
+    question = " ".join(words)
+    whole = question in QUESTIONS.get(program, ()) and not os.environ.get("SPARKLAB_SUDO")
+    if not whole or not os.path.exists(node.path(FOLDER, CALM)) or not _lasts(node, f"{program} {question}"):
+        return None
+    before = files.read(node.path(CHANGES))
+    code, said, complaint = _answer(program, words)
+    with files.locked(node.path(LOCK)):
+        if files.read(node.path(CHANGES)) == before:
+            _write(node, program, question, code, said, complaint)
+    sys.stderr.write(complaint)
+    sys.stdout.write(said)
+    return code
+
+
 def publish(node: Node) -> None:
     """Ask every program and write down what it says; not what depends on containers, or would not come back."""
+    forget(node, "")
     files.clear(node.path(FOLDER))
     os.makedirs(node.path(FOLDER))
     faults = os.listdir(node.path("faults"))
@@ -74,7 +100,7 @@ def publish(node: Node) -> None:
         for program, questions in QUESTIONS.items():
             for words in questions:
                 if _lasts(node, f"{program} {words}"):
-                    _write(node, program, words)
+                    _write(node, program, words, *_answer(program, _split(words)))
     if not faults:
         files.write(node.path(FOLDER, CALM), "")
     if not _idle(node):  # one was made meanwhile
@@ -84,24 +110,28 @@ def publish(node: Node) -> None:
 def _lasts(node: Node, question: str) -> bool:
     if question.startswith("nvidia-smi") and node.fault("gpu-hangs"):
         return False
-    return not question.startswith(OF_CONTAINERS) or _idle(node)
+    return not question.startswith(OF_TIME) or _idle(node)
 
 
 def _idle(node: Node) -> bool:
     return not os.listdir(node.path("docker", "containers"))
 
 
-def _write(node: Node, program: str, words: str) -> None:
+def _answer(program: str, words: list[str]) -> tuple[int, str, str]:
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = importlib.import_module(TOOLS[program]).main(program, _split(words))
+        code = importlib.import_module(TOOLS[program]).main(program, words)
         out.flush()
+    return code, out.buffer.getvalue().decode(), err.getvalue()
+
+
+def _write(node: Node, program: str, words: str, code: int, said: str, complaint: str) -> None:
     path = node.path(FOLDER, key(program, words))
-    if err.getvalue():
-        _plain(f"{path}.err", err.getvalue())
-    if code or err.getvalue():
+    if complaint:
+        _plain(f"{path}.err", complaint)
+    if code or complaint:
         _plain(f"{path}.code", f"{code}\n")
-    _plain(path, out.buffer.getvalue().decode())
+    _plain(path, said)
 
 
 def key(program: str, words: str) -> str:
@@ -151,7 +181,7 @@ STUB = r"""#!/bin/sh
         cat "$said"
         exit "$code"
     elif [ -f "$said" ]; then
-        exec cat "$said"
+        cat "$said" 2>/dev/null && exit # or it was forgotten just now
     fi
 }
 exec PROGRAM "$@"
