@@ -91,8 +91,8 @@ record_starts() {
 }
 
 # Notes that the health address came to answer. One that answers from the beginning belongs to somebody else, or to a
-# head that lost its peers and does not know it, and proves nothing. It ends by itself when we did: by then its number
-# may be another process's, and nobody may be ended by it.
+# head that lost its peers and does not know it, and proves nothing. It ends when we are gone, and is not ended from here:
+# an engine that served long outlives it, and its number may be another process's by then.
 watch_health() {
     [ -n "$health" ] || return 0
     python3 -IS -c '

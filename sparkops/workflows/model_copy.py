@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,18 +61,32 @@ def ensure_copied(
     before = -1
     while True:
         clear(session, {node: facts[node] for node in names}, sudo=False)
-        lacking = _lacking(session, wanted, others, facts)
-        left = sum(len(one["missing"]) for one in lacking.values())
-        if not left:
-            return copied
-        if 0 <= before <= left:
-            told = f"{name.title}: copying it to {', '.join(lacking)} got nowhere"
-            raise StepFailed(told, hint=f"`sparkops jobs logs {wanted.job}`")
-        before = left
-        copied |= {node: copied.get(node, one["need"]) for node, one in lacking.items()}
-        if _copy(session, wanted, names, lacking, facts):
+        with _refused_late(bool(copied)):
+            lacking = _lacking(session, wanted, others, facts)
+            left = sum(len(one["missing"]) for one in lacking.values())
+            if not left:
+                return copied
+            if 0 <= before <= left:
+                told = f"{name.title}: copying it to {', '.join(lacking)} got nowhere"
+                raise StepFailed(told, hint=f"`sparkops jobs logs {wanted.job}`")
+            before = left
+            need = {node: copied.get(node, one["need"]) for node, one in lacking.items()}
+            done = _copy(session, wanted, names, lacking, facts)
+        copied |= need
+        if done:
             return copied
         facts = session.facts()
+
+
+@contextmanager
+def _refused_late(begun: bool) -> Iterator[None]:
+    """A node that is refused when the first copy has already changed some is a failure."""
+    try:
+        yield
+    except Refused as error:
+        if begun:
+            raise StepFailed(error.message, node=error.node, hint=error.hint) from error
+        raise
 
 
 def _wanted(session: Session, name: ModelName, source: str, words: str | None, stall: int) -> Wanted:

@@ -124,7 +124,7 @@ def test_a_disk_that_fills_up_in_the_middle_is_said_with_numbers_and_left_clean(
     with held(person) as process:
         person.fault("node2", "disk-full")
     try:
-        ran = person.ended(process, 3)
+        ran = person.ended(process, 5)
     finally:
         person.fault("node2", "disk-full", off=True)
     assert "the disk filled up in the middle, half files are removed: need " in ran.err

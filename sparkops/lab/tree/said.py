@@ -66,16 +66,21 @@ OF_TIME = ("docker ps",)
 
 def forget(node: Node, *beginnings: str) -> None:
     """What begins so has changed."""
-    with files.locked(node.path(LOCK)), contextlib.suppress(FileNotFoundError):
-        files.write(node.path(CHANGES), str(int(files.read(node.path(CHANGES)) or 0) + 1))
+    with _changing(node), contextlib.suppress(FileNotFoundError):
         for name in os.listdir(node.path(FOLDER)):
             if name.startswith(beginnings):
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(node.path(FOLDER, name))
+                os.unlink(node.path(FOLDER, name))
+
+
+@contextlib.contextmanager
+def _changing(node: Node) -> Iterator[None]:
+    with files.locked(node.path(LOCK)):
+        files.write(node.path(CHANGES), str(int(files.read(node.path(CHANGES)) or 0) + 1))
+        yield
 
 
 def tell(node: Node, program: str, words: list[str]) -> int | None:
-    """Answer, and write that down for the next who asks; None where the question or the node is none for that."""
+    """Answer, and write a good answer down for the next who asks; None where question or node are none for that."""
     question = " ".join(words)
     whole = question in QUESTIONS.get(program, ()) and not os.environ.get("SPARKLAB_SUDO")
     if not whole or not os.path.exists(node.path(FOLDER, CALM)) or not _lasts(node, f"{program} {question}"):
@@ -83,8 +88,8 @@ def tell(node: Node, program: str, words: list[str]) -> int | None:
     before = files.read(node.path(CHANGES))
     code, said, complaint = _answer(program, words)
     with files.locked(node.path(LOCK)):
-        if files.read(node.path(CHANGES)) == before:
-            _write(node, program, question, code, said, complaint)
+        if files.read(node.path(CHANGES)) == before and not (code or complaint):
+            _plain(node.path(FOLDER, key(program, question)), said)
     sys.stderr.write(complaint)
     sys.stdout.write(said)
     return code
@@ -92,9 +97,9 @@ def tell(node: Node, program: str, words: list[str]) -> int | None:
 
 def publish(node: Node) -> None:
     """Ask every program and write down what it says; not what depends on containers, or would not come back."""
-    forget(node, "")
-    files.clear(node.path(FOLDER))
-    os.makedirs(node.path(FOLDER))
+    with _changing(node):
+        files.clear(node.path(FOLDER))
+        os.makedirs(node.path(FOLDER))
     faults = os.listdir(node.path("faults"))
     with _as_if_on(node):
         for program, questions in QUESTIONS.items():
@@ -145,8 +150,11 @@ def _split(words: str) -> list[str]:
 
 
 def _plain(path: str, text: str) -> None:
-    with open(path, "w", encoding="utf-8") as stream:
+    """Who reads finds nothing or all of it."""
+    new = os.path.join(os.path.dirname(path), f".{os.getpid()}")
+    with open(new, "w", encoding="utf-8") as stream:
         stream.write(text)
+    os.replace(new, path)
 
 
 @contextlib.contextmanager
@@ -175,8 +183,7 @@ STUB = r"""#!/bin/sh
         esac
     done
     said=$SPARKLAB_NODE/said/$words
-    if [ -f "$said.code" ]; then
-        read -r code <"$said.code"
+    if [ -f "$said.code" ] && { read -r code <"$said.code"; } 2>/dev/null; then
         [ ! -f "$said.err" ] || cat "$said.err" >&2
         cat "$said"
         exit "$code"
