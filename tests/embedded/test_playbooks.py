@@ -128,8 +128,8 @@ EVERYTHING = """
 
 
 def everything(lab):
-    """All that the nodes hold by size and time, but for the log of who came, and what serves: that is in `tree`."""
-    moves = {"ssh.jsonl", "jobs", "containers"}
+    """All that the nodes hold by size and time, but for what the lab writes when asked, and what serves: see `tree`."""
+    moves = {"ssh.jsonl", "said", "jobs", "containers"}
     return tree(lab) | {
         (name, str(path.relative_to(lab.node(name)))): (path.lstat().st_mtime_ns, path.lstat().st_size)
         for name in lab.names
