@@ -95,7 +95,8 @@ class Container:
         files.write(self.path("stopped"), "")
         until = time.monotonic() + 20
         while self.state()["status"] in ("running", "restarting") and time.monotonic() < until:
-            processes.send(self.processes(), signal.SIGKILL)
+            first = self.state().get("pid")  # before its children, whose end it would outlive for a moment
+            processes.send(sorted(self.processes(), key=lambda one: one.pid != first), signal.SIGKILL)
             shim = processes.look(self.state().get("shim", [0])[0])
             processes.send([shim] if shim else [], signal.SIGUSR1)
             self.wait(0.5)
