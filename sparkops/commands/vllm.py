@@ -53,7 +53,9 @@ def _mp_rank(revision: Revision, member: Member, head: Link) -> tuple[str, ...]:
 def _network(link: Link | None) -> dict[str, str]:
     """NCCL and Gloo are told the interface and the RDMA devices of this very node: names differ between nodes.
 
-    Without RDMA devices (`--allow cx7-usable`) NCCL uses sockets.
+    Without RDMA devices (`--allow cx7-usable`) NCCL uses sockets. Ray's own guard against full memory misjudges a
+    memory that CPU and GPU share (every cluster recipe of spark-vllm-docker switches it off), and the workers that it
+    starts for tasks, one a CPU, would only hold memory: vLLM has actors, no tasks (seen in the lab with real Ray).
     """
     if link is None:
         return {}

@@ -169,7 +169,7 @@ while missed < 3:
     except OSError:
         missed += 1
 print(f"sparkops: the Ray head at {host}:{port} is gone", flush=True)
-os.kill(int(worker), signal.SIGTERM)' "$head" "$port" "$1"
+os.kill(int(worker), signal.SIGTERM)' "$head" "$port" "$1" 2>/dev/null
 }
 
 ray_worker() {

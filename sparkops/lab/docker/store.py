@@ -94,10 +94,10 @@ class Container:
         """SIGKILL to all of it, then until the shim has taken note."""
         files.write(self.path("stopped"), "")
         until = time.monotonic() + 20
-        while self.state()["status"] in ("running", "restarting") and time.monotonic() < until:
-            first = self.state().get("pid")  # before its children, whose end it would outlive for a moment
-            processes.send(sorted(self.processes(), key=lambda one: one.pid != first), signal.SIGKILL)
-            shim = processes.look(self.state().get("shim", [0])[0])
+        while (state := self.state())["status"] in ("running", "restarting") and time.monotonic() < until:
+            # the first process before its children, whose end it would outlive for a moment
+            processes.send(sorted(self.processes(), key=lambda one: one.pid != state.get("pid")), signal.SIGKILL)
+            shim = processes.look(state["shim"][0])
             processes.send([shim] if shim else [], signal.SIGUSR1)
             self.wait(0.5)
 
