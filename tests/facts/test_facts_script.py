@@ -98,7 +98,7 @@ def ask(node: Path) -> Ask:
             "USER": "jhunt",
             "LANG": "de_DE.UTF-8",
             "SPARKOPS_ROOT": str(node / "a root"),
-            "SPARKOPS_PROBE_LIMIT": "5",
+            "SPARKOPS_PROBE_LIMIT": "60",
             **more,
         }
         words = [*shell, "-c", script_text("facts"), "facts", *args]
@@ -109,6 +109,27 @@ def ask(node: Path) -> Ask:
         return done.stdout
 
     return run
+
+
+Hangs = Callable[..., dict[str, str]]
+
+
+@pytest.fixture
+def hangs(tmp_path: Path) -> Hangs:
+    """Settings for `ask` that hold one program to a short limit; the others may be as slow as this machine is busy."""
+
+    def held(program: str, limit: str = "1") -> dict[str, str]:
+        _write(tmp_path / "tools", {"timeout": PATIENT.format(program, shutil.which("timeout"))})
+        (tmp_path / "tools/timeout").chmod(0o755)
+        return {"PATH": f"{tmp_path / 'tools'}:{HERE / 'stubs'}:/usr/bin:/bin", "SPARKOPS_PROBE_LIMIT": limit}
+
+    return held
+
+
+PATIENT = """#!/bin/sh
+[ "$4" = {} ] || {{ shift 3 && set -- -k 1 60 "$@"; }}
+exec {} "$@"
+"""
 
 
 def frames(raw: bytes) -> dict[str, bytes]:
@@ -195,20 +216,20 @@ def test_bytes_are_counted_not_characters(ask: Ask, shell: tuple[str, ...]):
     assert "hf download café".encode() in payload
 
 
-def test_a_hung_nvidia_smi_costs_its_limit_once_and_nothing_else(ask: Ask, shell: tuple[str, ...]):
-    raw = ask(shell=shell, STUB_SMI="hang", SPARKOPS_PROBE_LIMIT="1")
+def test_a_hung_nvidia_smi_costs_its_limit_once_and_nothing_else(ask: Ask, hangs: Hangs, shell: tuple[str, ...]):
+    raw = ask(shell=shell, STUB_SMI="hang", **hangs("nvidia-smi"))
     got = facts(raw)
     assert "no answer within its limit" in got.nvidia_smi.reason
     assert frames(raw)["gpu-load"] == b"not asked again: nvidia-smi did not answer"
     assert len(got.containers) == 2
 
 
-def test_a_cache_on_a_file_server_that_is_gone_hides_only_itself(ask: Ask, shell: tuple[str, ...], tmp_path: Path):
-    (tmp_path / "tools").mkdir()
-    (tmp_path / "tools/ls").write_text("#!/bin/sh\nexec sleep 60\n")
+def test_a_cache_on_a_file_server_that_is_gone_hides_only_itself(
+    ask: Ask, hangs: Hangs, shell: tuple[str, ...], tmp_path: Path
+):
+    _write(tmp_path / "tools", {"ls": "#!/bin/sh\nexec sleep 60\n"})
     (tmp_path / "tools/ls").chmod(0o755)
-    path = f"{tmp_path / 'tools'}:{HERE / 'stubs'}:/usr/bin:/bin"
-    got = facts(ask("--model", "a/b", "--cache", "/mnt/hf", shell=shell, PATH=path, SPARKOPS_PROBE_LIMIT="1"))
+    got = facts(ask("--model", "a/b", "--cache", "/mnt/hf", shell=shell, **hangs("ls")))
     assert "no answer within its limit" in got.model.reason
     assert "no answer within its limit" in got.disk.reason
     assert len(got.containers) == 2
@@ -239,9 +260,9 @@ def test_a_refusing_docker_is_asked_once(ask: Ask, node: Path):
     assert got.containers == ()
 
 
-def test_a_hung_docker_costs_its_limit_once(ask: Ask, node: Path):
+def test_a_hung_docker_costs_its_limit_once(ask: Ask, hangs: Hangs, node: Path):
     calls = node / "calls"
-    got = facts(ask(STUB_DOCKER="hang", STUB_CALLS=str(calls), SPARKOPS_PROBE_LIMIT="1"))
+    got = facts(ask(STUB_DOCKER="hang", STUB_CALLS=str(calls), **hangs("docker", limit="5")))
     assert calls.read_text().count("docker ") == 1
     assert "no answer" in got.docker_ps.reason
     assert got.disk["home"].free_kib > 0

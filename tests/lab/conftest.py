@@ -42,7 +42,7 @@ class Client:
 
     def run(self, line: str, stdin: str = "") -> Done:
         """The line's end, both streams apart."""
-        writer, out, err = self.ssh.exec_command(line, timeout=60)
+        writer, out, err = self.ssh.exec_command(line, timeout=120)
         writer.write(stdin)
         writer.flush()
         writer.channel.shutdown_write()
@@ -71,8 +71,9 @@ class Lab:
         ssh.load_host_keys(f"{self.inventory}.known_hosts")
         ssh.set_missing_host_key_policy(paramiko.RejectPolicy())
         login = login or {"key_filename": str(self.directory / "keys" / "client")}
-        options: dict[str, Any] = {"username": "spark", "look_for_keys": False, "allow_agent": False, "timeout": 20}
-        ssh.connect(row["address"], row["port"], **options | login)
+        options: dict[str, Any] = {"username": "spark", "look_for_keys": False, "allow_agent": False}
+        patience = dict.fromkeys(("timeout", "banner_timeout", "auth_timeout"), 60)
+        ssh.connect(row["address"], row["port"], **options | patience | login)
         client = Client(ssh, row["address"])
         self.clients.append(client)
         return client
@@ -124,7 +125,7 @@ def node(lab: Lab) -> Client:
 def eventually() -> Callable[[Callable[[], Any]], Any]:
     """Ask until the answer is true; the test fails when it never is."""
 
-    def ask(question: Callable[[], Any], patience: float = 30.0) -> Any:
+    def ask(question: Callable[[], Any], patience: float = 120.0) -> Any:
         until = time.monotonic() + patience
         while not (answer := question()):
             assert time.monotonic() < until, "it never came true"

@@ -45,7 +45,7 @@ def ended(client, name="e"):
     return int(code) if status == "exited" else None
 
 
-def ask(address, path, body=None, key=None, port=8000, timeout=10):
+def ask(address, path, body=None, key=None, port=8000, timeout=60):
     """(status, text) of one request, from outside the node."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"http://{address}:{port}{path}", data, {"Content-Type": "application/json"})

@@ -147,7 +147,7 @@ def test_a_worker_that_never_joins_leaves_the_head_alone(lab, node, eventually):
     join = ["ray", "start", f"--address={fabric[0]}:6379", f"--node-ip-address={fabric[1]}", "--block"]
     serving.run(other, "e", serving.STOCK, join)
     eventually(lambda: "Ray runtime started" in serving.log(node))
-    status = f"timeout 20 ray status --address {fabric[0]}:6379"
+    status = f"timeout 60 ray status --address {fabric[0]}:6379"
     assert node.run(f"docker exec e {status}").out.count("\n 1 node_") == 1
     lab.fault(2, "worker-never-joins", off=True)
     eventually(lambda: node.run(f"docker exec e {status}").out.count("\n 1 node_") == 2)

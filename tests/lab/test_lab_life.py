@@ -30,18 +30,23 @@ def connected(lab, directory):
     return type(lab)(directory).connect(1)
 
 
-def processes_of(directory):
-    """Of this lab only: its directory is in their environment or command line."""
-    needle = os.fsencode(str(directory))
+def processes_of(directory, word=""):
+    """Of this lab only: its directory is in their environment or command line, and the word too."""
+    needles = {os.fsencode(str(directory)), word.encode()}
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             text = Path(f"/proc/{pid}/environ").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
         except OSError:
             continue
-        if needle in text and int(pid) != os.getpid():
+        if all(needle in text for needle in needles) and int(pid) != os.getpid():
             found.append(int(pid))
     return found
+
+
+def daemon_of(directory):
+    """The oldest of that name: a child that it has just forked is called so too, for a moment."""
+    return min(processes_of(directory, "sparkops.lab.daemon"))
 
 
 def test_up_again_with_the_same_number_changes_nothing(directory):
@@ -73,9 +78,7 @@ def test_down_cleans_up_after_a_daemon_that_was_killed(lab, directory):
     client = connected(lab, directory)
     client.run("docker run -d --restart always --entrypoint= vllm-node sh -c 'sleep 7510'")
     client.open(REMOTE)
-    daemon = next(
-        p for p in processes_of(directory) if b"sparkops.lab.daemon" in Path(f"/proc/{p}/cmdline").read_bytes()
-    )
+    daemon = daemon_of(directory)
     os.kill(daemon, signal.SIGKILL)
     os_wait(daemon)
     with pytest.raises(api.LabError, match="daemon is gone"):
@@ -94,9 +97,7 @@ def os_wait(pid):
 
 
 def test_up_replaces_a_lab_whose_daemon_was_killed(directory):
-    daemon = next(
-        p for p in processes_of(directory) if b"sparkops.lab.daemon" in Path(f"/proc/{p}/cmdline").read_bytes()
-    )
+    daemon = daemon_of(directory)
     os.kill(daemon, signal.SIGKILL)
     os_wait(daemon)
     assert api.up(1, directory=directory, ray="emulated")["started"] is True

@@ -47,10 +47,9 @@ def test_ip_lists_both_twins_with_their_own_subnets(node):
     assert links["enP7s7"]["addr_info"][0]["local"] == node.address
 
 
-def test_ss_shows_the_nodes_own_listeners_only(lab, node):
+def test_ss_shows_the_nodes_own_listeners_only(lab, node, eventually):
     node.docker("run", "-d", "--entrypoint=", "vllm-node", "python3", "-c", listener(node.address, 8123))
-    deadline = node.run("for i in $(seq 100); do ss -Hltn | grep -q :8123 && break; sleep 0.1; done; ss -Hltn")
-    assert f"{node.address}:8123 " in deadline.out
+    eventually(lambda: f"{node.address}:8123 " in node.run("ss -Hltn").out)
     assert ":8123" not in lab.connect(2).run("ss -Hltn").out
 
 
@@ -126,7 +125,7 @@ def test_what_the_facts_ask_of_an_idle_node_starts_no_python_a_question(node):
 def test_what_a_node_with_a_container_was_asked_once_starts_no_python_again(node):
     facts = 'sh -c "$(cat)" facts --image vllm-node'
     node.run(facts, script_text("facts"))
-    node.docker("run", "-d", "--name", "e", "--entrypoint=", "vllm-node", "sleep", "60")
+    node.docker("run", "-d", "--name", "e", "--entrypoint=", "vllm-node", "sleep", "600")
     assert {"docker-info", "docker-ps"} <= started_python(node)
     node.run(facts, script_text("facts"))
     assert started_python(node) <= {"docker-ps", "docker-logs", "docker-ours"}
@@ -137,7 +136,7 @@ def test_what_was_written_down_is_forgotten_with_every_change(node):
         return [json.loads(node.docker("info", "--format", "{{json .}}").out)["ContainersRunning"] for _ in "12"]
 
     assert containers() == [0, 0]
-    node.docker("run", "-d", "--name", "e", "--entrypoint=", "vllm-node", "sleep", "60")
+    node.docker("run", "-d", "--name", "e", "--entrypoint=", "vllm-node", "sleep", "600")
     assert containers() == [1, 1]
     node.docker("kill", "e")
     assert containers() == [0, 0]

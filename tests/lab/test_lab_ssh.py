@@ -24,7 +24,7 @@ def test_megabytes_of_any_bytes_pass_both_ways_unchanged(node):
     data = bytes(range(256)) * 8192
     channel = node.open("cat")
     received = bytearray()
-    channel.settimeout(30)
+    channel.settimeout(60)
     sent = 0
     while len(received) < len(data):
         if sent < len(data) and channel.send_ready():

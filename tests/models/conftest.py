@@ -69,7 +69,7 @@ class Home:
 
     def run(self, *words: str) -> tuple[int, str]:
         process = self.begin(*words)
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=240)
         assert "Traceback" not in err, err
         return process.returncode, out
 

@@ -40,7 +40,7 @@ class NodeShell:
             env=self.env,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
 

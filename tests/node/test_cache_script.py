@@ -134,11 +134,12 @@ def test_a_condition_is_held_against_meminfo(root: Any, operator: str, kib: int,
 
 
 def test_two_runs_at_once_drop_once(root: Any) -> None:
-    root.tool("sync", "sleep 3")
+    root.tool("sync", 'until [ -e "$HOME/go on" ]; do sleep 0.1; done')
     first = root.start("cache", "scheduled")
     while not (root.home / ".local/state/sparkops/cache/lock/pid").exists():
         time.sleep(0.01)
     assert root.run("cache", "scheduled").returncode == 0
+    (root.home / "go on").touch()
     assert first.communicate() == ("", None)
     assert results(root) == [("kept", "another run goes on"), ("dropped", "everything")]
 

@@ -7,7 +7,10 @@ import signal
 import socket
 import subprocess
 import threading
+from collections.abc import Iterator
 from typing import Any
+
+import pytest
 
 
 def test_the_engine_runs_as_a_child_and_its_end_is_a_failed_start(node: Any) -> None:
@@ -29,7 +32,7 @@ def test_a_stop_reaches_the_engine_and_is_no_failed_start(node: Any) -> None:
     assert running.stdout is not None
     assert running.stdout.readline() == "up\n"
     running.send_signal(signal.SIGTERM)
-    output, _ = running.communicate(timeout=20)
+    output, _ = running.communicate(timeout=60)
     assert (running.returncode, output) == (0, "bye\n")
     assert not (node.root / "var/lib/sparkops/starts").exists()
 
@@ -47,33 +50,38 @@ def test_after_five_failed_starts_it_stays_idle_and_says_so(node: Any) -> None:
     assert idle.stdout is not None
     assert idle.stdout.readline().startswith("sparkops: gave up after 5 failed starts")
     idle.send_signal(signal.SIGTERM)
-    idle.communicate(timeout=20)
+    idle.communicate(timeout=60)
     assert idle.returncode == 0
 
 
 ANSWERS = """import http.server, sys, time
-class Green(http.server.BaseHTTPRequestHandler):
+codes = [503, 200]
+class Loads(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(200)
+        self.send_response(codes.pop(0))
         self.end_headers()
     def log_message(self, *_): pass
-time.sleep(float(sys.argv[2]))
-server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Green)
-server.timeout = 30
-print("up", flush=True)
-server.handle_request()"""
-"""An engine that loads, answers one question of its health, and dies."""
+server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Loads)
+while codes:
+    server.handle_request()
+while "served" not in open(sys.argv[2]).read():
+    time.sleep(0.1)"""
+"""An engine that loads when it is first asked for its health, answers the second time, and dies once that was noted."""
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+@pytest.fixture
+def port() -> Iterator[int]:
+    """One at which nobody listens, and that nobody else is given meanwhile."""
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
 
 
-def test_an_engine_that_came_to_answer_did_start_however_often_it_is_lost_later(node: Any) -> None:
+def test_an_engine_that_came_to_answer_did_start_however_often_it_is_lost_later(node: Any, port: int) -> None:
     node.extra["SPARKOPS_BACKOFF"] = "0"
-    port = str(free_port())
-    engine = ("--health", f"http://127.0.0.1:{port}/health", "--", "python3", "-c", ANSWERS, port, "1.5")
+    record = str(node.root / "var/lib/sparkops/starts")
+    engine = ("--health", f"http://127.0.0.1:{port}/health", "--", "python3", "-c", ANSWERS, str(port), record)
     assert "failed start 1 of 5" in node.run("entry", "server", "--", "false").stdout
     for _ in range(2):
         ended = node.run("entry", "server", *engine)
@@ -81,9 +89,8 @@ def test_an_engine_that_came_to_answer_did_start_however_often_it_is_lost_later(
     assert "failed start 1 of 5" in node.run("entry", "server", "--", "false").stdout
 
 
-def test_an_address_that_answers_before_the_engine_does_proves_nothing(node: Any) -> None:
+def test_an_address_that_answers_before_the_engine_does_proves_nothing(node: Any, port: int) -> None:
     node.extra["SPARKOPS_BACKOFF"] = "0"
-    port = free_port()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", port), http.server.SimpleHTTPRequestHandler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
@@ -96,14 +103,13 @@ def test_an_address_that_answers_before_the_engine_does_proves_nothing(node: Any
     assert "failed start 1 of 5" in ended.stdout
 
 
-def test_a_stop_ends_the_watch_of_the_health_too(node: Any) -> None:
-    port = free_port()
+def test_a_stop_ends_the_watch_of_the_health_too(node: Any, port: int) -> None:
     url = f"http://127.0.0.1:{port}/health"
     running = node.start("entry", "server", "--health", url, "--", "sh", "-c", "echo up; exec sleep 60")
     assert running.stdout is not None
     assert running.stdout.readline() == "up\n"
     running.send_signal(signal.SIGTERM)
-    running.communicate(timeout=20)  # ends only when nobody holds its output any more
+    running.communicate(timeout=60)  # ends only when nobody holds its output any more
     assert running.returncode == 0
     assert not (node.root / "var/lib/sparkops/starts").exists()
 
@@ -130,7 +136,7 @@ def test_a_rank_waits_until_its_fabric_address_is_there(node: Any) -> None:
     assert waiting.stdout is not None
     assert waiting.stdout.readline() == "sparkops: waiting for the fabric address 203.0.113.7 to appear\n"
     waiting.terminate()
-    output, _ = waiting.communicate(timeout=20)
+    output, _ = waiting.communicate(timeout=60)
     assert (waiting.returncode, output) == (0, "")
 
 
@@ -181,26 +187,26 @@ def test_a_ray_worker_waits_for_the_heads_port(node: Any) -> None:
     assert waiting.stdout is not None
     assert waiting.stdout.readline() == "sparkops: waiting for the Ray head at 127.0.0.1:1\n"
     waiting.terminate()
-    waiting.communicate(timeout=20)
+    waiting.communicate(timeout=60)
     assert waiting.returncode == 0
 
 
-HEAD = """import socket, time
-server = socket.create_server(("127.0.0.1", 0))
-print(server.getsockname()[1], flush=True)
-time.sleep(60)"""
+HEAD = """import socket, sys, time
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+print("up", flush=True)
+time.sleep(600)"""
 
 
-def test_a_worker_whose_head_goes_away_ends_without_a_failed_start(node: Any) -> None:
-    head = subprocess.Popen(["python3", "-c", HEAD], stdout=subprocess.PIPE, text=True)
+def test_a_worker_whose_head_goes_away_ends_without_a_failed_start(node: Any, port: int) -> None:
+    head = subprocess.Popen(["python3", "-c", HEAD, str(port)], stdout=subprocess.PIPE, text=True)
     assert head.stdout is not None
-    port = head.stdout.readline().strip()
-    node.tool("ray", "exec sleep 60")
-    worker = node.start("entry", "ray-worker", "--fabric", "127.0.0.1", "--head", "127.0.0.1", "--port", port)
+    assert head.stdout.readline() == "up\n"
+    node.tool("ray", "exec sleep 600")
+    worker = node.start("entry", "ray-worker", "--fabric", "127.0.0.1", "--head", "127.0.0.1", "--port", str(port))
     assert worker.stdout is not None
     assert worker.stdout.readline().startswith("sparkops: joining the Ray head")
     head.kill()
     head.communicate()
-    output, _ = worker.communicate(timeout=60)
+    output, _ = worker.communicate(timeout=180)
     assert (worker.returncode, "is gone" in output) == (1, True)
     assert not (node.root / "var/lib/sparkops/starts").exists()

@@ -53,6 +53,7 @@ def test_a_home_is_as_it_was_after_a_clean(node: Any) -> None:
     node.run("file", "dirs", str(node.home / ".cache/vllm"), str(node.home / "models/hub/deep"))
     node.run("authorize", stdin=KEY)
     node.run("job", "start", "a-job", "60", "true")
+    node.run("job", "wait", "a-job")
     assert tree(node) != before
     ended = clean(node)
     assert (ended.returncode, ended.stderr, tree(node)) == (0, "", before)

@@ -48,9 +48,8 @@ class Place:
         done: subprocess.CompletedProcess[str] = self.shell.run("relay", verb, self.state, *words, stdin=stdin)
         return done
 
-    def start(self, verb: str, *words: str) -> subprocess.Popen[str]:
-        stall = "9" if verb == "send" else "3"
-        process: subprocess.Popen[str] = self.shell.start("relay", verb, self.state, COPY, "1000", stall, *words)
+    def start(self, verb: str, stall: int, *words: str) -> subprocess.Popen[str]:
+        process: subprocess.Popen[str] = self.shell.start("relay", verb, self.state, COPY, "1000", str(stall), *words)
         return process
 
     def left(self) -> list[str]:
@@ -83,10 +82,10 @@ def row(node: Any, tmp_path: Path) -> list[Place]:
     return places
 
 
-def copied(row: list[Place], *, sender: bool = True) -> list[int]:
-    """Receivers first; the exit codes."""
-    going = [row[2].start("receive"), row[1].start("receive", *HOP)]
-    going += [row[0].start("send", "an image", *HOP)] if sender else []
+def copied(row: list[Place], *, sender: bool = True, stall: int = 60) -> list[int]:
+    """Receivers first; the exit codes. A receiver that takes nothing for `stall` seconds is ended."""
+    going = [row[2].start("receive", stall), row[1].start("receive", stall, *HOP)]
+    going += [row[0].start("send", 3 * stall, "an image", *HOP)] if sender else []
     codes = []
     for process in going:
         process.communicate(timeout=300)
@@ -121,19 +120,19 @@ def test_half_a_stream_is_no_image_anywhere(row):
 
 def test_one_that_hangs_is_ended_and_does_not_keep_the_one_before_from_its_image(row):
     row[2].shell.extra["LOAD_HANGS"] = "1"
-    assert copied(row)[0] != 0
+    assert copied(row, stall=10)[0] != 0
     assert row[1].has("loaded")
     assert [place.left() for place in row] == [[], [], []]
 
 
 def test_one_that_hangs_in_the_middle_does_not_keep_the_next_one_from_its_image(row):
     row[1].shell.extra["LOAD_HANGS"] = "1"
-    assert (copied(row)[1] != 0, row[2].has("loaded")) == (True, True)
+    assert (copied(row, stall=10)[1] != 0, row[2].has("loaded")) == (True, True)
     assert [place.left() for place in row] == [[], [], []]
 
 
 def test_a_receiver_to_whom_nobody_comes_ends_by_itself(row):
-    assert 0 not in copied(row, sender=False)
+    assert 0 not in copied(row, sender=False, stall=3)
     assert row[1].left() == row[2].left() == []
 
 
@@ -142,7 +141,7 @@ def test_a_copy_that_goes_on_is_neither_listed_as_left_nor_closed(row):
     job.mkdir(parents=True)
     (job / "pid").write_text("1\n")
     assert row[1].run("left").stdout == f"{COPY}\n"
-    with subprocess.Popen(["flock", "-o", str(job / "pid"), "sleep", "60"], start_new_session=True) as holder:
+    with subprocess.Popen(["flock", "-o", str(job / "pid"), "sleep", "600"], start_new_session=True) as holder:
         while row[1].run("left").stdout:
             time.sleep(0.1)
         row[1].run("close", COPY)

@@ -74,8 +74,8 @@ def test_without_any_right_key_it_does_not_serve(node, api):
     ("told", "seconds", "verdict"),
     [
         ("echo Active:; echo ' 1 node_a'; echo ' 1 node_b'; echo Pending:; echo ' 0.0/2.0 GPU'", 30, "ready"),
-        ("echo Active:; echo ' 1 node_a'; echo Pending:; echo ' 0.0/1.0 GPU'", 5, "wait Ray shows 1 nodes and 1 GPUs"),
-        ("exit 1", 5, "ready"),
+        ("echo Active:; echo ' 1 node_a'; echo Pending:; echo ' 0.0/1.0 GPU'", 19, "wait Ray shows 1 nodes and 1 GPUs"),
+        ("exit 1", 19, "ready"),
         ("exit 1", 30, "wait Ray does not tell its nodes"),
     ],
 )
@@ -94,5 +94,5 @@ def test_ray_is_asked_while_the_engine_is_asked(node, api):
     posted = f"until curl -fsS --noproxy '*' {api}/posted >&2; do sleep 0.1; done"
     node.tool("docker", f'case "$*" in *"ray status") {posted}; {whole} ;; inspect*) echo running 0 ;; esac')
     words = ("--api", api, "--health", "/health", "--model", "m", "--key", str(node.home / "key"))
-    said = node.run("serving", *words, "--container", "c", "--ray", "2", "--seconds", "10").stdout.splitlines()
+    said = node.run("serving", *words, "--container", "c", "--ray", "2", "--seconds", "30").stdout.splitlines()
     assert (said[0], said[4]) == ("ready", "ray 2 2")

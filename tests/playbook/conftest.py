@@ -66,7 +66,7 @@ class Homes:
             words += ["sh", "-c", text, one.name] if isinstance(one, Script) else [one]
         done = subprocess.run(
             words, input=str(command.stdin or ""), capture_output=True, text=True, check=False, cwd=self.home(node),
-            env={**os.environ, "HOME": str(self.home(node))}, timeout=30,
+            env={**os.environ, "HOME": str(self.home(node))}, timeout=120,
         )  # fmt: skip
         return Result("exited", done.returncode, done.stdout, done.stderr)
 

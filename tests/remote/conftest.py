@@ -87,7 +87,7 @@ class SshServer:
         return HostKey("127.0.0.1", self.port, kind, key, self.host_key.get_fingerprint())
 
     def _call(self, work: object) -> object:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)  # type: ignore[arg-type]
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)  # type: ignore[arg-type]
 
     async def _end(self) -> None:
         """All tasks to their end; a command that has detached itself may hold its pipes beyond its own death."""
@@ -235,7 +235,7 @@ def node(server: SshServer) -> Node:
 
 @pytest.fixture
 def options(server: SshServer, tmp_path: Path) -> Options:
-    return Options(login="me", home=tmp_path, known_hosts=(server.known_hosts,), connect_timeout=5.0)
+    return Options(login="me", home=tmp_path, known_hosts=(server.known_hosts,), connect_timeout=60.0)
 
 
 @pytest.fixture

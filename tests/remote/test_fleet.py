@@ -27,7 +27,7 @@ def owner(run):
 
 
 def until(holds):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         if holds():
             return True
@@ -39,6 +39,11 @@ def until(holds):
 def fleet(node, options):
     with Fleet([node], options) as fleet:
         yield fleet
+
+
+def cancel_when(holds, cancel):
+    """Sets it from another thread, as an interrupt does."""
+    threading.Thread(target=lambda: until(holds) and cancel.set()).start()
 
 
 def send(fleet, *words, cancel=None, **options):
@@ -57,7 +62,7 @@ def test_a_bad_exit_is_a_value_with_both_streams(fleet):
 
 
 def test_a_timeout_is_a_value_and_the_marker_is_taken_off(fleet):
-    result = send(fleet, "sh", "-c", "echo bad >&2; sleep 60", timeout=1)
+    result = send(fleet, "sh", "-c", "echo bad >&2; sleep 60", timeout=5)
     assert (result.ended, result.code, result.stderr) == ("timeout", 124, "bad\n")
 
 
@@ -173,17 +178,18 @@ def test_a_cancel_before_the_send_prevents_it(fleet, server):
     assert server.commands == []
 
 
-def test_a_cancel_drops_a_command_that_only_reads(fleet):
+def test_a_cancel_drops_a_command_that_only_reads(fleet, tmp_path):
     cancel = fleet.cancel()
-    threading.Timer(0.3, cancel.set).start()
-    assert send(fleet, "sleep", "60", cancel=cancel).ended == "cancelled"
+    cancel_when((tmp_path / "begun").exists, cancel)
+    assert send(fleet, "sh", "-c", f"touch {tmp_path}/begun; sleep 60", cancel=cancel).ended == "cancelled"
 
 
-def test_a_cancel_lets_a_changing_command_end(fleet):
+def test_a_cancel_lets_a_changing_command_end(fleet, tmp_path):
     cancel = fleet.cancel()
-    threading.Timer(0.2, cancel.set).start()
-    result = send(fleet, "sh", "-c", "sleep 1; echo changed", cancel=cancel, reads=False)
-    assert result.stdout == "changed\n"
+    cancel_when((tmp_path / "begun").exists, cancel)
+    script = f"touch {tmp_path}/begun; sleep 1; echo changed"
+    assert send(fleet, "sh", "-c", script, cancel=cancel, reads=False).stdout == "changed\n"
+    assert cancel.is_set()
 
 
 def test_an_interrupt_sets_the_cancel_and_is_raised_when_all_tasks_have_ended(fleet):
@@ -193,9 +199,13 @@ def test_an_interrupt_sets_the_cancel_and_is_raised_when_all_tasks_have_ended(fl
         fleet.pause(60, cancel)
         ended.append(cancel.is_set())
 
-    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    def interrupt(cancel):
+        """A task begins only when the interrupt would be noted."""
+        os.kill(os.getpid(), signal.SIGINT)
+        task(cancel)
+
     with pytest.raises(KeyboardInterrupt) as stop:
-        fleet.each({"a": task, "b": task}, fleet.cancel())
+        fleet.each({"a": interrupt, "b": task}, fleet.cancel())
     assert ended == [True, True]
     assert stop.value.args == (1,)
 
@@ -313,14 +323,24 @@ def test_facts_are_gathered_by_script(fleet):
 def test_a_heartbeat_keeps_the_lock_and_silence_frees_it(node, options):
     with Fleet([node], options) as fleet, Fleet([node], options) as second:
         fleet.reach("spark1", fleet.cancel())
-        hold = Hold(fleet._links["spark1"], owner("run1"), quiet=2)
+        hold = Hold(fleet._links["spark1"], owner("run1"), quiet=8)
         hold.take()
-        for _ in range(4):
-            time.sleep(0.7)
-            hold.beat()
-        with pytest.raises(Locked):
-            second.lock(owner("run2"))
+        silent = threading.Event()
+        heart = threading.Thread(target=_beat, args=(hold, silent))
+        heart.start()
+        try:
+            time.sleep(9)  # longer than it may be quiet
+            with pytest.raises(Locked):
+                second.lock(owner("run2"))
+        finally:
+            silent.set()
+            heart.join()
         assert until(lambda: _can_lock(second))
+
+
+def _beat(hold, silent):
+    while not silent.wait(0.5):
+        hold.beat()
 
 
 def _can_lock(fleet):

@@ -19,7 +19,7 @@ Job = Callable[..., subprocess.CompletedProcess[str]]
 def job(shell: str, tmp_path: Path) -> Iterator[Job]:
     def call(*words: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "HOME": str(tmp_path)}
-        frame = (shell, "-c", script_text("run"), "run", "30", "0", "-")
+        frame = (shell, "-c", script_text("run"), "run", "120", "0", "-")
         inner = (shell, "-c", script_text("job"), "job", *words)
         with subprocess.Popen(
             [*frame, *inner],
@@ -31,7 +31,7 @@ def job(shell: str, tmp_path: Path) -> Iterator[Job]:
             start_new_session=True,
         ) as process:
             out, errors = process.stdout.read(), process.stderr.read()
-            code = process.wait(30)
+            code = process.wait(60)
         return subprocess.CompletedProcess(words, code, out, errors)
 
     yield call
@@ -44,8 +44,8 @@ def state(job: Job, name: str) -> list[str]:
     return next(row for row in rows if row[0] == name)[1:3]
 
 
-def until(holds: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 20
+def until(holds: Callable[[], object]) -> bool:
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         if holds():
             return True
@@ -54,9 +54,11 @@ def until(holds: Callable[[], bool]) -> bool:
 
 
 def test_a_job_goes_on_when_its_client_has_gone(job, tmp_path):
-    mark = tmp_path / "mark"
-    assert job("start", "build", "60", "sh", "-c", f"sleep 1; echo made; echo done >{mark}").stdout == "started build\n"
+    gate, mark = tmp_path / "gate", tmp_path / "mark"
+    script = f"until [ -e {gate} ]; do sleep 0.1; done; echo made; echo done >{mark}"
+    assert job("start", "build", "60", "sh", "-c", script).stdout == "started build\n"
     assert state(job, "build") == ["running", ""]
+    gate.touch()
     assert job("wait", "build").returncode == 0
     assert mark.read_text() == "done\n"
     assert job("log", "build").stdout == "made\n"
@@ -67,7 +69,7 @@ def test_starting_a_running_job_is_a_no_op(job, tmp_path):
     mark = tmp_path / "mark"
     words = ("start", "build", "60", "sh", "-c", f"echo once >>{mark}; sleep 60")
     assert job(*words).stdout == "started build\n"
-    assert until(mark.exists)
+    assert until(lambda: mark.exists() and mark.read_text())
     assert job(*words).stdout == "running build\n"
     assert mark.read_text() == "once\n"
 
@@ -105,9 +107,10 @@ def test_cancel_ends_a_job_with_what_it_started(job, tmp_path, alive):
 def test_a_job_that_was_killed_from_outside_is_not_called_running(job, tmp_path):
     job("start", "build", "60", "sleep", "61")
     folder = tmp_path / ".local" / "state" / "sparkops" / "jobs" / "build"
-    assert until(lambda: bool((folder / "pid").read_text()))
+    pid = int((folder / "pid").read_text())
+    assert until(lambda: os.getpgid(pid) == pid), "`timeout` has made its group"
     subprocess.run(["pkill", "-KILL", "-f", f"supervise {folder}"], check=True)
-    os.killpg(int((folder / "pid").read_text()), 9)
+    os.killpg(pid, 9)
     assert until(lambda: state(job, "build")[0] == "lost")
     assert job("probe", "build").stdout.startswith("never no such job, or it was killed")
 

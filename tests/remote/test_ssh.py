@@ -29,7 +29,7 @@ def enter(options):
 
 
 def until(holds):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         if holds():
             return True
