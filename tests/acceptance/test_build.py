@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 
 ENGINE = "vllm-node-mxfp4"
-SLOW = "FROM sparkops-lab-base:bookworm\nCOPY tag /tag\nRUN sleep 12\n"
+SLOW = "FROM sparkops-lab-base:bookworm\nCOPY tag /tag\nRUN sleep 3600 || true\n"
+"""Until its sleep is ended."""
 
 
 @pytest.fixture
 def spare(trio: Any) -> Any:
     """The node that no other test deploys to, as it came up."""
-    trio.on("node3", "sh", "-c", "docker ps -aq | xargs -r docker rm -f; rm -rf /home/*/.local/state/sparkops")
+    trio.clear("node3")
     trio.on("node3", "sh", "-c", f"docker image inspect kept >/dev/null || docker tag {ENGINE} kept")
     trio.on("node3", "docker", "tag", "kept", ENGINE)
     yield trio
@@ -46,11 +47,14 @@ def test_a_build_outlives_the_control_process_and_is_taken_up_by_the_next(spare,
     (tmp_path / "tag").write_text(str(tmp_path))
     words = ("image", "build", "slow-one", "--on", "node3", "--context", tmp_path)
     process = spare.begin(*words)
-    assert eventually(lambda: spare.ran_on("node3", "pgrep", "-f", "sleep 12").returncode == 0, 60)
+    assert eventually(lambda: spare.ran_on("node3", "pgrep", "-f", "^sleep 3600").returncode == 0)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     (job,) = [one for one in spare.json("jobs", "--limit", "node3")["jobs"] if one["state"] == "running"]
-    shown = spare.json(*words)
+    following = spare.begin(*words, "--json")
+    assert any("RUN sleep" in line for line in following.stderr), "it tells how far the job is"
+    spare.on("node3", "pkill", "-f", "^sleep 3600")
+    shown = spare.ended(following).document
     assert (shown["job"], shown["changed"]) == (job["id"], True)
     assert image(spare, "slow-one") == shown["id"]
     assert spare.json(*words)["changed"] is False

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 MIB = 1024
 FULL = 200 * MIB
+BIG = 1500 * MIB
 HOME = "/home/spark"
 STATE = f"{HOME}/.local/state/sparkops"
 SUDOERS = "/etc/sudoers.d/sparkops-drop-caches"
 TABLE = "# one\n# two\n# three\n# four\nMAILTO=''\n\n59 23 31 12 * /bin/true # sparkops\n# the end\n"
 
 
-def cached(lab: Any, node: str = "node1") -> int:
-    """KiB, by the kernel that all nodes share."""
-    found = re.search(r"^Cached:\s+(\d+)", lab.on(node, "cat", "/proc/meminfo"), re.M)
+def cached() -> int:
+    """KiB, by the kernel that all nodes and this machine share: a node's own file is a second behind."""
+    found = re.search(r"^Cached:\s+(\d+)", Path("/proc/meminfo").read_text(), re.M)
     return int(found[1]) if found else 0
 
 
 def fill(lab: Any, node: str = "node1") -> None:
-    """A real file in the page cache."""
-    lab.on(node, "sh", "-c", f"dd if=/dev/zero of={HOME}/big bs=1M count=250 && sync && cat {HOME}/big >/dev/null")
+    """A real file in the page cache, of holes, so that it takes no disk."""
+    lab.on(node, "sh", "-c", f"truncate -s {BIG}K {HOME}/big && cat {HOME}/big >/dev/null")
 
 
 @pytest.fixture
@@ -50,14 +52,19 @@ def traces(lab: Any, node: str) -> str:
     return str(lab.on(node, "sh", "-c", look))
 
 
-def test_a_drop_shrinks_the_cache_and_says_by_how_much(lab):
-    fill(lab)
-    full = cached(lab)
-    told = rows(lab.json("cache", "drop", "--limit", "node1"))
-    assert list(told) == ["node1"]
-    assert told["node1"]["how"] == "everything"
-    assert full - cached(lab) > FULL
-    assert told["node1"]["cached_kib"]["before"] - told["node1"]["cached_kib"]["after"] > FULL
+def test_a_drop_shrinks_the_cache_and_says_by_how_much(lab, eventually):
+    def shrinks() -> bool:
+        """Another lab may have dropped it just before: there is one cache for both."""
+        fill(lab)
+        full = cached()
+        told = rows(lab.json("cache", "drop", "--limit", "node1"))
+        gone = full - cached()
+        assert list(told) == ["node1"]
+        assert told["node1"]["how"] == "everything"
+        sizes = told["node1"]["cached_kib"]
+        return gone > FULL and sizes["before"] - sizes["after"] > FULL
+
+    assert eventually(shrinks)
 
 
 def test_from_cron_of_the_control_machine_it_is_silent_and_mails_what_is_wrong(lab):
@@ -72,15 +79,18 @@ def test_from_cron_of_the_control_machine_it_is_silent_and_mails_what_is_wrong(l
 def test_cron_drops_it_within_its_period_and_status_tells(lab, eventually):
     lab.json("cache", "schedule", "--every", "1m", "--limit", "node1")
     fill(lab)
-    full = cached(lab)
-    assert eventually(lambda: lab.ran_on("node1", "test", "-s", f"{STATE}/cache/log").returncode == 0, 90)
-    assert eventually(lambda: full - cached(lab) > FULL, 90), (
-        "a run that came before it was full is followed by another"
-    )
-    log = lab.on("node1", "cat", f"{STATE}/cache/log").splitlines()
-    assert "page cache dropped (everything)" in log[0]
-    told = rows(lab.json("cache", "status", "--limit", "node1"))["node1"]
-    assert (told["installed"], told["every_seconds"], told["last"]["dropped"], told["problem"]) == (True, 60, True, "")
+    full = cached()
+    dropped = ("grep", "page cache dropped (everything)", f"{STATE}/cache/log")
+    assert eventually(lambda: lab.ran_on("node1", *dropped).returncode == 0)
+    assert eventually(lambda: full - cached() > FULL), "a run that came before it was full is followed by another"
+
+    def tells() -> bool:
+        """A run that another one was in the way of is followed by another, too."""
+        told = rows(lab.json("cache", "status", "--limit", "node1"))["node1"]
+        assert (told["installed"], told["every_seconds"], told["problem"]) == (True, 60, "")
+        return bool(told["last"]["dropped"])
+
+    assert eventually(tells)
     told = lab.json("cache", "status", code=5)
     assert (told["same"], "node2" in told["error"]["message"]) == (False, True)
     lab.json("cache", "unschedule")
@@ -115,7 +125,7 @@ def test_who_may_not_use_crontab_or_write_home_is_told_so(lab):
         assert "Read-only file system" in str(error)
         assert lab.json("cache", "drop", "--limit", "node1")["ok"]
     finally:
-        lab.on("node1", "umount", HOME)
+        lab.on("node1", "umount", "-l", HOME)
 
 
 def test_without_sudo_the_models_files_go_and_one_line_permits_the_rest(lab):
@@ -152,7 +162,7 @@ def test_a_deployment_leaves_no_trace_after_its_cleanup(lab, eventually):
     before = traces(lab, "node1")
     lab.deploy("solo", "--limit", "node1", "--set", "env.LAB_ENGINE=standin")
     ended = f"for job in {STATE}/jobs/cache-*/; do cat $job/rc; done"
-    assert eventually(lambda: lab.ran_on("node1", "sh", "-c", ended).stdout == "0\n", 60), "the dropper ends by itself"
+    assert eventually(lambda: lab.ran_on("node1", "sh", "-c", ended).stdout == "0\n"), "the dropper ends by itself"
     lab.cli("cache", "schedule", "--every", "30m", "--limit", "node1")
     told = rows(lab.json("memory", "--limit", "node1"))["node1"]
     assert [budget["deployment"] for budget in told["budgets"]] == ["openai-gpt-oss-120b"]

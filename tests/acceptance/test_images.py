@@ -34,14 +34,22 @@ class Four:
         return found is not None and found["RootFS"]["Layers"] == self.layers
 
     def sent(self, node: str) -> int:
-        link = self.lab.on(node, "ip", "-j", "-s", "link", "show", FABRIC)
-        return int(json.loads(link)[0]["stats64"]["tx"]["bytes"])
+        return self._passed(node, "tx")
 
-    def arrives(self, node: str, amount: int) -> None:
-        """Waits for so many bytes; on the node, as the whole takes seconds and each question of ours a part of one."""
-        got = f"$(awk '$1 == \"{FABRIC}:\" {{ print $2 }}' /proc/net/dev)"
-        wait = f"until [ $(({got} - $1)) -ge $2 ]; do sleep 0.05; done"
-        self.lab.on(node, "timeout", "60", "sh", "-c", f'set -- {got} "$1"; {wait}', "wait", str(amount))
+    def received(self, node: str) -> int:
+        return self._passed(node, "rx")
+
+    def _passed(self, node: str, way: str) -> int:
+        link = self.lab.on(node, "ip", "-j", "-s", "link", "show", FABRIC)
+        return int(json.loads(link)[0]["stats64"][way]["bytes"])
+
+    def dawdle(self) -> None:
+        """What the first node sends goes so slowly that the middle of a copy lasts a minute."""
+        slow = ("rate", "32mbit", "burst", "256kb", "latency", "1s")
+        self.lab.on("node1", "tc", "qdisc", "replace", "dev", FABRIC, "root", "tbf", *slow)
+
+    def hurry(self) -> None:
+        self.lab.ran_on("node1", "tc", "qdisc", "del", "dev", FABRIC, "root")
 
     def forget(self, *nodes: str) -> None:
         for node in nodes:
@@ -91,19 +99,22 @@ def four(new_lab: Callable[[], Any], tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture
-def begun(four: Four) -> Iterator[Any]:
-    """A copy to nodes that lack the image, in its middle."""
+def begun(four: Four, eventually: Callable[..., bool]) -> Iterator[Any]:
+    """A copy to nodes that lack the image, in its middle, where it stays until `hurry`."""
     four.forget(*NODES[1:])
-    process = four.lab.start("-i", "lab", "image", "distribute", IMAGE, "--stall", "10s")
-    four.arrives("node3", MEGABYTES * 50_000)
-    assert not four.has("node2"), "".join(process.communicate())
-    yield process
-    if process.poll() is None:
-        process.kill()
-    process.communicate()
+    four.dawdle()
+    try:
+        before = four.received("node3")
+        process = four.lab.start("-i", "lab", "image", "distribute", IMAGE, "--stall", "10s")
+        assert eventually(lambda: four.received("node3") - before > MEGABYTES * 50_000)
+        assert not four.has("node2"), "".join(process.communicate())
+        yield process
+    finally:
+        four.hurry()
+        four.lab.end()
 
 
-def test_every_node_gets_the_image_and_none_sends_it_twice(four):
+def test_every_node_gets_the_image_and_none_sends_it_twice(four, eventually):
     four.forget(*NODES[1:])
     before = {node: four.sent(node) for node in NODES}
     document = four.distribute()
@@ -118,7 +129,7 @@ def test_every_node_gets_the_image_and_none_sends_it_twice(four):
     assert all(bytes_ <= 1.05 * size for bytes_ in sent.values()), sent
     verified = four.lab.json("image", "verify", IMAGE)["images"]
     assert len({one["fingerprint"] for one in verified[0]["nodes"]}) == 1
-    assert four.left() == []
+    assert eventually(lambda: not four.left(), 60), four.left()
 
     before = {node: four.sent(node) for node in NODES}
     assert four.distribute()["copies"] == []
@@ -126,8 +137,8 @@ def test_every_node_gets_the_image_and_none_sends_it_twice(four):
 
 
 def test_the_third_node_receives_before_the_second_is_done(four, begun):
-    out, err = begun.communicate(timeout=120)
-    assert begun.returncode == 0, out + err
+    four.hurry()
+    four.lab.ended(begun)
     assert all(four.has(node) for node in NODES)
 
 
@@ -146,18 +157,19 @@ TROUBLES: dict[str, Callable[[Four, Any], None]] = {
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)
-def test_the_next_run_ends_well_when_in_the_middle_there_went(trouble, four, begun):
+def test_the_next_run_ends_well_when_in_the_middle_there_went(trouble, four, begun, eventually):
     try:
         TROUBLES[trouble](four, begun)
-        begun.communicate(timeout=180)
+        four.hurry()
+        four.lab.ended(begun, None)
     finally:
         four.lab.fault("node3", "cx7-down", off=True)
     four.distribute("--stall", "10s")
     assert all(four.has(node) for node in NODES)
-    assert four.left() == []
+    assert eventually(lambda: not four.left(), 60), four.left()
 
 
-def test_a_disk_that_fills_up_in_the_middle_holds_up_nobody_else(four):
+def test_a_disk_that_fills_up_in_the_middle_holds_up_nobody_else(four, eventually):
     four.forget(*NODES[1:])
     unpacked = "/var/lib/docker/tmp"
     four.lab.on("node3", "mount", "-t", "tmpfs", "-o", f"size={MEGABYTES // 3}m", "tmpfs", unpacked)
@@ -166,14 +178,14 @@ def test_a_disk_that_fills_up_in_the_middle_holds_up_nobody_else(four):
         assert "node3" in error["message"]
         assert error["diagnosis"]["id"] == "disk-full"
         assert [four.has(node) for node in NODES] == [True, True, False, True]
-        assert four.left() == []
+        assert eventually(lambda: not four.left(), 60), four.left()
     finally:
         four.lab.on("node3", "umount", "-l", unpacked)
     assert [(one["from"], one["to"]) for one in four.distribute()["copies"]] == [("node2", "node3")]
     assert all(four.has(node) for node in NODES)
 
 
-def test_through_sudo_with_and_without_a_password_nothing_of_roots_is_left(four, tmp_path: Path):
+def test_through_sudo_with_and_without_a_password_nothing_of_roots_is_left(four, eventually, tmp_path: Path):
     own = four.lab.directory / "inventory.yml"
     inventory = tmp_path / "behind sudo.yml"
     inventory.write_text(own.read_text().replace("  vars:\n", "  vars:\n    become: sudo\n", 1))
@@ -199,7 +211,7 @@ def test_through_sudo_with_and_without_a_password_nothing_of_roots_is_left(four,
             for fault in ("no-docker-group", "sudo-password"):
                 four.lab.fault(node, fault, off=True)
     assert all(four.has(node) for node in NODES)
-    assert four.left() == []
+    assert eventually(lambda: not four.left(), 60), four.left()
     for node in NODES:
         assert four.lab.on(node, "find", "/home/spark", "-user", "root", "!", "-path", "*/jobs/*/*") == ""
 

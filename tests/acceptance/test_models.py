@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -19,6 +19,11 @@ FOLDER = "/home/spark/.cache/huggingface/hub/models--acme--small"
 SHARDS = [f"model-0000{number}-of-00003.safetensors" for number in (1, 2, 3)]
 LENGTH = 40_000_000
 FETCH = ("model", "fetch", MODEL, "--stall", "20s")
+GATE = "/usr/local/bin/tar"
+GATED = """#!/bin/sh
+/usr/bin/tar "$@" | { head -c 10000000; while [ -e "$0" ]; do sleep 0.1; done; cat; }
+"""
+"""In the place of tar: it gives so much, and the rest when it is removed."""
 
 
 @pytest.fixture
@@ -63,15 +68,14 @@ def kill(lab: Any, node: str, job: str) -> None:
 @contextlib.contextmanager
 def held(lab: Any) -> Iterator[Any]:
     """A fetch of which the copies have begun and stand still, until the block ends."""
-    catch = "until pkill -STOP -x tar; do :; done"
-    with ThreadPoolExecutor(1) as pool:
-        caught = pool.submit(lab.ran_on, "node1", "timeout", "120", "sh", "-c", catch)
-        process = lab.begin(*FETCH)
-        assert caught.result().returncode == 0
+    megabytes = f"du -sk --apparent-size {FOLDER}/incoming.sparkops | grep -Eq '^[0-9]{{4}}'"
+    lab.ran_on("node1", "sh", "-c", f"cat >{GATE} && chmod 755 {GATE}", stdin=GATED)
     try:
+        process = lab.begin(*FETCH)
+        lab.on("node2", "timeout", "600", "sh", "-c", f"until {megabytes}; do sleep 0.1; done")
         yield process
     finally:
-        lab.ran_on("node1", "pkill", "-CONT", "-x", "tar")
+        lab.on("node1", "rm", GATE)
 
 
 def whole(lab: Any) -> bool:
@@ -102,10 +106,9 @@ def test_whoever_is_killed_in_the_middle_the_next_run_completes(
     person.ended(process, 5)
     assert person.ran_on("node1", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
     hub.held = False
-    process = person.begin(*FETCH)
-    assert eventually(lambda: person.ran_on("node2", "ls", f"{FOLDER}/incoming.sparkops").returncode == 0)
-    kill(person, "node2", f"copy-acme--small-{FIRST[:12]}")
-    process.communicate()
+    with held(person) as process:
+        kill(person, "node2", f"copy-acme--small-{FIRST[:12]}")
+    person.ended(process, None)
     person.cli(*FETCH)
     assert whole(person)
     assert [left(person, node) for node in NODES] == ["", "", ""]
@@ -143,13 +146,15 @@ def test_a_link_that_drops_in_the_middle_leaves_no_file_that_looks_whole(
 ) -> None:
     ended = f"/home/spark/.local/state/sparkops/jobs/copy-acme--small-{FIRST[:12]}/rc"
     with held(person) as process:
+        process.send_signal(signal.SIGSTOP)  # else it tries again, over the other network
         person.fault("node2", "cx7-down")
     try:
         assert eventually(lambda: person.ran_on("node1", "test", "-s", ended).returncode == 0)
         assert person.ran_on("node2", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
     finally:
         person.fault("node2", "cx7-down", off=True)
-    process.communicate(timeout=600)
+        process.send_signal(signal.SIGCONT)
+    person.ended(process, None)
     person.cli(*FETCH)
     assert whole(person)
     assert [left(person, node) for node in NODES] == ["", "", ""]

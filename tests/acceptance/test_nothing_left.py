@@ -34,6 +34,7 @@ def test_nothing_is_left_of_a_lab_that_was_killed_while(stage, new_lab, leftover
     lab = new_lab()
     process = lab.start("lab", "up", "--backend", "docker", "--nodes", "2")
     while not (lab.directory / "lab.json").exists():
+        assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     record = json.loads((lab.directory / "lab.json").read_text())
     left = leftovers(lab.directory, record)
@@ -44,7 +45,7 @@ def test_nothing_is_left_of_a_lab_that_was_killed_while(stage, new_lab, leftover
     process.communicate()
     assert left.found(), "there is something to remove"
     lab.cli("lab", "down")
-    assert left.found() == []
+    assert left.stays() == []
 
 
 @pytest.fixture
@@ -75,5 +76,5 @@ def test_an_engine_that_the_machine_has_is_used_and_goes_on(running, new_lab, le
     assert lab.record["engine"] == {"host": running, "ours": None}
     assert len(lab.on("node1", "docker", "images", "-q").split()) >= 3
     lab.cli("lab", "down")
-    assert left.found() == []
+    assert left.stays() == []
     assert subprocess.run(["docker", "-H", running, "ps", "-aq"], capture_output=True, check=True).stdout == b""

