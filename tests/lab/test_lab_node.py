@@ -7,8 +7,6 @@ import json
 
 import pytest
 
-from sparkops.remote.frame import script_text
-
 SAID = [
     ("uname -m", "aarch64"),
     ("nproc", "20"),
@@ -100,35 +98,6 @@ def test_the_models_are_in_the_cache_with_their_real_size(node):
 def test_a_hash_of_what_comes_on_stdin_is_the_true_one(node):
     said = node.run("printf secret | sha256sum")
     assert said.out.split() == [hashlib.sha256(b"secret").hexdigest(), "-"]
-
-
-WITHOUT_PYTHON = (
-    'mkdir -p left && cp "$(dirname "$(command -v docker)")"/* left/ && cd left && '
-    "sed -i 's/^exec .*main.py.*/exit 99/' docker dpkg nvidia-smi ip lscpu nproc systemctl && "
-    "grep -q '^exit 99' docker && grep -q '^exit 99' dpkg && grep -q '^exit 99' nvidia-smi && "
-    'PATH=$PWD:$PATH && cd && sh -c "$(cat)" facts --image vllm-node'
-)
-"""The programs that answer from what is written down, with nothing behind them: a probe that got there has 99."""
-
-
-def started_python(node) -> set[str]:
-    told = node.run(WITHOUT_PYTHON, script_text("facts")).out
-    probes = {line.split()[1]: line.split()[2] for line in told.splitlines() if line.startswith("== ")}
-    assert {"packages", "docker-version", "docker-info", "docker-ps", "nvidia-smi", "end"} <= set(probes)
-    return {name for name, code in probes.items() if code == "99"}
-
-
-def test_what_the_facts_ask_of_an_idle_node_starts_no_python_a_question(node):
-    assert started_python(node) == set()
-
-
-def test_what_a_node_with_a_container_was_asked_once_starts_no_python_again(node):
-    facts = 'sh -c "$(cat)" facts --image vllm-node'
-    node.run(facts, script_text("facts"))
-    node.docker("run", "-d", "--name", "e", "--entrypoint=", "vllm-node", "sleep", "600")
-    assert {"docker-info", "docker-ps"} <= started_python(node)
-    node.run(facts, script_text("facts"))
-    assert started_python(node) <= {"docker-ps", "docker-logs", "docker-ours"}
 
 
 def test_what_was_written_down_is_forgotten_with_every_change(node):

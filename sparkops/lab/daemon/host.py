@@ -25,9 +25,10 @@ GARBAGE = "head -c 4096 /dev/urandom; exit 3"
 class Host:
     """The sshd of one node."""
 
-    def __init__(self, node: Node, records: str) -> None:
+    def __init__(self, node: Node, records: str, answers: str) -> None:
         self.node = node
         self.records = records
+        self.answers = answers
         self.connections = 0
         self.commands = 0
         self.down = False
@@ -102,6 +103,7 @@ class Host:
             "SPARKLAB_HUB": hub,
             "SPARKLAB_LAB": self.node.lab,
             "SPARKLAB_NODE": self.node.directory,
+            "SPARKLAB_ANSWERS": self.answers,
         }
 
     def accept(self, login: Login, line: str, remote: Remote) -> None:

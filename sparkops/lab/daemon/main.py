@@ -12,6 +12,7 @@ from typing import Any
 
 from sparkops.lab import files
 from sparkops.lab.daemon import modelhub
+from sparkops.lab.daemon.answers import Answers
 from sparkops.lab.daemon.host import Host
 from sparkops.lab.daemon.trouble import Trouble
 from sparkops.lab.errors import LabError
@@ -26,7 +27,8 @@ class Daemon:
         self.record: dict[str, Any] = files.read_json(directory / "lab.json")
         records = str(directory / "processes.jsonl")
         nodes = (Node(directory / "nodes" / f"node{number}") for number in range(1, self.record["count"] + 1))
-        self.hosts = {node.name: Host(node, records) for node in nodes}
+        self.answers = Answers(directory / "nodes", self.record["octet"])
+        self.hosts = {node.name: Host(node, records, self.answers.where) for node in nodes}
         self.done = asyncio.Event()
 
     async def run(self) -> None:
@@ -34,11 +36,13 @@ class Daemon:
         for first in range(0, len(hosts), LISTEN_AT_ONCE):
             await asyncio.gather(*(host.refresh() for host in hosts[first : first + LISTEN_AT_ONCE]))
         hub = await modelhub.serve(self.record["octet"])
+        answers = await self.answers.serve()
         control = os.path.join(self.record["short"], "control")
         await asyncio.start_unix_server(self._serve, f"{control}.new")
         os.rename(f"{control}.new", control)  # it is there once it answers
         await self.done.wait()
         hub.close()
+        answers.close()
         for host in hosts:
             host.close()
             host.drop()

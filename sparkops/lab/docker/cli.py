@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 from collections.abc import Callable
 
 from sparkops.lab.docker.errors import DockerError
@@ -56,6 +57,8 @@ GROUPS = {
 }
 ASKS = {"ps", "inspect", "logs", "wait", "images", "image inspect", "save", "version", "info", "exec"}
 OF_IMAGES = {"rmi", "tag", "pull", "load", "build"}
+FILES_ONLY = ASKS - {"wait", "save", "exec"}
+FOLLOWS = re.compile(r"--follow(=.*)?|-\w*f\w*")
 EXTRA = {"image inspect": ("images", "inspect"), "prune": ("lifecycle", "prune")}
 
 
@@ -71,16 +74,19 @@ def main(name: str, words: list[str]) -> int:
         return error.code
 
 
+def at_once(node: Node, words: list[str]) -> bool:
+    """Is the answer in files, with nothing to wait for?"""
+    verb, rest = _verb(words) if words else ("", [])
+    return verb in FILES_ONLY and not (verb == "logs" and any(FOLLOWS.fullmatch(word) for word in rest))
+
+
 def _dispatch(node: Node, words: list[str]) -> int:
     if not words:
         raise DockerError("Usage:  docker [OPTIONS] COMMAND", 0)
     if words[0] == "--config":
         os.environ["DOCKER_CONFIG"] = words[1]
         words = words[2:]
-    verb, rest = words[0], list(words[1:])
-    if verb in GROUPS and rest:
-        inner = rest.pop(0)
-        verb = GROUPS[verb].get(inner, inner)
+    verb, rest = _verb(words)
     if verb not in COMMANDS and verb not in EXTRA:
         raise DockerError(f"docker: unknown command: docker {verb}\n\nRun 'docker --help' for more information")
     module, function = (COMMANDS | EXTRA)[verb]
@@ -93,7 +99,16 @@ def _dispatch(node: Node, words: list[str]) -> int:
         raise DockerError(DENIED)
     if verb in ASKS:
         return int(call(node, rest))
-    return _change(node, call, rest, said.OF_IMAGES if verb in OF_IMAGES else said.OF_CONTAINERS)
+    return _change(node, call, rest, ("docker",) if verb in OF_IMAGES else said.OF_CONTAINERS)
+
+
+def _verb(words: list[str]) -> tuple[str, list[str]]:
+    """The command by its short name, and its words."""
+    verb, rest = words[0], list(words[1:])
+    if verb in GROUPS and rest:
+        inner = rest.pop(0)
+        verb = GROUPS[verb].get(inner, inner)
+    return verb, rest
 
 
 def _change(node: Node, call: Callable[[Node, list[str]], int], words: list[str], changed: tuple[str, ...]) -> int:

@@ -10,7 +10,6 @@ from typing import Any
 from sparkops.lab import files, processes
 from sparkops.lab.docker.errors import DockerError, daemon_says, no_such_container
 from sparkops.lab.layout import Node
-from sparkops.lab.tree import said
 
 NEVER = "0001-01-01T00:00:00Z"
 KILLED = 137
@@ -61,7 +60,6 @@ class Container:
     def save(self, **changes: Any) -> None:
         state = files.read_json(self.path("state.json")) or {"status": "created", "restarts": 0}
         files.write_json(self.path("state.json"), state | changes)
-        said.forget(self.node, *said.OF_CONTAINERS)
 
     @property
     def stopped_by_hand(self) -> bool:

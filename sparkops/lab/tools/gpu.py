@@ -40,9 +40,14 @@ UNITS = {
 }
 
 
+def at_once(node: Node, words: list[str]) -> bool:
+    """Does it come back?"""
+    return not node.fault("gpu-hangs")
+
+
 def main(name: str, words: list[str]) -> int:
     node = here()
-    if node.fault("gpu-hangs"):
+    if not at_once(node, words):
         time.sleep(FOR_EVER)
     if node.fault("driver-updated"):
         out(MISMATCH)

@@ -7,16 +7,14 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(
 
 import importlib  # noqa: E402
 
-from sparkops.lab.tools.registry import INSIDE, KEPT, TOOLS, WHERE_MISSING  # noqa: E402
+from sparkops.lab.tools.registry import INSIDE, TOOLS, WHERE_MISSING  # noqa: E402
 
 
 def run(name: str, words: list[str]) -> int:
     """Every module has `main(name, words) -> exit code`."""
     module = importlib.import_module((TOOLS | INSIDE | WHERE_MISSING)[name])
     try:
-        code = _kept(name, words) if name in KEPT else None
-        if code is None:
-            code = int(module.main(name, words))
+        code: int = module.main(name, words)
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -24,13 +22,6 @@ def run(name: str, words: list[str]) -> int:
     except KeyboardInterrupt:
         code = 130
     return code
-
-
-def _kept(name: str, words: list[str]) -> "int | None":
-    from sparkops.lab.layout import here
-    from sparkops.lab.tree import said
-
-    return said.tell(here(), name, words)
 
 
 if __name__ == "__main__":

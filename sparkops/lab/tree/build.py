@@ -14,7 +14,7 @@ from typing import Any
 from sparkops.lab import files
 from sparkops.lab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, prefix
 from sparkops.lab.tools import knob, system
-from sparkops.lab.tools.registry import TOOLS, WHERE_MISSING
+from sparkops.lab.tools.registry import AT_ONCE, TOOLS, WHERE_MISSING
 from sparkops.lab.tree import etc, images, keys, memory, models, network, said, vocabulary
 
 EMPTY = (
@@ -56,7 +56,7 @@ def programs(directory: Path) -> None:
 
 def _quick(programs: Path) -> None:
     """The same programs at the cost of a shell, for what a fleet is asked all the time."""
-    texts = {name: said.STUB.replace("NAME", name) for name in said.QUESTIONS}
+    texts = {name: _told(name) for name in said.QUESTIONS}
     texts |= {"ping": said.PING, "ss": said.SOCKETS, "sudo": said.SUDO, "crontab": said.CRONTAB.replace("USER", USER)}
     texts["df"] = said.DF.replace("HEAD", system.DISK_TITLES).replace("ROW", system.DISK_ROW)
     if own := shutil.which("sha256sum", path=PATH):
@@ -66,6 +66,15 @@ def _quick(programs: Path) -> None:
         files.write(programs / name, text.replace("PROGRAM", program), 0o755)
     for name, text in {"date": said.DATE, "tar": said.TAR}.items():
         files.write(programs / name, text.replace(name.upper(), shutil.which(name, path=PATH) or name), 0o755)
+
+
+def _told(name: str) -> str:
+    """The stub of a program whose answers are written down; bash alone can ask the lab's process."""
+    bash = shutil.which("bash") if name in AT_ONCE else None
+    text = said.STUB.replace("SHELL", bash or "/bin/sh")
+    if bash:
+        text = text.replace("exec PROGRAM", f"{said.ASKS}exec PROGRAM")
+    return text.replace("NAME", name)
 
 
 def _hub_first(programs: Path) -> None:

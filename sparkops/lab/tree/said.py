@@ -1,28 +1,21 @@
 """What a node's programs will say, written down beforehand: a fleet of hundreds cannot start a Python for each question.
 
 The answers come from the programs themselves (`tools/`, `docker/`), so they cannot differ. They are thrown away by
-whatever changes what they tell of; the program that is asked next writes its answer down again. `bin` holds the stubs
-that read them.
+whatever changes what they tell of; then the lab's process is asked (`daemon/answers.py`), or the program itself. `bin`
+holds the stubs that read them.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import io
 import os
-import sys
-from collections.abc import Iterator
 
 from sparkops.lab import files
 from sparkops.lab.layout import Node
-from sparkops.lab.tools.registry import TOOLS
+from sparkops.lab.tools.answer import Answer, answer
 from sparkops.lab.tree.images import IMAGES
 
 FOLDER = "said"
-LOCK = "said.lock"
-CHANGES = "said.changes"
-"""How often something was forgotten: an answer is not kept when that happened while it was given."""
 LONGEST = 250
 CALM = "calm"
 """There while no fault is on: what pings may go by."""
@@ -58,54 +51,27 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 
 OF_THE_GPU = ("nvidia-smi --query-gpu=clocks", "nvidia-smi --query-compute-apps")
 OF_CONTAINERS = ("docker info", "docker ps", *OF_THE_GPU)
-"""How the answers begin that change with every container."""
-OF_IMAGES = ("docker info", "docker image")
-OF_TIME = ("docker ps",)
-"""How the answers begin that are kept only while there is no container: they tell for how long each has run."""
+"""How the answers begin that change with every container, and so are kept only while there is none."""
 
 
 def forget(node: Node, *beginnings: str) -> None:
     """What begins so has changed."""
-    with _changing(node), contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(FileNotFoundError):
         for name in os.listdir(node.path(FOLDER)):
             if name.startswith(beginnings):
-                os.unlink(node.path(FOLDER, name))
-
-
-@contextlib.contextmanager
-def _changing(node: Node) -> Iterator[None]:
-    with files.locked(node.path(LOCK)):
-        files.write(node.path(CHANGES), str(int(files.read(node.path(CHANGES)) or 0) + 1))
-        yield
-
-
-def tell(node: Node, program: str, words: list[str]) -> int | None:
-    """Answer, and write a good answer down for the next who asks; None where question or node are none for that."""
-    question = " ".join(words)
-    whole = question in QUESTIONS.get(program, ()) and not os.environ.get("SPARKLAB_SUDO")
-    if not whole or not os.path.exists(node.path(FOLDER, CALM)) or not _lasts(node, f"{program} {question}"):
-        return None
-    before = files.read(node.path(CHANGES))
-    code, said, complaint = _answer(program, words)
-    with files.locked(node.path(LOCK)):
-        if files.read(node.path(CHANGES)) == before and not (code or complaint):
-            _plain(node.path(FOLDER, key(program, question)), said)
-    sys.stderr.write(complaint)
-    sys.stdout.write(said)
-    return code
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(node.path(FOLDER, name))
 
 
 def publish(node: Node) -> None:
     """Ask every program and write down what it says; not what depends on containers, or would not come back."""
-    with _changing(node):
-        files.clear(node.path(FOLDER))
-        os.makedirs(node.path(FOLDER))
+    files.clear(node.path(FOLDER))
+    os.makedirs(node.path(FOLDER))
     faults = os.listdir(node.path("faults"))
-    with _as_if_on(node):
-        for program, questions in QUESTIONS.items():
-            for words in questions:
-                if _lasts(node, f"{program} {words}"):
-                    _write(node, program, words, *_answer(program, _split(words)))
+    for program, questions in QUESTIONS.items():
+        for words in questions:
+            if _lasts(node, f"{program} {words}"):
+                _write(node, program, words, answer(node, program, _split(words)))
     if not faults:
         files.write(node.path(FOLDER, CALM), "")
     if not _idle(node):  # one was made meanwhile
@@ -115,28 +81,20 @@ def publish(node: Node) -> None:
 def _lasts(node: Node, question: str) -> bool:
     if question.startswith("nvidia-smi") and node.fault("gpu-hangs"):
         return False
-    return not question.startswith(OF_TIME) or _idle(node)
+    return not question.startswith(OF_CONTAINERS) or _idle(node)
 
 
 def _idle(node: Node) -> bool:
     return not os.listdir(node.path("docker", "containers"))
 
 
-def _answer(program: str, words: list[str]) -> tuple[int, str, str]:
-    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = importlib.import_module(TOOLS[program]).main(program, words)
-        out.flush()
-    return code, out.buffer.getvalue().decode(), err.getvalue()
-
-
-def _write(node: Node, program: str, words: str, code: int, said: str, complaint: str) -> None:
+def _write(node: Node, program: str, words: str, told: Answer) -> None:
     path = node.path(FOLDER, key(program, words))
-    if complaint:
+    if complaint := told.on(2):
         _plain(f"{path}.err", complaint)
-    if code or complaint:
-        _plain(f"{path}.code", f"{code}\n")
-    _plain(path, said)
+    if told.code or complaint:
+        _plain(f"{path}.code", f"{told.code}\n")
+    _plain(path, told.on(1))
 
 
 def key(program: str, words: str) -> str:
@@ -157,22 +115,7 @@ def _plain(path: str, text: str) -> None:
     os.replace(new, path)
 
 
-@contextlib.contextmanager
-def _as_if_on(node: Node) -> Iterator[None]:
-    """The programs look here for the node that they are on."""
-    before = {name: os.environ.get(name) for name in ("SPARKLAB_NODE", "SPARKLAB_SUDO", "SPARKOPS_ROOT")}
-    os.environ.pop("SPARKLAB_SUDO", None)
-    os.environ.update(SPARKLAB_NODE=node.directory, SPARKOPS_ROOT=node.root())
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
-
-
-STUB = r"""#!/bin/sh
+STUB = r"""#!SHELL
 [ -z "${SPARKLAB_SUDO-}" ] && [ -d "$SPARKLAB_NODE/said" ] && {
     words="NAME${*:+ $*}"
     [ ${#words} -le LONGEST ] || words=$(printf %.LONGESTs "$words")
@@ -193,6 +136,23 @@ STUB = r"""#!/bin/sh
 }
 exec PROGRAM "$@"
 """.replace("LONGEST", str(LONGEST))
+ASKS = r"""
+ask() { # where no answer comes the program says it
+    [ -z "${SPARKLAB_SUDO-}" ] && [ -n "${SPARKLAB_ANSWERS-}" ] || return
+    { exec 3<>"/dev/tcp/${SPARKLAB_ANSWERS%/*}"; } 2>/dev/null || return
+    printf '%s\0' "${SPARKLAB_ANSWERS##*/}" "${SPARKLAB_NODE##*/}" $(($# + 1)) NAME "$@" >&3
+    while read -r what size <&3; do
+        case $what in
+        1) head -c "$size" <&3 ;;
+        2) head -c "$size" <&3 >&2 ;;
+        end) exit "$size" ;;
+        esac
+    done
+    exec 3>&-
+}
+ask "$@"
+"""
+"""The protocol of `daemon/answers.py`."""
 HASHES = r"""#!/bin/sh
 # what is piped has its true hash
 [ $# -gt 0 ] || exec SHA256SUM
