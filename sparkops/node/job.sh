@@ -66,10 +66,10 @@ start() {
         printf '%s ' "$@" >"$dir/cmd"
     )
     setsid sh -c "$supervise" supervise "$dir" "$deadline" "$@" </dev/null >"$dir/log" 2>&1 &
-    for _ in 1 2 3 4 5 6 7 8 9 10; do # until it has left our process group, which run.sh ends when we do
-        [ ! -s "$dir/pid" ] || break
-        sleep 0.05
-    done
+    tries=0
+    while [ ! -s "$dir/pid" ] && kill -0 "$!" && [ $((tries += 1)) -le 600 ]; do
+        sleep 0.05 # until it has left our process group, which run.sh ends when we do
+    done 2>/dev/null
     echo "started $id"
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ Job = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def job(shell: str, tmp_path: Path) -> Iterator[Job]:
     def call(*words: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "HOME": str(tmp_path)}
+        environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
         frame = (shell, "-c", script_text("run"), "run", "120", "0", "-")
         inner = (shell, "-c", script_text("job"), "job", *words)
         with subprocess.Popen(
@@ -63,6 +64,15 @@ def test_a_job_goes_on_when_its_client_has_gone(job, tmp_path):
     assert mark.read_text() == "done\n"
     assert job("log", "build").stdout == "made\n"
     assert state(job, "build") == ["ended", "0"]
+
+
+def test_a_job_that_is_slow_to_begin_goes_on_too(job, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "setsid").write_text(f'#!/bin/sh\nsleep 2\nexec {shutil.which("setsid")} "$@"\n')
+    (tmp_path / "bin" / "setsid").chmod(0o755)
+    assert job("start", "build", "60", "echo", "made").stdout == "started build\n"
+    assert job("wait", "build").returncode == 0
+    assert job("log", "build").stdout == "made\n"
 
 
 def test_starting_a_running_job_is_a_no_op(job, tmp_path):
