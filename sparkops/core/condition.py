@@ -98,6 +98,7 @@ def condition(parts: Iterable[Part], fronts: Iterable[Heard], engines: Iterable[
         return "serving"
     if any(front.serves for front in fronts):
         return "degraded"
-    if all_up and fronts and all(ask.serves or ask.coming for ask in (*fronts, *engines)):
+    in_front = () if any(engine.coming for engine in engines) else fronts  # they answer when these do
+    if all_up and fronts and all(ask.serves or ask.coming for ask in (*in_front, *engines)):
         return "starting"
     return "failed"

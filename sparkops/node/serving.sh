@@ -30,6 +30,7 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 
+patience=$((seconds < 30 ? seconds : 30)) # for what is short, or nothing
 secret=''
 if [ -n "$key" ] && [ -r "$key" ]; then read -r secret <"$key"; fi
 
@@ -70,8 +71,7 @@ counted() {
 }
 
 ray_report() {
-    limit=$((seconds < 30 ? seconds : 30))
-    timeout "$limit" docker exec "$container" timeout "$limit" ray status 2>/dev/null | awk '
+    timeout "$patience" docker exec "$container" timeout "$patience" ray status 2>/dev/null | awk '
         /^(Active|Healthy|Idle):/ { on = 1; told = 1 } /^Pending:/ { on = 0 } on && /^ 1 node_/ { nodes++ }
         $2 == "GPU" { split($1, part, "/"); gpus = part[2] }
         END { if (told) printf "\nray %d %d\n", nodes, gpus }'
@@ -99,7 +99,7 @@ reason=''
 blame() { [ -n "$reason" ] || reason=$*; }
 
 # A refused connection is an engine that is not up yet, an unanswered one is an engine that hangs.
-status=$(curl -sS --noproxy '*' -m 5 -o /dev/null -w '%{http_code}' "$api$health" 2>/dev/null)
+status=$(curl -sS --noproxy '*' -m "$patience" -o /dev/null -w '%{http_code}' "$api$health" 2>/dev/null)
 case $? in
     0) ;;
     7) status=refused ;;
