@@ -56,8 +56,9 @@ class Link:
         try:
             return transport.open_session(timeout=_OPENING)
         except BROKEN as error:
-            if transport.is_active():
+            if isinstance(error, paramiko.SSHException) and transport.is_active():
                 raise NodeLost(self.target.name, f"the node opens no session: {error}", sent=False) from error
+            transport.close()  # its reader may not have noticed yet
         try:
             return self.connect().open_session(timeout=_OPENING)
         except BROKEN as error:

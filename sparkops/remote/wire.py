@@ -16,6 +16,9 @@ _CIPHERS = ("aes128-gcm@openssh.com", "aes256-gcm@openssh.com", "aes128-ctr")
 _SILENCE_MS = 30_000
 """A peer that acknowledges nothing for this long is gone (a laptop that slept, a node that lost power)."""
 
+_LATER = 5.0
+"""Paramiko's own limits come after ours, which is the one that is told as a silent node."""
+
 
 def dial(address: str, port: int, timeout: float) -> socket.socket:
     """TCP with small packets sent at once, and a silent peer noticed."""
@@ -46,7 +49,8 @@ def handshake(
     sock = through or dial(address, port, timeout)
     transport = paramiko.Transport(sock)
     transport.daemon = True
-    transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = timeout
+    transport.banner_timeout = transport.handshake_timeout = timeout + _LATER
+    transport.auth_timeout = timeout
     _prefer(transport, algorithms)
     done = threading.Event()
     transport.start_client(event=done)
