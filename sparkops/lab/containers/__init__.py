@@ -19,7 +19,7 @@ FAULTS = troubles.FAULTS
 
 def up(directory: Path, record: dict[str, Any]) -> None:
     """Engine, images, nodes, cables; a failure leaves nothing."""
-    record |= {"subnet": network.free_subnet(), "engine": None}
+    record |= {"engine": None}
     os.environ["SPARKLAB_LAB"] = record["id"]  # by which `down` knows what a killed `up` left running
     files.write_json(directory / "lab.json", record)
     place = Place(directory, record)
@@ -27,7 +27,10 @@ def up(directory: Path, record: dict[str, Any]) -> None:
         record["engine"] = engine.start(place)
         files.write_json(directory / "lab.json", record)
         images.provide(place)
-        network.up(place)
+        with files.locked("/run"):  # a network is taken only when its address is
+            record["subnet"] = network.free_subnet()
+            files.write_json(directory / "lab.json", record)
+            network.up(place)
         nodes.up(place)
     except BaseException:
         down(directory, record)

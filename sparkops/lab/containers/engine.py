@@ -25,7 +25,7 @@ NEEDED = {
     "mkfs.ext4": "e2fsprogs",
     "nsenter": "util-linux",
 }
-SECONDS = 60.0
+SECONDS = 300.0
 LONGEST_SOCKET = 100
 
 
@@ -108,7 +108,7 @@ def _await(host: str, daemon: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def answers(host: str) -> bool:
-    return tried("docker", "version", env=_env(host), timeout=20)
+    return tried("docker", "version", env=_env(host), timeout=60)
 
 
 def _env(host: str) -> dict[str, str]:

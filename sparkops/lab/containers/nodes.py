@@ -26,7 +26,7 @@ ON_DISK = {
     "log": "/var/log",
     "containers": "/var/lib/docker/containers",
 }
-SECONDS = 90.0
+SECONDS = 300.0
 SSH_PORT = 22
 
 

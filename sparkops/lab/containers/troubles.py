@@ -79,6 +79,18 @@ def _cable(*interfaces: str) -> Trouble:
     return pull
 
 
+SHOWN = (
+    "until ssh-keyscan -t ed25519 127.0.0.1 2>/dev/null"
+    " | grep -qF \"$(cut -d' ' -f2 /etc/ssh/ssh_host_ed25519_key.pub)\"; do sleep 0.2; done"
+)
+
+
+def _host_key(node: NodePlace, off: bool) -> None:
+    """Done when sshd shows the key: it starts itself anew, and answers with the old one until then."""
+    _in_node("hostkey", "other", undo=("hostkey", "own"))(node, off)
+    docker(node.lab, "exec", node.container, "timeout", "100", "sh", "-c", SHOWN)
+
+
 def _start(node: NodePlace) -> None:
     docker(node.lab, "start", node.container)
     nodes.plug(node)
@@ -125,5 +137,5 @@ TROUBLES: dict[str, Trouble] = {
     "late-device": _at_boot("late-device"),
     "no-docker-group": _in_node("group", "without", undo=("group", "with")),
     "sudo-password": _in_node("sudo", "password", undo=("sudo", "free")),
-    "bad-host-key": _in_node("hostkey", "other", undo=("hostkey", "own")),
+    "bad-host-key": _host_key,
 }

@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -294,7 +295,19 @@ class Services:
 
 
 def late(name, since):
-    return (LAB / "state" / name).exists() and time.monotonic() - since < LATE
+    """Is it to come a while after Docker (None: does not answer yet), and not yet time?"""
+    return (LAB / "state" / name).exists() and (since is None or time.monotonic() - since < LATE)
+
+
+def docker_answers():
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(1)
+        try:
+            client.connect("/var/run/docker.sock")
+            client.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")
+            return bool(client.recv(1))
+        except OSError:
+            return False
 
 
 def boot():
@@ -312,10 +325,12 @@ def main():
     memory, management, ports, rdma = boot()
     services = Services()
     signal.signal(signal.SIGTERM, services.stop)
-    since = time.monotonic()
+    since = None
     while True:
         services.reap()
         services.start()
+        if since is None and docker_answers():
+            since = time.monotonic()
         memory.refresh()
         management.refresh()
         for port in ports:
