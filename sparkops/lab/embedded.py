@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,8 @@ OURS = (
     "daemon.log",
     "processes.jsonl",
 )
-START_SECONDS = 60.0
+START_SECONDS = 180.0
+CLAIM_PORT = 2221
 
 
 def up(directory: Path, record: dict[str, Any]) -> None:
@@ -42,14 +45,15 @@ def up(directory: Path, record: dict[str, Any]) -> None:
             "the embedded lab needs Linux",
             "other systems have neither /proc nor all of 127.0.0.0/8; try --backend docker",
         )
-    record |= {"octet": free_octet(), "short": tempfile.mkdtemp(prefix="sl-", dir="/tmp")}
-    files.write_json(directory / "lab.json", record)
-    try:
-        _write(directory, record)
-        _start(directory, record)
-    except BaseException:
-        down(directory, record)
-        raise
+    with claimed_octet() as octet:
+        record |= {"octet": octet, "short": tempfile.mkdtemp(prefix="sl-", dir="/tmp")}
+        files.write_json(directory / "lab.json", record)
+        try:
+            _write(directory, record)
+            _start(directory, record)
+        except BaseException:
+            down(directory, record)
+            raise
 
 
 def _write(directory: Path, record: dict[str, Any]) -> None:
@@ -126,13 +130,21 @@ def fault(directory: Path, record: dict[str, Any], node: str, kind: str, off: bo
     ask(os.path.join(record["short"], "control"), request)
 
 
-def free_octet() -> int:
-    """A second octet of 127.x that no other lab of this machine uses."""
+@contextmanager
+def claimed_octet() -> Iterator[int]:
+    """A second octet of 127.x that no other lab of this machine uses, or begins to use before the block ends."""
+    with ExitStack() as claims:
+        yield _free_octet(claims)
+
+
+def _free_octet(claims: ExitStack) -> int:
     octets = list(range(20, 250))
     random.shuffle(octets)
     for octet in octets:
         address = layout.addresses(octet, 1)[0]
+        claim = claims.enter_context(socket.socket())
         try:
+            claim.bind((address, CLAIM_PORT))
             for port in (layout.SSH_PORT, 8000):
                 with socket.socket() as probe:
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -83,7 +83,7 @@ def send(processes: Iterable[Process], number: int) -> None:
                 continue
 
 
-def end(markers: Iterable[str], roots: Iterable[tuple[int, int]] = (), patience: float = 5.0) -> int:
+def end(markers: Iterable[str], roots: Iterable[tuple[int, int]] = (), patience: float = 30.0) -> int:
     """SIGKILL until none is left; returns how many there were."""
     markers, roots = list(markers), list(roots)
     seen: set[int] = set()

@@ -97,6 +97,11 @@ def test_logs_keep_streams_order_time_and_can_be_cut(node, eventually):
     assert "three" in node.docker("logs", "--since", stamped[2].split(" ")[0], "c").out
 
 
+def test_the_log_ends_with_the_last_word(node):
+    done = node.docker("run", "--rm", "--entrypoint=", IMAGE, "sh", "-c", "seq 3000; echo end")
+    assert done.out.split() == [*(str(number) for number in range(1, 3001)), "end"]
+
+
 def test_logs_follow_until_the_container_ends(node):
     start(node, "c", "echo a; sleep 0.3; echo b")
     assert node.docker("logs", "-f", "c").out == "a\nb\n"

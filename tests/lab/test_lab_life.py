@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import runpy
 import signal
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparkops.lab import api
+from sparkops.lab import api, embedded
 
 serving = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("serving.py"))))
 REMOTE = "trap '' HUP TERM; sleep 7511 & sleep 7512"
@@ -24,6 +25,17 @@ def directory(tmp_path):
     api.up(1, directory=place, ray="emulated")
     yield place
     api.down(directory=place)
+
+
+def test_two_labs_that_begin_together_are_not_on_one_network():
+    random.seed(1)
+    with embedded.claimed_octet() as first:
+        random.seed(1)
+        with embedded.claimed_octet() as second:
+            assert first != second
+        random.seed(1)
+    with embedded.claimed_octet() as again:
+        assert again == first
 
 
 def connected(lab, directory):

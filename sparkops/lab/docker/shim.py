@@ -21,6 +21,7 @@ FIRST_BACKOFF = 0.1
 MOST_BACKOFF = 60.0
 HEALTHY_SECONDS = 10.0
 LINE_LIMIT = 16384
+LAST_WORDS = 30.0
 
 
 class Shim:
@@ -30,6 +31,7 @@ class Shim:
         self.woken = threading.Event()
         self.backoff = FIRST_BACKOFF
         self.restarts = 0
+        self.copies: list[threading.Thread] = []
         signal.signal(signal.SIGUSR1, lambda *_: self.woken.set())
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
@@ -62,9 +64,10 @@ class Shim:
             cwd=self.container.path("rootfs"),
             start_new_session=True,
         )
-        for stream, name in ((process.stdout, "stdout"), (process.stderr, "stderr")):
-            assert stream
-            threading.Thread(target=self._copy, args=(stream, name), daemon=True).start()
+        streams = ((process.stdout, "stdout"), (process.stderr, "stderr"))
+        self.copies = [threading.Thread(target=self._copy, args=stream, daemon=True) for stream in streams]
+        for copy in self.copies:
+            copy.start()
         self._publish(process.pid)
         self.container.save(
             status="running",
@@ -82,7 +85,8 @@ class Shim:
             self.container.node.root("proc", str(pid), "cgroup"), f"0::/system.slice/docker-{self.container.id}.scope\n"
         )
 
-    def _copy(self, stream: IO[bytes], name: str) -> None:
+    def _copy(self, stream: IO[bytes] | None, name: str) -> None:
+        assert stream
         while line := stream.readline(LINE_LIMIT):
             with self.lock:
                 files.append(self.container.log, {"log": line.decode(errors="replace"), "stream": name, "time": now()})
@@ -96,6 +100,8 @@ class Shim:
         code = os.waitstatus_to_exitcode(status)
         process.returncode = code
         self._end_the_rest()
+        for copy in self.copies:  # nobody writes any more: to the end of the pipe
+            copy.join(LAST_WORDS)
         files.clear(self.container.node.root("proc", str(pid)))
         memory.change(self.container.node, used={self.container.id: 0})
         return code if code >= 0 else 128 - code

@@ -52,10 +52,13 @@ class Container:
         return [f"SPARKLAB_CONTAINER={self.id}"]
 
     def state(self) -> dict[str, Any]:
-        """What the shim last wrote; a container whose shim is gone died with it."""
-        found: dict[str, Any] = files.read_json(self.path("state.json")) or {"status": "created"}
-        gone = found["status"] in ("running", "restarting") and not processes.alive(*found["shim"])
-        return found | {"status": "exited", "exit_code": KILLED, "pid": 0} if gone else found
+        """What the shim last wrote, and that is its end if it went just now; else the container died with its shim."""
+        found: dict[str, Any] = {}
+        for _ in range(2):
+            found = files.read_json(self.path("state.json")) or {"status": "created"}
+            if found["status"] not in ("running", "restarting") or processes.alive(*found["shim"]):
+                return found
+        return found | {"status": "exited", "exit_code": KILLED, "pid": 0}
 
     def save(self, **changes: Any) -> None:
         state = files.read_json(self.path("state.json")) or {"status": "created", "restarts": 0}

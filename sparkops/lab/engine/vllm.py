@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -47,6 +48,10 @@ def main(name: str, words: list[str]) -> int:
 
 
 def _stop(*_: Any) -> None:
+    threading.Thread(target=_shut_down).start()  # whom the signal interrupts may be writing the log
+
+
+def _shut_down() -> None:
     log.Speaker("APIServer").info("launcher.py:254", "[shutdown] API server: shutdown triggered")
     os._exit(0)
 
