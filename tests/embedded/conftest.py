@@ -88,6 +88,7 @@ class Lab:
         self.work = base / "work"
         self.names: list[str] = []
         self._marks: dict[str, int] = {}
+        self._started: list[subprocess.Popen[str]] = []
 
     def up(self, nodes: int = 2, ray: str = "emulated", speed: float = SPEED) -> None:
         self.home.mkdir(exist_ok=True)
@@ -96,6 +97,7 @@ class Lab:
         self.cli("lab", "up", "--nodes", nodes, "--ray", ray, "--speed", speed, lab=False, code=0)
 
     def down(self) -> None:
+        self.end()
         self.cli("lab", "down", lab=False, code=0)
         assert not self.directory.exists()
 
@@ -111,7 +113,7 @@ class Lab:
     def start(self, *words: object, lab: bool = True, **env: str) -> subprocess.Popen[str]:
         """The tool as a process that goes on."""
         pipe = subprocess.PIPE
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "sparkops", *self._line(words, lab)],
             env=self.environment(**env),
             cwd=self.work,
@@ -120,6 +122,31 @@ class Lab:
             stderr=pipe,
             text=True,
         )
+        self._started.append(process)
+        return process
+
+    def end(self) -> None:
+        """No tool goes on that a failed test had started."""
+        while self._started:
+            with self._started.pop() as process:
+                process.kill()
+
+    def killed(self, process: subprocess.Popen[str]) -> None:
+        """Kill the tool, and wait until the nodes have ended what it did there and freed its lock."""
+        process.kill()
+        process.communicate()
+        assert _until(lambda: not self._frames()), f"outlives the tool: {self._frames()}"
+
+    def _frames(self) -> list[str]:
+        """What a tool holds on the nodes, each by the name of its frame: a lock, or a command that is under way."""
+        mine = f"SPARKLAB_LAB={json.loads((self.directory / 'lab.json').read_text())['id']}".encode()
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+                if words[:2] == [b"sh", b"-c"] and words[3:4] in ([b"lock"], [b"run"]):
+                    found += [words[3].decode()] if mine in (entry / "environ").read_bytes().split(b"\0") else []
+        return found
 
     def cli(self, *words: object, lab: bool = True, code: int | None = None, **env: str) -> Ran:
         """The tool, until it ends; `code` is the exit code that it must have."""
@@ -150,10 +177,14 @@ class Lab:
     def deploy(self, topology: str, *words: object, code: int = 0, **env: str) -> dict[str, Any]:
         return self.json("deploy", "--topology", topology, *words, code=code, **env)
 
+    def shown(self) -> list[dict[str, Any]]:
+        """What `status` says of each deployment now; who needs more than five seconds to answer serves only later."""
+        found: list[dict[str, Any]] = self.cli("status", "--json").document["deployments"]
+        return found
+
     def state(self) -> dict[str, str]:
-        """What `status` says of each deployment."""
-        ran = self.cli("status", "--json")
-        return {one["name"]: one["state"] for one in ran.document["deployments"]}
+        """By deployment, the one word for it."""
+        return {one["name"]: one["state"] for one in self.shown()}
 
     def key(self) -> str:
         return self.cli("key", code=0).out.strip()
@@ -176,7 +207,7 @@ class Lab:
     def serves(self, name: str = "node1", port: int = 8000, model: str = MODEL) -> bool:
         """Whether the API of a node answers whoever has the node's key; quicker to ask than `status`."""
         key = self.node(name, "home", ".local", "state", "sparkops", "key").read_text().strip()
-        return self.ask(f"http://{self.address(name)}:{port}/v1", key, model, seconds=5)[0] == 200
+        return self.ask(f"http://{self.address(name)}:{port}/v1", key, model)[0] == 200
 
     # The nodes' side.
 
@@ -209,6 +240,13 @@ class Lab:
 
     def running(self) -> set[tuple[str, str]]:
         return self.containers(running=True)
+
+    def starts(self) -> dict[tuple[str, str], str]:
+        """When each container was started that runs."""
+        return {
+            (node, name): self.on(node, "docker", "inspect", "--format", "{{.State.StartedAt}}", name)
+            for node, name in self.running()
+        }
 
     def processes(self, outside: bool = False) -> list[str]:
         """Command lines of all that lives inside containers of this lab, or of all but the lab itself."""
@@ -246,7 +284,8 @@ class Lab:
             return []
         with log.open("rb") as stream:
             stream.seek(self._marks.get(name, 0))
-            return [json.loads(line) for line in stream.read().splitlines()]
+            *whole, _ = stream.read().split(b"\n")  # the last one may be written just now
+            return [json.loads(line) for line in whole]
 
     def received(self) -> list[Received]:
         """Every command since the mark, in each node's order."""
@@ -275,19 +314,20 @@ class Lab:
             self.fault(name, kind, off=True)
 
     def kill_after(self, process: subprocess.Popen[str], commands: int, number: int = signal.SIGKILL) -> bool:
-        """Signal the tool once the nodes got so many commands in all; False when it ended before."""
-        while process.poll() is None:
-            if sum(self._lines(name) for name in self.names) >= commands:
-                process.send_signal(number)
-                return True
+        """Signal the tool once the nodes got so many commands in all; whether it came to send that many."""
+        while not (sent := self._commands() >= commands) and process.poll() is None:
             time.sleep(0.002)
-        return False
+        process.send_signal(number)
+        return sent or self._commands() >= commands
 
     def brings(self, process: subprocess.Popen[str], holds: Callable[[], object]) -> None:
         """Wait until something holds that the running tool brings about."""
         if not _until(lambda: holds() or process.poll() is not None) or process.poll() is not None:
             process.kill()
             pytest.fail(f"{process.args} ended too early, or did not come so far:\n{''.join(process.communicate())}")
+
+    def _commands(self) -> int:
+        return sum(self._lines(name) for name in self.names)
 
     def _lines(self, name: str) -> int:
         log = self.node(name, "ssh.jsonl")
@@ -330,7 +370,7 @@ def _text(name: str) -> str | None:
     return script_text(name) if name.isalnum() and (SCRIPTS / f"{name}.sh").is_file() else None
 
 
-def _until(holds: Callable[[], object], seconds: float = 60.0) -> bool:
+def _until(holds: Callable[[], object], seconds: float = PATIENCE) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if holds():
@@ -372,6 +412,7 @@ def lab(shared: Lab) -> Iterator[Lab]:
     """The module's lab, listening from here on; faults are switched off afterwards."""
     shared.mark()
     yield shared
+    shared.end()
     for name in shared.names:
         for fault in sorted(os.listdir(shared.node(name, "faults"))):
             shared.fault(name, fault, off=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import threading
+import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -18,7 +19,16 @@ GPT = "openai-gpt-oss-120b"
 GPT_MODEL = "openai/gpt-oss-120b"
 SMALL = ("--set", "concurrency=1,2", "--set", "runs=1", "--set", "pp=512", "--set", "tg=200")
 ONE = (*SMALL, "--set", "concurrency=1")
-LONG = ("--set", "concurrency=1,2", "--set", "runs=1", "--set", "pp=512", "--set", "tg=3000")
+TOKENS = 1000
+LONG = (*SMALL, "--set", f"tg={TOKENS}")
+"""Each of its two points takes seconds after the import of llama-benchy: time to meet the second one under way."""
+SLOW = 2.0
+"""A speed at which a prompt takes a second: llama-benchy has no number for one that is as quick as the network."""
+
+
+@pytest.fixture(scope="module")
+def shared(lab_with):
+    return lab_with(speed=SLOW)
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +60,13 @@ def kept(lab, name):
 
 def records(lab):
     return [one["id"] for one in lab.json("bench", "list")["records"]]
+
+
+def asked(lab):
+    """Whether the engine of the first node works on a request."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(f"http://{lab.address('node1')}:8000/load", timeout=60) as answer:
+        return json.load(answer)["server_load"] > 0
 
 
 def begun(lab, process, text):
@@ -179,7 +196,9 @@ def test_a_server_that_dies_in_the_middle_is_a_failure_and_no_number(served, off
     lab = served
     process = lab.start("bench", "run", *LONG, *offline, "--json")
     begun(lab, process, "concurrency 1: ")
-    lab.fault("node1", "engine-killed")
+    with lab.trouble("node1", "peer-dead-health-green"):  # no request of the second point comes to its end
+        lab.brings(process, lambda: asked(lab))
+        lab.fault("node1", "engine-killed")
     document = lab.ended(process, 5).document
     assert document["ok"] is False
     assert document["rows"] == []
@@ -196,19 +215,19 @@ def test_an_interrupted_run_goes_on_where_it_was(served, offline, number, until)
     begun(lab, process, "concurrency 1: ")
     process.send_signal(number)
     told = lab.ended(process, 130 if number == signal.SIGINT else -9).err
+    assert until(lambda: not measuring(lab))
     name = records(lab)[-1]
     assert number == signal.SIGKILL or f"--resume {name}" in told
     first = kept(lab, name)["raw"]
     assert len(first) == 1
     assert lab.json("bench", "show", name)["state"] == "unfinished"
-    assert until(lambda: not any("llama" in line or "benchy.py" in line for line in processes_of(lab)))
     resumed = lab.json("bench", "run", "--resume", name, *offline)
     assert (resumed["id"], resumed["record"]["label"], len(resumed["rows"])) == (name, "mine", 2)
     assert kept(lab, name)["raw"][0] == first[0]
 
 
-def processes_of(lab):
-    """What still measures for this person: told by the home in its environment."""
+def measuring(lab):
+    """What still measures for this person, told by the home in its environment, and sends requests as long."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         try:
@@ -216,7 +235,7 @@ def processes_of(lab):
                 found.append((entry / "cmdline").read_text())
         except OSError:
             continue
-    return found
+    return [line for line in found if "llama" in line or "benchy.py" in line]
 
 
 def test_a_run_goes_on_only_with_what_was_begun(served, offline):
@@ -297,9 +316,9 @@ def test_a_recipe_that_asks_for_it_is_measured_after_each_change_and_no_other_ti
 
 
 @pytest.mark.parametrize("trouble", ["engine", "interrupt"])
-def test_a_benchmark_that_fails_or_is_interrupted_leaves_what_was_deployed(own, trouble):
+def test_a_benchmark_that_fails_or_is_interrupted_leaves_what_was_deployed(own, trouble, until):
     lab, deploy = own
-    process = deploy(3000)
+    process = deploy(TOKENS)
     begun(lab, process, "concurrency 1: ")
     if trouble == "engine":
         lab.fault("node1", "engine-killed")
@@ -310,7 +329,7 @@ def test_a_benchmark_that_fails_or_is_interrupted_leaves_what_was_deployed(own, 
     assert (document["bench"]["ok"], document["bench"]["rows"]) == (False, [])
     assert f"--resume {records(lab)[-1]}" in document["error"]["hint"]
     assert trouble == "engine" or "own serves on" in document["error"]["message"]
-    assert lab.state() == {"own": "serving"} if trouble == "interrupt" else lab.running() != set()
+    assert until(lambda: lab.state() == {"own": "serving"}) if trouble == "interrupt" else lab.running() != set()
 
 
 def test_a_home_that_cannot_be_written_is_said_before_anything_is_measured(served, offline):
@@ -366,15 +385,15 @@ def test_an_interrupted_experiment_brings_back_what_served_and_takes_away_what_i
     assert lab.serves("node2")
 
 
-def test_the_same_command_goes_on_with_a_killed_experiment_and_brings_back_what_served_before_it(empty, offline):
+def test_the_same_command_goes_on_with_a_killed_experiment_and_brings_back_what_served_before_it(empty, offline, until):
     lab = empty
     lab.deploy("solo", "--limit", "node2", "--set", "args.max-model-len=2048")
     before = lab.running()
     words = ("bench", "topologies", "--topologies", "2x-solo,solo", *LONG, *offline)
     process = lab.start(*words)
     begun(lab, process, "concurrency 1: ")
-    process.kill()
-    lab.ended(process, -9)
+    lab.killed(process)
+    assert until(lambda: not measuring(lab)), "else its requests would be measured too"
     assert lab.running() != before
     name = records(lab)[-1]
     first = kept(lab, name)["raw"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 GPT = "openai-gpt-oss-120b"
@@ -45,12 +47,13 @@ def test_a_connection_lost_after_a_command_was_sent_ends_in_a_said_and_undone_st
     assert lab.serves()
 
 
-def test_a_hung_driver_does_not_hold_up_those_who_look_or_stop(empty):
+def test_a_hung_driver_does_not_hold_up_those_who_look_or_stop(empty, until):
     lab = empty
     lab.deploy(*SOLO)
-    lab.mark()
     with lab.trouble("node1", "gpu-hangs"):
-        assert lab.json("status")["deployments"][0]["state"] == "serving"
+        assert until(lambda: lab.state() == {GPT: "serving"})
+        lab.mark()
+        assert lab.cli("status").out
         assert lab.cli("key", code=0).out
         assert lab.cli("logs", code=0).out
         assert lab.json("stop")["removed"]
@@ -85,7 +88,7 @@ def test_a_cluster_needs_the_fabric_and_solo_does_not(empty):
         assert lab.ask(allowed["endpoints"][0]["url"], lab.key())[0] == 200
 
 
-def test_a_worker_that_never_joins_ends_in_a_stall_that_is_undone(empty):
+def test_a_worker_that_never_joins_ends_in_a_stall_that_is_undone(empty, until):
     lab = empty
     lab.deploy(*SOLO)
     before = lab.containers()
@@ -93,7 +96,7 @@ def test_a_worker_that_never_joins_ends_in_a_stall_that_is_undone(empty):
         error = lab.deploy("cluster", "--stall", "6s", code=5)["error"]
     assert "nothing changed for 6 s" in error["message"]
     assert lab.containers() == before == lab.running()
-    assert lab.serves()
+    assert until(lab.serves), "a load may be silent for longer than the stall where the machine is busy"
 
 
 def test_a_dead_peer_behind_a_green_health_is_not_called_serving(empty):
@@ -110,13 +113,19 @@ def test_a_killed_cluster_comes_back_by_itself_whichever_node_died(empty, until)
     lab = empty
     lab.deploy("cluster", *SOON)
     for node in lab.names:
+        before = lab.starts()
         lab.fault(node, "engine-killed")
         lab.mark()
-        assert until(lambda: not lab.serves()), f"the cluster cannot serve without {node}"
+        assert until(partial(_all_anew, lab, before)), f"the cluster cannot serve without {node}"
         assert until(lab.serves), node
         assert not lab.changed()
-    (shown,) = lab.json("status")["deployments"]
-    assert shown["ray"] == {"nodes": 2, "gpus": 2}
+    assert until(lambda: [one["ray"] for one in lab.shown()] == [{"nodes": 2, "gpus": 2}])
+
+
+def _all_anew(lab, before):
+    """Whether each container was started again since."""
+    now = lab.starts()
+    return now.keys() == before.keys() and not now.items() & before.items()
 
 
 def test_a_cluster_serves_again_after_both_nodes_rebooted(empty, until):

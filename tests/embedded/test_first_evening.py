@@ -105,16 +105,16 @@ def test_the_log_of_what_was_removed_is_kept(lab_with):
     assert "Application startup complete" in entry["text"]
 
 
-def test_a_new_key_locks_the_old_one_out(serving):
+def test_a_new_key_locks_the_old_one_out(serving, until):
     lab = serving
-    (endpoint,) = lab.json("status")["deployments"][0]["endpoints"]
+    (endpoint,) = lab.shown()[0]["endpoints"]
     old = lab.key()
     rotated = lab.json("key", "rotate")
     assert rotated["key"] not in ("", old)
     assert lab.key() == rotated["key"]
     assert lab.ask(endpoint["url"], old)[0] == 401
     assert lab.ask(endpoint["url"], rotated["key"])[0] == 200
-    assert lab.cli("status").code == 0
+    assert until(lambda: lab.cli("status").code == 0)
     mine = lab.json("key", "rotate", SPARKOPS_API_KEY="sk-of-my-own-choice")
     assert mine["key"] == "sk-of-my-own-choice" == lab.key()
     assert lab.ask(endpoint["url"], mine["key"])[0] == 200

@@ -12,12 +12,12 @@ SOLO = ("solo", "--limit", "node1")
 
 
 def killed(lab, k, *wish):
-    """SIGKILL for the real process after the nodes' k-th command; whether it was still there."""
+    """SIGKILL for the real process after the nodes' k-th command; whether there is one."""
     lab.mark()
     process = lab.start("deploy", "--topology", *wish)
-    hit = lab.kill_after(process, k)
-    process.communicate()
-    return hit
+    sent = lab.kill_after(process, k)
+    lab.killed(process)
+    return sent
 
 
 def heals(lab, *wish):
@@ -78,7 +78,7 @@ def test_an_interrupt_undoes_and_the_previous_revision_serves_again(empty):
 @pytest.mark.parametrize("k", [1, 2])
 def test_an_interrupt_before_anything_changed_changes_nothing(empty, k):
     lab = empty
-    with lab.trouble("node1", "slow"):
+    with lab.trouble("node1", "gpu-hangs"):  # so that its facts take ten seconds
         process = lab.start("deploy", "--json", "--topology", *SOLO)
         assert lab.kill_after(process, k, signal.SIGINT)
         ran = lab.ended(process, 130)
@@ -109,8 +109,7 @@ def test_a_deploy_of_what_another_one_began_waits_for_it(empty):
     with lab.trouble("node2", "worker-never-joins"):
         first = lab.start("deploy", "--topology", "cluster")
         lab.brings(first, lambda: len(lab.running()) == 2)
-        first.kill()
-        first.communicate()
+        lab.killed(first)
         begun = lab.running()
         second = lab.start("deploy", "--json", "--topology", "cluster")
         lab.mark()

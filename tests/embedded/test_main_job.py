@@ -24,9 +24,9 @@ def test_a_cluster_serves_is_left_alone_and_is_stopped(empty, until):
     assert lab.ask(endpoint["url"], "sk-wrong")[0] == 401
     assert roles(lab.running()) == [("node1", "head"), ("node2", "worker")]
 
-    (shown,) = lab.json("status")["deployments"]
-    assert (shown["state"], shown["topology"], shown["ray"]) == ("serving", "cluster", {"nodes": 2, "gpus": 2})
-    assert shown["endpoints"] == [{**endpoint, "healthy": True}]
+    ray, endpoints = {"nodes": 2, "gpus": 2}, [{**endpoint, "healthy": True}]
+    told = {"state": "serving", "topology": "cluster", "ray": ray, "endpoints": endpoints}
+    assert until(lambda: [{key: one[key] for key in told} for one in lab.shown()] == [told])
 
     lab.mark()
     again = lab.deploy("cluster")
@@ -59,7 +59,7 @@ def test_two_solo_servers_are_one_endpoint_that_outlives_one_of_them(lab, until)
         lab.fault(node, "engine-killed")
         assert {lab.ask(endpoint["url"], key)[0] for _ in range(8)} == {200}, node
         assert until(partial(lab.serves, node)), "the killed server did not come back"
-    (shown,) = lab.json("status")["deployments"]
+    (shown,) = lab.shown()
     assert sorted(node["restarts"] for node in shown["nodes"] if node["role"] == "server") == [1, 1]
 
 
@@ -76,7 +76,7 @@ def _all_are_asked(lab, url, key):
     return all(now > then for now, then in zip(counts(), before, strict=True))
 
 
-def test_another_model_is_a_switch_and_rollback_goes_back(lab):
+def test_another_model_is_a_switch_and_rollback_goes_back(lab, until):
     lab.deploy("2x-solo")
     before = lab.running()
     switch = lab.json("plan", "--topology", "cluster", "--recipe", QWEN)
@@ -86,7 +86,7 @@ def test_another_model_is_a_switch_and_rollback_goes_back(lab):
 
     deployed = lab.deploy("cluster", "--recipe", QWEN)
     assert lab.ask(deployed["endpoints"][0]["url"], lab.key(), deployed["endpoints"][0]["model"])[0] == 200
-    assert lab.state() == {QWEN: "serving", GPT: "stopped"}
+    assert until(lambda: lab.state() == {QWEN: "serving", GPT: "stopped"})
     assert not lab.running() & before
     assert before <= lab.containers()
 
@@ -101,40 +101,41 @@ def test_another_model_is_a_switch_and_rollback_goes_back(lab):
     assert before <= lab.containers(), "what was kept for rollback is not removed by stop"
 
 
-def test_a_cluster_without_ray_serves(empty):
+def test_a_cluster_without_ray_serves(empty, until):
     lab = empty
     deployed = lab.deploy("cluster", "--executor", "mp")
     assert lab.ask(deployed["endpoints"][0]["url"], lab.key())[0] == 200
-    (shown,) = lab.json("status")["deployments"]
-    assert (shown["state"], shown["ray"]) == ("serving", None)
+    assert until(lambda: [(one["state"], one["ray"]) for one in lab.shown()] == [("serving", None)])
+    (shown,) = lab.shown()
     assert [node["role"] for node in shown["nodes"]] == ["head", "worker"]
     lab.mark()
     assert lab.deploy("cluster", "--executor", "mp")["changed"] is False
     assert lab.changed() == []
 
 
-def test_one_recipe_on_each_of_two_nodes_is_two_deployments_by_limit(empty):
+def test_one_recipe_on_each_of_two_nodes_is_two_deployments_by_limit(empty, until):
     lab = empty
     for node in lab.names:
         lab.deploy("solo", "--limit", node)
-    shown = lab.json("status")["deployments"]
-    assert [(one["state"], one["nodes"][0]["name"]) for one in shown] == [("serving", "node1"), ("serving", "node2")]
+    both = [("serving", "node1"), ("serving", "node2")]
+    assert until(lambda: [(one["state"], one["nodes"][0]["name"]) for one in lab.shown()] == both)
     assert "--limit" in lab.cli("key", code=2).err
     assert lab.cli("key", "--limit", "node2", code=0).out.strip()
     lab.json("stop", "--limit", "node1")
     assert {node for node, _ in lab.running()} == {"node2"}
 
 
-def test_what_was_stopped_by_hand_is_started_by_the_next_deploy(empty):
+def test_what_was_stopped_by_hand_is_started_by_the_next_deploy(empty, until):
     lab = empty
     lab.deploy("2x-solo")
     before = lab.running()
     _, name = next(one for one in before if one[0] == "node2")
     lab.on("node2", "docker", "stop", name)
-    assert lab.json("status", code=5)["deployments"][0]["state"] == "degraded"
+    assert until(lambda: lab.state() == {GPT: "degraded"})
+    lab.cli("status", code=5)
     assert lab.deploy("2x-solo")["changed"]
     assert lab.running() == before
-    assert lab.json("status")["deployments"][0]["state"] == "serving"
+    assert until(lambda: lab.state() == {GPT: "serving"})
 
 
 def test_a_proxy_on_every_node_is_an_endpoint_on_every_node(empty):

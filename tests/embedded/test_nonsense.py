@@ -93,7 +93,7 @@ def test_no_lab_says_how_to_start_one(lab):
     assert "lab up" in ran.err
 
 
-def test_a_recipe_file_in_a_path_with_spaces_serves_and_is_named_by_its_file(lab):
+def test_a_recipe_file_in_a_path_with_spaces_serves_and_is_named_by_its_file(lab, until):
     place = lab.work / "my own recipes"
     place.mkdir()
     recipe = place / "short context.yml"
@@ -104,7 +104,7 @@ def test_a_recipe_file_in_a_path_with_spaces_serves_and_is_named_by_its_file(lab
     )
     deployed = lab.deploy("solo", "--limit", "node1", "--recipe", recipe)
     assert lab.ask(deployed["endpoints"][0]["url"], lab.key())[0] == 200
-    assert lab.state()[deployed["deployment"]] == "serving"
+    assert until(lambda: lab.state()[deployed["deployment"]] == "serving")
     lab.json("stop", deployed["deployment"])
 
 

@@ -59,13 +59,6 @@ def differing(before, after):
     return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 
-def starts(lab):
-    return {
-        (node, name): lab.on(node, "docker", "inspect", "--format", "{{.State.StartedAt}}", name)
-        for node, name in lab.running()
-    }
-
-
 class Client(threading.Thread):
     """New requests through the proxy, one after the other, none of them a stream."""
 
@@ -84,7 +77,7 @@ class Client(threading.Thread):
 def test_a_rolling_restart_loses_no_request_and_its_check_changes_nothing(empty, written):
     lab, book = empty, written.packaged("rolling-restart")
     (endpoint,) = lab.deploy("2x-solo")["endpoints"]
-    before, began = tree(lab), starts(lab)
+    before, began = tree(lab), lab.starts()
     lab.mark()
     ran = lab.cli("play", book, "--check", "--json", code=0)
     checked = ran.document
@@ -92,7 +85,7 @@ def test_a_rolling_restart_loses_no_request_and_its_check_changes_nothing(empty,
     assert lab.changed() == [], "the nodes received nothing that changes"
     assert not [one for one in lab.received() if one.run == "lock"]
     assert differing(before, tree(lab)) == set()
-    assert starts(lab) == began
+    assert lab.starts() == began
 
     client = Client(lab, endpoint["url"], endpoint["model"])
     client.start()
@@ -101,7 +94,7 @@ def test_a_rolling_restart_loses_no_request_and_its_check_changes_nothing(empty,
     client.join(60)
     assert set(client.codes) == {200}, client.codes
     assert counts(played) == counts(checked) == {"node1": (1, 1, 0, 0), "node2": (1, 1, 0, 0)}
-    after = starts(lab)
+    after = lab.starts()
     assert after.keys() == began.keys()
     assert {key for key, value in after.items() if value != began[key]} == {
         key for key in began if "-server-" in key[1]
@@ -151,7 +144,7 @@ def test_a_check_of_everything_leaves_every_byte_of_the_nodes(empty, written):
     assert differing(before, everything(lab)) == set()
 
 
-def test_a_model_is_switched_as_the_check_has_said(empty, written):
+def test_a_model_is_switched_as_the_check_has_said(empty, written, until):
     lab, book = empty, written.packaged("switch-model")
     lab.deploy("cluster")
     before = tree(lab)
@@ -165,7 +158,7 @@ def test_a_model_is_switched_as_the_check_has_said(empty, written):
     played = lab.json(*words)
     assert [one["verb"] for one in played["plays"]] == ["cache drop", "deploy"]
     assert played["plays"][1]["document"]["changes"] == checked["plays"][1]["document"]["changes"]
-    assert lab.state()[NEXT] == "serving"
+    assert until(lambda: lab.state()[NEXT] == "serving")
 
 
 def boots(lab):
@@ -187,13 +180,13 @@ def test_maintenance_reboots_the_node_that_leaves_and_comes_back_to_what_served(
 def test_all_nodes_reboot_and_serve_again_with_the_containers_that_they_had(empty, written):
     lab, book = empty, written.packaged("reboot-all")
     lab.deploy("cluster")
-    before, began, born = lab.running(), boots(lab), starts(lab)
+    before, began, born = lab.running(), boots(lab), lab.starts()
     played = lab.json("play", book, "-e", RECIPE, "-e", "topology=cluster")
     assert counts(played) == {"node1": (0, 1, 0, 0), "node2": (0, 1, 0, 0)}
     assert [sum(event["event"] == "boot" for event in lab.events(name)) for name in lab.names] == [1, 1]
     assert differing(began, boots(lab)) == set(lab.names)
     assert lab.running() == before
-    assert differing(born, starts(lab)) == set(born), "each container was started anew"
+    assert differing(born, lab.starts()) == set(born), "each container was started anew"
     assert lab.serves()
 
 

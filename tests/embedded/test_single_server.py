@@ -105,14 +105,14 @@ def test_an_engine_that_keeps_failing_gives_up_and_the_next_deploy_begins_anew(e
         assert shown["nodes"][0]["state"] == "failed (gave up)"
         assert "gave up" in lab.cli("status", code=5).out
     assert lab.deploy("solo", "--set", "env.SPARKOPS_BACKOFF=0")["changed"]
-    assert lab.state() == {GPT: "serving"}
+    assert until(lambda: lab.state() == {GPT: "serving"})
 
 
-def test_a_slow_node_only_takes_longer(empty):
+def test_a_slow_node_only_takes_longer(empty, until):
     lab = empty
     with lab.trouble("node1", "slow"):
         assert lab.deploy("solo")["ok"]
-        assert lab.state() == {GPT: "serving"}
+        assert until(lambda: lab.state() == {GPT: "serving"})
 
 
 def test_a_full_page_cache_is_emptied_before_the_engine_starts(empty):
@@ -171,12 +171,13 @@ def test_nothing_deployed_is_said_and_nothing_is_broken_by_it(empty):
         assert error["hint"]
 
 
-def test_a_port_that_a_stranger_holds_is_refused_before_anything_changes(empty):
+def test_a_port_that_a_stranger_holds_is_refused_before_anything_changes(empty, until):
     lab = empty
     image = lab.on("node1", "docker", "image", "inspect", "--format", "{{.Id}}", "vllm-node:latest").strip()
     lab.on("node1", "docker", "run", "-d", "--name", "stranger", "--gpus", "all", "-v", "/dev/null:/dev/null",
            "--network", "host", "--entrypoint=", image, "python3", "-m", "http.server", "8000",
            "--bind", lab.address("node1"))  # fmt: skip
+    assert until(lambda: lab.ask(f"http://{lab.address('node1')}:8000", "")[0]), "the stranger never came to listen"
     error = lab.deploy("solo", code=3)["error"]
     assert "port 8000" in error["message"]
     assert not lab.changed()
