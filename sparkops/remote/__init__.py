@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 from sparkops.core.plan import Command, Result
@@ -38,6 +39,9 @@ class World(Protocol):
 
     def pause(self, seconds: float, cancel: Cancel) -> None:
         """Returns early when cancelled."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Inside, an interrupt between two `each` is raised by the next one, not in between."""
 
     def each(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None:
         """Run all tasks at once and wait for all.

@@ -55,7 +55,12 @@ class Outcome:
 
 def execute(plan: Plan, world: World, emit: Emit) -> Outcome:
     """Never raises for trouble on a node or for an interrupt; `emit` is called from several threads, one at a time."""
-    run = _Run(plan, world, _one_at_a_time(emit))
+    with world.held():
+        return _executed(plan, world, _one_at_a_time(emit))
+
+
+def _executed(plan: Plan, world: World, emit: Emit) -> Outcome:
+    run = _Run(plan, world, emit)
     interrupts = 0
     try:
         run.forward()

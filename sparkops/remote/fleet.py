@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -18,6 +17,7 @@ from sparkops.errors import Locked, Unreachable
 from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
 from sparkops.remote.frame import frame
+from sparkops.remote.interrupts import Interrupts
 from sparkops.remote.link import Link
 from sparkops.remote.lock import BEAT, Held, Hold, Owner
 from sparkops.remote.reasons import Unreached
@@ -45,6 +45,7 @@ class Fleet:
         self._quit = threading.Event()
         self._heart: threading.Thread | None = None
         self._counting = threading.Lock()
+        self._interrupts = Interrupts()
 
     def __enter__(self) -> Self:
         return self
@@ -124,13 +125,14 @@ class Fleet:
     def cancel(self) -> Cancel:
         return threading.Event()
 
+    def held(self) -> AbstractContextManager[None]:
+        return self._interrupts.held()
+
     def each(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None:
         self.waves += 1
-        with _interrupts(cancel) as count:
+        with self._interrupts.wave(cancel):
             futures = [self._pool.submit(task, cancel) for task in tasks.values()]
             self._watch(futures, cancel)
-        if count:
-            raise KeyboardInterrupt(len(count))
         for future in futures:
             future.result()
 
@@ -198,22 +200,3 @@ def _sorry(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
         return Locked("; ".join(map(str, held)), node=held[0].node, hint=hint)
     name, error = next(iter(refused.items()))
     return Unreachable(f"{name}: {error}", node=name, hint=error.hint if isinstance(error, Unreached) else None)
-
-
-@contextmanager
-def _interrupts(cancel: Cancel) -> Iterator[list[int]]:
-    """Ctrl-C sets the cancel instead of raising in the middle; outside the main thread nothing is changed."""
-    count: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
-        yield count
-        return
-
-    def note(number: int, _frame: object) -> None:
-        count.append(number)
-        cancel.set()
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield count
-    finally:
-        signal.signal(signal.SIGINT, before)

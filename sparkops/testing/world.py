@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
@@ -154,6 +155,9 @@ class SimulatedWorld:
 
     def cancel(self) -> Cancel:
         return Flag()
+
+    def held(self) -> AbstractContextManager[None]:
+        return nullcontext()  # interrupts come while somebody sends
 
     def each(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None:
         self.waves += 1

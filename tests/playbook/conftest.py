@@ -7,6 +7,7 @@ import subprocess
 import textwrap
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,9 @@ class Homes:
 
     def pause(self, seconds: float, cancel: threading.Event) -> None:
         self.clock += seconds
+
+    def held(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def each(self, tasks: Mapping[str, Callable[[threading.Event], None]], cancel: threading.Event) -> None:
         for task in tasks.values():

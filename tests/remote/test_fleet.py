@@ -315,6 +315,19 @@ def test_a_lock_that_ended_in_silence_is_taken_again_over_the_same_connection(fl
     assert fleet.connections == 1
 
 
+def test_an_interrupt_between_two_waves_is_seen_by_the_next_and_by_no_other(fleet):
+    seen = []
+    with fleet.held():
+        os.kill(os.getpid(), signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt) as stop:
+            fleet.each({"a": lambda cancel: seen.append(cancel.is_set())}, fleet.cancel())
+        fleet.each({"a": lambda cancel: seen.append(cancel.is_set())}, fleet.cancel())
+        os.kill(os.getpid(), signal.SIGINT)
+    assert seen == [True, False]
+    assert stop.value.args == (1,)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_facts_are_gathered_by_script(fleet):
     result = fleet.send("spark1", Command((Script("facts"), "--only", "uname"), reads=True), fleet.cancel())
     assert result.stdout.startswith("sparkops-facts 1\n")

@@ -1,0 +1,53 @@
+"""Ctrl-C while nodes work: noted, never raised in the middle, so that there is always somebody to undo."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sparkops.remote import Cancel
+
+
+class Interrupts:
+    """Outside the main thread nothing is changed: Python raises there no interrupt."""
+
+    def __init__(self) -> None:
+        self._held = False
+        self._count = 0
+        self._cancel: Cancel | None = None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """One between two waves is raised by the next; one after the last comes too late and is forgotten."""
+        if self._held or threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = signal.signal(signal.SIGINT, self._note)
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held, self._count = False, 0
+            signal.signal(signal.SIGINT, before)
+
+    @contextmanager
+    def wave(self, cancel: Cancel) -> Iterator[None]:
+        """Sets the cancel; raises KeyboardInterrupt at the end, with how many there were."""
+        with self.held():
+            self._cancel = cancel
+            if self._count:
+                cancel.set()
+            try:
+                yield
+            finally:
+                self._cancel = None
+            count, self._count = self._count, 0
+            if count:
+                raise KeyboardInterrupt(count)
+
+    def _note(self, _number: int, _frame: object) -> None:
+        self._count += 1
+        if self._cancel is not None:
+            self._cancel.set()
