@@ -30,7 +30,7 @@ look() {
     (umask 0 && set -C && : >"$file") 2>/dev/null
 }
 exec 9<"$file"
-if ! flock -w 1 9; then
+if ! flock -w 3 9; then # one that ended just now is still letting go
     look
     case $who in
         *"\"run\":\"$run\""*) echo waiting ;;

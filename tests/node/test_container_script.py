@@ -37,6 +37,12 @@ def test_starting_what_is_not_there_fails(node: Any) -> None:
     assert (ended.returncode, "no container" in ended.stderr) == (1, True)
 
 
+def test_what_still_runs_may_be_about_to_end_and_is_started_after_that(node: Any) -> None:
+    node.tool("docker", DOCKER.replace("rm)", "inspect) echo true ;;\nrm)"))
+    assert node.run("container", "start", "sparkops-mine-head-1", "mine", str(node.home)).returncode == 0
+    assert calls(node) == ["ps", "inspect", "wait", "start"]
+
+
 def test_a_log_that_cannot_be_kept_does_not_prevent_the_removal(node: Any) -> None:
     node.tool("docker", DOCKER)
     (node.home / "state").write_text("a file where a directory should be")
