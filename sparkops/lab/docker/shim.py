@@ -21,7 +21,7 @@ FIRST_BACKOFF = 0.1
 MOST_BACKOFF = 60.0
 HEALTHY_SECONDS = 10.0
 LINE_LIMIT = 16384
-LAST_WORDS = 30.0
+PATIENCE = 30.0
 
 
 class Shim:
@@ -44,10 +44,12 @@ class Shim:
                 os.write(1, b"started")
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
                 told = True
-            code = self._wait(process)
+            code = self._reap(process)
             if time.monotonic() - began >= HEALTHY_SECONDS:
                 self.backoff = FIRST_BACKOFF
-            if not self._again(code):
+            again = self._again(code)
+            self._clear(process.pid)
+            if not again or not self._pause():
                 self.container.save(status="exited", pid=0, exit_code=code, finished=now())
                 return
 
@@ -91,7 +93,7 @@ class Shim:
             with self.lock:
                 files.append(self.container.log, {"log": line.decode(errors="replace"), "stream": name, "time": now()})
 
-    def _wait(self, process: subprocess.Popen[bytes]) -> int:
+    def _reap(self, process: subprocess.Popen[bytes]) -> int:
         """The container lives as long as its first process; orphans come to us, so all are reaped here."""
         while True:
             pid, status = os.wait()
@@ -99,16 +101,19 @@ class Shim:
                 break
         code = os.waitstatus_to_exitcode(status)
         process.returncode = code
+        return code if code >= 0 else 128 - code
+
+    def _clear(self, pid: int) -> None:
+        """Nothing of the first process is left, and its last word is in the log."""
         self._end_the_rest()
         for copy in self.copies:  # nobody writes any more: to the end of the pipe
-            copy.join(LAST_WORDS)
+            copy.join(PATIENCE)
         files.clear(self.container.node.root("proc", str(pid)))
         memory.change(self.container.node, used={self.container.id: 0})
-        return code if code >= 0 else 128 - code
 
     def _end_the_rest(self) -> None:
         mine = (os.getpid(), processes.start_of(os.getpid()))
-        until = time.monotonic() + 5
+        until = time.monotonic() + PATIENCE
         while time.monotonic() < until and (left := processes.family(self.container.markers, [mine])):
             processes.send(left, signal.SIGKILL)
             try:
@@ -119,6 +124,7 @@ class Shim:
             time.sleep(0.01)
 
     def _again(self, code: int) -> bool:
+        """Whether its policy wants it back; then that is known before the rest of it ends."""
         policy, most = self.container.config["restart"]
         wanted = policy in ("always", "unless-stopped") or (
             policy == "on-failure" and code and (not most or self.restarts < most)
@@ -127,6 +133,9 @@ class Shim:
             return False
         self.restarts += 1
         self.container.save(status="restarting", pid=0, exit_code=code, finished=now(), restarts=self.restarts)
+        return True
+
+    def _pause(self) -> bool:
         self.woken.wait(self.backoff)
         self.backoff = min(MOST_BACKOFF, self.backoff * 2)
         return not self.container.stopped_by_hand

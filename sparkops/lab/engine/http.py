@@ -35,6 +35,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
+    wbufsize = -1  # an answer goes out whole, or not at all where the engine ends
     REASONS: ClassVar[dict[int, str]] = {
         200: "OK",
         400: "Bad Request",
@@ -78,6 +79,7 @@ class Handler(BaseHTTPRequestHandler):
         self.begin(200, "text/event-stream; charset=utf-8", **headers)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        self.wfile.flush()
         for event in events:
             self.chunk(f"data: {event}\n\n".encode())
         self.chunk(b"")

@@ -61,6 +61,18 @@ def send(deployment: Deployment, path: str, body: dict[str, Any], timeout: float
         raise Unreachable(f"Server disconnected [{error!r}]") from error
 
 
+def whole(answer: http.client.HTTPResponse) -> bytes:
+    """The body to its end; a server that ends before that has not answered."""
+    try:
+        return answer.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise Unreachable(f"Server disconnected [{error!r}]") from error
+
+
+def _about(deployment: Deployment) -> dict[str, str]:
+    return {"x_litellm_model_id": deployment.id, "x_litellm_version": "1.106.2"}
+
+
 def handler(router: Router) -> type[Handler]:
     return type("ProxyHandler", (ProxyHandler,), {"router": router})
 
@@ -122,16 +134,18 @@ class ProxyHandler(Handler):
         for deployment in self._tries(model):
             try:
                 answer = send(deployment, path, body, timeout)
+                flows = bool(body.get("stream")) and answer.status == 200
+                text = b"" if flows else whole(answer)
             except Unreachable as error:
                 trouble = str(error)
                 self.router.failed(deployment)
                 continue
             if answer.status >= SERVER_ERROR:
-                trouble = answer.read().decode(errors="replace")
+                trouble = text.decode(errors="replace")
                 self.router.failed(deployment)
                 continue
             self.router.worked(deployment)
-            self._pass(deployment, model, answer, bool(body.get("stream")))
+            self._flow(deployment, answer) if flows else self._pass(deployment, model, answer.status, text)
             return
         self._error(
             500,
@@ -143,17 +157,17 @@ class ProxyHandler(Handler):
         order = self.router.order(model)
         return (order * (self.router.config.retries + 1))[: self.router.config.retries + 1]
 
-    def _pass(self, deployment: Deployment, model: str, answer: http.client.HTTPResponse, stream: bool) -> None:
-        headers = {"x_litellm_model_id": deployment.id, "x_litellm_version": "1.106.2"}
-        if not stream or answer.status != 200:
-            value = json.loads(answer.read() or b"{}")
-            if answer.status == 200:
-                value["model"] = model
-            self.reply(answer.status, value, **headers)
-            return
-        self.begin(200, "text/event-stream; charset=utf-8", **headers)
+    def _pass(self, deployment: Deployment, model: str, status: int, text: bytes) -> None:
+        value = json.loads(text or b"{}")
+        if status == 200:
+            value["model"] = model
+        self.reply(status, value, **_about(deployment))
+
+    def _flow(self, deployment: Deployment, answer: http.client.HTTPResponse) -> None:
+        self.begin(200, "text/event-stream; charset=utf-8", **_about(deployment))
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        self.wfile.flush()
         try:
             while line := answer.readline():
                 self.chunk(line)
