@@ -1,7 +1,8 @@
 """For all tests: signals as a person's shell has them, which tests are slow, and a patience for busy machines.
 
 Whole labs take minutes, shell scripts are the same under every Python, and so is the text of the modules: their tests
-are marked `slow`, run by `make test` and not again on every Python's wheel.
+are marked `slow`, run by `make test` and not again on every Python's wheel. Tests of real processes have one second
+try, which the summary names (docs/decisions/0011).
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ SLOW = {
     HERE / "models" / "test_models_in_the_lab.py",
     HERE / "test_layers.py",
 }
+
+REAL = SLOW - {HERE / "test_layers.py"} | {HERE / "acceptance", HERE / "remote"}
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -43,6 +46,9 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The slow ones come first: the thousands that take no time keep every worker busy to the end."""
     for item in items:
-        if SLOW & {item.path, *item.path.parents}:
+        places = {item.path, *item.path.parents}
+        if places & SLOW:
             item.add_marker(pytest.mark.slow)
+        if places & REAL:
+            item.add_marker(pytest.mark.flaky(reruns=1))
     items.sort(key=lambda item: "slow" not in item.keywords)
