@@ -61,7 +61,7 @@ def ensure_copied(
     before = -1
     while True:
         clear(session, {node: facts[node] for node in names}, sudo=False)
-        with _refused_late(bool(copied)):
+        with refused_late(bool(copied)):
             lacking = _lacking(session, wanted, others, facts)
             left = sum(len(one["missing"]) for one in lacking.values())
             if not left:
@@ -79,8 +79,8 @@ def ensure_copied(
 
 
 @contextmanager
-def _refused_late(begun: bool) -> Iterator[None]:
-    """A node that is refused when the first copy has already changed some is a failure."""
+def refused_late(begun: bool) -> Iterator[None]:
+    """A node that is refused when others have already been changed is a failure."""
     try:
         yield
     except Refused as error:

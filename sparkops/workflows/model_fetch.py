@@ -21,7 +21,7 @@ from sparkops.phases.images import running
 from sparkops.phases.models import ASK, compile_fetch
 from sparkops.report.report import Report
 from sparkops.workflows.model import away, follow, lost, results
-from sparkops.workflows.model_copy import ensure_copied
+from sparkops.workflows.model_copy import ensure_copied, refused_late
 from sparkops.workflows.session import Session, connected, selected, unreachable
 
 
@@ -56,7 +56,8 @@ def ensure_fetched(
     follow(compile_fetch(want, source, session.nodes[source].cache_dir, facts[source]), session, want.job)
     got = results(session, [source], want.job)[source]
     have = ModelName(want.name.model, "" if want.name.local else got["revision"])
-    copied = ensure_copied(session, have, source, here, want.vocabulary, stall)
+    with refused_late(bool(got["fetched"])):
+        copied = ensure_copied(session, have, source, here, want.vocabulary, stall)
     return {
         "model": want.name.model,
         "revision": got["revision"],
