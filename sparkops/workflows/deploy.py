@@ -35,7 +35,7 @@ from sparkops.workflows.chosen import ours_to_change
 from sparkops.workflows.draft import Draft, drafted, refuse
 from sparkops.workflows.keys import digest, elsewhere, given_keys, new_key, old_keys, own_key, readers
 from sparkops.workflows.outside import ask_from_here
-from sparkops.workflows.run import execute
+from sparkops.workflows.run import execute, refused_late
 from sparkops.workflows.session import Session, connected, selected
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ def deploy(options: PlanOptions, report: Report) -> Answer:
     to_measure = _to_measure(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
         got = _set_up(options, session, draft)
-        ready = carry_out(options, session, draft)
+        with refused_late(got):
+            ready = carry_out(options, session, draft)
         warnings = [
             *older(ready.situation),
             *out_of_reach(ready.situation),

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,7 @@ from sparkops.phases.copies import Copy, awaited, compile_copy
 from sparkops.phases.images import running
 from sparkops.phases.models import compile_look, manifest_path
 from sparkops.workflows.model import follow, parsed, results
+from sparkops.workflows.run import refused_late
 from sparkops.workflows.session import Session
 from sparkops.workflows.ways import clear, give_keys, ways
 
@@ -59,9 +59,9 @@ def ensure_copied(
     wanted = _wanted(session, name, source, words, int(stall))
     copied: dict[str, int] = {}
     before = -1
-    while True:
-        clear(session, {node: facts[node] for node in names}, sudo=False)
-        with refused_late(bool(copied)):
+    with refused_late(copied):
+        while True:
+            clear(session, {node: facts[node] for node in names}, sudo=False)
             lacking = _lacking(session, wanted, others, facts)
             left = sum(len(one["missing"]) for one in lacking.values())
             if not left:
@@ -72,21 +72,10 @@ def ensure_copied(
             before = left
             need = {node: copied.get(node, one["need"]) for node, one in lacking.items()}
             done = _copy(session, wanted, names, lacking, facts)
-        copied |= need
-        if done:
-            return copied
-        facts = session.facts()
-
-
-@contextmanager
-def refused_late(begun: bool) -> Iterator[None]:
-    """A node that is refused when others have already been changed is a failure."""
-    try:
-        yield
-    except Refused as error:
-        if begun:
-            raise StepFailed(error.message, node=error.node, hint=error.hint) from error
-        raise
+            copied |= need
+            if done:
+                return copied
+            facts = session.facts()
 
 
 def _wanted(session: Session, name: ModelName, source: str, words: str | None, stall: int) -> Wanted:

@@ -21,7 +21,8 @@ from sparkops.phases.images import running
 from sparkops.phases.models import ASK, compile_fetch
 from sparkops.report.report import Report
 from sparkops.workflows.model import away, follow, lost, results
-from sparkops.workflows.model_copy import ensure_copied, refused_late
+from sparkops.workflows.model_copy import ensure_copied
+from sparkops.workflows.run import refused_late
 from sparkops.workflows.session import Session, connected, selected, unreachable
 
 
@@ -56,7 +57,7 @@ def ensure_fetched(
     follow(compile_fetch(want, source, session.nodes[source].cache_dir, facts[source]), session, want.job)
     got = results(session, [source], want.job)[source]
     have = ModelName(want.name.model, "" if want.name.local else got["revision"])
-    with refused_late(bool(got["fetched"])):
+    with refused_late([source] if got["fetched"] else []):
         copied = ensure_copied(session, have, source, here, want.vocabulary, stall)
     return {
         "model": want.name.model,

@@ -20,6 +20,7 @@ from sparkops.workflows.image_build import build_of, ensure_built, ensure_pulled
 from sparkops.workflows.image_copy import ensure_everywhere
 from sparkops.workflows.model_copy import ensure_copied
 from sparkops.workflows.model_fetch import ensure_fetched
+from sparkops.workflows.run import refused_late
 from sparkops.workflows.session import Session
 
 
@@ -56,8 +57,14 @@ def needs(options: PlanOptions, draft: Draft) -> Needs:
 def set_up(want: Needs, session: Session, access: Access) -> list[str]:
     """What was got, in words; nothing where all is there."""
     session.require(want.nodes)
-    done = [told for image, names in want.images.items() for told in _image(session, image, names, want.recipe)]
-    return [*done, *_model(session, want, access)]
+    done: list[str] = []
+    with refused_late(done):
+        for image, names in want.images.items():
+            for told in _image(session, image, names, want.recipe):
+                done.append(told)  # noqa: PERF402  one by one, as each may be the last
+        for told in _model(session, want, access):
+            done.append(told)  # noqa: PERF402
+    return done
 
 
 def refuse_before_setup(want: Needs, session: Session) -> None:

@@ -118,6 +118,16 @@ def test_damage_on_one_node_is_named_and_only_that_is_copied_again(person: Perso
     assert person.json("model", "verify", MODEL)["ok"] is True
 
 
+def test_a_refusal_that_comes_after_the_download_is_no_refusal_any_more(person: Person, hub: Any) -> None:
+    person.ended(person.start("lab", "fault", "node2", "disk-full"), 0)
+    try:
+        told = [person.json("model", "fetch", MODEL, code=code)["error"] for code in (5, 3)]
+    finally:
+        person.ended(person.start("lab", "fault", "node2", "disk-full", "--off"), 0)
+    assert [one["kind"] for one in told] == ["failed", "refused"], "the first one had changed node1"
+    assert all("node2: the disk is too full" in one["message"] for one in told)
+
+
 def test_a_gated_model_says_what_to_do_and_the_token_is_seen_nowhere(person: Person, hub: Any) -> None:
     hub.add("acme/gated", FIRST, hub.models[MODEL]["main"][1])
     hub.gated.add("acme/gated")
