@@ -41,7 +41,7 @@ class World(Protocol):
         """Returns early when cancelled."""
 
     def held(self) -> AbstractContextManager[None]:
-        """Inside, an interrupt between two `each` is raised by the next one, not in between."""
+        """Inside, an interrupt between two `each` is raised by the next one; one after the last is forgotten."""
 
     def each(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None:
         """Run all tasks at once and wait for all.

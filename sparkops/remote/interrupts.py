@@ -29,12 +29,15 @@ class Interrupts:
         try:
             yield
         finally:
-            self._held, self._count = False, 0
             signal.signal(signal.SIGINT, before)
+            self._held, self._count = False, 0
 
     @contextmanager
     def wave(self, cancel: Cancel) -> Iterator[None]:
         """Sets the cancel; raises KeyboardInterrupt at the end, with how many there were."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
         with self.held():
             self._cancel = cancel
             if self._count:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.core.plan import Command, NodeLost, Script, Secret
+from sparkops.core.plan import Action, Command, NodeLost, Phase, Plan, Script, Secret, Step
 from sparkops.errors import Locked, Unreachable
+from sparkops.remote.execute import execute
 from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import connect, gather
 from sparkops.remote.lock import Hold, Owner
@@ -326,6 +327,34 @@ def test_an_interrupt_between_two_waves_is_seen_by_the_next_and_by_no_other(flee
     assert seen == [True, False]
     assert stop.value.args == (1,)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+class Pressed(Fleet):
+    """Somebody presses Ctrl-C when the undo asks for its cancels: nothing of the plan is under way then."""
+
+    pressing = False
+
+    def cancel(self):
+        if self.pressing:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().cancel()
+
+
+def test_an_interrupt_between_the_way_forward_and_the_undo_takes_nothing_from_the_undo(node, options, tmp_path):
+    mark = tmp_path / "mark"
+    undo = Action(Command(("rm", str(mark))))
+    touch = Step("touch", "spark1", "touch", Action(Command(("touch", str(mark)))), undo)
+    fails = Step("fails", "spark1", "fails", Action(Command(("false",))))
+    with Pressed([node], options) as fleet:
+        fleet.lock(owner("run1"))
+
+        def emit(event):
+            fleet.pressing |= event.kind == "failed"
+
+        outcome = execute(Plan("deploy", None, (Phase("all", (touch, fails)),)), fleet, emit)
+        fleet.pressing = False
+    assert (outcome.status, outcome.undone) == ("failed", ("touch",))
+    assert not mark.exists()
 
 
 def test_facts_are_gathered_by_script(fleet):
