@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ OURS = (
 )
 START_SECONDS = 180.0
 CLAIM_PORT = 2221
+"""Of the first node: held until the lab listens."""
 
 
 def up(directory: Path, record: dict[str, Any]) -> None:
@@ -133,26 +134,25 @@ def fault(directory: Path, record: dict[str, Any], node: str, kind: str, off: bo
 @contextmanager
 def claimed_octet() -> Iterator[int]:
     """A second octet of 127.x that no other lab of this machine uses, or begins to use before the block ends."""
-    with ExitStack() as claims:
-        yield _free_octet(claims)
-
-
-def _free_octet(claims: ExitStack) -> int:
-    octets = list(range(20, 250))
-    random.shuffle(octets)
-    for octet in octets:
-        address = layout.addresses(octet, 1)[0]
-        claim = claims.enter_context(socket.socket())
-        try:
-            claim.bind((address, CLAIM_PORT))
-            for port in (layout.SSH_PORT, 8000):
-                with socket.socket() as probe:
-                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    probe.bind((address, port))
-        except OSError:
-            continue
-        return octet
+    for octet in random.sample(range(20, 250), 230):
+        with socket.socket() as claim:
+            if _free(claim, octet):
+                yield octet
+                return
     raise LabError(
         "no free loopback network is left",
         "other labs run on this machine: `sparkops lab down` where they were started",
     )
+
+
+def _free(claim: socket.socket, octet: int) -> bool:
+    address = layout.addresses(octet, 1)[0]
+    try:
+        claim.bind((address, CLAIM_PORT))
+        for port in (layout.SSH_PORT, 8000):
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((address, port))
+    except OSError:
+        return False
+    return True

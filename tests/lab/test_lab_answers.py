@@ -19,13 +19,19 @@ WITHOUT_PYTHON = (
     'mkdir left && cp "$(dirname "$(command -v docker)")"/* left/ && cd left && '
     "sed -i 's/^exec .*main.py.*/exit 99/' docker dpkg nvidia-smi ip lscpu nproc systemctl && "
     "grep -q '^exit 99' docker && grep -q '^exit 99' dpkg && grep -q '^exit 99' nvidia-smi && "
-    'PATH=$PWD:$PATH && cd && sh -c "$(cat)" facts --image vllm-node'
+    "PATH=$PWD:$PATH && cd && "
 )
-"""The programs with nothing behind their stubs: a probe that got there has 99."""
+"""The programs with nothing behind their stubs: what got there has 99."""
+FACTS = 'sh -c "$(cat)" facts --image vllm-node'
+EVERY_OTHER = (
+    "python3",
+    "-c",
+    "import sys\nfor n in range(30): print(n, file=(sys.stdout, sys.stderr)[n % 2], flush=True)",
+)
 
 
 def started_python(node) -> set[str]:
-    told = node.run(WITHOUT_PYTHON, script_text("facts")).out
+    told = node.run(f"{WITHOUT_PYTHON}{FACTS}", script_text("facts")).out
     probes = {line.split()[1]: line.split()[2] for line in told.splitlines() if line.startswith("== ")}
     assert {"packages", "docker-version", "docker-info", "docker-ps", "nvidia-smi", "end"} <= set(probes)
     return {name for name, code in probes.items() if code == "99"}
@@ -51,13 +57,9 @@ def test_the_facts_of_a_node_with_a_container_start_no_python(node):
         ["docker", "image", "inspect", "vllm-node", "nothing"],
         ["docker", "logs", "talker"],
         ["docker", "logs", "--tail", "3", "-t", "talker"],
-        ["docker", "logs", "--follow", "talker"],
-        ["docker", "logs", "-n", "x", "talker"],
         ["docker", "ps", "--filter", "nonsense=1"],
         ["docker", "info", "--format", "{{.ContainersStopped}} {{.Images}}"],
         ["docker", "images"],
-        ["docker", "hover"],
-        ["docker"],
         ["nvidia-smi", "-L"],
         ["nvidia-smi", "--query-gpu=temperature.gpu", "--format=csv"],
     ],
@@ -66,8 +68,19 @@ def test_the_facts_of_a_node_with_a_container_start_no_python(node):
 def test_it_is_what_the_program_says(node, words):
     assert node.docker("run", *ENDED).code == 0
     line = shlex.join(words)
-    for alike in (line, f"{line} 2>&1"):
-        assert node.run(alike) == node.run(f"unset SPARKLAB_ANSWERS; {alike}")
+    assert node.run(f"{WITHOUT_PYTHON}{line}") == node.run(f"unset SPARKLAB_ANSWERS; {line}")
+    assert node.run(f"{line} 2>&1") == node.run(f"unset SPARKLAB_ANSWERS; {line} 2>&1")
+
+
+@pytest.mark.parametrize("words", ["docker logs --follow talker", "docker logs -n x talker", "docker hover", "docker"])
+def test_what_waits_or_is_wrong_is_left_to_the_program(node, words):
+    assert node.docker("run", *ENDED).code == 0
+    assert node.run(f"{WITHOUT_PYTHON}{words}").code == 99
+
+
+def test_a_log_that_goes_to_and_fro_is_left_to_the_program(node):
+    assert node.docker("run", "--name", "talker", "--entrypoint=", "vllm-node", *EVERY_OTHER).code == 0
+    assert sorted(map(int, node.run("docker logs talker 2>&1").out.split())) == [*range(30)]
 
 
 def test_every_change_shows_at_once(node):

@@ -27,7 +27,7 @@ def up(directory: Path, record: dict[str, Any]) -> None:
         record["engine"] = engine.start(place)
         files.write_json(directory / "lab.json", record)
         images.provide(place)
-        with files.locked("/run"):  # a network is taken only when its address is
+        with files.locked("/run"):  # until its route is there, another lab would choose the same
             record["subnet"] = network.free_subnet()
             files.write_json(directory / "lab.json", record)
             network.up(place)
@@ -38,7 +38,8 @@ def up(directory: Path, record: dict[str, Any]) -> None:
 
 
 def running(record: dict[str, Any]) -> bool:
-    return bool(record.get("engine")) and engine.answers(record["engine"]["host"])
+    """From its network on; what was killed before that is taken away by the next `up`."""
+    return "subnet" in record and bool(record.get("engine")) and engine.answers(record["engine"]["host"])
 
 
 def down(directory: Path, record: dict[str, Any]) -> None:

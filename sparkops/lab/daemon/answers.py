@@ -21,6 +21,7 @@ from sparkops.lab.tools.registry import TOOLS
 PORT = 8881
 PIECES = 20
 """More are left to the program: the stub starts a process for each."""
+LONGEST_WORD = 2**20
 NO = b"no\n"
 
 
@@ -34,7 +35,7 @@ class Answers:
         self.where = f"{self._address}/{PORT}/{self._token}"
 
     async def serve(self) -> asyncio.Server:
-        return await asyncio.start_server(self._client, self._address, PORT)
+        return await asyncio.start_server(self._client, self._address, PORT, limit=LONGEST_WORD)
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):

@@ -99,7 +99,7 @@ def _dispatch(node: Node, words: list[str]) -> int:
         raise DockerError(DENIED)
     if verb in ASKS:
         return int(call(node, rest))
-    return _change(node, call, rest, ("docker",) if verb in OF_IMAGES else said.OF_CONTAINERS)
+    return _change(node, call, rest, said.OF_IMAGES if verb in OF_IMAGES else said.OF_CONTAINERS)
 
 
 def _verb(words: list[str]) -> tuple[str, list[str]]:

@@ -52,7 +52,10 @@ class Container:
         return [f"SPARKLAB_CONTAINER={self.id}"]
 
     def state(self) -> dict[str, Any]:
-        """What the shim last wrote, and that is its end if it went just now; else the container died with its shim."""
+        """What the shim last wrote, read again where it is gone: it may have written its end just before it went.
+
+        Else the container died with it.
+        """
         found: dict[str, Any] = {}
         for _ in range(2):
             found = files.read_json(self.path("state.json")) or {"status": "created"}
@@ -94,7 +97,7 @@ class Container:
     def kill(self) -> None:
         """SIGKILL to all of it, then until the shim has taken note."""
         files.write(self.path("stopped"), "")
-        until = time.monotonic() + 20
+        until = time.monotonic() + 120
         while (state := self.state())["status"] in ("running", "restarting") and time.monotonic() < until:
             # the first process before its children, whose end it would outlive for a moment
             processes.send(sorted(self.processes(), key=lambda one: one.pid != state.get("pid")), signal.SIGKILL)

@@ -35,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    wbufsize = -1  # an answer goes out whole, or not at all where the engine ends
+    wbufsize = -1  # a short answer goes out whole, or not at all where the engine ends
     REASONS: ClassVar[dict[int, str]] = {
         200: "OK",
         400: "Bad Request",
@@ -48,6 +48,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Said by `_begin` instead."""
+
+    def handle_expect_100(self) -> bool:
+        done = super().handle_expect_100()
+        self.wfile.flush()
+        return done
 
     def body(self) -> dict[str, Any] | None:
         """The JSON object that was sent, or None where it is not one."""

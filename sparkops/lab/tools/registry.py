@@ -52,6 +52,6 @@ INSIDE: dict[str, str] = {
     "shim": "sparkops.lab.docker.shim",
 }
 
-AT_ONCE = ("docker", "nvidia-smi")
+ASKED = ("docker", "nvidia-smi")
 """Whose answers change while a node runs: the lab's process is asked for them. Each module says by
 `at_once(node, words)` what can be answered without waiting."""

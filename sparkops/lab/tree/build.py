@@ -14,7 +14,7 @@ from typing import Any
 from sparkops.lab import files
 from sparkops.lab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, prefix
 from sparkops.lab.tools import knob, system
-from sparkops.lab.tools.registry import AT_ONCE, TOOLS, WHERE_MISSING
+from sparkops.lab.tools.registry import ASKED, TOOLS, WHERE_MISSING
 from sparkops.lab.tree import etc, images, keys, memory, models, network, said, vocabulary
 
 EMPTY = (
@@ -70,7 +70,7 @@ def _quick(programs: Path) -> None:
 
 def _told(name: str) -> str:
     """The stub of a program whose answers are written down; bash alone can ask the lab's process."""
-    bash = shutil.which("bash") if name in AT_ONCE else None
+    bash = shutil.which("bash") if name in ASKED else None
     text = said.STUB.replace("SHELL", bash or "/bin/sh")
     if bash:
         text = text.replace("exec PROGRAM", f"{said.ASKS}exec PROGRAM")

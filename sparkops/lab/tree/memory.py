@@ -6,7 +6,6 @@ from typing import Any
 
 from sparkops.lab import files
 from sparkops.lab.layout import Node
-from sparkops.lab.tree import said
 
 TOTAL = 127535056
 SYSTEM = 3670016
@@ -34,8 +33,6 @@ def change(node: Node, cached: int | None = None, used: dict[str, int] | None = 
         now["used"] = {holder: size for holder, size in now["used"].items() if size}
         files.write_json(node.path("memory.json"), now)
         files.write(node.root("proc", "meminfo"), _now(node, now["cached"], sum(now["used"].values())))
-    if used is not None:
-        said.forget(node, *said.OF_THE_GPU)
 
 
 def _now(node: Node, cached: int, used: int) -> str:

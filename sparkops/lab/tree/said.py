@@ -49,9 +49,9 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-OF_THE_GPU = ("nvidia-smi --query-gpu=clocks", "nvidia-smi --query-compute-apps")
-OF_CONTAINERS = ("docker info", "docker ps", *OF_THE_GPU)
+OF_CONTAINERS = ("docker info", "docker ps", "nvidia-smi --query-gpu=clocks", "nvidia-smi --query-compute-apps")
 """How the answers begin that change with every container, and so are kept only while there is none."""
+OF_IMAGES = ("docker info", "docker image")
 
 
 def forget(node: Node, *beginnings: str) -> None:
@@ -141,13 +141,14 @@ ask() { # where no answer comes the program says it
     [ -z "${SPARKLAB_SUDO-}" ] && [ -n "${SPARKLAB_ANSWERS-}" ] || return
     { exec 3<>"/dev/tcp/${SPARKLAB_ANSWERS%/*}"; } 2>/dev/null || return
     printf '%s\0' "${SPARKLAB_ANSWERS##*/}" "${SPARKLAB_NODE##*/}" $(($# + 1)) NAME "$@" >&3
-    while read -r what size <&3; do
+    while read -r what size 2>/dev/null <&3; do
         case $what in
-        1) head -c "$size" <&3 ;;
-        2) head -c "$size" <&3 >&2 ;;
+        1) told=yes && head -c "$size" <&3 || exit ;;
+        2) told=yes && head -c "$size" <&3 >&2 || exit ;;
         end) exit "$size" ;;
         esac
     done
+    [ -z "${told-}" ] || exit 1 # half an answer is not said twice
     exec 3>&-
 }
 ask "$@"
