@@ -46,7 +46,7 @@ case $verb in
     start)
         [ -n "$id" ] || { echo "no container $name of deployment $deployment" >&2 && exit 1; }
         # one that runs may be about to end: a stop goes on when its client was lost
-        [ "$(docker inspect --format '{{.State.Running}}' "$id")" != true ] || timeout 35 docker wait "$id" >/dev/null
+        [ "$(docker inspect --format '{{.State.Running}}' "$id")" != true ] || timeout 60 docker wait "$id" >/dev/null
         docker start "$id" >/dev/null
         ;;
     aside)

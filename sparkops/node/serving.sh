@@ -30,7 +30,7 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 
-patience=$((seconds < 30 ? seconds : 30)) # for what is short, or nothing
+patience=$((seconds < 30 ? seconds : 30)) # at most, for what should come at once
 secret=''
 if [ -n "$key" ] && [ -r "$key" ]; then read -r secret <"$key"; fi
 
