@@ -19,7 +19,11 @@ SLOW = {
     HERE / "embedded",
     HERE / "lab",
     HERE / "node",
+    HERE / "facts" / "test_facts_script.py",
     HERE / "models" / "test_models_in_the_lab.py",
+    HERE / "remote" / "test_job_script.py",
+    HERE / "remote" / "test_lock_script.py",
+    HERE / "remote" / "test_run_script.py",
     HERE / "test_layers.py",
 }
 

@@ -86,9 +86,9 @@ def test_a_silent_client_loses_the_lock(take):
 
 
 def test_a_heartbeat_keeps_the_lock(take):
-    first = take("run1", quiet="10")
+    first = take("run1", quiet="8")
     assert line(first) == "held"
-    for _ in range(14):
+    for _ in range(12):
         first.stdin.write(b".")
         first.stdin.flush()
         with pytest.raises(subprocess.TimeoutExpired):
