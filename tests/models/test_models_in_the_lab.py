@@ -119,9 +119,10 @@ def test_damage_on_one_node_is_named_and_only_that_is_copied_again(person: Perso
 
 
 def test_a_refusal_that_comes_after_the_download_is_no_refusal_any_more(person: Person, hub: Any) -> None:
+    hub.add("acme/late", FIRST, hub.models[MODEL]["main"][1])
     person.ended(person.start("lab", "fault", "node2", "disk-full"), 0)
     try:
-        told = [person.json("model", "fetch", MODEL, code=code)["error"] for code in (5, 3)]
+        told = [person.json("model", "fetch", "acme/late", code=code)["error"] for code in (5, 3)]
     finally:
         person.ended(person.start("lab", "fault", "node2", "disk-full", "--off"), 0)
     assert [one["kind"] for one in told] == ["failed", "refused"], "the first one had changed node1"
