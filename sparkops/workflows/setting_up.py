@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from sparkops.asks import PlanOptions
 from sparkops.asks.access import Access
@@ -57,13 +58,11 @@ def needs(options: PlanOptions, draft: Draft) -> Needs:
 def set_up(want: Needs, session: Session, access: Access) -> list[str]:
     """What was got, in words; nothing where all is there."""
     session.require(want.nodes)
+    images = (_image(session, image, names, want.recipe) for image, names in want.images.items())
     done: list[str] = []
     with refused_late(done):
-        for image, names in want.images.items():
-            for told in _image(session, image, names, want.recipe):
-                done.append(told)  # noqa: PERF402  one by one, as each may be the last
-        for told in _model(session, want, access):
-            done.append(told)  # noqa: PERF402
+        for told in chain(*images, _model(session, want, access)):
+            done.append(told)  # noqa: PERF402  one by one, as each may be the last
     return done
 
 
