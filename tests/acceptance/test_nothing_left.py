@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.lab.containers import engine
+from sparkops.lab.containers import engine, images, stores
 
 
 def spaces() -> str:
@@ -53,6 +53,8 @@ def running() -> Iterator[str]:
     """The address of a Docker engine that is there already, as on an ordinary machine."""
     home = Path(tempfile.mkdtemp(prefix="engine-", dir="/tmp"))
     engine.runtime(home / "bin")
+    if images.node_store().exists():  # so that it need not be built once more
+        stores.copy(images.node_store(), home / "data")
     address = f"unix://{home}/docker.sock"
     words = ["dockerd", "--host", address, "--data-root", f"{home}/data", "--exec-root", f"{home}/exec"]
     words += ["--pidfile", f"{home}/pid", "--bridge", "none", "--iptables=false", "--log-level", "warn"]

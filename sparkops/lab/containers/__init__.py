@@ -24,7 +24,7 @@ def up(directory: Path, record: dict[str, Any]) -> None:
     files.write_json(directory / "lab.json", record)
     place = Place(directory, record)
     try:
-        record["engine"] = engine.start(place)
+        record["engine"] = engine.start(place, images.node_store())
         files.write_json(directory / "lab.json", record)
         images.provide(place)
         with files.locked("/run"):  # until its route is there, another lab would choose the same

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sparkops.lab import files, processes
+from sparkops.lab.containers import stores
 from sparkops.lab.containers.place import IMAGE, Place
 from sparkops.lab.containers.shell import logged, run, tried
 from sparkops.lab.errors import LabError
@@ -29,8 +30,11 @@ SECONDS = 300.0
 LONGEST_SOCKET = 100
 
 
-def start(place: Place) -> dict[str, Any]:
-    """What the record keeps of the engine: where it answers and, if it is ours, its process."""
+def start(place: Place, images: Path) -> dict[str, Any]:
+    """What the record keeps of the engine: where it answers and, if it is ours, its process.
+
+    One of ours begins with the `images` of an earlier one, if they are there.
+    """
     if os.geteuid() != 0:
         raise LabError(
             "the docker lab needs root",
@@ -40,7 +44,7 @@ def start(place: Place) -> dict[str, Any]:
         _install([name for name in ("debootstrap", "ip", "mkfs.ext4", "nsenter") if not shutil.which(name)])
         return {"host": os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock"), "ours": None}
     _install([name for name in NEEDED if not shutil.which(name)])
-    return _own(place)
+    return _own(place, images)
 
 
 def _install(missing: list[str]) -> None:
@@ -56,16 +60,18 @@ def _install(missing: list[str]) -> None:
     logged(log, *apt, "--no-install-recommends", "install", *packages, env=env)
 
 
-def _own(place: Place) -> dict[str, Any]:
+def _own(place: Place, images: Path) -> dict[str, Any]:
     home = place.engine
     socket = home / "docker.sock"
     if len(str(socket)) > LONGEST_SOCKET:
         raise LabError(f"{socket} is too long for a socket", "set SPARKOPS_LAB_DIR to a shorter path")
     runtime(home / "bin")
     files.write(home / "daemon.json", "{}\n")
+    if images.exists():
+        stores.copy(images, place.engine_data)
     # fmt: off
     words = [
-        "dockerd", "--config-file", str(home / "daemon.json"), "--data-root", str(home / "data"),
+        "dockerd", "--config-file", str(home / "daemon.json"), "--data-root", str(place.engine_data),
         "--exec-root", str(home / "exec"), "--pidfile", str(home / "pid"), "--host", f"unix://{socket}",
         "--bridge", "none", "--storage-driver", "overlay2", "--log-level", "warn",
         "--iptables=false", "--ip-forward=false", "--ip-masq=false",
@@ -85,15 +91,11 @@ def _own(place: Place) -> dict[str, Any]:
 
 
 def runtime(folder: Path) -> None:
-    """A `runc` before the real one on the engine's PATH."""
+    """A `runc` before the real one on the engine's PATH, with the Python that runs: `python3` may be a slow shim."""
     folder.mkdir(parents=True)
     shutil.copy(IMAGE / "node" / "runc.py", folder / "runc.py")
-    here = shlex.quote(str(folder))
-    files.write(
-        folder / "runc",
-        f'#!/bin/sh\nSPARKOPS_RUNC_DIR={here} exec {shlex.quote(sys.executable)} -I -S {here}/runc.py "$@"\n',
-        0o755,
-    )
+    wrapper = (IMAGE / "node" / "tools" / "runc").read_text()
+    files.write(folder / "runc", wrapper.replace("python3", shlex.quote(sys.executable)), 0o755)
 
 
 def _await(host: str, daemon: subprocess.Popen[bytes], log: Path) -> None:

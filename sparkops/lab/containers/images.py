@@ -1,8 +1,8 @@
 """Images without a registry: Debian by debootstrap, the node's image, and a seed with the images that nodes hold.
 
-The seed is the data directory of a Docker engine in which `docker build` has run. A node's engine starts on a copy
-whose layer files are hard links: no load, no second copy on the disk, and one page cache for all nodes.
-All three are kept in the cache under a hash of what went into them.
+What is kept in the cache, under a hash of what went into it, are image stores of Docker engines in which `docker build`
+has run. The lab's engine and its nodes' start on copies whose layer files are hard links: no load, no second copy on
+the disk, and one page cache for all.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from sparkops.lab import files
-from sparkops.lab.containers import engine, machine
+from sparkops.lab.containers import engine, machine, stores
 from sparkops.lab.containers import place as places
 from sparkops.lab.containers.place import IMAGE, NodePlace, Place
 from sparkops.lab.containers.shell import logged, run, tried
@@ -26,7 +26,6 @@ HELD = {
     "ghcr.io/berriai/litellm:main-stable": "litellm",
     "llama-benchy:0.4.0": "benchy",
 }
-SECONDS = 3600
 BUILD = """
 set -eu
 export PATH=/usr/local/lib/sparkops-lab/bin:$PATH DOCKER_BUILDKIT=0
@@ -111,21 +110,24 @@ def _base() -> Path:
 
 def _node_image(place: Place) -> None:
     name, env = node_image(), engine.environment(place)
-    if tried("docker", "image", "inspect", name, env=env):
-        return
-    kept = places.cache() / f"{name.replace(':', '-')}.tar"
-    if kept.exists():
-        run("docker", "load", "-i", str(kept), env=env)
-        return
-    if not tried("docker", "image", "inspect", BASE, env=env):
-        with _base().open("rb") as stream:
-            run("docker", "import", "-", BASE, env=env, stdin=stream)
-    words = ["nice", "docker", "build", "--network", "host", *machine.proxies(), "-t", name, str(IMAGE / "node")]
-    logged(places.cache() / "node.log", *words, env=env)
-    _forget("sparkops-lab-node-*.tar")
-    part = kept.with_suffix(".part")
-    run("docker", "save", "-o", str(part), name, env=env)
-    part.rename(kept)
+    if not tried("docker", "image", "inspect", name, env=env):
+        if not tried("docker", "image", "inspect", BASE, env=env):
+            with _base().open("rb") as stream:
+                run("docker", "import", "-", BASE, env=env, stdin=stream)
+        words = ["nice", "docker", "build", "--network", "host", *machine.proxies(), "-t", name, str(IMAGE / "node")]
+        logged(places.cache() / "node.log", *words, env=env)
+    kept = node_store()
+    if place.record["engine"]["ours"] and not kept.exists():
+        part = places.cache() / "node.part"
+        shutil.rmtree(part, ignore_errors=True)
+        stores.copy(place.engine_data, part)
+        _forget("node-*")
+        part.rename(kept)
+
+
+def node_store() -> Path:
+    """For an engine of a lab: it holds the node's image, once that was built."""
+    return places.cache() / f"node-{node_image().partition(':')[2]}"
 
 
 def _seed(place: Place) -> None:
@@ -136,7 +138,7 @@ def _seed(place: Place) -> None:
     part = places.cache() / "seed.part"
     older = next(iter(places.cache().glob("seed-*")), None)
     if not part.exists() and older:
-        _copy(older, part)
+        stores.copy(older, part)
     part.mkdir(exist_ok=True)
     base, name = _base(), f"sparkops-lab-{place.id}-seed"
     # fmt: off
@@ -166,12 +168,4 @@ def _forget(pattern: str) -> None:
 
 def clone(node: NodePlace) -> None:
     """A node's own image store: metadata copied, layers linked, or copied where the cache is on another disk."""
-    _copy(seed(), node.directory / "docker")
-
-
-def _copy(source: Path, target: Path) -> None:
-    target.mkdir(parents=True)
-    run("cp", "-a", str(source / "image"), str(target))
-    if not tried("cp", "-al", str(source / "overlay2"), str(target), timeout=SECONDS):
-        shutil.rmtree(target / "overlay2", ignore_errors=True)
-        run("cp", "-a", str(source / "overlay2"), str(target))
+    stores.copy(seed(), node.directory / "docker")

@@ -42,6 +42,10 @@ class Place:
         return self.inside / "engine"
 
     @property
+    def engine_data(self) -> Path:
+        return self.engine / "data"
+
+    @property
     def contexts(self) -> Path:
         """The build contexts as they were handed to `docker build`: the tool's own image step can take them."""
         return self.inside / "contexts"

@@ -1,4 +1,4 @@
-"""An OCI runtime in front of runc that asks for no more than this machine may give.
+"""Before runc: `runc.py REAL WORDS…` asks for no more than this machine may give, and becomes the real one.
 
 Where a sandbox lacks a capability (CAP_SYS_RESOURCE above all), runc refuses privileged containers, raised
 limits and OOM scores. What cannot be had is taken out of the bundle; on a whole machine nothing changes.
@@ -66,31 +66,14 @@ def created(bundle):
     booted(bundle)
 
 
-def real():
-    """The next runc on the PATH that is not this file."""
-    here = Path(__file__).resolve()
-    own = {str(here.parent), str(Path(sys.argv[0]).resolve().parent), os.environ.get("SPARKOPS_RUNC_DIR", "")}
-    for folder in [
-        *os.environ.get("PATH", "").split(":"),
-        "/usr/sbin",
-        "/usr/bin",
-        "/usr/local/sbin",
-        "/usr/local/bin",
-    ]:
-        candidate = Path(folder) / "runc"
-        if folder and str(Path(folder).resolve()) not in own and os.access(candidate, os.X_OK):
-            return str(candidate)
-    raise SystemExit("no runc on the PATH behind the lab's wrapper")
-
-
 def main():
-    words = sys.argv[1:]
+    real, *words = sys.argv[1:]
     if "create" in words or "run" in words:
         bundle = Path(option(words, "--bundle", "-b") or Path.cwd())
         rewrite(bundle / "config.json", created)
     elif "exec" in words and option(words, "--process", "-p"):
         rewrite(Path(option(words, "--process", "-p")), lambda process: lowered(process, held()))
-    os.execv(real(), ["runc", *words])
+    os.execv(real, ["runc", *words])
 
 
 main()

@@ -1,8 +1,9 @@
 """vLLM platform plugin: CPU workers that may sit on several hosts and that Ray counts as GPUs.
 
 Upstream's CPU platform has no Ray resource, and its communicator takes for granted that all ranks share one
-/dev/shm. Its processes start anew where the other platforms fork, and each start imports for ten seconds. The classes
-are made on first use, since this module is imported before vLLM is ready for them.
+/dev/shm. Its processes start anew where the other platforms fork, and each start imports for ten seconds; one rank is
+a process beside the engine core, where others have both in one, and each spins while it waits for the other. The
+classes are made on first use, since this module is imported before vLLM is ready for them.
 """
 
 import os
@@ -20,14 +21,16 @@ def _platform():
     def communicator(_cls):
         return f"{__name__}.Communicator"
 
-    def forking(cls, config):
+    def like_others(cls, config):
         super(cls, cls).check_and_update_config(config)
         os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "fork"
+        if config.parallel_config.world_size == 1:
+            config.parallel_config.distributed_executor_backend = "uni"
 
     parts = {
         "ray_device_key": "GPU",
         "get_device_communicator_cls": classmethod(communicator),
-        "check_and_update_config": classmethod(forking),
+        "check_and_update_config": classmethod(like_others),
         "__module__": __name__,
     }
     return type("Platform", (CpuPlatform,), parts)
