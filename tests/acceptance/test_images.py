@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 IMAGE = "sparkops-test-image"
-MEGABYTES = 240
+MEGABYTES = 120
 NODES = ("node1", "node2", "node3", "node4")
 FABRIC = "enp1s0f0np0"
 
@@ -45,7 +45,7 @@ class Four:
 
     def dawdle(self) -> None:
         """What the first node sends goes so slowly that the middle of a copy lasts a minute."""
-        slow = ("rate", "32mbit", "burst", "256kb", "latency", "1s")
+        slow = ("rate", "16mbit", "burst", "256kb", "latency", "1s")
         self.lab.on("node1", "tc", "qdisc", "replace", "dev", FABRIC, "root", "tbf", *slow)
 
     def hurry(self) -> None:

@@ -55,7 +55,7 @@ class Client(threading.Thread):
                 self.answers[f"{error.code} {error.read()[:300]!r}"] += 1
             except OSError as error:
                 self.answers[str(error)] += 1
-            time.sleep(0.1)
+            time.sleep(0.5)
 
 
 class Streams(threading.Thread):

@@ -119,7 +119,7 @@ class Client(threading.Thread):
     def run(self) -> None:
         while not self.enough.is_set():
             self.codes[self._ask()] += 1
-            time.sleep(0.1)
+            time.sleep(0.5)
 
     def _ask(self) -> str:
         body = json.dumps({"model": MODEL, "prompt": "Hello", "max_tokens": 2}).encode()
