@@ -77,7 +77,7 @@ def settled(world: SimulatedWorld) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(40))
 def test_trouble_at_any_send_ends_in_a_right_or_a_said_state(chunk: int) -> None:
-    for seed in range(chunk * 60, (chunk + 1) * 60):
+    for seed in range(chunk * 50, (chunk + 1) * 50):
         one_run(seed)
 
 
