@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -13,13 +14,18 @@ KEY = "sk-right"
 
 
 class Api(BaseHTTPRequestHandler):
-    """An engine that serves `m` to who has the key; `/posted` tells whether anything was asked of the model yet."""
+    """An engine that serves `m` to who has the key; `/posted` tells whether anything was asked of the model yet.
+
+    Its health takes `busy` seconds.
+    """
 
     def do_GET(self) -> None:
         if self.path == "/posted":
             self.send_response(200 if self.server.posted else 404)
             self.end_headers()
             return
+        if self.path == "/health":
+            time.sleep(self.server.busy)
         self.respond({"data": [{"id": "m"}]})
 
     def do_POST(self) -> None:
@@ -38,12 +44,17 @@ class Api(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def api() -> Iterator[str]:
+def server() -> Iterator[ThreadingHTTPServer]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Api) as server:
-        server.posted = False
+        server.posted, server.busy = False, 0
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield server
         server.shutdown()
+
+
+@pytest.fixture
+def api(server: ThreadingHTTPServer) -> str:
+    return f"http://127.0.0.1:{server.server_port}"
 
 
 def ask(node, api, key):
@@ -55,6 +66,14 @@ def test_the_key_of_the_home_is_sent(node, api):
     (node.home / "key").write_text(f"{KEY}\n")
     node.tool("docker", "exit 1")
     assert ask(node, api, node.home / "key")[:4] == ["ready", "health 200", "model yes", "answer ok"]
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(30, "ready"), (5, "wait health: silent")])
+def test_a_patient_look_waits_for_the_health_of_a_busy_engine(node, api, server, seconds, said):
+    server.busy = 7
+    (node.home / "key").write_text(f"{KEY}\n")
+    words = ("--api", api, "--health", "/health", "--model", "m", "--key", str(node.home / "key"))
+    assert node.run("serving", *words, "--seconds", str(seconds)).stdout.splitlines()[0] == said
 
 
 @pytest.mark.parametrize("stale", [True, False])

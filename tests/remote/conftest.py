@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -74,6 +75,17 @@ class SshServer:
     def down(self) -> None:
         """Like a node without power: nothing is said, nobody listens."""
         self._call(self._unlisten())
+
+    def stand_still(self, seconds: float) -> None:
+        """From now on for a while it hears and says nothing, and closes nothing."""
+        still = threading.Event()
+
+        def stand() -> None:
+            still.set()
+            time.sleep(seconds)
+
+        self._loop.call_soon_threadsafe(stand)
+        still.wait()
 
     def close(self) -> None:
         self.down()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -303,6 +304,14 @@ def test_the_lock_is_taken_again_after_a_new_connection(fleet, server):
     server.down()
     server.up()
     assert until(lambda: send(fleet, "true", reads=False).ok)
+    assert fleet.connections == 2
+
+
+def test_a_connection_whose_write_fails_before_its_reader_noticed_is_opened_again(fleet, server):
+    assert send(fleet, "true").ok
+    server.stand_still(1.0)
+    fleet._links["spark1"]._transport.sock.shutdown(socket.SHUT_WR)
+    assert send(fleet, "echo", "again").stdout == "again\n"
     assert fleet.connections == 2
 
 
