@@ -107,7 +107,8 @@ while os.getppid() == int(parent):
             server.sendall(f"GET /{path} HTTP/1.0\r\nHost: {where}\r\n\r\n".encode())
             answers = server.recv(64).split()[1] == b"200"
     except (OSError, IndexError):
-        answers, silent = False, True
+        answers = False
+    silent = silent or not answers
     if answers and silent:
         os.makedirs(os.path.dirname(record), exist_ok=True)
         with open(record, "w") as file:

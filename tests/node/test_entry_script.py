@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
+import shlex
 import signal
 import socket
 import subprocess
@@ -54,19 +56,18 @@ def test_after_five_failed_starts_it_stays_idle_and_says_so(node: Any) -> None:
     assert idle.returncode == 0
 
 
-ANSWERS = """import http.server, sys, time
-codes = [503, 200]
+ANSWERS = """import http.server, sys, threading, time
+codes = [200, 503]
 class Loads(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        self.send_response(codes.pop(0))
+        self.send_response(codes.pop() if len(codes) > 1 else codes[0])
         self.end_headers()
     def log_message(self, *_): pass
 server = http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Loads)
-while codes:
-    server.handle_request()
+threading.Thread(target=server.serve_forever, daemon=True).start()
 while "served" not in open(sys.argv[2]).read():
     time.sleep(0.1)"""
-"""An engine that loads when it is first asked for its health, answers the second time, and dies once that was noted."""
+"""An engine that loads when it is first asked for its health, answers from then on, and dies once that was noted."""
 
 
 @pytest.fixture
@@ -89,18 +90,37 @@ def test_an_engine_that_came_to_answer_did_start_however_often_it_is_lost_later(
     assert "failed start 1 of 5" in node.run("entry", "server", "--", "false").stdout
 
 
-def test_an_address_that_answers_before_the_engine_does_proves_nothing(node: Any, port: int) -> None:
-    node.extra["SPARKOPS_BACKOFF"] = "0"
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), http.server.SimpleHTTPRequestHandler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        ended = node.run("entry", "server", "--health", f"http://127.0.0.1:{port}/", "--", "sleep", "3")
-    finally:
+@contextlib.contextmanager
+def answering(port: int, *codes: int) -> Iterator[str]:
+    """An address that answers with these codes, the last of them for ever."""
+    left = list(codes)
+
+    class Answers(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(left.pop(0) if len(left) > 1 else left[0])
+            self.end_headers()
+
+        def log_message(self, *_words: object) -> None:
+            """Nothing is printed."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", port), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{port}/health"
         server.shutdown()
-        server.server_close()
-        thread.join()
-    assert "failed start 1 of 5" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("codes", "limit", "said"), [((200,), "5", "failed start 1 of 5"), ((503, 200), "100", "after it had served")]
+)
+def test_an_address_that_answers_before_the_engine_does_proves_nothing(
+    node: Any, port: int, codes: tuple[int, ...], limit: str, said: str
+) -> None:
+    """But one that was loading when it was asked first, as whoever asks may have been late."""
+    node.extra["SPARKOPS_BACKOFF"] = "0"
+    noted = f"until grep -q served {shlex.quote(str(node.root / 'var/lib/sparkops/starts'))}; do sleep 0.1; done"
+    with answering(port, *codes) as url:
+        ended = node.run("entry", "server", "--health", url, "--", "timeout", limit, "sh", "-c", noted)
+    assert said in ended.stdout
 
 
 def test_a_stop_ends_the_watch_of_the_health_too(node: Any, port: int) -> None:
