@@ -32,7 +32,7 @@ install: $(STAMP)
 
 $(STAMP): pyproject.toml
 	@test -x "$(PY)" || { python=$$(sh scripts/python.sh) && "$$python" -m venv "$(VENV)"; }
-	"$(PY)" -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	"$(PY)" -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$(EXTRAS)]'
 	@touch "$(STAMP)"
 
 demo: $(STAMP)

@@ -34,6 +34,7 @@ LONGEST_TEST = 2700
 """Seconds; the first test builds the images where the cache is empty."""
 LOCK = "/run/lock/sparkops.lock"
 STATES = "/home/*/.local/state/sparkops"
+KNOB, DROPPED = "/proc/sys/vm/drop_caches", "/run/lab/dropped"
 FIRST = ("test_docker_forms", "test_build", "test_single_node", "test_two_nodes", "test_real_engines")
 LONG = ("test_benchmarks", "test_images", "test_playbooks")
 LAST = ("test_nothing_left",)
@@ -75,6 +76,7 @@ class Lab:
     inventory: str = "lab"
     more: dict[str, str] = field(default_factory=dict)
     _going: list[subprocess.Popen[str]] = field(default_factory=list, repr=False)
+    _booted: dict[str, tuple[str, str]] = field(default_factory=dict, repr=False)
 
     # The person's side.
 
@@ -177,11 +179,23 @@ class Lab:
         return found
 
     def ran_on(self, node: str, *words: str, user: str = "root", stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """A program on a node, through the lab's engine: past sparkops and past sshd."""
+        """A program on a node, past sparkops, sshd and the lab's engine, which takes fifty times as long for it."""
+        inside = ["nsenter", "-t", self._pid(node), "-a", "-w"]
+        line = [*inside, "setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--reset-env", *words]
+        return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=False, input=stdin)
+
+    def _pid(self, node: str) -> str:
+        """The node's first process, on this machine; another one after each boot."""
         record = self.record
         container = f"sparkops-lab-{record['id'][:8]}-{node}"
-        line = ["docker", "-H", record["engine"]["host"], "exec", "-i", "-u", user, container, *words]
-        return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=False, input=stdin)
+        pid, inside = self._booted.get(node, ("0", "never"))
+        with contextlib.suppress(OSError):
+            if inside in Path(f"/proc/{pid}/cgroup").read_text():
+                return pid
+        line = ["docker", "-H", record["engine"]["host"], "inspect", "-f", "{{.State.Pid}} {{.Id}}", container]
+        pid, inside = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
+        self._booted[node] = pid, inside
+        return pid
 
     def on(self, node: str, *words: str, user: str = "root") -> str:
         """What a program prints that must succeed."""
@@ -249,6 +263,15 @@ class Lab:
 
     def serves(self, node: str = "node1", port: int = 8000) -> bool:
         return self.ask(node, port=port, seconds=20).tokens > 0
+
+    def spare_the_caches(self, *nodes: str) -> None:
+        """Drops are only written down: nodes share one kernel, and a load without its page cache reads all again."""
+        for node in nodes or NODES:
+            self.on(node, "sh", "-c", f"install -m 200 /dev/null {DROPPED} && mount --bind {DROPPED} {KNOB}")
+
+    def drop_for_real(self, *nodes: str) -> None:
+        for node in nodes or NODES:
+            self.on(node, "sh", "-c", f"while umount {KNOB} 2>/dev/null; do :; done")
 
     def faults(self) -> dict[str, list[str]]:
         return {row["name"]: row["faults"] for row in self.json("lab", "status")["nodes"]}
@@ -374,6 +397,7 @@ def shared(new_lab: Callable[[], Lab], tmp_path_factory: pytest.TempPathFactory)
     given = os.environ.get("SPARKOPS_ACCEPTANCE_LAB")
     lab = Lab(Path(given), tmp_path_factory.mktemp("state")) if given else new_lab()
     lab.cli("lab", "up", "--backend", "docker", "--nodes", len((*NODES, SPARE)))
+    lab.spare_the_caches(*NODES, SPARE)
     left = Leftovers(lab.directory, lab.record)
     yield dataclasses.replace(lab, inventory=str(_pair(lab, tmp_path_factory.mktemp("inventory"))))
     if not given:

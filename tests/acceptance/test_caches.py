@@ -30,13 +30,15 @@ def fill(lab: Any, node: str = "node1") -> None:
 
 @pytest.fixture
 def lab(lab: Any) -> Any:
-    """Without what an earlier test left of a schedule."""
+    """Nodes whose drops are real, without what an earlier test left of a schedule."""
     lab.clear()
+    lab.drop_for_real()
     for node in ("node1", "node2"):
         lab.on(node, "sh", "-c", f"crontab -u spark -r 2>/dev/null; rm -f {SUDOERS} {HOME}/big /etc/cron.deny")
     yield lab
     lab.on("node1", "rm", "-f", f"{HOME}/big", "/etc/cron.deny")
     lab.more.pop("SPARKOPS_BECOME_PASSWORD", None)
+    lab.spare_the_caches()
 
 
 def rows(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
