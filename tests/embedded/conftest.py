@@ -26,6 +26,9 @@ import pytest
 
 import sparkops
 from sparkops.lab import api
+from sparkops.lab.docker import cli as docker
+from sparkops.lab.layout import Node
+from sparkops.lab.tools.answer import answer
 from sparkops.remote.frame import script_text
 from sparkops.testing import warm
 
@@ -219,7 +222,12 @@ class Lab:
         return found
 
     def on(self, name: str, *words: str) -> str:
-        """What a program of the node prints to its user."""
+        """What a program of the node prints to its user; what its `docker` reads is read without a process."""
+        node, asked = Node(self.node(name)), list(words[1:])
+        if words[0] == "docker" and docker.at_once(node, asked):
+            told = answer(node, "docker", asked)
+            assert told.code == 0, told.on(2)
+            return told.on(1)
         record = json.loads(self.node(name, "node.json").read_text())
         environment = {
             "PATH": f"{self.node(name, 'bin')}:/usr/bin:/bin",

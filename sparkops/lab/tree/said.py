@@ -130,8 +130,8 @@ STUB = r"""#!SHELL
         [ ! -f "$said.err" ] || cat "$said.err" >&2
         cat "$said"
         exit "$code"
-    elif [ -f "$said" ]; then
-        cat "$said" 2>/dev/null && exit # or it was forgotten just now
+    elif [ -f "$said" ] && { command exec 4<"$said"; } 2>/dev/null; then # else it was forgotten just now
+        exec cat <&4 4<&-
     fi
 }
 exec PROGRAM "$@"
