@@ -28,6 +28,8 @@ SLOW = {
 }
 
 REAL = SLOW - {HERE / "test_layers.py"} | {HERE / "acceptance", HERE / "remote"}
+WAITING = {HERE / "node", HERE / "remote"}
+"""Minutes of sleep and little work: beside the labs, which are work, and not alone at the end."""
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -48,11 +50,15 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slow ones come first: the thousands that take no time keep every worker busy to the end."""
+    """The thousands that take no time come last: they keep every worker busy to the end."""
     for item in items:
         places = {item.path, *item.path.parents}
         if places & SLOW:
             item.add_marker(pytest.mark.slow)
         if places & REAL:
             item.add_marker(pytest.mark.flaky(reruns=1))
-    items.sort(key=lambda item: "slow" not in item.keywords)
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> tuple[bool, bool]:
+    return "slow" not in item.keywords, not WAITING & {*item.path.parents}
