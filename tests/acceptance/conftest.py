@@ -266,6 +266,7 @@ class Lab:
 
     def spare_the_caches(self, *nodes: str) -> None:
         """Drops are only written down: nodes share one kernel, and a load without its page cache reads all again."""
+        self.drop_for_real(*nodes)
         for node in nodes or NODES:
             self.on(node, "sh", "-c", f"install -m 200 /dev/null {DROPPED} && mount --bind {DROPPED} {KNOB}")
 

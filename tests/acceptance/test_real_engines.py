@@ -47,7 +47,7 @@ def test_the_cluster_is_left_alone_by_the_next_deploy(lab):
 
 BENCHMARK = """
 llama-benchy --base-url "$1" --api-key "$2" --model "$3" --tokenizer /cache/hub/models--openai--*/snapshots/* \\
-    --pp 64 --tg 4 --runs 1 --skip-coherence --exit-on-first-fail --save-result /tmp/result --format json >&2
+    --pp 64 --tg 16 --runs 1 --skip-coherence --exit-on-first-fail --save-result /tmp/result --format json >&2
 cat /tmp/result
 """
 
