@@ -188,13 +188,13 @@ class Lab:
         """The node's first process, on this machine; another one after each boot."""
         record = self.record
         container = f"sparkops-lab-{record['id'][:8]}-{node}"
-        pid, inside = self._booted.get(node, ("0", "never"))
+        pid, identity = self._booted.get(node, ("0", "never"))
         with contextlib.suppress(OSError):
-            if inside in Path(f"/proc/{pid}/cgroup").read_text():
+            if identity in Path(f"/proc/{pid}/cgroup").read_text():
                 return pid
         line = ["docker", "-H", record["engine"]["host"], "inspect", "-f", "{{.State.Pid}} {{.Id}}", container]
-        pid, inside = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
-        self._booted[node] = pid, inside
+        pid, identity = subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
+        self._booted[node] = pid, identity
         return pid
 
     def on(self, node: str, *words: str, user: str = "root") -> str:
@@ -401,7 +401,9 @@ def shared(new_lab: Callable[[], Lab], tmp_path_factory: pytest.TempPathFactory)
     lab.spare_the_caches(*NODES, SPARE)
     left = Leftovers(lab.directory, lab.record)
     yield dataclasses.replace(lab, inventory=str(_pair(lab, tmp_path_factory.mktemp("inventory"))))
-    if not given:
+    if given:
+        lab.drop_for_real(*NODES, SPARE)
+    else:
         lab.cli("lab", "down")
         assert left.stays() == []
 
