@@ -18,7 +18,8 @@ from sparkops.core.recipe import Recipe
 from sparkops.located import parse
 
 CORPUS = Path(os.environ.get("SPARKOPS_CORPUS", Path(__file__).resolve().parents[3] / "shared" / "corpus"))
-FILES = sorted(CORPUS.rglob("*.y*ml")) if CORPUS.is_dir() else []
+LAUNCHERS = ("spark-vllm-docker", "sparkrun")
+FILES = sorted(path for launcher in LAUNCHERS for path in (CORPUS / launcher).rglob("*.y*ml"))
 
 Renderer = Callable[[str], list[str]]
 
