@@ -31,8 +31,8 @@ from sparkops.lab.layout import Node
 from sparkops.lab.tools.answer import answer
 from sparkops.remote.frame import script_text
 from sparkops.testing import warm
+from support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sparkops.__file__).parent / "node"
 MODEL = "openai/gpt-oss-120b"
 PATIENCE = 300.0

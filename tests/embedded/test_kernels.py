@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-STOCK = Path(__file__).resolve().parents[1] / "rules" / "recipes" / "stock-image.yml"
+from support.paths import RULE_RECIPES
+
+STOCK = RULE_RECIPES / "stock-image.yml"
 
 
 @pytest.fixture(scope="module")

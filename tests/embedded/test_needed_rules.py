@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 import yaml
 
-RULES = Path(__file__).resolve().parents[1] / "rules"
-ROWS = yaml.safe_load((RULES / "fixing_rules.yml").read_text(encoding="utf-8"))
+from support.paths import RULE_RECIPES
+
+ROWS = yaml.safe_load((RULE_RECIPES.parent / "fixing_rules.yml").read_text(encoding="utf-8"))
 BEFORE = "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8"
 
 
 def words(row):
-    own = RULES / "recipes" / row["recipe"]
+    own = RULE_RECIPES / row["recipe"]
     sets = [word for item in row.get("set", ()) for word in ("--set", item)]
     return (row["topology"], "--recipe", own if own.is_file() else row["recipe"], *sets)
 

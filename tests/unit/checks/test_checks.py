@@ -1,0 +1,192 @@
+"""The registry, what two waves ask, and verdicts that no capture can hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from sparkops.checks import CHECKS, access, chosen, findings, judged
+from sparkops.checks.check import CannotTell, Check, Here, Said, fail, read, warn
+from sparkops.checks.docker import names_free
+from sparkops.checks.driver import parity
+from sparkops.checks.image import ray
+from sparkops.checks.rails import targets
+from sparkops.checks.rdma import gids
+from sparkops.cli.table import COMMANDS
+from sparkops.core.facts import PROBES, Container, Unread
+from sparkops.core.situation import Situation
+from sparkops.errors import UsageError
+from sparkops.phases.mend import MENDS, mending
+from support.paths import ROOT
+
+DOCS = ROOT / "docs" / "preflight.md"
+
+
+def test_ids_are_words_of_their_own_and_each_check_says_all_of_itself() -> None:
+    ids = [check.id for check in CHECKS]
+    assert len(set(ids)) == len(ids)
+    for check in CHECKS:
+        assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", check.id)
+        assert all((check.title, check.why, check.source, check.hint, check.reads))
+        assert (check.each is None) != (check.together is None)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_a_check_reads_probes_that_there_are(check: Check) -> None:
+    assert not set(check.reads) - set(PROBES)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
+def test_a_hint_names_verbs_that_there_are(check: Check) -> None:
+    named = re.findall(r"\bsparkops ([a-z]+)", check.hint)
+    assert not set(named) - set(COMMANDS)
+
+
+def test_a_check_says_that_it_is_mended_where_there_are_steps_for_it() -> None:
+    assert set(MENDS) == {check.id for check in CHECKS if check.mended}
+
+
+@pytest.mark.skipif(not DOCS.exists(), reason="the docs are not in the wheel")
+def test_the_page_lists_every_check_with_its_severity() -> None:
+    rows = re.findall(r"^\| \[([a-z0-9-]+)\]\(#[a-z0-9-]+\) \| (fail|warn) \| ([^|]+) \|", DOCS.read_text(), re.M)
+    assert [(name, severity, title.strip()) for name, severity, title in rows] == [
+        (check.id, check.severity, check.title) for check in CHECKS
+    ]
+
+
+def test_an_index_that_the_recipe_sets_is_held_against_the_devices_tables(situated: Callable[..., Situation]) -> None:
+    s = situated(nodes={"spark1": "healthy-fe", "spark2": "healthy-fe"}, topology="cluster")
+    named = [replace(s, effective=replace(s.effective, env={"NCCL_IB_GID_INDEX": index})) for index in ("3", "5", "-1")]
+    assert [{one.status for one in gids(one)} for one in named] == [{"pass"}, {"fail", "pass"}, {"pass"}]
+
+
+def test_evidence_names_all_that_differ_and_a_few_of_those_that_agree() -> None:
+    values = {f"node{at}": "580.95.05" if at in (3, 5, 7, 9, 11) else "580.142" for at in range(1, 13)}
+    (said,) = parity("the driver", values)
+    assert (
+        said.message
+        == "the driver differs: 580.142 on node1, node2, node4 and 4 more; 580.95.05 on node3, node5, node7 and 2 more"
+    )
+    assert said.evidence == "580.142: node1, node2, node4 and 4 more; 580.95.05: node3, node5, node7, node9, node11"
+
+
+def test_only_and_skip_choose_and_name_the_nearest_of_what_there_is_not() -> None:
+    assert [check.id for check in chosen(("uptime", "swap"), ("swap",))] == ["uptime"]
+    assert len(chosen((), ("swap",))) == len(CHECKS) - 1
+    with pytest.raises(UsageError, match=r"no such check: memory-fit \(did you mean memory-fits\?\)"):
+        chosen((), ("memory-fit",))
+
+
+def test_the_worst_of_what_a_judge_says_is_the_verdict(situated: Callable[..., Situation]) -> None:
+    def judge(_here: Here) -> list[Said]:
+        return [warn("a little", "mend it"), fail("a lot", evidence="seen"), Said("pass", "", "", "also seen")]
+
+    found = _judged(situated, judge)
+    assert (found.status, found.message, found.hint) == ("fail", "a lot; a little", "mend it")
+    assert found.evidence == "seen; also seen"
+
+
+def test_what_cannot_be_read_is_skipped_with_its_reason_and_hides_no_failure(
+    situated: Callable[..., Situation],
+) -> None:
+    def unread(_here: Here) -> Any:
+        yield Said("pass")
+        read(Unread("no answer"), "the clock")
+
+    def after_a_failure(_here: Here) -> Any:
+        yield fail("a lot")
+        raise CannotTell("more")
+
+    assert (_judged(situated, unread).status, _judged(situated, unread).message) == ("skip", "the clock: no answer")
+    assert _judged(situated, after_a_failure).status == "fail"
+
+
+def _judged(situated: Callable[..., Situation], judge: Any) -> Any:
+    check = Check("x", "x", "x", "x", "x", "fail", ("clock",), each=judge)
+    known = situated({"spark1": "healthy-fe"})
+    return judged(known, known.placement.nodes, [check])[0]
+
+
+def test_a_name_of_ours_that_somebody_else_has_is_refused(situated: Callable[..., Situation]) -> None:
+    known = situated({"spark1": "healthy-fe"})
+    here = Here(known, known.placement.nodes[0], known.facts["spark1"])
+    name = known.revision.container(here.members[0])
+    taken = replace(here.facts, docker_ps=(Container("1", name, "exited", "busybox"),))
+    assert [said.status for said in names_free(replace(here, facts=taken))] == ["fail"]
+    assert list(names_free(here)) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "said"), [("nvcr.io/nvidia/vllm:26.05-py3", "fail"), ("vllm-node-mxfp4", ""), ("own/image:1", "pass")]
+)
+def test_ray_is_looked_for_only_where_it_is_asked_for(
+    image: str, said: str, situated: Callable[..., Situation]
+) -> None:
+    text = {"capture": "healthy-fe", "with": {"image-overlay2": ["images"]}}
+    text["lines"] = {"images": {"-- 0 2154 vllm-node-mxfp4": f"-- 0 2154 {image}"}}
+    known = situated({"spark1": text, "spark2": "healthy-fe"}, "cluster")
+    other = replace(known.revision, image=replace(known.revision.image, reference=image))
+    here = Here(replace(known, revision=other), known.placement.nodes[0], known.facts["spark1"])
+    assert "".join(one.status for one in ray(here)) == said
+    with pytest.raises(CannotTell, match="not asked for"):
+        list(ray(replace(here, s=replace(known, revision=replace(other, executor="mp")))))
+
+
+@pytest.mark.parametrize("many", [2, 3, 5, 6, 13])
+def test_each_node_asks_at_most_four_peers_over_each_twin_and_never_itself(
+    many: int, situated: Callable[..., Situation]
+) -> None:
+    known = situated({f"n{at}": "healthy-fe" for at in range(many)}, "cluster")
+    asked = targets(known)
+    assert len(asked) == many
+    for name, pings in asked.items():
+        rails = [[to for over, to, _ in pings if over == one] for one in ("enp1s0f1np1", "enP2p1s0f1np1")]
+        own = {str(address.ip) for one in known.facts[name].interfaces for address in one.ipv4}
+        assert all(len(set(rail)) == len(rail) == min(4, many - 1) and not own & set(rail) for rail in rails)
+        assert {size for _, _, size in pings} == {8972}
+        assert all(to.rpartition(".")[0] == "192.168.100" for to in rails[0])
+
+
+def test_a_node_without_a_link_asks_nobody_and_nobody_asks_it(situated: Callable[..., Situation]) -> None:
+    asked = targets(situated({"a": "healthy-fe", "b": "cable-down", "c": "healthy-fe"}, "cluster"))
+    assert {name: [to for _, to, _ in pings] for name, pings in asked.items()} == {
+        "a": ["192.168.100.12", "192.168.101.12"],
+        "c": ["192.168.100.10", "192.168.101.10"],
+    }
+
+
+def test_a_deploy_is_refused_by_what_concerns_it_alone(situated: Callable[..., Situation]) -> None:
+    nodes = {"a": "no-docker-group", "b": {"capture": "healthy-fe", "become": "sudo"}}
+    found = findings(situated(nodes, "2x-solo"), frozenset())
+    assert [(one.node, one.id, one.status) for one in found] == [("a", "docker-usable", "fail")]
+    allowed = findings(situated(nodes, "2x-solo"), frozenset({"docker-usable"}))
+    assert [one.action for one in allowed] == ["allowed"]
+
+
+def test_a_deploy_reads_what_its_checks_need() -> None:
+    """They are asked on the facts that it gathers anyway, so none may need the second look."""
+    assert not {"cx7-pings"} & {check.id for check in CHECKS if check.deploys}
+    assert access.CHECKS[0].deploys is False
+
+
+def test_nothing_is_mended_without_the_right_to(situated: Callable[..., Situation]) -> None:
+    stock = situated({"a": "healthy-fe"})
+    held = {("a", check) for check in MENDS}
+    assert set(mending(stock, stock.placement.nodes, held)) == {("a", "caches-owned")}
+    given = situated({"a": "healthy-fe"}, password=True)
+    steps = {
+        check: [step.title for step in done] for (_, check), done in mending(given, given.placement.nodes, held).items()
+    }
+    assert steps["linger"] == ["note it in the manifest", "let jhunt linger"]
+    assert "write the narrow sudoers line" in steps["drop-permitted"]
+    assert "earlyoom" not in steps, "it is not installed, and installing is for the person"
+
+
+def test_caches_that_are_not_there_are_made_whatever_the_verdict(situated: Callable[..., Situation]) -> None:
+    known = situated({"a": "healthy-fe"})
+    (steps,) = mending(known, known.placement.nodes, ()).values()
+    assert "/home/jhunt/.cache/vllm" in steps[0].do.command.words  # type: ignore[union-attr]

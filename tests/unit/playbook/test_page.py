@@ -1,0 +1,45 @@
+"""What docs/playbooks.md shows is read as it stands there, and it shows every key."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from sparkops.core.playbook import shape
+from support.paths import ROOT
+
+PAGE = (ROOT / "docs" / "playbooks.md").read_text(encoding="utf-8")
+BLOCKS = [block for block in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE) if block[0] in "- "]
+ROWS = re.findall(r"^\| (`[a-z_`, :]+`) \| (.+?) \| ", PAGE, re.MULTILINE)
+CELLS = [example.replace("\\|", "|") for _, cell in ROWS for example in re.findall(r"`([a-z_]+: .+?)`(?:,|$)", cell)]
+BEFORE = "- steps:\n    - {command: ls, register: seen}\n    - {command: uname -r, register: kernel}\n"
+
+
+def key(example):
+    return example.partition(":")[0]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_whole_example_is_read(read, block):
+    assert read(block if block.startswith("-") else BEFORE + block, beside={}, extra=("topology",)).plays
+
+
+@pytest.mark.parametrize("example", CELLS)
+def test_an_example_of_a_key_is_read(read, example):
+    step = example if key(example) in ("command", "copy", "phase", "message") else f"command: ls\n      {example}"
+    asks = "      until: 'true'\n" if key(example) in ("retries", "delay") else ""
+    texts = {
+        "step": f"{BEFORE}    - {step}\n{asks}",
+        "play of steps": f"- {example}\n  steps: [{{command: ls}}]\n",
+        "play of a verb": f"- run: deploy\n  {example}\n" if key(example) != "run" else f"- {example}\n",
+    }
+    fit = {"step": shape.Step, "play of steps": shape.StepsPlay, "play of a verb": shape.VerbPlay}
+    for kind, text in texts.items():
+        if key(example) in shape.keys(fit[kind]):
+            assert read(text, beside={"note.txt": ""}).plays
+
+
+def test_every_key_has_an_example():
+    every = {name for kind in (shape.Step, shape.StepsPlay, shape.VerbPlay) for name in shape.keys(kind)}
+    assert every - {key(example) for example in CELLS} == {"steps"}
