@@ -22,8 +22,9 @@ from sparkops.core.findings import Finding
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Plan
 from sparkops.core.schedule import Schedule
+from sparkops.remote.network import replaced
 from sparkops.report.report import Report
-from sparkops.testing.facts import EPOCH
+from sparkops.testing.network import SimulatedNetwork
 from sparkops.testing.world import SimulatedWorld
 from sparkops.workflows.cache import drop_on, schedule_on
 from sparkops.workflows.cache import status_on as schedules_on
@@ -94,7 +95,8 @@ class Operator:
         session = self._session("preflight")
         draft = supposed(asked.recipe, asked.topology, self.chosen, session.report)
         try:
-            return preflight_on(asked, session, draft, chosen(asked.only, asked.skip), self._wall)
+            with replaced(SimulatedNetwork(self.world)):
+                return preflight_on(asked, session, draft, chosen(asked.only, asked.skip))
         finally:
             self._free()
 
@@ -138,9 +140,6 @@ class Operator:
         session = Session(self.chosen.inventory, self.chosen.nodes, self.world, self._report(verb), secrets)
         session.away.update(self.world.connect())
         return session
-
-    def _wall(self) -> float:
-        return EPOCH + self.world.now()
 
     def _report(self, verb: str) -> Report:
         self._runs += 1

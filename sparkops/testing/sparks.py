@@ -10,9 +10,9 @@ IMAGES = ("vllm-node-mxfp4", "vllm-node", "ghcr.io/berriai/litellm:main-stable")
 MODELS = ("openai/gpt-oss-120b", "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8")
 
 
-def sparks(nodes: int = 2, **settings: Any) -> SimulatedWorld:
-    """`spark1`, `spark2`, … with images and models; `settings` are SimulatedWorld's."""
-    world = SimulatedWorld([f"spark{number}" for number in range(1, nodes + 1)], **settings)
+def sparks(nodes: int = 2, prefix: str = "spark", **settings: Any) -> SimulatedWorld:
+    """`spark1`, `spark2`, … (or another prefix) with images and models; `settings` are SimulatedWorld's."""
+    world = SimulatedWorld([f"{prefix}{number}" for number in range(1, nodes + 1)], **settings)
     for node in world.nodes.values():
         for image in IMAGES:
             node.engine.add_image(image)

@@ -89,6 +89,7 @@ class SimulatedWorld:
         self._troubles = {trouble.at: trouble for trouble in troubles}
         self._away: dict[str, float] = {}
         self._shut: dict[str, str] = {}
+        self._connected: set[str] = set()
         self._run: str | None = None
         self._interrupts = 0
         self._current: Cancel = Flag()
@@ -114,7 +115,14 @@ class SimulatedWorld:
     # what a World is
 
     def reach(self, node: str, cancel: Cancel) -> None:
-        """Connections of this world are made by what is sent."""
+        """A connection is made once, however much is sent over it."""
+        if cancel.is_set() or node in self._connected:
+            return
+        if lost := self._lost(node):
+            self._schedule.yield_(LATENCY)
+            raise lost
+        self._connected.add(node)
+        self.connections += 1
 
     def send(self, node: str, command: Command, cancel: Cancel) -> Result:
         self._schedule.yield_()
@@ -124,11 +132,10 @@ class SimulatedWorld:
         trouble = self._troubles.get(self.tries)
         if trouble is not None:
             self._before(trouble, node, command)
-        if node in self._shut:
-            raise NodeLost(node, self._shut[node], sent=False, heals=False)
-        if self._away.get(node, 0.0) > self._schedule.now:
-            self._schedule.yield_(LATENCY)
-            raise NodeLost(node, "no answer from the node", sent=False)
+        if lost := self._lost(node):
+            if lost.heals:
+                self._schedule.yield_(LATENCY)
+            raise lost
         result = self._apply(node, command)
         if trouble is not None:
             self._after(trouble, node)
@@ -168,6 +175,11 @@ class SimulatedWorld:
 
     # what a Fleet has besides
 
+    def open(self, secrets: Mapping[str, str]) -> None:
+        """A new run begins, with its own connections and secrets; what was sent before stays in `sent`."""
+        self.secrets = secrets
+        self._connected = set()
+
     def __enter__(self) -> Self:
         return self
 
@@ -175,9 +187,8 @@ class SimulatedWorld:
         self.close()
 
     def connect(self) -> dict[str, NodeLost]:
-        self.connections += len(self.nodes)
-        away = [name for name in self.nodes if self._away.get(name, 0.0) > self._schedule.now]
-        return {name: NodeLost(name, "no answer from the node", sent=False) for name in away}
+        """Who cannot be reached, and why."""
+        return {name: lost for name in self.nodes if (lost := self._lost(name))}
 
     def lock(self, owner: RunId, nodes: Iterable[str] | None = None) -> None:
         wanted = list(self.nodes if nodes is None else nodes)
@@ -198,6 +209,14 @@ class SimulatedWorld:
         self._free()
 
     # troubles
+
+    def _lost(self, node: str) -> NodeLost | None:
+        """Why the node cannot be reached now."""
+        if node in self._shut:
+            return NodeLost(node, self._shut[node], sent=False, heals=False)
+        if self._away.get(node, 0.0) > self._schedule.now:
+            return NodeLost(node, "no answer from the node", sent=False)
+        return None
 
     def lose(self, node: str, seconds: float = float("inf")) -> None:
         """From now on the node does not answer."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,6 +18,7 @@ from sparkops.core.situation import Situation
 from sparkops.errors import Refused, SparkopsError, StepFailed
 from sparkops.phases.mend import compile_mend, mending
 from sparkops.phases.sudo import with_sudo
+from sparkops.remote.network import network
 from sparkops.report.report import Report
 from sparkops.workflows.draft import Draft, supposed
 from sparkops.workflows.run import execute
@@ -41,10 +41,9 @@ def preflight_on(
     session: Session,
     draft: Draft,
     wanted: tuple[Check, ...],
-    clock: Callable[[], float] = time.time,
 ) -> Answer:
     """The same over a session that is open."""
-    look = partial(see, session, draft, wanted, narrow=bool(options.only), deep=options.deep, clock=clock)
+    look = partial(see, session, draft, wanted, narrow=bool(options.only), deep=options.deep, clock=network().clock)
     situation = look()
     found = judged(situation, session.selected, wanted)
     if not options.fix:

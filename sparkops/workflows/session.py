@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from sparkops import load_inventory
 from sparkops.asks import Where
@@ -18,25 +17,15 @@ from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Result, Script, Word
 from sparkops.errors import StepFailed, Unreachable
 from sparkops.phases.sudo import become
-from sparkops.remote import Cancel, World
-from sparkops.remote.channel import Sink
-from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import connect, gather
-from sparkops.remote.lock import Owner, owner_here
+from sparkops.remote.lock import owner_here
+from sparkops.remote.network import Reach, network
 from sparkops.remote.reasons import Unreached
 from sparkops.remote.ssh import Options
 from sparkops.remote.trust import known_hosts_file
 from sparkops.report.report import Report
 
 FACTS_SECONDS = 60.0
-
-
-class Reach(World, Protocol):
-    """A world whose nodes can be locked: the fleet, or `sparkops.testing`'s simulated one."""
-
-    def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None: ...
-
-    def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result: ...
 
 
 @dataclass
@@ -167,7 +156,7 @@ def opened(chosen: Selected, report: Report) -> Iterator[Session]:
     secrets: dict[str, str] = {}
     report.hide(chosen.sudo_password)
     inventory = chosen.inventory
-    with Fleet(inventory.nodes, login(inventory.source, chosen.sudo_password, secrets)) as fleet:
+    with network().fleet(inventory.nodes, login(inventory.source, chosen.sudo_password, secrets)) as fleet:
         session = Session(
             inventory, chosen.nodes, fleet, report, secrets, sudo_password=chosen.sudo_password is not None
         )

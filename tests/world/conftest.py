@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sparkops.core.plan import Action, Command, Phase, Plan, Script, Step, Wait
 from sparkops.testing import Boot, BootRule, SimulatedWorld
+from support.world import Lab
 
 IMAGE = "some/engine:1"
 
@@ -111,3 +113,9 @@ def kit() -> Callable[[str], Any]:
 def crashing() -> BootRule:
     """Engines started with `--bad` die."""
     return BootRule.flag("--bad", Boot(looks=3, crashes=True, log=("INFO loading", "RuntimeError: out of memory")))
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Lab:
+    """Two nodes, and a person with an empty home."""
+    return Lab(tmp_path)

@@ -1,0 +1,90 @@
+"""How this machine reaches nodes and endpoints: SSH, HTTP and the clock; or a simulated world instead of them."""
+
+from __future__ import annotations
+
+import http.client
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from sparkops.core.inventory import Node
+from sparkops.core.plan import Command, Result
+from sparkops.remote import Cancel, World
+from sparkops.remote.channel import Sink
+from sparkops.remote.fleet import Fleet
+from sparkops.remote.lock import Owner
+from sparkops.remote.ssh import Door, Options
+from sparkops.remote.trust import HostKey
+
+SECONDS = 10
+
+
+class Reach(World, Protocol):
+    """A world whose nodes can be locked: the fleet, or `sparkops.testing`'s simulated one."""
+
+    def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None: ...
+
+    def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result: ...
+
+
+class Network(Protocol):
+    """All ways out of this machine."""
+
+    def fleet(self, nodes: Iterable[Node], options: Options) -> AbstractContextManager[Reach]:
+        """Connections to these nodes, made when they are first used."""
+
+    def host_key(self, node: Node, options: Options) -> HostKey:
+        """The host key that the node shows, without a login; raises Unreached."""
+
+    def get(self, url: str, key: str | None = None) -> str:
+        """The body of an answer with status 200; raises OSError that says why there is none."""
+
+    def clock(self) -> float:
+        """Seconds since 1970."""
+
+
+class Real:
+    """SSH and HTTP. Proxy variables are bypassed: the nodes are in the house."""
+
+    def fleet(self, nodes: Iterable[Node], options: Options) -> Fleet:
+        return Fleet(nodes, options)
+
+    def host_key(self, node: Node, options: Options) -> HostKey:
+        return Door(options).shown_by(node)
+
+    def get(self, url: str, key: str | None = None) -> str:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(urllib.request.Request(url, headers=headers), timeout=SECONDS) as answer:
+                return str(answer.read().decode("utf-8", "replace"))
+        except urllib.error.HTTPError as error:
+            raise OSError(f"HTTP {error.code}") from error
+        except urllib.error.URLError as error:
+            raise OSError(str(error.reason)) from error
+        except http.client.HTTPException as error:
+            raise OSError(str(error) or type(error).__name__) from error
+
+    def clock(self) -> float:
+        return time.time()
+
+
+_in_use: Network = Real()
+
+
+def network() -> Network:
+    return _in_use
+
+
+@contextmanager
+def replaced(other: Network) -> Iterator[None]:
+    """Inside, every run reaches `other` instead of the real network."""
+    global _in_use  # noqa: PLW0603  one process has one network, whichever of its threads asks
+    before, _in_use = _in_use, other
+    try:
+        yield
+    finally:
+        _in_use = before

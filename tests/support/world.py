@@ -1,0 +1,190 @@
+"""Simulated nodes, a person who types whole command lines before them, and what the nodes say about it.
+
+The surface is that of the embedded lab in `tests/embedded/conftest.py`, so a test reads the same in both tiers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import shlex
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from sparkops.cli.main import main
+from sparkops.core.plan import Command
+from sparkops.remote.network import replaced
+from sparkops.testing import SimulatedWorld
+from sparkops.testing.network import SimulatedNetwork
+from sparkops.testing.node import SimulatedNode
+from sparkops.testing.sparks import IMAGES, sparks
+
+MODEL = "openai/gpt-oss-120b"
+OURS = ("label=sparkops.schema",)
+KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One command line that ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.out)
+        return found
+
+    @property
+    def told(self) -> str:
+        """All that a person may have seen."""
+        return self.out + self.err
+
+
+@dataclass(frozen=True)
+class Received:
+    """One command as the node got it, shown as a plan prints it."""
+
+    node: str
+    command: Command
+
+    @property
+    def changes(self) -> bool:
+        return not self.command.reads
+
+    @property
+    def shown(self) -> str:
+        words = (
+            getattr(word, "name", None) and f"@{word.name}" or shlex.quote(str(word)) for word in self.command.words
+        )
+        return " ".join(words)
+
+
+class Lab:
+    """A world, an inventory of it in a home of its own, and the tool in this process."""
+
+    def __init__(self, home: Path, nodes: int = 2, world: SimulatedWorld | None = None) -> None:
+        self.world = world or sparks(nodes, prefix="node")
+        self.names = list(self.world.nodes)
+        self.home = home
+        self.work = home / "work"
+        self.work.mkdir(parents=True, exist_ok=True)
+        self.network = SimulatedNetwork(self.world)
+        self.inventory = home / "inventory.yml"
+        self.write_inventory()
+        self._mark = 0
+
+    def write_inventory(self, **common: object) -> None:
+        hosts = {name: {"address": node.address, **common} for name, node in self.world.nodes.items()}
+        self.inventory.write_text(json.dumps({"all": {"hosts": hosts}}))
+
+    # The person's side.
+
+    def cli(self, *words: object, lab: bool = True, code: int | None = None, **env: str) -> Ran:
+        """Run the tool to its end; `code` is the exit code that it must have."""
+        line = [*(("-i", str(self.inventory)) if lab else ()), *map(str, words)]
+        out, err = io.StringIO(), io.StringIO()
+        with self._person(env), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            ended = main(line)
+        ran = Ran(ended, out.getvalue(), err.getvalue())
+        assert code in (None, ran.code), f"exit {ran.code} instead of {code}: {line}\n{ran.told}"
+        return ran
+
+    @contextlib.contextmanager
+    def _person(self, env: dict[str, str]) -> Iterator[None]:
+        """The environment and the working directory of a person with this home."""
+        kept = {key: value for key, value in os.environ.items() if key in KEPT}
+        own = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("STATE", "CONFIG", "CACHE", "DATA")}
+        whole = kept | own | {"HOME": str(self.home), "SPARKOPS_LAB_DIR": str(self.home / "lab")} | env
+        with patch.dict(os.environ, whole, clear=True), contextlib.chdir(self.work), replaced(self.network):
+            yield
+
+    def json(self, *words: object, code: int = 0, **env: str) -> dict[str, Any]:
+        """The document that a verb prints with `--json`; `--` and what follows stays last."""
+        place = words.index("--") if "--" in words else len(words)
+        return self.cli(*words[:place], "--json", *words[place:], code=code, **env).document
+
+    def deploy(self, topology: str, *words: object, code: int = 0, **env: str) -> dict[str, Any]:
+        return self.json("deploy", "--topology", topology, *words, code=code, **env)
+
+    def shown(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.cli("status", "--json").document["deployments"]
+        return found
+
+    def state(self) -> dict[str, str]:
+        """By deployment, the one word for it."""
+        return {one["name"]: one["state"] for one in self.shown()}
+
+    def key(self) -> str:
+        return self.cli("key", code=0).out.strip()
+
+    def anew(self, **settings: Any) -> None:
+        """The next command line comes from a new control process; `settings` are those of `survivors`."""
+        self.world = self.network.world = self.world.survivors(**settings)
+        self._mark = 0
+
+    # The nodes' side.
+
+    def node(self, name: str) -> SimulatedNode:
+        return self.world.nodes[name]
+
+    def address(self, name: str) -> str:
+        return self.node(name).address
+
+    def serves(self, name: str = "node1", port: int = 8000) -> bool:
+        return self.node(name).serves(port)
+
+    def containers(self, running: bool = False) -> set[tuple[str, str]]:
+        """(node, container) of all, or of those that run, as the nodes' Docker tells it."""
+        return {
+            (name, one.name)
+            for name, node in self.world.nodes.items()
+            for one in node.engine.listed()
+            if one.running or not running
+        }
+
+    def running(self) -> set[tuple[str, str]]:
+        return self.containers(running=True)
+
+    def on(self, name: str, *words: str) -> str:
+        """What a command of the node prints to its user."""
+        result = self.node(name).run(Command(words), "", self.world.now())
+        assert result.ok, result.stderr
+        return result.stdout
+
+    def stranger(self, name: str, *words: str) -> None:
+        """Somebody else's container."""
+        self.on(name, "docker", "run", "-d", "--name", *words, IMAGES[1], "sleep")
+
+    def mark(self) -> None:
+        """Begin to listen to what the nodes receive."""
+        self._mark = len(self.world.sent)
+
+    def received(self) -> list[Received]:
+        """Every command since the mark."""
+        return [Received(one.node, one.command) for one in self.world.sent[self._mark :]]
+
+    def changed(self) -> list[Received]:
+        return [one for one in self.received() if one.changes]
+
+    def settle(self, looks: int = 8) -> None:
+        """Time goes by on the nodes: their engines come up, or fall."""
+        for node in self.world.nodes.values():
+            for one in node.engine.listed():
+                for _ in range(looks):
+                    one.look()
+
+    def until(self, holds: Callable[[], object], looks: int = 20) -> bool:
+        """Whether something comes to hold while time goes by."""
+        for _ in range(looks):
+            if holds():
+                return True
+            self.settle(1)
+        return False
