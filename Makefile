@@ -1,15 +1,18 @@
-# Needs make and Python 3.11 or newer, nothing else. `make demo` and `make test` need neither Docker nor root.
+# Needs make and Python 3.11 or newer, nothing else. All but `make test-lab` need neither Docker nor root.
 #
-#   make demo      two emulated nodes, one model over both, a question, and everything gone again
-#   make test      the unit tests
-#   make lint      ruff, mypy, shellcheck, the layer test
-#   make format    put the layout of the Python files right
-#   make test-lab  the acceptance tests over real containers (root)
-#   make clean     remove what make made
+#   make demo           two emulated nodes, one model over both, a question, and everything gone again
+#   make test           all pure code, whole runs in a simulated world, and the first steps over emulated nodes
+#   make check          before each commit: lint, types and the unit tests
+#   make test-embedded  real SSH to emulated nodes
+#   make test-lab       real sshd, Docker, vLLM and Ray (root)
+#   make lint           ruff, mypy, shellcheck
+#   make format         put the layout of the Python files right
+#   make stress         the tests again and again while both cores are busy
+#   make clean          remove what make made
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format test-lab wheel clean install
+.PHONY: help demo test check test-embedded test-lab lint format stress wheel clean install
 
 # Every path is relative, so that a checkout may lie below a directory with a space in its name.
 VENV ?= .venv
@@ -18,6 +21,8 @@ SPARKOPS := $(VENV)/bin/sparkops
 STAMP := $(VENV)/installed
 EXTRAS ?= lab,dev,bench
 PYTEST ?= -q
+# The unit tests and the simulated world only compute.
+CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 # The labs' tests wait more than they work, so more of them at once than a small machine has cores.
 WORKERS ?= 4
 # Labs side by side: nodes that load and reboot wait more than they work, too.
@@ -39,21 +44,29 @@ demo: $(STAMP)
 	@PATH="$$PWD/$(VENV)/bin:$$PATH" sh scripts/demo.sh
 
 test: $(STAMP)
-	"$(PY)" -m pytest $(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not docker' tests
+	"$(PY)" -m pytest $(PYTEST) -n $(CORES) --dist worksteal tests/unit tests/world tests/embedded/test_first_steps.py
+
+check: lint
+	"$(PY)" -m pytest $(PYTEST) -n $(CORES) --dist worksteal tests/unit
+
+test-embedded: $(STAMP)
+	"$(PY)" -m pytest $(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder tests/embedded
+
+test-lab: $(STAMP)
+	"$(PY)" -m pytest $(PYTEST) -n $(LABS) --dist loadfile --no-loadscope-reorder tests/lab
+
+stress: $(STAMP)
+	sh scripts/stress.sh
 
 lint: $(STAMP)
 	"$(PY)" -m ruff check .
 	"$(PY)" -m ruff format --check .
 	"$(PY)" -m mypy --strict
 	find sparkops scripts -name '*.sh' -exec "$(VENV)/bin/shellcheck" -x -P SCRIPTDIR {} + && "$(VENV)/bin/shellcheck" .ci/run
-	"$(PY)" -m pytest $(PYTEST) tests/test_layers.py
 
 format: $(STAMP)
 	"$(PY)" -m ruff check --fix-only --quiet .
 	"$(PY)" -m ruff format .
-
-test-lab: $(STAMP)
-	"$(PY)" -m pytest $(PYTEST) -n $(LABS) --dist loadfile --no-loadscope-reorder -m docker tests/acceptance
 
 wheel: $(STAMP)
 	"$(PY)" -m build --wheel --outdir dist .

@@ -1,35 +1,23 @@
-"""For all tests: signals as a person's shell has them, which tests are slow, and a patience for busy machines.
+"""For all tests: signals as a person's shell has them, no health check that depends on a busy machine, a state of our own.
 
-Whole labs take minutes, shell scripts are the same under every Python, and so is the text of the modules: their tests
-are marked `slow`, run by `make test` and not again on every Python's wheel. Tests of real processes have one second
-try, which the summary names (docs/decisions/0011).
+A test of `unit` or `world` that leaves a process behind fails: it belongs to `embedded` (CONTRIBUTING, "Tests").
 """
 
 from __future__ import annotations
 
+import ctypes
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-HERE = Path(__file__).parent
-SLOW = {
-    HERE / "embedded",
-    HERE / "lab",
-    HERE / "node",
-    HERE / "facts" / "test_facts_script.py",
-    HERE / "models" / "test_models_in_the_lab.py",
-    HERE / "remote" / "test_job_script.py",
-    HERE / "remote" / "test_lock_script.py",
-    HERE / "remote" / "test_run_script.py",
-    HERE / "test_layers.py",
-}
+from support.paths import TESTS
 
-REAL = SLOW - {HERE / "test_layers.py"} | {HERE / "acceptance", HERE / "remote"}
-WAITING = {HERE / "node", HERE / "remote"}
-"""Minutes of sleep and little work: beside the labs, which are work, and not alone at the end."""
+WITHOUT_PROCESSES = (TESTS / "unit", TESTS / "world")
+PR_SET_CHILD_SUBREAPER = 36
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
@@ -49,16 +37,33 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The thousands that take no time come last: they keep every worker busy to the end."""
-    for item in items:
-        places = {item.path, *item.path.parents}
-        if places & SLOW:
-            item.add_marker(pytest.mark.slow)
-        if places & REAL:
-            item.add_marker(pytest.mark.flaky(reruns=1))
-    items.sort(key=_turn)
+def pytest_sessionstart() -> None:
+    """Orphans of a test become children of this process, where `nothing_is_left_running` sees them."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
-def _turn(item: pytest.Item) -> tuple[bool, bool]:
-    return "slow" not in item.keywords, not WAITING & {*item.path.parents}
+@pytest.fixture(autouse=True)
+def nothing_is_left_running(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No process outlives a test that is said to need none."""
+    before = _children()
+    yield
+    if any(place in request.path.parents for place in WITHOUT_PROCESSES):
+        assert sorted(_children() - before) == [], "processes outlive this test: it belongs to tests/embedded"
+
+
+def _children() -> set[str]:
+    """Numbers and command lines of the living children of this process, whichever thread started them."""
+    found = set()
+    for thread in Path("/proc/self/task").glob("*"):
+        for number in _text(thread / "children").split():
+            words = _text(Path("/proc", number, "cmdline")).replace("\0", " ").strip()
+            found |= {f"{number} {words}"} if words else set()  # a zombie has no command line
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("ray", reason="real Ray is not installed here")
-pytestmark = pytest.mark.ray
 
 SOON = ("--set", "env.SPARKOPS_BACKOFF=1")
 

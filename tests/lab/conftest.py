@@ -339,7 +339,6 @@ class Leftovers:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     mine = [item for item in items if HERE in item.path.parents]
     for item in mine:
-        item.add_marker(pytest.mark.docker)
         item.add_marker(pytest.mark.timeout(LONGEST_TEST))
     mine.sort(key=lambda item: _turn(item.path.stem))
     others = [item for item in items if HERE not in item.path.parents]

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 import sparkops
 
 PACKAGE = Path(next(iter(sparkops.__path__)))
@@ -102,24 +100,27 @@ def relative(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if p.relative_to(PACKAGE).parts[0] in PURE], ids=relative)
-def test_the_core_is_pure(path: Path) -> None:
+def test_the_core_is_pure() -> None:
+    assert [(relative(path), bad) for path in MODULES if part(dotted(path)) in PURE and (bad := impure(path))] == []
+
+
+def impure(path: Path) -> set[str]:
+    """What a module of the core imports or calls that touches the world."""
+    nodes = (node.func for node in ast.walk(parsed(path)) if isinstance(node, ast.Call))
+    called = {func.id for func in nodes if isinstance(func, ast.Name)}
     used = {name for name, _ in imports(path)}
-    bad = {name for name in used for impure in IMPURE if name == impure or name.startswith(f"{impure}.")}
-    assert not bad
-    tree = parsed(path)
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    assert not called & IMPURE_CALLS
+    return {name for name in used for bad in IMPURE if f"{name}.".startswith(f"{bad}.")} | called & IMPURE_CALLS
 
 
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_imports_go_down(path: Path) -> None:
+def test_imports_go_down() -> None:
+    assert [(relative(path), wrong) for path in MODULES if (wrong := upwards(path))] == []
+
+
+def upwards(path: Path) -> set[str]:
+    """Packages of ours that a module imports and may not."""
     mine = part(dotted(path))
     used = {part(name) for name, _ in imports(path) if name.startswith("sparkops.")}
-    allowed = MAY_IMPORT.get(mine)
-    if allowed is not None:
-        assert not used - allowed
-    assert not used & NOT_ABOVE.get(mine, set())
+    return used - MAY_IMPORT.get(mine, used) | used & NOT_ABOVE.get(mine, set())
 
 
 def test_only_the_lab_verbs_reach_the_lab() -> None:
@@ -147,16 +148,18 @@ def test_there_is_no_import_cycle() -> None:
         walk(name, ())
 
 
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_imports_stand_at_the_top(path: Path) -> None:
+def test_imports_stand_at_the_top() -> None:
     """What is heavy is imported by its module, and the module by the verb table. The lab's programs start anew for
     each call, and import by function."""
-    if part(dotted(path)) == "lab":
-        return
+    late = {found for path in MODULES if part(dotted(path)) != "lab" for found in late_imports(path)}
+    assert late <= LATE
+
+
+def late_imports(path: Path) -> set[tuple[str, str]]:
+    """(module, what it imports inside a function)."""
     functions = [f for f in ast.walk(parsed(path)) if isinstance(f, ast.FunctionDef | ast.AsyncFunctionDef)]
     inside = {id(node) for function in functions for node in ast.walk(function)}
-    late = {(dotted(path), name) for name, node in imports(path) if id(node) in inside}
-    assert late <= LATE
+    return {(dotted(path), name) for name, node in imports(path) if id(node) in inside}
 
 
 def test_only_the_tables_import_by_name() -> None:
@@ -167,9 +170,9 @@ def test_only_the_tables_import_by_name() -> None:
     assert found == {*tables, readers_of_other_schemas, runs_inside_images}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_no_module_is_long(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MODULE_LINES
+def test_no_module_is_long() -> None:
+    lines = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
+    assert {name: count for name, count in lines.items() if count > MODULE_LINES} == {}
 
 
 def lengths() -> Iterator[tuple[int, str]]:
@@ -188,9 +191,8 @@ def test_functions_are_short() -> None:
     assert len(long) <= MOST_LONG_FUNCTIONS, "\n".join(long)
 
 
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_a_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(parsed(path)) or not parsed(path).body
+def test_a_module_says_what_it_is_for() -> None:
+    assert [relative(path) for path in MODULES if parsed(path).body and not ast.get_docstring(parsed(path))] == []
 
 
 def test_every_script_that_is_named_exists() -> None:

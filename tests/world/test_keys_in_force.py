@@ -60,7 +60,6 @@ def switched(person: Operator) -> object:
     return person.deploy("2x-solo", recipe=QWEN, api_key="sk-another")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("verb", [rotated, with_another, switched], ids=lambda verb: verb.__name__)
 @pytest.mark.parametrize("kind", ["interrupt", "lost-unapplied", "lost-applied"])
 def test_whatever_interrupts_a_change_of_the_key_the_file_says_what_is_in_force(

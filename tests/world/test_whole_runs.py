@@ -74,7 +74,6 @@ def settled(world: SimulatedWorld) -> bool:
     return set(states) <= {"serving", "stopped"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("chunk", range(40))
 def test_trouble_at_any_send_ends_in_a_right_or_a_said_state(chunk: int) -> None:
     for seed in range(chunk * 50, (chunk + 1) * 50):

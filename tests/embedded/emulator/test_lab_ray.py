@@ -12,10 +12,7 @@ import pytest
 from sparkops.lab import api, files, processes
 from support import serving
 
-pytestmark = [
-    pytest.mark.ray,
-    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed"),
-]
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="ray is not installed")
 
 
 def test_a_real_head_and_a_real_worker_form_a_cluster_and_vanish(lab, tmp_path, eventually):
