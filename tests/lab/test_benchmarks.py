@@ -1,26 +1,21 @@
-"""Real llama-benchy against real vLLM behind LiteLLM, offline, on a node: interrupts, a death, the experiment.
+"""Real llama-benchy against real vLLM behind LiteLLM, offline, on a node: interrupts and a death.
 
 The first tests take what `test_real_engines` leaves serving, so that nothing is loaded for them.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import signal
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-SMALL = ("--set", "concurrency=1,2", "--set", "runs=1", "--set", "pp=512", "--set", "tg=48", "--skip-coherence")
-"""A prompt that takes the tiny model longer than a busy machine takes to ask: else there is nothing to measure."""
 ENDLESS = ("--set", "concurrency=1", "--set", "runs=30", "--set", "pp=64", "--set", "tg=3500", "--skip-coherence")
 FEW = ("--set", "runs=3")
 """For a benchmark that goes on after an answer broke off, whatever the proxy made of that."""
 ON = ("--on", "node1")
 NODES = ("node1", "node2")
-METRICS = {"prefill": "pp_throughput", "decode": "tg_throughput", "peak": "peak_throughput", "ttft": "e2e_ttft"}
 
 
 def metric(lab, node, name):
@@ -88,31 +83,3 @@ def test_a_server_that_dies_behind_the_proxy_in_the_middle_of_an_answer_is_a_fai
     assert lab.json("bench", "show", document["id"])["state"] == "failed"
     assert lab.cli("bench", "export", document["id"], code=3).out == ""
     assert measures(lab) == []
-
-
-def own_numbers(lab, name):
-    """What llama-benchy wrote, as it is kept; by concurrency."""
-    kept = json.loads((lab.state / "sparkops" / "bench" / f"{name}.json").read_text())
-    return {entry["concurrency"]: entry for document in kept["raw"] for entry in document["benchmarks"]}
-
-
-def test_the_topology_experiment_runs_unattended_and_its_numbers_are_llama_benchys_own(lab, tmp_path):
-    lab.deploy("solo", "--limit", "node2", "--set", "env.LAB_ENGINE=standin")
-    before = lab.everywhere()
-    drawn = importlib.util.find_spec("matplotlib") is not None
-    output = ("-o", str(tmp_path / "report.html")) if drawn else ()
-    found = lab.json("bench", "topologies", "--recipe", "openai-gpt-oss-120b", *SMALL, *ON, *output)
-    assert found["labels"] == ["solo", "cluster", "2x-solo"]
-    assert lab.everywhere() == before
-    assert lab.ask("node2", key=lab.key("node2")).tokens == 4
-    own = [own_numbers(lab, name) for name in found["runs"]]
-    for table in found["comparisons"]:
-        if table["metric"] not in METRICS:
-            continue
-        for row in table["rows"]:
-            theirs = [numbers[row["concurrency"]][METRICS[table["metric"]]]["mean"] for numbers in own]
-            assert [value["mean"] for value in row["values"]] == theirs
-    if drawn:
-        page = Path(output[1]).read_text()
-        rates = [one[count]["tg_throughput"]["mean"] for one in own for count in (1, 2)]
-        assert all(f"{rate:,.{1 if rate < 1000 else 0}f}" in page for rate in rates)

@@ -151,15 +151,6 @@ def test_without_sudo_the_models_files_go_and_one_line_permits_the_rest(lab):
     assert traces(lab, "node1") == before
 
 
-def test_a_cluster_is_offered_the_schedule(lab):
-    words = ("plan", "--topology", "cluster", "--set", "args.max-model-len=131072")
-    (offered,) = [rule for rule in lab.json(*words)["rules"] if rule["id"] == "cache-scheduled"]
-    assert offered["action"] == "warn"
-    assert offered["hint"].endswith("cache schedule --every 30m")
-    lab.cli("cache", "schedule", "--every", "30m")
-    assert not [rule for rule in lab.json(*words)["rules"] if rule["id"] == "cache-scheduled"]
-
-
 def test_a_deployment_leaves_no_trace_after_its_cleanup(lab, eventually):
     before = traces(lab, "node1")
     lab.deploy("solo", "--limit", "node1", "--set", "env.LAB_ENGINE=standin")

@@ -19,7 +19,7 @@ def length(lab: Any) -> str:
     return str(words[words.index("--max-model-len") + 1])
 
 
-def test_solo_serves_with_the_recipes_command_line(lab):
+def test_solo_serves_with_the_recipes_command_line_and_is_left_alone_by_the_next_deploy(lab):
     lab.clear()
     assert lab.deploy(*SOLO)["changed"]
     assert lab.roles() == [("node1", "server")]
@@ -30,10 +30,6 @@ def test_solo_serves_with_the_recipes_command_line(lab):
     assert lab.ask(key="sk-wrong").code == 401
     state = lab.on("node1", "docker", "inspect", lab.one("node1", "server"))
     assert lab.key() not in state, "the key is in no argument, label or environment of a container"
-
-
-def test_deploying_what_serves_changes_nothing(lab):
-    lab.deploy(*SOLO)
     before, loads = lab.everywhere(running=False), lab.loads("node1", "server")
     again = lab.deploy(*SOLO)
     assert (again["changed"], again["changes"]) == (False, [])
