@@ -393,8 +393,8 @@ def leftovers() -> type[Leftovers]:
 
 @pytest.fixture(scope="session")
 def shared(new_lab: Callable[[], Lab], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """Three nodes for all tests, by two of which `lab` goes; those of SPARKOPS_ACCEPTANCE_LAB, which stay up."""
-    given = os.environ.get("SPARKOPS_ACCEPTANCE_LAB")
+    """Three nodes for all tests, by two of which `lab` goes; those of SPARKOPS_TEST_LAB, which stay up."""
+    given = os.environ.get("SPARKOPS_TEST_LAB")
     lab = Lab(Path(given), tmp_path_factory.mktemp("state")) if given else new_lab()
     lab.cli("lab", "up", "--backend", "docker", "--nodes", len((*NODES, SPARE)))
     lab.spare_the_caches(*NODES, SPARE)

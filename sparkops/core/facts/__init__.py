@@ -1,7 +1,7 @@
 """Facts: what was read from a node by commands that change nothing, as frozen values.
 
 `parse` makes them from the capture that `node/facts.sh` prints. Adding a fact: a probe in the script, a parser, a line
-in `PROBES`, a field in `Facts`, a capture in `tests/facts/cases`.
+in `PROBES`, a field in `Facts`, a capture in `tests/unit/facts/cases`.
 """
 
 from sparkops.core.facts.access import Disk, Job, Left, Lock, Orphan, Owned, Sudo, User

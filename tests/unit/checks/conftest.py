@@ -1,4 +1,4 @@
-"""Cases are data: `cases.yml` names captures of `tests/facts/cases` and the verdicts that they must get.
+"""Cases are data: `cases.yml` names captures of `tests/unit/facts/cases` and the verdicts that they must get.
 
 A node is the name of a capture, or a map: `capture`, `with` (probes taken from other captures: `{NAME: [PROBE, ...]}`),
 `probes` (`NAME: [EXIT, TEXT]`), `lines` (`PROBE: {OLD: NEW}`, replaced in its text), and what the inventory says of it.
