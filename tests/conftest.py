@@ -1,4 +1,4 @@
-"""For all tests: signals as a person's shell has them, no health check that depends on a busy machine, a state of our own.
+"""For all tests: signals as a person's shell has them, the same examples on every run, a state of our own.
 
 A test of `unit` or `world` that leaves a process behind fails: it belongs to `embedded` (CONTRIBUTING, "Tests").
 """
@@ -6,6 +6,7 @@ A test of `unit` or `world` that leaves a process behind fails: it belongs to `e
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -19,8 +20,10 @@ from support.paths import TESTS
 WITHOUT_PROCESSES = (TESTS / "unit", TESTS / "world")
 PR_SET_CHILD_SUBREAPER = 36
 
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
+# The same examples on every run, so that no run fails by chance; HYPOTHESIS_PROFILE=wide looks for new ones.
+settings.register_profile("steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("wide", settings.get_profile("steady"), derandomize=False, max_examples=2000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 # `nohup` and background jobs ignore these, and so would every program that a test starts and then interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

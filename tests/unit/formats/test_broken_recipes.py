@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkops import load, rules
@@ -155,7 +155,6 @@ def used(recipe: Recipe) -> None:
             assert words == written(recipe)
 
 
-@settings(max_examples=120, deadline=None)
 @given(st.data())
 def test_a_recipe_with_pieces_put_in_or_taken_out(data: st.DataObject) -> None:
     text = SOUND
@@ -167,14 +166,12 @@ def test_a_recipe_with_pieces_put_in_or_taken_out(data: st.DataObject) -> None:
     assert "\n" not in said
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.dictionaries(st.sampled_from(KEYS), TREE, max_size=6), st.sampled_from(["1", "2", None]))
 def test_a_recipe_with_anything_under_its_keys(tree: dict[str, Any], version: str | None) -> None:
     usual = {"name": "n", "model": "m", "container": "c", "command": "vllm serve m", "recipe_version": version}
     assert "\n" not in all_of_it(json.dumps({**usual, **tree}).encode())
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.sampled_from([*PIECES, "m", "--seed", "1", "\n", " "]), max_size=12).map("".join), st.sampled_from("12")
 )
