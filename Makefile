@@ -7,12 +7,13 @@
 #   make test-lab       real sshd, Docker, vLLM and Ray (root)
 #   make lint           ruff, mypy, shellcheck
 #   make format         put the layout of the Python files right
+#   make golden         write anew the texts that tests hold to the letter
 #   make stress         the tests again and again while both cores are busy
 #   make clean          remove what make made
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-embedded test-lab lint format stress wheel clean install
+.PHONY: help demo test check test-embedded test-lab golden lint format stress wheel clean install
 
 # Every path is relative, so that a checkout may lie below a directory with a space in its name.
 VENV ?= .venv
@@ -54,6 +55,10 @@ test-embedded: $(STAMP)
 
 test-lab: $(STAMP)
 	"$(PY)" -m pytest $(PYTEST) -n $(LABS) --dist loadfile --no-loadscope-reorder tests/lab
+
+golden: $(STAMP)
+	SPARKOPS_GOLDEN=write "$(PY)" -m pytest $(PYTEST) -n $(CORES) $$(grep -rl golden.hold tests/unit tests/world)
+	git diff --stat
 
 stress: $(STAMP)
 	sh scripts/stress.sh

@@ -19,6 +19,7 @@ from sparkops.core.recipe import Effective, Overrides, command_line, effective
 from sparkops.core.topology import Shape, parse, place
 from sparkops.rules.graphs import capture_sizes
 from sparkops.rules.rule import Example, Rule
+from support import golden
 
 Built = Callable[[Example], tuple[Effective, Shape]]
 
@@ -36,10 +37,13 @@ def rule(name: str) -> Rule:
     return next(rule for rule in rules.RULES if rule.id == name)
 
 
-def said(built: Built, name: str, **example: Any) -> tuple[str, dict[str, Any]]:
+def example_of(row: dict[str, Any]) -> Example:
+    return Example(**{k: tuple(v) if k in TUPLES else v for k, v in row.items() if k not in ("says", "changes")})
+
+
+def said(built: Built, name: str, example: Example) -> tuple[str, dict[str, Any]]:
     """What one rule does to an example, and the settings it changes."""
-    settings, shape = built(Example(**example))
-    verdict = rule(name).judge(settings, shape)
+    verdict = rule(name).judge(*built(example))
     if verdict is None:
         return "", {}
     return verdict.action, {change.key: change.after for change in verdict.changes}
@@ -65,16 +69,29 @@ def test_ids_are_unique() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_rule_judges_each_of_its_cases(built: Built, name: str) -> None:
-    assert [wrong for row in CASES[name] if (wrong := misjudged(built, name, dict(row)))] == []
+    assert [wrong for row in CASES[name] if (wrong := misjudged(built, name, row))] == []
 
 
 def misjudged(built: Built, name: str, row: dict[str, Any]) -> str:
     """What the rule says otherwise than its case expects; nothing where it is right."""
-    action, changes = row.pop("says", ""), row.pop("changes", {})
-    example = {key: tuple(value) if key in TUPLES else value for key, value in row.items()}
-    found = said(built, name, **example)
+    action, changes = row.get("says", ""), row.get("changes", {})
+    found = said(built, name, example_of(row))
     right = found[0] == action and changes.items() <= found[1].items() and (action == "fix" or not found[1])
     return "" if right else f"{row}: expected {action, changes}, found {found}"
+
+
+def test_rules_say_to_the_letter_what_their_file_has(built: Built) -> None:
+    told = "".join(f"{name} {row}\n{spoken(built, name, row)}" for name, rows in CASES.items() for row in rows)
+    golden.hold(Path(__file__).with_name("said.txt"), told)
+
+
+def spoken(built: Built, name: str, row: dict[str, Any]) -> str:
+    """The whole verdict on a case as text."""
+    verdict = rule(name).judge(*built(example_of(row)))
+    if verdict is None:
+        return ""
+    lines = (f"{verdict.action}: {verdict.message}", verdict.hint, *map(str, verdict.changes))
+    return "".join(f"  {line}\n" for line in lines if line)
 
 
 def test_an_indivisible_cluster_is_refused_with_the_numbers_that_work(built: Built) -> None:
