@@ -1,4 +1,4 @@
-"""Starts engines on lab nodes as a launcher would, by plain `docker run`."""
+"""Engines on lab nodes as a launcher starts them, by plain `docker run`, and requests to them from outside."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ STOCK = "vllm-node"
 MXFP4_FLAGS = ("--quantization", "mxfp4", "--mxfp4-backend", "CUTLASS", "--mxfp4-layers", "moe,qkv,o")
 SMALL = ("--max-model-len", "4096", "--gpu-memory-utilization", "0.7", "--enforce-eager")
 TIKTOKEN = {"TIKTOKEN_RS_CACHE_DIR": "/root/.cache/tiktoken_rs"}
+PROXY_PORT, PROXY_KEY, PROXY_NAME = 4000, "sk-master", "gpt-oss-120b"
+BACKEND = {"LITELLM_MASTER_KEY": PROXY_KEY, "BACKEND_KEY": "sk-backend"}
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -68,3 +70,36 @@ def healthy(address, port=8000):
 def chat(address, model=GPT, key=None, port=8000, **more):
     body = {"model": model, "messages": [{"role": "user", "content": "hello"}], "max_tokens": 4, **more}
     return ask(address, "/v1/chat/completions", body, key, port)
+
+
+def proxy_config(addresses, **router):
+    """LiteLLM's configuration for gpt-oss behind these addresses."""
+    models = [
+        {
+            "model_name": PROXY_NAME,
+            "litellm_params": {
+                "model": f"hosted_vllm/{GPT}",
+                "api_base": f"http://{address}:8000/v1",
+                "api_key": "os.environ/BACKEND_KEY",
+            },
+            "model_info": {"id": f"spark-{number}"},
+        }
+        for number, address in enumerate(addresses, start=1)
+    ]
+    settings = {"routing_strategy": "simple-shuffle", "num_retries": 2, "timeout": 60, "cooldown_time": 1, **router}
+    general = {"master_key": "os.environ/LITELLM_MASTER_KEY"}
+    return {"model_list": models, "router_settings": settings, "general_settings": general}
+
+
+def ask_proxy(address, path, key=PROXY_KEY):
+    return ask(address, path, key=key, port=PROXY_PORT)
+
+
+def chat_proxy(address, key=PROXY_KEY, **more):
+    return chat(address, PROXY_NAME, key, PROXY_PORT, **more)
+
+
+def served(address):
+    """How many requests an engine has answered to their end."""
+    lines = ask(address, "/metrics")[1].splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith("vllm:request_success_total"))

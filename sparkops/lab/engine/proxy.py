@@ -59,6 +59,9 @@ def send(deployment: Deployment, path: str, body: dict[str, Any], timeout: float
         raise Unreachable(f"Cannot connect to host {url.hostname}:{url.port} ssl:default [{error}]") from error
     except http.client.HTTPException as error:
         raise Unreachable(f"Server disconnected [{error!r}]") from error
+    finally:
+        if link.sock is not None:
+            link.sock.close()  # the answer keeps it open until it is read
 
 
 def whole(answer: http.client.HTTPResponse) -> bytes:
@@ -186,8 +189,11 @@ class ProxyHandler(Handler):
         for deployment in self.router.config.deployments:
             row = {"api_base": deployment.base, "model": deployment.model, "model_id": deployment.id}
             body = {"messages": [{"role": "user", "content": "test"}], "max_tokens": 1}
-            with contextlib.suppress(Unreachable):
-                if send(deployment, "/chat/completions", body, HEALTH_PATIENCE).status == 200:
+            with (
+                contextlib.suppress(Unreachable),
+                send(deployment, "/chat/completions", body, HEALTH_PATIENCE) as answer,
+            ):
+                if answer.status == 200:
                     healthy.append(row)
                     continue
             unhealthy.append(row)

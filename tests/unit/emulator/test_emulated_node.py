@@ -1,0 +1,133 @@
+"""A node looks like a healthy DGX Spark with one cable in port 0, and its faults change what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
+
+import pytest
+
+from sparkops.lab import files
+from sparkops.lab.faults import FAULTS, ONE_SHOT
+from sparkops.lab.tools import power
+from sparkops.lab.tree import memory, models
+
+SAID = {
+    "uname -m": "aarch64",
+    "nproc": "20",
+    "nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader": "NVIDIA GB10, 580.142, 12.1",
+    "nvidia-smi --query-compute-apps=pid --format=csv,noheader": "",
+    "ibdev2netdev": "rocep1s0f0 port 1 ==> enp1s0f0np0 (Up)",
+    "rdma link": "link rocep1s0f0/1 state ACTIVE physical_state LINK_UP netdev enp1s0f0np0",
+    "ethtool enp1s0f0np0": "Settings for enp1s0f0np0:\n\tSpeed: 200000Mb/s",
+    "id -un": "spark",
+    "systemctl is-active docker": "active",
+    "timedatectl show -p NTPSynchronized --value": "yes",
+    "dpkg --print-architecture": "arm64",
+}
+READ = {
+    "sys/class/net/enP2p1s0f0np0/speed": "200000\n",
+    "sys/class/net/enp1s0f0np0/phys_port_name": "p0\n",
+    "sys/class/infiniband/rocep1s0f0/ports/1/state": "4: ACTIVE\n",
+    "sys/class/dmi/id/product_name": "NVIDIA_DGX_Spark\n",
+}
+
+
+def test_its_programs_and_files_are_those_of_a_spark(nodes):
+    for line, wanted in SAID.items():
+        assert nodes.says(*line.split()).on(1).startswith(wanted), line
+    assert {path: files.read(nodes.one.root(path)) for path in READ} == READ
+    assert files.read(nodes.one.root("etc", "dgx-release")).count("DGX Spark") == 2
+    assert nodes.says("lscpu").on(1).count("Cortex") == 2
+
+
+def test_its_own_fabric_answers_pings_and_no_stranger_does(nodes):
+    assert nodes.says("ping", "-c", "1", nodes.two.fabric[0]).code == 0
+    assert nodes.says("ping", "-c", "1", "10.9.8.7").code == 1
+    for kind in ("pings-lost", "cx7-down"):
+        nodes.fault(kind, node=nodes.two)
+        assert nodes.says("ping", "-c", "1", nodes.two.fabric[0]).code == 1, kind
+        nodes.fault(kind, off=True, node=nodes.two)
+
+
+def test_ip_lists_both_twins_with_their_own_subnets(nodes):
+    links = {link["ifname"]: link for link in json.loads(nodes.says("ip", "-j", "addr").on(1))}
+    twins = [links[name]["addr_info"][0]["local"] for name in ("enp1s0f0np0", "enP2p1s0f0np0")]
+    assert twins[0].split(".")[2] != twins[1].split(".")[2]
+    assert links["enp1s0f0np0"]["mtu"] == 9000
+    assert links["enp1s0f1np1"]["operstate"] == "DOWN"
+    assert links["enP7s7"]["addr_info"][0]["local"] == nodes.one.address
+
+
+def test_cx7_down_takes_both_twins_and_their_addresses_away(nodes):
+    nodes.fault("cx7-down")
+    assert "(Up)" not in nodes.says("ibdev2netdev").on(1)
+    links = json.loads(nodes.says("ip", "-j", "addr").on(1))
+    assert all(not link["addr_info"] for link in links if link["ifname"].startswith("enp1"))
+    assert files.read(nodes.one.root("sys/class/net/enp1s0f0np0/operstate")) == "down\n"
+    nodes.fault("cx7-down", off=True)
+    assert nodes.says("ibdev2netdev").on(1).count("(Up)") == 2
+
+
+def test_the_models_are_in_the_cache_with_their_real_size_and_go_away_with_a_fault(nodes):
+    hub = models.hub(nodes.one)
+    names = ["models--Qwen--Qwen3-Next-80B-A3B-Instruct-FP8", "models--openai--gpt-oss-120b"]
+    assert sorted(os.listdir(hub)) == names
+    (snapshot,) = (hub / names[1] / "snapshots").iterdir()
+    assert 60 <= sum(path.stat().st_size for path in snapshot.iterdir()) / models.GIB <= 62
+    assert json.loads((snapshot / "config.json").read_text())["vocab_size"] == 201088
+    nodes.fault("no-model")
+    assert os.listdir(hub) == []
+    nodes.fault("no-model", off=True)
+    assert sorted(os.listdir(hub)) == names
+
+
+def test_a_full_page_cache_leaves_little_free_until_it_is_dropped(nodes):
+    def free():
+        rows = files.read(nodes.one.root("proc", "meminfo")).splitlines()
+        return next(int(row.split()[1]) for row in rows if row.startswith("MemFree:"))
+
+    nodes.fault("page-cache-full")
+    full = free()
+    memory.change(nodes.one, cached=memory.CACHE_DROPPED)
+    assert free() > full + 50_000_000
+
+
+def test_every_fault_has_a_line_that_explains_it_and_those_that_sparkops_handles_are_there():
+    assert all(text and "\n" not in text for text in FAULTS.values())
+    wanted = "unreachable lost-after-send bad-host-key no-docker-group cx7-down worker-never-joins crash-while-loading"
+    wanted += " engine-killed engine-frozen peer-dead-health-green slow reboot"
+    assert set(wanted.split()) <= FAULTS.keys()
+    assert FAULTS.keys() > ONE_SHOT
+
+
+@pytest.mark.parametrize("line", ["reboot", "systemctl reboot", "shutdown -r now", "systemd-run --on-active=0 reboot"])
+def test_only_root_may_reboot_the_node(nodes, line):
+    told = nodes.says(*line.split())
+    assert (told.code, "Interactive authentication required." in told.on(2)) == (1, True)
+
+
+def test_root_asks_the_labs_process_for_the_reboot(nodes):
+    with tempfile.TemporaryDirectory(prefix="sl-", dir="/tmp") as short, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{short}/control")
+        listener.listen()
+        files.write_json(nodes.place / "lab.json", {"short": short})
+        for name, words in {"reboot": [], "shutdown": ["-r", "now"]}.items():
+            with ThreadPoolExecutor(1) as pool, patch.dict(os.environ, root(nodes.one)):
+                code = pool.submit(power.main, name, words)
+                client, _ = listener.accept()
+                with client, client.makefile("rw") as stream:
+                    asked = json.loads(stream.readline())
+                    stream.write('{"ok": true}\n')
+                assert code.result() == 0
+            assert asked == {"do": "fault", "node": "node1", "kind": "reboot", "off": False}
+        with patch.dict(os.environ, root(nodes.one)):
+            assert power.main("shutdown", ["-h", "now"]) == 1
+
+
+def root(node):
+    return {"SPARKLAB_NODE": node.directory, "SPARKLAB_SUDO": "1"}
