@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from sparkops.lab import api, embedded
+from sparkops.lab import api
 
+RESTARTS = "docker run -d --restart always --entrypoint= vllm-node sh -c 'setsid sleep 7510 & sleep 7510'"
 REMOTE = "trap '' HUP TERM; sleep 7511 & sleep 7512"
 
 
@@ -24,19 +24,14 @@ def directory(tmp_path):
     api.down(directory=place)
 
 
-def test_two_labs_that_begin_together_are_not_on_one_network():
-    random.seed(1)
-    with embedded.claimed_octet() as first:
-        random.seed(1)
-        with embedded.claimed_octet() as second:
-            assert first != second
-        random.seed(1)
-    with embedded.claimed_octet() as again:
-        assert again == first
-
-
-def connected(lab, directory):
-    return type(lab)(directory).connect(1)
+@pytest.fixture
+def busy(lab, directory):
+    """It has a container that comes back, and a command that does not listen."""
+    client = type(lab)(directory).connect(1)
+    client.run(RESTARTS)
+    client.open(REMOTE)
+    assert processes_of(directory)
+    return directory
 
 
 def processes_of(directory, word=""):
@@ -53,107 +48,56 @@ def processes_of(directory, word=""):
     return found
 
 
-def daemon_of(directory):
-    """The oldest of that name: a child that it has just forked is called so too, for a moment."""
-    return min(processes_of(directory, "sparkops.lab.daemon"))
-
-
-def test_up_again_with_the_same_number_changes_nothing(directory):
-    again = api.up(1, directory=directory)
-    assert again["started"] is False
-    assert [row["name"] for row in again["nodes"]] == ["node1"]
-    with pytest.raises(api.LabError, match="with 1 nodes is up") as caught:
-        api.up(3, directory=directory)
-    assert "lab down" in caught.value.hint
-
-
-def test_status_has_exactly_the_agreed_keys(directory):
-    (row,) = api.status(directory=directory)["nodes"]
-    assert set(row) == {"name", "address", "port", "connections", "commands", "faults"}
-
-
-def test_down_takes_everything_that_runs_and_every_file(lab, directory):
-    client = connected(lab, directory)
-    client.run("docker run -d --restart always --entrypoint= vllm-node sh -c 'setsid sleep 7510 & sleep 7510'")
-    client.open(REMOTE)
-    assert processes_of(directory)
-    assert api.down(directory=directory)["stopped"] is True
-    assert processes_of(directory) == []
-    assert not directory.exists()
-    assert api.down(directory=directory)["stopped"] is False
-
-
-def test_down_cleans_up_after_a_daemon_that_was_killed(lab, directory):
-    client = connected(lab, directory)
-    client.run("docker run -d --restart always --entrypoint= vllm-node sh -c 'sleep 7510'")
-    client.open(REMOTE)
-    daemon = daemon_of(directory)
+def kill_daemon(directory):
+    """SIGKILL to the oldest of that name: a child that it has just forked is called so too, for a moment."""
+    daemon = min(processes_of(directory, "sparkops.lab.daemon"))
     os.kill(daemon, signal.SIGKILL)
-    os_wait(daemon)
-    with pytest.raises(api.LabError, match="daemon is gone"):
-        api.status(directory=directory)
-    api.down(directory=directory)
-    assert processes_of(directory) == []
-    assert not directory.exists()
-
-
-def os_wait(pid):
     try:
-        os.waitpid(pid, 0)
+        os.waitpid(daemon, 0)
     except ChildProcessError:
-        while Path(f"/proc/{pid}").exists():
+        while Path(f"/proc/{daemon}").exists():
             pass
 
 
-def test_up_replaces_a_lab_whose_daemon_was_killed(directory):
-    daemon = daemon_of(directory)
-    os.kill(daemon, signal.SIGKILL)
-    os_wait(daemon)
-    assert api.up(1, directory=directory, ray="emulated")["started"] is True
-
-
-def test_two_labs_side_by_side_do_not_touch_each_other(lab, directory):
+def test_down_takes_all_that_runs_and_every_file_and_nothing_of_another_lab(lab, busy):
     others = {row["address"] for row in lab.rows()}
-    assert others.isdisjoint(row["address"] for row in api.status(directory=directory)["nodes"])
+    assert others.isdisjoint(row["address"] for row in api.status(directory=busy)["nodes"])
     lab.connect(1).run("docker run -d --name kept --entrypoint= vllm-node sh -c 'sleep 600'")
-    api.down(directory=directory)
+    assert api.down(directory=busy)["stopped"] is True
+    assert processes_of(busy) == []
+    assert not busy.exists()
+    assert api.down(directory=busy)["stopped"] is False
     assert lab.connect(1).docker("inspect", "--format", "{{.State.Status}}", "kept").out == "running\n"
 
 
-def test_several_ups_at_once_make_one_lab(tmp_path):
+def test_down_cleans_up_after_a_daemon_that_was_killed(busy):
+    kill_daemon(busy)
+    with pytest.raises(api.LabError, match="daemon is gone"):
+        api.status(directory=busy)
+    api.down(directory=busy)
+    assert processes_of(busy) == []
+    assert not busy.exists()
+
+
+def test_up_replaces_a_lab_whose_daemon_was_killed(directory):
+    kill_daemon(directory)
+    assert api.up(1, directory=directory, ray="emulated")["started"] is True
+
+
+def test_several_ups_at_once_make_one_lab_and_another_changes_nothing(tmp_path):
     place = tmp_path / "lab"
     try:
         with ThreadPoolExecutor(4) as pool:
             answers = list(pool.map(lambda _: api.up(1, directory=place, ray="emulated"), range(4)))
         assert [answer["started"] for answer in answers].count(True) == 1
+        (row,) = api.up(1, directory=place)["nodes"]
+        assert row.keys() == {"name", "address", "port", "connections", "commands", "faults"}
+        assert row["name"] == "node1"
+        with pytest.raises(api.LabError, match="with 1 nodes is up") as caught:
+            api.up(3, directory=place)
+        assert "lab down" in caught.value.hint
     finally:
         api.down(directory=place)
-
-
-def test_a_directory_that_is_no_lab_is_left_alone(tmp_path):
-    (tmp_path / "lab").mkdir()
-    (tmp_path / "lab" / "thesis.txt").write_text("mine")
-    with pytest.raises(api.LabError, match="not empty"):
-        api.up(1, directory=tmp_path / "lab")
-    api.down(directory=tmp_path / "lab")
-    assert (tmp_path / "lab" / "thesis.txt").read_text() == "mine"
-
-
-def test_the_state_directory_is_where_the_environment_says(monkeypatch, tmp_path):
-    monkeypatch.setenv("SPARKOPS_LAB_DIR", str(tmp_path / "here"))
-    assert api.inventory_path() == tmp_path / "here" / "inventory.yml"
-    monkeypatch.delenv("SPARKOPS_LAB_DIR")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    assert api.inventory_path() == tmp_path / "state" / "sparkops" / "lab" / "inventory.yml"
-    with pytest.raises(api.LabError, match="no lab is up"):
-        api.status()
-
-
-@pytest.mark.parametrize("wrong", [{"nodes": 0}, {"ray": "maybe"}, {"backend": "cloud"}])
-def test_a_wrong_wish_is_refused_before_anything_is_made(tmp_path, wrong):
-    with pytest.raises(api.LabError):
-        api.up(wrong.pop("nodes", 1), directory=tmp_path / "lab", **wrong)
-    assert not (tmp_path / "lab").exists()
 
 
 def test_many_nodes_come_up_and_answer(lab, tmp_path):
@@ -167,9 +111,3 @@ def test_many_nodes_come_up_and_answer(lab, tmp_path):
     finally:
         api.down(directory=place)
     assert processes_of(place) == []
-
-
-def test_the_faults_that_are_listed_are_those_of_the_lab_that_is_up(tmp_path):
-    assert "worker-never-joins" in api.kinds(directory=tmp_path)
-    (tmp_path / "lab.json").write_text('{"backend": "docker"}')
-    assert "power-loss" in api.kinds(directory=tmp_path)

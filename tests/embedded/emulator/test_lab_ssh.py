@@ -6,18 +6,16 @@ import paramiko
 import pytest
 
 
-def test_the_two_streams_and_the_exit_code_arrive_apart(node):
-    done = node.run("echo out; echo err >&2; exit 7")
-    assert (done.code, done.out, done.err) == (7, "out\n", "err\n")
-
-
-def test_a_command_killed_by_a_signal_is_told_as_a_signal(node):
-    channel = node.open("kill -9 $$")
-    assert channel.recv_exit_status() == -1
-
-
-def test_stdin_arrives_with_its_end(node):
-    assert node.run("cat; echo over", stdin="line\n").out == "line\nover\n"
+def test_streams_input_exit_code_and_signal_arrive_as_from_sshd(node):
+    done = node.run("cat; echo err >&2; exit 7", stdin="line\n")
+    assert (done.code, done.out, done.err) == (7, "line\n", "err\n")
+    assert node.open("kill -9 $$").recv_exit_status() == -1
+    told = node.run('echo "$USER"; cd "$HOME" && pwd; test -r "$SPARKOPS_ROOT/proc/meminfo" && command -v docker')
+    user, home, docker = told.out.splitlines()
+    assert (user, home[-10:], docker[-16:]) == ("spark", "node1/home", "node1/bin/docker")
+    late = node.open("(sleep 0.5; echo late) & exit 3")
+    assert late.recv_exit_status() == 3, "the exit code does not wait for a child that still has the output"
+    assert late.makefile("rb").read() == b"late\n"
 
 
 def test_megabytes_of_any_bytes_pass_both_ways_unchanged(node):
@@ -36,24 +34,13 @@ def test_megabytes_of_any_bytes_pass_both_ways_unchanged(node):
     assert bytes(received) == data
 
 
-def test_a_command_outlives_its_channel_and_reads_end_of_file(lab, node, eventually):
-    channel = node.open("cat >/dev/null; sleep 0.2; echo lived > ~/left")
-    channel.close()
-    other = lab.connect(1)
-    eventually(lambda: other.run("cat ~/left").out == "lived\n")
-
-
-def test_a_command_outlives_its_connection_too(lab, node, eventually):
-    node.open("cat >/dev/null; sleep 0.2; echo lived > ~/left")
+def test_a_command_outlives_its_channel_and_its_connection_and_reads_end_of_file(lab, node, eventually):
+    node.run("mkdir ~/left")
+    node.open("cat >/dev/null; sleep 0.2; echo lived > ~/left/channel").close()
+    node.open("cat >/dev/null; sleep 0.2; echo lived > ~/left/connection")
     node.ssh.close()
     other = lab.connect(1)
-    eventually(lambda: other.run("cat ~/left").out == "lived\n")
-
-
-def test_output_of_a_background_child_is_waited_for_but_the_exit_code_is_not(node):
-    channel = node.open("(sleep 0.5; echo late) & exit 3")
-    assert channel.recv_exit_status() == 3
-    assert channel.makefile("rb").read() == b"late\n"
+    eventually(lambda: other.run("cat ~/left/*").out == "lived\nlived\n")
 
 
 def test_more_than_ten_sessions_on_one_connection_are_refused(node):
@@ -64,41 +51,25 @@ def test_more_than_ten_sessions_on_one_connection_are_refused(node):
         channel.close()
 
 
-def test_the_password_opens_the_door_and_a_key_that_was_installed_does(lab, tmp_path):
+def test_the_password_and_an_installed_key_open_the_door_and_nothing_else_does(lab, tmp_path):
     key = paramiko.RSAKey.generate(2048)
     key.write_private_key_file(str(tmp_path / "key"))
     client = lab.connect(1, password="spark")
     line = f"{key.get_name()} {key.get_base64()} me"
     client.run(f"printf '%s\\n' '{line}' >> ~/.ssh/authorized_keys")
     assert lab.connect(1, key_filename=str(tmp_path / "key")).run("whoami").out == "spark\n"
+    for login in ({"password": "wrong"}, {"password": "spark", "username": "root"}):
+        with pytest.raises(paramiko.AuthenticationException):
+            lab.connect(1, **login)
 
 
-@pytest.mark.parametrize("login", [{"password": "wrong"}, {"password": "spark", "username": "root"}])
-def test_nobody_else_gets_in(lab, login):
-    with pytest.raises(paramiko.AuthenticationException):
-        lab.connect(1, **login)
-
-
-def test_every_node_has_its_own_host_key_and_the_pinned_one_fits(lab):
+def test_each_node_has_its_own_key_counts_what_comes_and_writes_every_line_down(lab):
     lines = (lab.inventory.parent / "inventory.yml.known_hosts").read_text().split()
-    keys = [word for word in lines if word.startswith("AAAA")]
-    assert len(set(keys)) == 2
-    assert lab.connect(2).run("hostname").out != lab.connect(1).run("hostname").out
-
-
-def test_the_node_counts_connections_and_commands_and_writes_every_line_down(lab):
+    assert len({word for word in lines if word.startswith("AAAA")}) == 2
     lab.rows(reset=True)
     client = lab.connect(2)
-    client.run("echo first")
+    assert client.run("hostname").out != lab.connect(1).run("hostname").out
     client.run("echo second")
     row = lab.rows()[1]
     assert (row["connections"], row["commands"]) == (1, 2)
-    assert [entry["line"] for entry in lab.log(2, "exec")][-2:] == ["echo first", "echo second"]
-
-
-def test_the_environment_is_the_nodes_own(node):
-    done = node.run('echo "$USER"; cd "$HOME" && pwd; test -r "$SPARKOPS_ROOT/proc/meminfo" && command -v docker')
-    user, home, docker = done.out.splitlines()
-    assert user == "spark"
-    assert home.endswith("node1/home")
-    assert docker.endswith("node1/bin/docker")
+    assert [entry["line"] for entry in lab.log(2, "exec")][-2:] == ["hostname", "echo second"]

@@ -105,6 +105,12 @@ def test_every_fault_has_a_line_that_explains_it_and_those_that_sparkops_handles
     assert FAULTS.keys() > ONE_SHOT
 
 
+def test_a_slow_node_takes_five_times_as_long(nodes):
+    healthy = nodes.one.seconds(10)
+    nodes.fault("slow")
+    assert nodes.one.seconds(10) == 5 * healthy
+
+
 @pytest.mark.parametrize("line", ["reboot", "systemctl reboot", "shutdown -r now", "systemd-run --on-active=0 reboot"])
 def test_only_root_may_reboot_the_node(nodes, line):
     told = nodes.says(*line.split())
