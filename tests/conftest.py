@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from support.paths import TESTS
+from support.state import pytest_runtest_makereport  # noqa: F401 - a hook: what the nodes hold when a test fails
 
 WITHOUT_PROCESSES = (TESTS / "unit", TESTS / "world")
 PR_SET_CHILD_SUBREAPER = 36

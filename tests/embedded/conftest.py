@@ -404,6 +404,7 @@ def lab_with(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[...,
         one.up(**wishes)
         return one
 
+    make.made = made  # for `support.state`
     yield make
     for one in made:
         one.down()
