@@ -148,7 +148,15 @@ def test_what_was_written_down_is_forgotten_with_a_change(nodes):
 
 def test_only_what_waits_for_nothing_is_answered_at_once(nodes):
     waits = {"logs --follow c", "logs -tf c", "wait c", "stop c", "run x", "exec c true", "save x", "hover", ""}
-    asked = waits | {"ps -a", "container ls -aq", "inspect c", "image inspect x", "logs --tail 3 -t c", "info", "images"}
+    asked = waits | {
+        "ps -a",
+        "container ls -aq",
+        "inspect c",
+        "image inspect x",
+        "logs --tail 3 -t c",
+        "info",
+        "images",
+    }
     assert {line for line in asked if not cli.at_once(nodes.one, line.split())} == waits
 
 

@@ -15,6 +15,7 @@ import pytest
 from sparkops.lab.engine import http, litellm
 from sparkops.lab.engine.proxy import Router, handler
 from sparkops.lab.engine.proxy_config import Config
+from support.emulated import opened
 from support.serving import (
     BACKEND,
     GPT,
@@ -40,7 +41,7 @@ async def check(request, api_key):
 
 
 @pytest.fixture
-def proxy(nodes, opened):
+def proxy(nodes):
     """Opens a proxy with a configuration on the first node."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(patch.dict(os.environ, BACKEND))
@@ -80,6 +81,7 @@ def test_both_engines_get_requests_under_the_proxys_own_name(proxy, engines, add
     answers = [chat_proxy(address) for _ in range(16)]
     assert {status for status, _ in answers} == {200}
     assert json.loads(answers[0][1])["model"] == PROXY_NAME
+    assert all(served(one) > 0 for one in addresses)
 
 
 def test_streams_pass_through_event_by_event(proxy, engines, addresses):

@@ -15,7 +15,12 @@ def test_a_lab_is_told_by_its_faults_containers_logs_and_last_commands(nodes, tm
     runs.mkdir(parents=True)
     (runs / "1-deploy-x.jsonl").write_text('{"event": "phase", "step": "pull", "run": "x"}\n')
     told = state.of_lab(nodes.place, tmp_path).splitlines()
-    wanted = ["run log 1-deploy-x.jsonl", "  phase step=pull", "node1: faults slow", "  e: exited, exit code 3, 0 restarts"]
+    wanted = [
+        "run log 1-deploy-x.jsonl",
+        "  phase step=pull",
+        "node1: faults slow",
+        "  e: exited, exit code 3, 0 restarts",
+    ]
     wanted += ["    | line 19", "  exec sh -c … run 60 0 - nvidia-smi"]
     assert [line for line in told if line in wanted] == wanted
     assert "    | line 11" not in told
