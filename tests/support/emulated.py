@@ -113,10 +113,10 @@ class Nodes:
 
     def vllm(self, image: str, *words: str, env: dict[str, str] | None = None) -> tuple[int, str]:
         """Exit code and log of a `vllm serve` that does not come to serve."""
-        said, before = io.StringIO(), signal.getsignal(signal.SIGTERM)
+        log, before = io.StringIO(), signal.getsignal(signal.SIGTERM)
         try:
-            with self.inside(image, env=env), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-                return vllm.main("vllm", ["serve", *words]), said.getvalue()
+            with self.inside(image, env=env), contextlib.redirect_stdout(log), contextlib.redirect_stderr(log):
+                return vllm.main("vllm", ["serve", *words]), log.getvalue()
         finally:
             signal.signal(signal.SIGTERM, before)
 

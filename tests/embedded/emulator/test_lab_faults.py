@@ -116,7 +116,7 @@ def test_a_reboot_ends_everything_and_brings_back_what_should_run(lab, engine, e
 
 
 def test_root_may_reboot_the_node_now_and_a_little_later(lab, eventually):
-    for words in ("systemctl reboot", "systemd-run --on-active=0 reboot"):
+    for words in ("systemctl reboot", "shutdown -r now", "systemd-run --on-active=0 reboot"):
         client = lab.connect(1)
         before = client.run(BOOT).out
         client.open(f"sudo {words}")

@@ -7,12 +7,9 @@ import hashlib
 SAID = {
     "nproc": "20",
     "nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader": "NVIDIA GB10, 580.142, 12.1",
-    "nvidia-smi --query-compute-apps=pid --format=csv,noheader": "",
     "ibdev2netdev | head -1": "rocep1s0f0 port 1 ==> enp1s0f0np0 (Up)",
-    "ethtool enp1s0f0np0 2>/dev/null | grep Speed": "\tSpeed: 200000Mb/s",
     'cat "$SPARKOPS_ROOT/sys/class/net/enP2p1s0f0np0/speed"': "200000",
     "sudo -n id -u": "0",
-    "systemctl is-active docker": "active",
     "ping -c 1 -W 1 $(hostname -I | cut -d' ' -f2) >/dev/null; echo $?": "0",
     "ping -c 1 -W 1 10.9.8.7 >/dev/null; echo $?": "1",
     "printf secret | sha256sum": f"{hashlib.sha256(b'secret').hexdigest()}  -",
@@ -24,7 +21,7 @@ SAID = {
 
 def test_the_programs_of_a_node_say_what_a_healthy_spark_says(node):
     for line, said in SAID.items():
-        assert node.run(line).out == (said + "\n" if said else ""), line
+        assert node.run(line).out == f"{said}\n", line
 
 
 def test_ss_shows_the_nodes_own_listeners_only(lab, node, eventually):

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import socket
-import tempfile
-from concurrent.futures import ThreadPoolExecutor
-from unittest.mock import patch
 
 import pytest
 
 from sparkops.lab import files
 from sparkops.lab.faults import FAULTS
-from sparkops.lab.tools import power
 from sparkops.lab.tree import memory, models
 from support.paths import TESTS
 
@@ -114,26 +109,3 @@ def test_a_slow_node_takes_five_times_as_long(nodes):
 def test_only_root_may_reboot_the_node(nodes, line):
     told = nodes.says(*line.split())
     assert (told.code, "Interactive authentication required." in told.on(2)) == (1, True)
-
-
-def test_root_asks_the_labs_process_for_the_reboot(nodes):
-    with tempfile.TemporaryDirectory(prefix="sl-", dir="/tmp") as short, socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(f"{short}/control")
-        listener.listen()
-        listener.settimeout(60)
-        files.write_json(nodes.place / "lab.json", {"short": short})
-        for name, words in {"reboot": [], "shutdown": ["-r", "now"]}.items():
-            with ThreadPoolExecutor(1) as pool, patch.dict(os.environ, root(nodes.one)):
-                code = pool.submit(power.main, name, words)
-                client, _ = listener.accept()
-                with client, client.makefile("rw") as stream:
-                    asked = json.loads(stream.readline())
-                    stream.write('{"ok": true}\n')
-                assert code.result() == 0
-            assert asked == {"do": "fault", "node": "node1", "kind": "reboot", "off": False}
-        with patch.dict(os.environ, root(nodes.one)):
-            assert power.main("shutdown", ["-h", "now"]) == 1
-
-
-def root(node):
-    return {"SPARKLAB_NODE": node.directory, "SPARKLAB_SUDO": "1"}
