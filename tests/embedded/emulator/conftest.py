@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,14 +121,10 @@ def node(lab: Lab) -> Client:
 
 
 @pytest.fixture
-def eventually() -> Callable[[Callable[[], Any]], Any]:
+def eventually(until: Callable[..., bool]) -> Callable[[Callable[[], Any]], None]:
     """Ask until the answer is true; the test fails when it never is."""
 
-    def ask(question: Callable[[], Any], patience: float = 120.0) -> Any:
-        until = time.monotonic() + patience
-        while not (answer := question()):
-            assert time.monotonic() < until, "it never came true"
-            time.sleep(0.05)
-        return answer
+    def ask(question: Callable[[], Any]) -> None:
+        assert until(question), "it never came true"
 
     return ask
