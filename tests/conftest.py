@@ -41,19 +41,23 @@ def own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-def pytest_sessionstart() -> None:
-    """Orphans of a test become children of this process, where `nothing_is_left_running` sees them."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left_running(request: pytest.FixtureRequest) -> Iterator[None]:
     """No process outlives a test that is said to need none."""
+    if sys.platform != "linux" or not any(place in request.path.parents for place in WITHOUT_PROCESSES):
+        yield
+        return
     before = _children()
+    _adopt_orphans(True)
     yield
-    if any(place in request.path.parents for place in WITHOUT_PROCESSES):
-        assert sorted(_children() - before) == [], "processes outlive this test: it belongs to tests/embedded"
+    left = _children() - before
+    _adopt_orphans(False)
+    assert sorted(left) == [], "processes outlive this test: it belongs to tests/embedded"
+
+
+def _adopt_orphans(wanted: bool) -> None:
+    """Whether orphans become children of this process, where they are seen."""
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(wanted))
 
 
 def _children() -> set[str]:
