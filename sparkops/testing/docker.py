@@ -48,10 +48,11 @@ def _info(_engine: Engine, _words: Sequence[Word], _now: float) -> str:
 
 def _ps(engine: Engine, words: Sequence[Word], _now: float) -> str:
     filters = [str(words[at + 1]) for at, word in enumerate(words) if word == "--filter"]
-    found = engine.listed(filters)
-    if "-aq" in words:
+    every = {"-a", "-aq", "--all"} & {*words}
+    found = [one for one in engine.listed(filters) if every or one.state != "exited"]
+    if {"-aq", "-q", "--quiet"} & {*words}:
         return "".join(f"{one.id}\n" for one in found)
-    return "".join(f"{json.dumps(_row(one))}\n" for one in found if "-a" in words or one.state != "exited")
+    return "".join(f"{json.dumps(_row(one))}\n" for one in found)
 
 
 def _row(one: Container) -> dict[str, str]:

@@ -232,7 +232,7 @@ class Engine:
             if one.policy == "no":
                 one.state, one.finished = "exited", now
             else:
-                one.state, one.looks, one.restarts, one.log = "running", 0, 0, []
+                one.state, one.looks, one.restarts, one.log, one.started = "running", 0, 0, [], now
 
     def listed(self, filters: Sequence[str] = ()) -> Iterator[Container]:
         """The newest first, as `docker ps` has it."""

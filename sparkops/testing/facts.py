@@ -39,8 +39,6 @@ def _values(words: Sequence[str], flag: str) -> list[str]:
 
 
 def _system(node: SimulatedNode) -> Probes:
-    meminfo = {"MemTotal": node.total_kib, "MemFree": 100 * _GIB, "MemAvailable": 115 * _GIB, "Cached": 10 * _GIB}
-    meminfo |= {"SwapTotal": 0, "SwapFree": 0, "CmaTotal": 131072}
     serial = hashlib.sha256(node.name.encode()).hexdigest()
     return {
         "clock": (0, f"{EPOCH + node.now:.9f}\nsynchronized=yes"),
@@ -48,10 +46,10 @@ def _system(node: SimulatedNode) -> Probes:
         "os-release": (0, 'ID=ubuntu\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04.3 LTS"'),
         "markers": (0, ""),
         "id": (0, f"uid=1000(nvidia) gid=1000(nvidia) groups=1000(nvidia),27(sudo),988(docker)\nhome={node.home}"),
-        "boot": (0, f"boot_id={serial[:8]}-{node.boot_id:04d}\nuptime={node.now + 86400:.2f} 1000.00"),
+        "boot": (0, f"boot_id={node.boot}\nuptime={node.now + 86400:.2f} 1000.00"),
         "machine-id": (0, serial[:32]),
         "hostkeys": (0, f"256 SHA256:{serial[:43]} root@{node.name} (ED25519)"),
-        "meminfo": (0, "\n".join(f"{key}: {value:>12} kB" for key, value in meminfo.items())),
+        "meminfo": (0, meminfo(node)),
         "driver": (0, "module=580.95.05\nNVRM version: NVIDIA UNIX Open Kernel Module for aarch64  580.95.05"),
         "nvidia-smi": (0, "NVIDIA GB10, 12.1, 580.95.05"),
         "gpu-processes": (0, ""),
@@ -63,6 +61,12 @@ def _system(node: SimulatedNode) -> Probes:
         "firewall": (0, "ENABLED=no"),
         "disk": (0, _disk(node)),
     }
+
+
+def meminfo(node: SimulatedNode) -> str:
+    sizes = {"MemTotal": node.total_kib, "MemFree": 100 * _GIB, "MemAvailable": 115 * _GIB, "Cached": 10 * _GIB}
+    sizes |= {"SwapTotal": 0, "SwapFree": 0, "CmaTotal": 131072}
+    return "\n".join(f"{key}: {value:>12} kB" for key, value in sizes.items())
 
 
 def _disk(node: SimulatedNode) -> str:

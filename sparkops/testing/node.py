@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from sparkops.core.plan import Command, Result, Script, Word
 from sparkops.testing.engine import Container, Engine
 
+BOOTING = 45.0
+"""Seconds without an answer when a node reboots."""
+
 TOTAL_KIB = 127_533_568
 """MemTotal of a GB10 with its 128 GB."""
 
@@ -26,7 +29,8 @@ class Job:
 class SimulatedNode:
     """`handlers` answers scripts by name, `commands` other first words; `neighbours` are all nodes by address.
 
-    `probes` (exit code and text by name) stand in the place of a healthy node's.
+    `probes` (exit code and text by name) stand in the place of a healthy node's. At `leaves` it reboots, and it answers
+    again from `back` on.
     """
 
     name: str
@@ -40,6 +44,8 @@ class SimulatedNode:
     total_kib: int = TOTAL_KIB
     lock: str | None = None
     boot_id: int = 0
+    leaves: float | None = None
+    back: float = 0.0
     files: dict[str, str] = field(default_factory=dict)
     modes: dict[str, str] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
@@ -50,6 +56,11 @@ class SimulatedNode:
 
     def __post_init__(self) -> None:
         self.engine = Engine(self.name, self.files)
+
+    @property
+    def boot(self) -> str:
+        """What its kernel calls this boot."""
+        return f"{hashlib.sha256(self.name.encode()).hexdigest()[:8]}-{self.boot_id:04d}"
 
     @property
     def state_dir(self) -> str:
@@ -67,6 +78,13 @@ class SimulatedNode:
             return handler(self, rest, stdin) if handler else _unknown(f"@{first.name}")
         plain = self.commands.get(first)
         return plain(self, command.words, stdin) if plain else _unknown(first)
+
+    def away(self, now: float) -> bool:
+        """Whether it boots just now; a reboot that is due begins."""
+        if self.leaves is not None and self.leaves <= now:
+            self.now, self.back, self.leaves = self.leaves, self.leaves + BOOTING, None
+            self.reboot()
+        return now < self.back
 
     def reboot(self) -> None:
         """Jobs die, the lock is free, containers come up by their policies."""

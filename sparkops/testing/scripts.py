@@ -5,21 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from sparkops.core.plan import Result, Word
-from sparkops.testing import upkeep
+from sparkops.testing import shell, upkeep
 from sparkops.testing.docker import docker
 from sparkops.testing.engine import Container, stamp
 from sparkops.testing.facts import capture
 from sparkops.testing.node import Job, SimulatedNode
-
-Handler = Callable[[SimulatedNode, tuple[Word, ...], str], Result]
-
-
-def said(text: str = "", code: int = 0, errors: str = "") -> Result:
-    return Result("exited", code, text, errors)
+from sparkops.testing.shell import Handler, said
 
 
 def facts(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -207,13 +202,10 @@ def _tail_file(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Res
     return said("".join(text.splitlines(keepends=True)[-int(str(words[2])) :]))
 
 
-def _true(_node: SimulatedNode, _words: tuple[Word, ...], _stdin: str) -> Result:
-    return said()
-
-
 SCRIPTS: Mapping[str, Handler] = {
     "cache": upkeep.cache,
     "container": container,
+    "copy": shell.copy,
     "facts": facts,
     "file": file,
     "follow": follow,
@@ -226,8 +218,9 @@ SCRIPTS: Mapping[str, Handler] = {
     "schedule": upkeep.schedule,
     "serving": serving,
     "sudoers": upkeep.sudoers,
+    "until": shell.until,
 }
 
-COMMANDS: Mapping[str, Handler] = {"docker": _docker, "tail": _tail_file, "true": _true}
+COMMANDS: Mapping[str, Handler] = {**shell.PROGRAMS, "docker": _docker, "tail": _tail_file}
 
 __all__ = ["COMMANDS", "SCRIPTS", "Handler", "said"]

@@ -13,10 +13,12 @@ from sparkops.core.plan import Command, NodeLost, Result, Secret, Upload
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote import Cancel
 from sparkops.remote.frame import LOCK_LOST
+from sparkops.remote.reasons import Kind, Unreached
 from sparkops.testing.boot import BootRule
 from sparkops.testing.node import SimulatedNode
 from sparkops.testing.schedule import Crash, Flag, Schedule
 from sparkops.testing.scripts import COMMANDS, SCRIPTS, Handler
+from sparkops.testing.shell import in_time
 
 LATENCY = 0.05
 REFUSED_BY_LOCK = 75
@@ -84,11 +86,12 @@ class SimulatedWorld:
         self.sent: list[Sent] = []
         self.waves = 0
         self.connections = 0
+        self.locks = 0
         self.tries = 0
         self._schedule = Schedule(seed)
         self._troubles = {trouble.at: trouble for trouble in troubles}
         self._away: dict[str, float] = {}
-        self._shut: dict[str, str] = {}
+        self._shut: dict[str, tuple[Kind, str]] = {}
         self._connected: set[str] = set()
         self._run: str | None = None
         self._interrupts = 0
@@ -197,7 +200,7 @@ class SimulatedWorld:
                 raise Unreachable(f"{name}: no answer from the node", node=name)
             if self.nodes[name].lock not in (None, owner.run):
                 raise Locked(f"{name} is locked by run {self.nodes[name].lock}", node=name)
-        self._run = owner.run
+        self._run, self.locks = owner.run, self.locks + 1
         for name in wanted:
             self.nodes[name].lock = owner.run
 
@@ -213,8 +216,9 @@ class SimulatedWorld:
     def _lost(self, node: str) -> NodeLost | None:
         """Why the node cannot be reached now."""
         if node in self._shut:
-            return NodeLost(node, self._shut[node], sent=False, heals=False)
-        if self._away.get(node, 0.0) > self._schedule.now:
+            return Unreached(node, *self._shut[node])
+        if self._away.get(node, 0.0) > self._schedule.now or self.nodes[node].away(self._schedule.now):
+            self._connected.discard(node)
             return NodeLost(node, "no answer from the node", sent=False)
         return None
 
@@ -222,9 +226,9 @@ class SimulatedWorld:
         """From now on the node does not answer."""
         self._away[node] = self._schedule.now + seconds
 
-    def shut(self, node: str, reason: str) -> None:
+    def shut(self, node: str, reason: str, kind: Kind = "auth") -> None:
         """From now on the node refuses every login, for a reason that does not heal by itself."""
-        self._shut[node] = reason
+        self._shut[node] = kind, reason
 
     def interrupt(self) -> None:
         """Ctrl-C."""
@@ -267,7 +271,9 @@ class SimulatedWorld:
         if not command.reads and self._run is not None and node.lock != self._run:
             result = Result("exited", REFUSED_BY_LOCK, "", f"{LOCK_LOST}\n")
         else:
-            result = node.run(command, self._stdin(command), self._schedule.now)
+            result = in_time(node.run(command, self._stdin(command), self._schedule.now), command.timeout)
+            if result.seconds:
+                self._schedule.yield_(result.seconds)
         self.sent.append(Sent(name, command, applied=True, result=result))
         return result
 

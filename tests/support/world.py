@@ -141,6 +141,11 @@ class Lab:
     def serves(self, name: str = "node1", port: int = 8000) -> bool:
         return self.node(name).serves(port)
 
+    def starts(self) -> dict[tuple[str, str], float]:
+        """When each container was started that runs."""
+        nodes = self.world.nodes.items()
+        return {(name, one.name): one.started for name, node in nodes for one in node.engine.listed() if one.running}
+
     def containers(self, running: bool = False) -> set[tuple[str, str]]:
         """(node, container) of all, or of those that run, as the nodes' Docker tells it."""
         return {
