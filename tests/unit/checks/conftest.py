@@ -6,10 +6,10 @@ A node is the name of a capture, or a map: `capture`, `with` (probes taken from 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,21 +22,19 @@ from sparkops.checks.judging import judged
 from sparkops.core.facts import NOT_ASKED, PROBES, Facts, parse
 from sparkops.core.facts.peers import peers
 from sparkops.core.facts.probes import CUT_OFF
-from sparkops.core.facts.raw import END, read, write
+from sparkops.core.facts.raw import write
 from sparkops.core.findings import Finding
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.situation import Away, Choices, Situation, Span
 from sparkops.workflows.draft import supposed
 from sparkops.workflows.seeing import situation
 from sparkops.workflows.session import Selected
-from support.paths import CAPTURES
+from support.captures import probes_of
 
 TABLE = yaml.safe_load((Path(__file__).parent / "cases.yml").read_text())
 _ADDRESS = re.compile(r'("local":"(?:192\.168|10\.20|169\.254)\.\d+\.)(\d+)\b')
 _MAC = re.compile(r"\b(?!00:00|ff:ff)((?:[0-9a-f]{2}:){3})[0-9a-f]{2}((?::[0-9a-f]{2}){2})\b")
 INVENTORY = ("become", "cache_dir", "api_port", "fabric_address")
-
-Probes = dict[str, tuple[int, str]]
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Case:
     name: str
     data: Mapping[str, Any]
 
-    @property
+    @cached_property
     def situation(self) -> Situation:
         return situated(**{key: value for key, value in self.data.items() if key not in ("name", "expect", "says")})
 
@@ -57,7 +55,7 @@ class Case:
             for check, status in checks.items()
         }
 
-    @property
+    @cached_property
     def findings(self) -> tuple[Finding, ...]:
         known = self.situation
         return judged(known, known.placement.nodes, CHECKS)
@@ -151,26 +149,15 @@ def _own(probe: str, text: str, at: int) -> str:
     return _ADDRESS.sub(lambda found: f"{found[1]}{int(found[2]) + at}", text) if probe == "ip-addr" else text
 
 
-def probes_of(name: str) -> Probes:
-    """Of a capture, or of a case that changes one."""
-    case = CAPTURES / f"{name}.json"
-    data = json.loads(case.read_text()) if case.exists() else {"capture": name}
-    raw = read((CAPTURES / f"{data['capture']}.facts").read_text())
-    kept = {probe.name: (probe.exit, probe.text) for probe in raw.values() if probe.name != END}
-    changed = data.get("probes", {})
-    return kept | {
-        probe: (code, said if isinstance(said, str) else "\n".join(said)) for probe, (code, said) in changed.items()
-    }
-
-
-@pytest.fixture(params=TABLE["cases"], ids=lambda data: data["name"])
-def case(request: pytest.FixtureRequest) -> Case:
-    return Case(request.param["name"], request.param)
-
-
-@pytest.fixture
+@pytest.fixture(scope="session")
 def table() -> list[Case]:
     return [Case(data["name"], data) for data in TABLE["cases"]]
+
+
+@pytest.fixture(scope="session")
+def stock() -> set[str]:
+    """Warnings that a stock DGX OS gets."""
+    return set(TABLE["stock"])
 
 
 @pytest.fixture(name="situated")

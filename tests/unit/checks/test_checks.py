@@ -26,24 +26,15 @@ from support.paths import ROOT
 DOCS = ROOT / "docs" / "preflight.md"
 
 
-def test_ids_are_words_of_their_own_and_each_check_says_all_of_itself() -> None:
+def test_ids_are_words_of_their_own_and_each_check_names_probes_and_verbs_that_there_are() -> None:
     ids = [check.id for check in CHECKS]
     assert len(set(ids)) == len(ids)
     for check in CHECKS:
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", check.id)
         assert all((check.title, check.why, check.source, check.hint, check.reads))
         assert (check.each is None) != (check.together is None)
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_a_check_reads_probes_that_there_are(check: Check) -> None:
-    assert not set(check.reads) - set(PROBES)
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.id)
-def test_a_hint_names_verbs_that_there_are(check: Check) -> None:
-    named = re.findall(r"\bsparkops ([a-z]+)", check.hint)
-    assert not set(named) - set(COMMANDS)
+        assert not set(check.reads) - set(PROBES), check.id
+        assert not set(re.findall(r"\bsparkops ([a-z]+)", check.hint)) - set(COMMANDS), check.id
 
 
 def test_a_check_says_that_it_is_mended_where_there_are_steps_for_it() -> None:
@@ -120,35 +111,31 @@ def test_a_name_of_ours_that_somebody_else_has_is_refused(situated: Callable[...
     assert list(names_free(here)) == []
 
 
-@pytest.mark.parametrize(
-    ("image", "said"), [("nvcr.io/nvidia/vllm:26.05-py3", "fail"), ("vllm-node-mxfp4", ""), ("own/image:1", "pass")]
-)
-def test_ray_is_looked_for_only_where_it_is_asked_for(
-    image: str, said: str, situated: Callable[..., Situation]
-) -> None:
-    text = {"capture": "healthy-fe", "with": {"image-overlay2": ["images"]}}
-    text["lines"] = {"images": {"-- 0 2154 vllm-node-mxfp4": f"-- 0 2154 {image}"}}
-    known = situated({"spark1": text, "spark2": "healthy-fe"}, "cluster")
-    other = replace(known.revision, image=replace(known.revision.image, reference=image))
-    here = Here(replace(known, revision=other), known.placement.nodes[0], known.facts["spark1"])
-    assert "".join(one.status for one in ray(here)) == said
-    with pytest.raises(CannotTell, match="not asked for"):
-        list(ray(replace(here, s=replace(known, revision=replace(other, executor="mp")))))
+def test_ray_is_looked_for_only_where_it_is_asked_for(situated: Callable[..., Situation]) -> None:
+    found = {}
+    for image in ("nvcr.io/nvidia/vllm:26.05-py3", "vllm-node-mxfp4", "own/image:1"):
+        text = {"capture": "healthy-fe", "with": {"image-overlay2": ["images"]}}
+        text["lines"] = {"images": {"-- 0 2154 vllm-node-mxfp4": f"-- 0 2154 {image}"}}
+        known = situated({"spark1": text, "spark2": "healthy-fe"}, "cluster")
+        other = replace(known.revision, image=replace(known.revision.image, reference=image))
+        here = Here(replace(known, revision=other), known.placement.nodes[0], known.facts["spark1"])
+        found[image] = "".join(one.status for one in ray(here))
+        with pytest.raises(CannotTell, match="not asked for"):
+            list(ray(replace(here, s=replace(known, revision=replace(other, executor="mp")))))
+    assert found == {"nvcr.io/nvidia/vllm:26.05-py3": "fail", "vllm-node-mxfp4": "", "own/image:1": "pass"}
 
 
-@pytest.mark.parametrize("many", [2, 3, 5, 6, 13])
-def test_each_node_asks_at_most_four_peers_over_each_twin_and_never_itself(
-    many: int, situated: Callable[..., Situation]
-) -> None:
-    known = situated({f"n{at}": "healthy-fe" for at in range(many)}, "cluster")
-    asked = targets(known)
-    assert len(asked) == many
-    for name, pings in asked.items():
-        rails = [[to for over, to, _ in pings if over == one] for one in ("enp1s0f1np1", "enP2p1s0f1np1")]
-        own = {str(address.ip) for one in known.facts[name].interfaces for address in one.ipv4}
-        assert all(len(set(rail)) == len(rail) == min(4, many - 1) and not own & set(rail) for rail in rails)
-        assert {size for _, _, size in pings} == {8972}
-        assert all(to.rpartition(".")[0] == "192.168.100" for to in rails[0])
+def test_each_node_asks_at_most_four_peers_over_each_twin_and_never_itself(situated: Callable[..., Situation]) -> None:
+    for many in (2, 3, 5, 6, 13):
+        known = situated({f"n{at}": "healthy-fe" for at in range(many)}, "cluster")
+        asked = targets(known)
+        assert len(asked) == many
+        for name, pings in asked.items():
+            rails = [[to for over, to, _ in pings if over == one] for one in ("enp1s0f1np1", "enP2p1s0f1np1")]
+            own = {str(address.ip) for one in known.facts[name].interfaces for address in one.ipv4}
+            assert all(len(set(rail)) == len(rail) == min(4, many - 1) and not own & set(rail) for rail in rails)
+            assert {size for _, _, size in pings} == {8972}
+            assert all(to.rpartition(".")[0] == "192.168.100" for to in rails[0])
 
 
 def test_a_node_without_a_link_asks_nobody_and_nobody_asks_it(situated: Callable[..., Situation]) -> None:
