@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,16 +15,22 @@ from sparkops.core.plan import Result, Script, Word
 from sparkops.errors import Refused, Unreachable, UsageError
 from sparkops.report.answers.preflight import preflight as rendered
 from sparkops.report.text import How, Ink
-from sparkops.testing import SimulatedWorld
-from sparkops.testing.node import SimulatedNode
+from sparkops.testing import COMMANDS, SCRIPTS, SimulatedNode, SimulatedWorld
+from sparkops.testing.facts import capture
 from sparkops.testing.operator import Operator
-from sparkops.testing.scripts import COMMANDS, said
+from sparkops.testing.scripts import said
 from sparkops.testing.sparks import sparks
+from support.captures import changes_of, parts, probes_of
+from support.world import Lab
 
 
 def statuses(document: Any, node: str | None = None) -> dict[str, str]:
     found = next((one["checks"] for one in document["nodes"] if one["name"] == node), document["cluster"])
     return {check["id"]: check["status"] for check in found}
+
+
+def held(document: Any, node: str | None = None) -> dict[str, str]:
+    return {check: status for check, status in statuses(document, node).items() if status in ("warn", "fail")}
 
 
 def lines(document: Any, verbose: bool = False) -> str:
@@ -67,13 +76,15 @@ def test_a_node_that_is_away_keeps_nobody_from_being_judged() -> None:
     assert statuses(answer.document, "spark1")["cx7-pings"] == "pass"
 
 
-@pytest.mark.parametrize("topology", ["solo", "2x-solo", "cluster"])
-def test_it_passes_while_what_was_deployed_serves(topology: str) -> None:
-    world = sparks()
-    Operator(world).deploy(topology)
-    for judged in ("solo", "2x-solo", "cluster"):
-        answer = Operator(world).preflight(judged)
-        assert (answer.code, answer.document["verdict"]) == (0, "pass"), judged
+def test_it_passes_while_what_was_deployed_serves(tmp_path: Path) -> None:
+    topologies = ("solo", "2x-solo", "cluster")
+    verdicts = {}
+    for deployed in topologies:
+        lab = Lab(tmp_path / deployed)
+        lab.deploy(deployed)
+        for judged in topologies:
+            verdicts[deployed, judged] = lab.json("preflight", "--topology", judged)["verdict"]
+    assert verdicts == dict.fromkeys(product(topologies, topologies), "pass")
 
 
 def test_a_model_that_is_missing_on_one_node_fails_there() -> None:
@@ -176,3 +187,92 @@ def test_what_a_fix_switched_on_is_listed_and_goes_with_a_cleanup() -> None:
     assert [(one["kind"], one["what"]) for one in told.document["nodes"][0]["entries"]] == [("linger", "nvidia")]
     assert sorted(asked[2:]) == [("spark1", "disable-linger"), ("spark2", "disable-linger")]
     assert (told.code, [node["left"] for node in told.document["nodes"]]) == (0, [[], []])
+
+
+Trouble = Callable[[SimulatedWorld, SimulatedNode], object]
+
+
+def altered(probe: str, words: dict[str, str]) -> Trouble:
+    """The node's own answer to a probe, with words replaced."""
+
+    def alter(_world: SimulatedWorld, node: SimulatedNode) -> None:
+        code, text = parts(capture(node, ()))[probe]
+        for old, new in words.items():
+            assert old in text
+            text = text.replace(old, new)
+        node.probes[probe] = (code, text)
+
+    return alter
+
+
+def captured(name: str) -> Trouble:
+    """The answers that a real node in trouble gave."""
+    return lambda _world, node: node.probes.update(changes_of(name))
+
+
+TROUBLES: dict[str, tuple[Trouble, dict[str, str], int]] = {
+    "full page cache": (captured("page-cache-full"), {"page-cache": "warn", "swap": "warn"}, 0),
+    "no sudo": (
+        lambda _, node: node.probes.update(sudo=probes_of("healthy-fe")["sudo"]),
+        {"drop-permitted": "warn"},
+        0,
+    ),
+    "no docker group": (captured("no-docker-group"), {"docker-usable": "fail"}, 3),
+    "no image": (lambda _, node: node.engine.images.clear(), {"image-present": "fail"}, 3),
+    "no model": (lambda _, node: node.models.clear(), {"model-present": "fail"}, 3),
+    "hung driver": (captured("nvidia-smi-hangs"), {"driver": "fail", "answers": "warn"}, 3),
+    "no link": (altered("net", {"carrier:1": "carrier:0", "state:up": "state:down"}), {"cx7-usable": "fail"}, 3),
+    "slow link": (altered("net", {"speed:200000": "speed:100000"}), {"cx7-speed": "warn"}, 0),
+    "another host key": (lambda w, node: w.shut(node.name, "it changed", "changed-key"), {"host-key": "fail"}, 4),
+    "refused login": (lambda w, node: w.shut(node.name, "Permission denied"), {"ssh": "fail"}, 4),
+    "away": (lambda w, node: w.lose(node.name), {"ssh": "fail"}, 4),
+}
+
+
+def test_a_trouble_is_named_on_its_node_alone_and_makes_the_exit_code(tmp_path: Path) -> None:
+    wrong = {}
+    for name, (trouble, expected, code) in TROUBLES.items():
+        lab = Lab(tmp_path / name)
+        trouble(lab.world, lab.node("node2"))
+        ran = lab.cli("preflight", "--json")
+        found = (held(ran.document, "node2"), ran.code, held(ran.document, "node1"), held(ran.document))
+        if found != (expected, code, {}, {}):
+            wrong[name] = found
+    assert wrong == {}
+
+
+def test_a_crowd_is_read_at_a_glance_and_asked_twice_over_one_connection_each(tmp_path: Path) -> None:
+    def garbage(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
+        return said("\x7fELF\x02") if node.name == "node29" else SCRIPTS["facts"](node, words, stdin)
+
+    lab = Lab(tmp_path, world=sparks(100, prefix="node", scripts={**SCRIPTS, "facts": garbage}))
+    troubles = {"node7": "away", "node50": "hung driver", "node71": "slow link"}
+    for node, name in troubles.items():
+        TROUBLES[name][0](lab.world, lab.node(node))
+    altered("clock", {"1767225600": "1767226200"})(lab.world, lab.node("node98"))
+    ran = lab.cli("preflight", code=4)
+    assert len(ran.out.splitlines()) < 60, ran.out
+    faulty = {*troubles, "node29", "node98"}
+    assert all(node in ran.out for node in faulty)
+    assert lab.world.connections == len(lab.names) - 1
+    asked = Counter(one.node for one in lab.received())
+    assert {name: asked[name] for name in lab.names if asked[name] != 2} == {"node7": 0, "node29": 1}
+    document = lab.json("preflight", code=4)
+    told = {node["name"]: [*held(document, node["name"])] for node in document["nodes"]}
+    expected = {"node7": ["ssh"], "node29": ["ssh"], "node50": ["driver", "answers"], "node71": ["cx7-speed"]}
+    assert {name: checks for name, checks in told.items() if checks} == expected
+    assert [
+        (check["id"], "node98's" in check["message"]) for check in document["cluster"] if check["id"] in held(document)
+    ] == [("clock-skew", True)]
+
+
+def test_a_raw_capture_is_a_fixture_and_facts_are_a_document(lab: Lab) -> None:
+    raw = lab.cli("facts", "node1", "--raw", code=0).out
+    assert raw.startswith("sparkops-facts 1\n")
+    assert "\n== end 0 " in raw
+    lab.mark()
+    (node,) = lab.json("facts", "node1")["nodes"]
+    assert node["uname"]["machine"] == "aarch64"
+    assert {one.node for one in lab.received()} == {"node1"}
+    unknown = lab.json("facts", "node3", code=2)["error"]["message"]
+    assert unknown == "no node node3 in the inventory (did you mean node2?)"
