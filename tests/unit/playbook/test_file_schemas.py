@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 import sparkops
 from sparkops import load
+from sparkops.cli.main import main
 from sparkops.cli.verbs.schema import KINDS
 from sparkops.core.file_schemas import schemas
 from sparkops.core.playbook.steps import KEYS
@@ -42,59 +43,44 @@ def test_the_script_writes_what_is_shipped():
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_is_a_schema(kind):
-    Draft202012Validator.check_schema(load.file_schema(kind))
-
-
-@pytest.mark.parametrize(("kind", "path"), PACKAGED, ids=[f"{kind} {path.stem}" for kind, path in PACKAGED])
-def test_all_that_is_packaged_holds_to_its_schema(kind, path):
-    assert problems(kind, path.read_text(encoding="utf-8")) == []
-
-
-def test_every_kind_is_packaged():
+def test_all_that_is_packaged_holds_to_its_schema_and_every_kind_is_packaged():
     assert {kind for kind, _ in PACKAGED} == set(KINDS)
+    found = {path: problems(kind, path.read_text(encoding="utf-8")) for kind, path in PACKAGED}
+    assert {path: wrong for path, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        ("playbook", "name: x"),
-        ("playbook", "[]"),
-        ("playbook", "- name: x"),
-        ("playbook", "- {run: stop, steps: [{message: x}]}"),
-        ("playbook", "- {steps: [{comand: ls}]}"),
-        ("playbook", "- {steps: [{command: {a: b}}]}"),
-        ("playbook", "- {steps: [{command: ls, become: 1}]}"),
-        ("playbook", "- {steps: [{copy: {content: x}}]}"),
-        ("playbook", "- {steps: [{command: ls}], serial: some}"),
-        ("playbook", "- {steps: [{command: ls}], on_failure: later}"),
-        ("recipe", "model: a"),
-        ("recipe", "{model: a, container: b, arg: {}}"),
-        ("recipe", "{model: a, container: b, only: [both]}"),
-        ("recipe", "{model: a, container: b, topologies: {pair: {}}}"),
-        ("inventory", "[]"),
-        ("inventory", "all: {host: {}}"),
-        ("inventory", "all: {hosts: {a: {port: ssh}}}"),
-        ("inventory", "all: {children: {g: {vars: {become: su}}}}"),
-    ],
-)
-def test_a_mistake_is_marked(kind, text):
-    assert problems(kind, text)
+MISTAKES = [
+    ("playbook", "name: x"),
+    ("playbook", "[]"),
+    ("playbook", "- name: x"),
+    ("playbook", "- {run: stop, steps: [{message: x}]}"),
+    ("playbook", "- {steps: [{comand: ls}]}"),
+    ("playbook", "- {steps: [{command: {a: b}}]}"),
+    ("playbook", "- {steps: [{command: ls, become: 1}]}"),
+    ("playbook", "- {steps: [{copy: {content: x}}]}"),
+    ("playbook", "- {steps: [{command: ls}], serial: some}"),
+    ("playbook", "- {steps: [{command: ls}], on_failure: later}"),
+    ("recipe", "model: a"),
+    ("recipe", "{model: a, container: b, arg: {}}"),
+    ("recipe", "{model: a, container: b, only: [both]}"),
+    ("recipe", "{model: a, container: b, topologies: {pair: {}}}"),
+    ("inventory", "[]"),
+    ("inventory", "all: {host: {}}"),
+    ("inventory", "all: {hosts: {a: {port: ssh}}}"),
+    ("inventory", "all: {children: {g: {vars: {become: su}}}}"),
+]
+TAKEN = [
+    ("playbook", "- {steps: [{command: [sleep, 1], when: [true, a == 1], tags: x}], vars: {a: 1}}"),
+    ("playbook", "- {run: deploy, with: {topology: solo}}"),
+    ("recipe", "{extends: a, args: }"),
+    ("recipe", "{model: a, recipe_version: '1', command: vllm serve}"),
+    ("inventory", "all: {hosts: {a: , b: {ansible_port: '22', somebody_elses: [1]}}}"),
+]
 
 
-@pytest.mark.parametrize(
-    ("kind", "text"),
-    [
-        ("playbook", "- {steps: [{command: [sleep, 1], when: [true, a == 1], tags: x}], vars: {a: 1}}"),
-        ("playbook", "- {run: deploy, with: {topology: solo}}"),
-        ("recipe", "{extends: a, args: }"),
-        ("recipe", "{model: a, recipe_version: '1', command: vllm serve}"),
-        ("inventory", "all: {hosts: {a: , b: {ansible_port: '22', somebody_elses: [1]}}}"),
-    ],
-)
-def test_what_the_reader_takes_is_not_marked(kind, text):
-    assert problems(kind, text) == []
+def test_a_mistake_is_marked_and_what_the_reader_takes_is_not():
+    assert [(kind, text) for kind, text in MISTAKES if not problems(kind, text)] == []
+    assert [(kind, text) for kind, text in TAKEN if problems(kind, text)] == []
 
 
 def test_an_editor_completes_every_key_of_a_step_with_a_word_about_it():
@@ -102,11 +88,11 @@ def test_an_editor_completes_every_key_of_a_step_with_a_word_about_it():
     assert {key for key, one in steps["items"]["properties"].items() if one["description"]} == set(KEYS)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_verb_prints_it(kind, capsys):
-    from sparkops.cli.main import main
-
-    assert main(["schema", kind]) == 0
-    assert json.loads(capsys.readouterr().out) == load.file_schema(kind)
-    assert main(["schema", kind, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["json_schema"] == load.file_schema(kind)
+def test_each_is_a_schema_and_the_verb_prints_it(capsys):
+    for kind in KINDS:
+        schema = load.file_schema(kind)
+        Draft202012Validator.check_schema(schema)
+        assert main(["schema", kind]) == 0
+        assert json.loads(capsys.readouterr().out) == schema
+        assert main(["schema", kind, "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["json_schema"] == schema

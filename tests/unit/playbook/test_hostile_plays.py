@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -65,9 +64,9 @@ def test_any_plays_are_read_or_refused_in_one_line_with_their_file(tmp_path_fact
     assert str(place) in told
 
 
-@pytest.mark.parametrize("when", [[], "", " ", [""], "()"])
-def test_a_condition_that_says_nothing_is_refused(when, tmp_path, capsys):
+def test_a_condition_that_says_nothing_is_refused(tmp_path, capsys):
     place = tmp_path / "book.yml"
-    place.write_text(yaml.safe_dump([{"steps": [{"command": "ls", "when": when}]}]))
-    assert main(["playbook", "lint", str(place)]) == 2
-    assert f"{place}:" in capsys.readouterr().err
+    for when in ([], "", " ", [""], "()"):
+        place.write_text(yaml.safe_dump([{"steps": [{"command": "ls", "when": when}]}]))
+        assert main(["playbook", "lint", str(place)]) == 2, when
+        assert f"{place}:" in capsys.readouterr().err
