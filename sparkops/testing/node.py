@@ -43,6 +43,7 @@ class SimulatedNode:
     now: float = 0.0
     total_kib: int = TOTAL_KIB
     lock: str | None = None
+    lingers: bool = True
     boot_id: int = 0
     leaves: float | None = None
     back: float = 0.0

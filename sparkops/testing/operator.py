@@ -16,24 +16,19 @@ from sparkops.asks import (
     Where,
 )
 from sparkops.asks.caches import CleanupOptions, DropOptions, ScheduleOptions
-from sparkops.asks.preflight import PreflightOptions
-from sparkops.checks import chosen
 from sparkops.core.findings import Finding
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Plan
 from sparkops.core.schedule import Schedule
-from sparkops.remote.network import replaced
 from sparkops.report.report import Report
-from sparkops.testing.network import SimulatedNetwork
 from sparkops.testing.world import SimulatedWorld
 from sparkops.workflows.cache import drop_on, schedule_on
 from sparkops.workflows.cache import status_on as schedules_on
 from sparkops.workflows.cleanup import cleanup_on
 from sparkops.workflows.deploy import carry_out, compiled
-from sparkops.workflows.draft import drafted, supposed
+from sparkops.workflows.draft import drafted
 from sparkops.workflows.keys import key_on
 from sparkops.workflows.look import logs_on
-from sparkops.workflows.preflight import preflight_on
 from sparkops.workflows.session import Selected, Session
 from sparkops.workflows.status import status_on
 from sparkops.workflows.stop import rollback_on, stop_on
@@ -87,16 +82,6 @@ class Operator:
     def rotate(self, deployment: str | None = None) -> Answer:
         try:
             return key_on(KeyOptions(SIMULATED, deployment, rotate=True), self._session("key rotate"))
-        finally:
-            self._free()
-
-    def preflight(self, topology: str | None = None, **options: object) -> Answer:
-        asked = PreflightOptions(SIMULATED, topology, **options)  # type: ignore[arg-type]
-        session = self._session("preflight")
-        draft = supposed(asked.recipe, asked.topology, self.chosen, session.report)
-        try:
-            with replaced(SimulatedNetwork(self.world)):
-                return preflight_on(asked, session, draft, chosen(asked.only, asked.skip))
         finally:
             self._free()
 

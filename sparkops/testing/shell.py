@@ -71,6 +71,12 @@ def _touch(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said()
 
 
+def _loginctl(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`loginctl enable-linger|disable-linger USER`."""
+    node.lingers = words[1] == "enable-linger"
+    return said()
+
+
 def _rm(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     for word in words[1:]:
         if node.files.pop(_path(node, word), None) is None:
@@ -145,6 +151,7 @@ PROGRAMS: Mapping[str, Handler] = {
     "env": _env,
     "false": lambda *_: said(code=1),
     "hostname": lambda node, *_: said(f"{node.name}\n"),
+    "loginctl": _loginctl,
     "rm": _rm,
     "sh": sh,
     "sleep": _sleep,

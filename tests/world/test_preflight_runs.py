@@ -1,4 +1,4 @@
-"""Whole preflights over simulated nodes: how they are reached, judged, and what is told."""
+"""Whole preflights over simulated nodes: how they are reached, judged, mended, and what is told."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from sparkops.checks import CHECKS
-from sparkops.core.plan import Result, Script, Word
-from sparkops.errors import Refused, Unreachable, UsageError
-from sparkops.report.answers.preflight import preflight as rendered
-from sparkops.report.text import How, Ink
+from sparkops.core.plan import Result, Word
 from sparkops.testing import COMMANDS, SCRIPTS, SimulatedNode, SimulatedWorld
 from sparkops.testing.facts import capture
-from sparkops.testing.operator import Operator
 from sparkops.testing.scripts import said
 from sparkops.testing.sparks import sparks
 from support.captures import changes_of, parts, probes_of
@@ -33,47 +27,34 @@ def held(document: Any, node: str | None = None) -> dict[str, str]:
     return {check: status for check, status in statuses(document, node).items() if status in ("warn", "fail")}
 
 
-def lines(document: Any, verbose: bool = False) -> str:
-    return "\n".join(rendered(document, Ink(), How(verbose)))
-
-
-def test_healthy_nodes_pass_in_two_waves_over_one_connection_each() -> None:
-    world = sparks(3)
-    answer = Operator(world).preflight()
-    assert (answer.code, answer.document["verdict"]) == (0, "pass")
-    assert world.connections == 3
-    asked = Counter((sent.node, sent.command.words[0]) for sent in world.sent)
-    assert set(asked) == {(name, Script(script)) for name in world.nodes for script in ("facts", "peers")}
-    assert set(asked.values()) == {1}
-    assert all(sent.command.reads for sent in world.sent)
-
-
-def test_every_check_has_a_verdict_where_it_belongs() -> None:
-    document = Operator(sparks()).preflight().document
+def test_healthy_nodes_pass_every_check_in_two_waves_over_one_connection_each(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, nodes=3)
+    document = lab.json("preflight")
+    assert document["verdict"] == "pass"
+    assert lab.world.connections == 3
+    asked = Counter((one.node, one.shown.split()[0]) for one in lab.received())
+    assert asked == dict.fromkeys(product(lab.names, ("@facts", "@peers")), 1)
+    assert lab.changed() == []
     each = {check.id for check in CHECKS if check.each}
     assert all({check["id"] for check in node["checks"]} == each for node in document["nodes"])
     assert {check["id"] for check in document["cluster"]} == {check.id for check in CHECKS} - each
 
 
-def test_one_node_is_judged_for_solo_and_nobody_asks_of_its_link() -> None:
-    document = Operator(sparks(), limit="spark1").preflight().document
-    assert document["topology"] == "solo"
-    assert [node["name"] for node in document["nodes"]] == ["spark1"]
-    assert statuses(document, "spark1")["cx7-usable"] == "skip"
+def test_one_node_is_judged_for_solo_and_nobody_asks_of_its_link(lab: Lab) -> None:
+    document = lab.json("preflight", "--limit", "node1")
+    assert (document["topology"], [node["name"] for node in document["nodes"]]) == ("solo", ["node1"])
+    assert statuses(document, "node1")["cx7-usable"] == "skip"
 
 
-def test_a_node_that_is_away_keeps_nobody_from_being_judged() -> None:
-    world = sparks(3)
-    world.lose("spark2")
-    answer = Operator(world).preflight()
-    assert isinstance(answer.error, Unreachable)
-    assert answer.code == 4
-    by_name = {node["name"]: node for node in answer.document["nodes"]}
-    assert [by_name[name]["reachable"] for name in world.nodes] == [True, False, True]
-    assert statuses(answer.document, "spark2")["ssh"] == "fail"
-    assert statuses(answer.document, "spark2")["memory-fits"] == "skip"
-    assert statuses(answer.document, "spark1") == statuses(answer.document, "spark3")
-    assert statuses(answer.document, "spark1")["cx7-pings"] == "pass"
+def test_a_node_that_is_away_keeps_nobody_from_being_judged(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, nodes=3)
+    lab.world.lose("node2")
+    document = lab.json("preflight", code=4)
+    assert [node["reachable"] for node in document["nodes"]] == [True, False, True]
+    first, second, third = (statuses(document, name) for name in lab.names)
+    assert (second["ssh"], second["memory-fits"]) == ("fail", "skip")
+    assert first == third
+    assert first["cx7-pings"] == "pass"
 
 
 def test_it_passes_while_what_was_deployed_serves(tmp_path: Path) -> None:
@@ -87,106 +68,57 @@ def test_it_passes_while_what_was_deployed_serves(tmp_path: Path) -> None:
     assert verdicts == dict.fromkeys(product(topologies, topologies), "pass")
 
 
-def test_a_model_that_is_missing_on_one_node_fails_there() -> None:
-    world = sparks()
-    world.nodes["spark2"].models.clear()
-    answer = Operator(world).preflight()
-    assert isinstance(answer.error, Refused)
-    assert answer.code == 3
-    assert statuses(answer.document, "spark2")["model-present"] == "fail"
-    assert "sparkops model fetch openai/gpt-oss-120b" in lines(answer.document)
-    assert "fail  model-present: spark2: the model openai/gpt-oss-120b is not in the cache" in lines(answer.document)
-
-
-def test_nodes_that_agree_are_told_of_together_and_worst_comes_first() -> None:
-    world = sparks(4)
-    for node in world.nodes.values():
+def test_nodes_that_agree_are_told_of_together_with_the_remedy_and_the_worst_comes_first(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, nodes=4)
+    for node in lab.world.nodes.values():
         node.models.clear()
         node.total_kib = 118_000_000
-    told = lines(Operator(world).preflight().document).splitlines()
+    told = lab.cli("preflight", code=3).out.splitlines()
     firsts = [line.split()[0] for line in told if line and not line.startswith(" ")]
     assert "fail  model-present: 4 nodes: the model openai/gpt-oss-120b is not in the cache" in told
+    assert f"sparkops -i {lab.inventory} model fetch openai/gpt-oss-120b" in " ".join(" ".join(told).split())
     assert firsts == sorted(firsts[:-1], key=["fail", "warn"].index) + ["fail"]
 
 
-def test_many_nodes_with_words_of_their_own_are_still_few_lines() -> None:
-    world = sparks(40)
-    for name in list(world.nodes)[1:]:
-        world.shut(name, f"no answer from {name}")
-    assert len(lines(Operator(world).preflight().document).splitlines()) < 20
+def test_only_and_skip_read_no_more_than_the_checks_need_and_a_slip_names_the_nearest(lab: Lab) -> None:
+    document = lab.json("preflight", "--only", "uptime,kernel")
+    assert statuses(document, "node1") == {"uptime": "pass", "kernel": "pass"}
+    assert [one.shown.partition("--only ")[2] for one in lab.received()] == ["uname,boot,cmdline"] * 2
+    lab.mark()
+    assert "cx7-pings" not in statuses(lab.json("preflight", "--skip", "cx7-pings"), "node1")
+    assert {one.shown.split()[0] for one in lab.received()} == {"@facts"}
+    assert "uptime" in lab.json("preflight", "--skip", "uptimes", code=2)["error"]["message"]
 
 
-def test_only_reads_no_more_than_the_checks_need() -> None:
-    world = sparks()
-    document = Operator(world).preflight(only=("uptime", "kernel")).document
-    assert statuses(document, "spark1") == {"uptime": "pass", "kernel": "pass"}
-    assert [sent.command.words[-2:] for sent in world.sent] == [("--only", "uname,boot,cmdline")] * 2
+def test_a_fix_touches_nothing_unasked_mends_under_the_lock_and_goes_with_a_cleanup(lab: Lab) -> None:
+    for node in lab.world.nodes.values():
+        node.lingers = False
+    refused = lab.json("preflight", "--fix", code=3)
+    assert lab.changed() == []
+    assert [step["title"] for step in refused["plan"]] == ["note it in the manifest", "let nvidia linger"] * 2
+    mended = lab.json("preflight", "--fix", "--yes")
+    assert (mended["verdict"], statuses(mended, "node2")["linger"]) == ("pass", "fixed")
+    assert all(node.lingers for node in lab.world.nodes.values())
+    assert lab.world.locks == 1
+    cleaned = lab.json("cleanup", "--yes")["nodes"]
+    assert [(one["kind"], one["what"]) for one in cleaned[0]["entries"]] == [("linger", "nvidia")]
+    assert [node["left"] for node in cleaned] == [[], []]
+    assert not any(node.lingers for node in lab.world.nodes.values())
+    assert "fixed linger: 2 nodes: mended" in lab.cli("preflight", "--fix", "--yes", code=0).out
 
 
-def test_skip_leaves_a_check_out_and_its_wave_too() -> None:
-    world = sparks()
-    document = Operator(world).preflight(skip=("cx7-pings",)).document
-    assert "cx7-pings" not in statuses(document, "spark1")
-    assert {sent.command.words[0] for sent in world.sent} == {Script("facts")}
-
-
-def test_an_unknown_check_is_wrong_usage_that_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match="uptime"):
-        Operator(sparks()).preflight(skip=("uptimes",))
-
-
-def no_linger(world: SimulatedWorld) -> SimulatedWorld:
-    for node in world.nodes.values():
-        node.probes = {"linger": (0, "no"), "logind": (0, "")}
-    return world
-
-
-def test_a_fix_without_a_terminal_touches_nothing_but_by_yes() -> None:
-    world = no_linger(sparks())
-    refused = Operator(world).preflight(fix=True)
-    assert isinstance(refused.error, Refused)
-    assert all(sent.command.reads for sent in world.sent)
-    assert [step["title"] for step in refused.document["plan"]] == ["note it in the manifest", "let nvidia linger"] * 2
-
-
-def test_what_is_mended_is_mended_under_the_lock_and_asked_again() -> None:
-    def linger(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-        assert (node.lock, words) == (node.lock or "none", ("loginctl", "enable-linger", "nvidia"))
-        node.probes = {}
-        return said()
-
-    answer = Operator(no_linger(sparks(commands={**COMMANDS, "loginctl": linger}))).preflight(fix=True, yes=True)
-    assert answer.document["verdict"] == "pass"
-    assert statuses(answer.document, "spark2")["linger"] == "fixed"
-    assert "fixed linger: 2 nodes: mended" in lines(answer.document)
-
-
-def test_a_step_that_fails_is_told_and_the_rest_is_mended() -> None:
-    def linger(node: SimulatedNode, _words: tuple[Word, ...], _stdin: str) -> Result:
-        if node.name == "spark1":
+def test_a_step_that_fails_is_told_and_the_rest_is_mended(tmp_path: Path) -> None:
+    def linger(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
+        if node.name == "node1":
             return said(code=1, errors="Could not enable linger: Access denied\n")
-        node.probes = {}
-        return said()
+        return COMMANDS["loginctl"](node, words, stdin)
 
-    answer = Operator(no_linger(sparks(commands={**COMMANDS, "loginctl": linger}))).preflight(fix=True, yes=True)
-    assert (answer.code, answer.document["verdict"]) == (5, "warn")
-    assert [statuses(answer.document, name)["linger"] for name in ("spark1", "spark2")] == ["warn", "fixed"]
-
-
-def test_what_a_fix_switched_on_is_listed_and_goes_with_a_cleanup() -> None:
-    asked: list[tuple[str, str]] = []
-
-    def linger(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-        asked.append((node.name, str(words[1])))
-        node.probes = {}
-        return said()
-
-    operator = Operator(no_linger(sparks(commands={**COMMANDS, "loginctl": linger})))
-    operator.preflight(fix=True, yes=True)
-    told = operator.cleanup()
-    assert [(one["kind"], one["what"]) for one in told.document["nodes"][0]["entries"]] == [("linger", "nvidia")]
-    assert sorted(asked[2:]) == [("spark1", "disable-linger"), ("spark2", "disable-linger")]
-    assert (told.code, [node["left"] for node in told.document["nodes"]]) == (0, [[], []])
+    lab = Lab(tmp_path, world=sparks(prefix="node", commands={**COMMANDS, "loginctl": linger}))
+    for node in lab.world.nodes.values():
+        node.lingers = False
+    document = lab.json("preflight", "--fix", "--yes", code=5)
+    assert [statuses(document, name)["linger"] for name in lab.names] == ["warn", "fixed"]
+    assert document["verdict"] == "warn"
 
 
 Trouble = Callable[[SimulatedWorld, SimulatedNode], object]

@@ -41,6 +41,16 @@ def read():
     return made
 
 
+@pytest.fixture
+def run(read, homes):
+    """Run or check the first play of a text; `known` are names that every node has."""
+
+    def played(text, beside=None, **settings):
+        return homes.play(read(text, beside).plays[0], **settings)
+
+    return played
+
+
 @dataclass
 class Homes:
     """A world of nodes that are directories here: commands really run, in a shell of this machine, one after the other.
