@@ -15,7 +15,9 @@ from sparkops.testing.node import SimulatedNode
 
 Handler = Callable[[SimulatedNode, tuple[Word, ...], str], Result]
 
-_PARTS = re.compile(r"""(?:\$\([^()]*\)|'[^']*'|"[^"]*"|[^;&|'"])+|&&|\|\||;""")
+_WORD = r"""(?:\$\([^()]*\)|'[^']*'|"[^"]*"|[^;&|<>'"])"""
+_PARTS = re.compile(rf"{_WORD}+|&&|\|\||.", re.DOTALL)
+_GIVEN = re.compile(r"""(\w+)=("[^"]*"|'[^']*'|\$\([^()]*\)|[^\s'"]*)""")
 _VALUES = re.compile(r"'[^']*'|\$\(([^()]*)\)|\$\{?(\w+)\}?")
 _TIMED_OUT = 124
 
@@ -34,18 +36,22 @@ def sh(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
     """`sh -c TEXT [NAME WORDS…]`: commands joined by `;`, `&&` and `||`, variables, `$(...)`, `exit`."""
     names = {str(at): str(word) for at, word in enumerate(words[3:])} | {"HOME": node.home}
     out, errors, code, joint = "", "", 0, ";"
-    for part in (found[0].strip() for found in _PARTS.finditer(str(words[2]))):
+    parts = [found[0].strip() for found in _PARTS.finditer(str(words[2]))]
+    if beyond := {"|", "&", "<", ">", "'", '"'} & {*parts}:
+        return said(code=2, errors=f"sh: 1: a simulated node does not know {' '.join(sorted(beyond))}\n")
+    for part in parts:
         if part in (";", "&&", "||"):
             joint = part
             continue
         if not part or (joint == "&&" and code) or (joint == "||" and not code):
             continue
+        if given := _GIVEN.fullmatch(part):
+            value = _filled(node, given[2], names)
+            names[given[1]], code = shlex.split(value)[0] if given[2][:1] in ("'", '"') else value, 0
+            continue
         simple = shlex.split(_filled(node, part, names))
         if simple[0] == "exit":
             return said(out, int(simple[1]), errors)
-        if len(simple) == 1 and (given := re.fullmatch(r"(\w+)=(.*)", simple[0], re.DOTALL)):
-            names[given[1]], code = given[2], 0
-            continue
         result = run(node, simple, stdin)
         out, errors, code = out + result.stdout, errors + result.stderr, result.code
     return said(out, code, errors)
