@@ -244,7 +244,7 @@ def test_a_node_that_goes_away_while_it_is_waited_for_may_come_back(tmp_path: Pa
 
 def test_run_shows_equal_output_together_and_the_rest_by_itself(tmp_path: Path) -> None:
     def odd(node: SimulatedNode, _words: tuple[Word, ...], _stdin: str) -> Result:
-        return Result("exited", 3, f"x\udcffy\n{node.name}\n")
+        return Result("exited", 3, f"x\ufffdy\n{node.name}\n")
 
     lab = Lab(tmp_path, world=sparks(prefix="node", commands={**COMMANDS, "odd": odd}))
     assert lab.cli("run", "--", "echo", "a  b", code=0).out.splitlines() == ["node1, node2", "  a  b"]

@@ -80,6 +80,13 @@ def test_nodes_that_agree_are_told_of_together_with_the_remedy_and_the_worst_com
     assert firsts == sorted(firsts[:-1], key=["fail", "warn"].index) + ["fail"]
 
 
+def test_many_nodes_with_words_of_their_own_are_still_few_lines(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, nodes=40)
+    for name in lab.names[1:]:
+        lab.world.shut(name, f"no answer from {name}")
+    assert len(lab.cli("preflight", code=4).out.splitlines()) < 20
+
+
 def test_only_and_skip_read_no_more_than_the_checks_need_and_a_slip_names_the_nearest(lab: Lab) -> None:
     document = lab.json("preflight", "--only", "uptime,kernel")
     assert statuses(document, "node1") == {"uptime": "pass", "kernel": "pass"}
