@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sparkops.checks import CHECKS
+from support import golden
 
 ELSEWHERE = {"names-free", "image-ray", "cache-scheduled"}
 """Tested by values in test_checks.py: no capture holds a revision's hash, a schedule, or a label of ours."""
@@ -61,3 +63,14 @@ def test_each_check_has_a_healthy_and_a_broken_case(table: list[Any]) -> None:
     asked = [check for check in CHECKS if check.id not in ELSEWHERE]
     assert [check.id for check in asked if "pass" not in said[check.id] or not said[check.id] & {"fail", "warn"}] == []
     assert [check.id for check in CHECKS if check.severity != "fail" and "fail" in said[check.id]] == []
+
+
+def test_checks_say_to_the_letter_what_their_file_has(table: list[Any]) -> None:
+    """Each sentence of each check once, with the first case that it is said in."""
+    said: dict[str, str] = {}
+    for case in table:
+        for one in case.findings:
+            lines = (f"{one.id} {one.action}: {one.message}", one.hint, one.evidence)
+            said.setdefault("".join(f"  {line}\n" for line in lines if line)[2:], case.name)
+    told = "".join(f"# {name}\n{text}" for text, name in sorted(said.items()))
+    golden.hold(Path(__file__).with_name("said.txt"), told)
