@@ -24,11 +24,14 @@ _INFO = {
     "SecurityOptions": ["name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"],
 }
 _SWITCHES = {"-d"}
+_DENIED = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
 
 
 def docker(engine: Engine, words: Sequence[Word], now: float) -> Result:
     """One docker command; a refusal has docker's exit code and words."""
     verb, rest = str(words[1]), words[2:]
+    if engine.denied:
+        return Result("exited", 1, "", f"{_DENIED}\n")
     if verb not in _VERBS:
         return Result("exited", 125, "", f"docker: unknown command: docker {verb}\n")
     try:
@@ -138,8 +141,11 @@ def _rm(engine: Engine, words: Sequence[Word], _now: float) -> str:
 
 
 def _logs(engine: Engine, words: Sequence[Word], _now: float) -> str:
-    options, rest = _options([word for word in words if word not in ("-f", "-t")])
-    lines = engine.find(str(rest[0])).log
+    options, rest = _options([word for word in words if word not in ("-f", "-t", "--timestamps")])
+    one = engine.find(str(rest[0]))
+    lines = [line for _, line in one.timed()]
+    if "--timestamps" in words:
+        lines = [f"{time} {line}" for time, line in one.timed()]
     tail = options.get("--tail", ["all"])[0]
     kept = lines if tail == "all" else lines[max(0, len(lines) - int(tail)) :]
     return "".join(f"{line}\n" for line in kept)

@@ -51,6 +51,8 @@ class Container:
     finished: float | None = None
     log: list[str] = field(default_factory=list)
     key: str | None = None
+    silent: Literal["", "health", "answer"] = ""
+    """What a request waits for in vain: `health`, as of a frozen engine, or an `answer` behind a green health."""
 
     @property
     def running(self) -> bool:
@@ -71,6 +73,10 @@ class Container:
         """It answers, as far as this container alone decides."""
         boot = self.boot
         return self.running and not self.gave_up and not boot.crashes and not boot.never and self.looks >= boot.looks
+
+    def timed(self) -> list[tuple[str, str]]:
+        """Its log with times, a second apart."""
+        return [(stamp(self.started + second), line) for second, line in enumerate(self.log)]
 
     def look(self) -> None:
         """Somebody probes it; this is how its time goes by."""
@@ -143,6 +149,8 @@ class Engine:
         self.images: dict[str, dict[str, Any]] = {}
         self.containers: dict[str, Container] = {}
         self.boots: list[BootRule] = []
+        self.denied = False
+        """Whether the user may not talk to it."""
         self._node = node
         self._made = 0
 
@@ -221,6 +229,7 @@ class Engine:
         """The engine's process dies by itself; the restart policy starts it again."""
         one = self.find(reference)
         one.restarts, one.looks, one.exit_code, one.log = one.restarts + 1, 0, 137, []
+        one.boot = self._boot(one.image, one.words)
         if one.policy == "no":
             one.state = "exited"
 

@@ -79,19 +79,20 @@ def _disk(node: SimulatedNode) -> str:
 
 def _network(node: SimulatedNode) -> Probes:
     twin = _twin(node.fabric_address)
+    cx7 = [(name, device, port, up and node.link) for name, device, port, up in _CX7]
     addresses = {"enp1s0f1np1": node.fabric_address, "enP2p1s0f1np1": twin}
     ip = [_link("lo", "127.0.0.1", 65536), _link("enP7s7", node.address, 1500)]
-    ip += [_link(name, addresses.get(name), 9000 if up else 1500) for name, _, _, up in _CX7]
+    ip += [_link(name, addresses.get(name) if up else None, 9000 if up else 1500) for name, _, _, up in cx7]
     unit = int(node.address.rpartition(".")[2])
     ip = [{**link, "address": f"4c:bb:47:2f:{unit:02x}:{at:02x}"} for at, link in enumerate(ip)]
-    net = [f"{name}/{file}:{value}" for name, _, port, up in _CX7 for file, value in _sysfs(up, port).items()]
-    devices = [f"./{device}/{file}:{value}" for name, device, _, up in _CX7 for file, value in _rdma(name, up).items()]
+    net = [f"{name}/{file}:{value}" for name, _, port, up in cx7 for file, value in _sysfs(up, port).items()]
+    devices = [f"./{device}/{file}:{value}" for name, device, _, up in cx7 for file, value in _rdma(name, up).items()]
     return {
         "ip-addr": (0, json.dumps(ip)),
         "routes": (0, '[{"dst":"default","gateway":"192.0.2.1","dev":"enP7s7"}]'),
         "ibdev2netdev": (
             0,
-            "\n".join(f"{device} port 1 ==> {name} ({'Up' if up else 'Down'})" for name, device, _, up in _CX7),
+            "\n".join(f"{device} port 1 ==> {name} ({'Up' if up else 'Down'})" for name, device, _, up in cx7),
         ),
         "net": (0, "\n".join(net)),
         "infiniband": (0, "\n".join(devices)),

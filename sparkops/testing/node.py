@@ -29,8 +29,8 @@ class Job:
 class SimulatedNode:
     """`handlers` answers scripts by name, `commands` other first words; `neighbours` are all nodes by address.
 
-    `probes` (exit code and text by name) stand in the place of a healthy node's. At `leaves` it reboots, and it answers
-    again from `back` on.
+    `probes` (exit code and text by name) stand in the place of a healthy node's. `link`: the CX7 link is up. At
+    `leaves` it reboots, and it answers again from `back` on.
     """
 
     name: str
@@ -42,6 +42,7 @@ class SimulatedNode:
     home: str = "/home/nvidia"
     now: float = 0.0
     total_kib: int = TOTAL_KIB
+    link: bool = True
     lock: str | None = None
     lingers: bool = True
     boot_id: int = 0
@@ -124,7 +125,7 @@ class SimulatedNode:
         )
         if head.labels.get("sparkops.role") == "server":
             return True
-        return sum(one.running and not one.boot.crashes for one in parts) >= int(wanted)
+        return sum(one.running and not (one.boot.crashes or one.boot.never) for one in parts) >= int(wanted)
 
 
 def _listens(one: Container, port: int) -> bool:

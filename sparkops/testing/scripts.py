@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from sparkops.core.plan import Result, Word
 from sparkops.testing import shell, upkeep
 from sparkops.testing.docker import docker
-from sparkops.testing.engine import Container, stamp
+from sparkops.testing.engine import Container
 from sparkops.testing.facts import capture
 from sparkops.testing.node import Job, SimulatedNode
 from sparkops.testing.shell import Handler, said
@@ -77,9 +77,8 @@ def follow(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     """`follow NAME TAIL [SINCE]`: all that is there by now; its lines are a second apart."""
     one = node.engine.containers[str(words[0])]
     one.look()
-    timed = [(stamp(one.started + second), line) for second, line in enumerate(one.log)]
     since = str(words[2]) if len(words) > 2 else ""
-    kept = [(time, line) for time, line in timed if time >= since]
+    kept = [(time, line) for time, line in one.timed() if time >= since]
     return said("".join(f"{time} {line}\n" for time, line in kept))
 
 
@@ -115,12 +114,20 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
     one = node.engine.containers.get(options.get("--container", ""))
     if one is not None:
         one.look()
+    if one is not None and one.silent:
+        return said(_SILENT[one.silent])
     if _answers(node, options["--api"]):
         ray = options.get("--ray", "0")
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + (f"ray {ray} {ray}\n" if ray != "0" else ""))
     if one is not None and (one.state != "running" or one.restarts > int(options.get("--restarts", "0"))):
         return said(f"never health: refused, and the engine ended\nhealth refused\n{_tail(one)}")
     return said("wait health: refused\nhealth refused\nmodel no\nanswer none\n")
+
+
+_SILENT = {
+    "health": "wait health: silent\nhealth silent\nmodel no\nanswer none\n",
+    "answer": "wait a short request came back without an answer\nhealth 200\nmodel yes\nanswer none\n",
+}
 
 
 def _answers(node: SimulatedNode, url: str) -> bool:

@@ -30,12 +30,13 @@ class Trouble:
 
     `lost-before`: the node is away, nothing was sent. `lost-unapplied` and `lost-applied`: the connection ends after
     the send, and the command did not run, or did. `crash-before`, `crash-after`: the control process is killed.
-    `interrupt`: Ctrl-C. A lost node answers again after `away` virtual seconds.
+    `interrupt`: Ctrl-C. `meets`: somebody else does `then` in the meantime, as over `beside()`. A lost node answers again after `away` virtual seconds.
     """
 
-    kind: Literal["lost-before", "lost-unapplied", "lost-applied", "crash-before", "crash-after", "interrupt"]
+    kind: Literal["lost-before", "lost-unapplied", "lost-applied", "crash-before", "crash-after", "interrupt", "meets"]
     at: int
     away: float = float("inf")
+    then: Callable[[], object] = bool
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,17 @@ class SimulatedWorld:
 
     def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> SimulatedWorld:
         """The same nodes as they are now, all reachable, before a new control process."""
-        after = object.__new__(SimulatedWorld)
-        after.nodes, after.by_address, after.secrets = self.nodes, self.by_address, self.secrets
-        after._begin(seed, troubles)
-        after._schedule.now = self._schedule.now
+        after = self.beside(seed=seed, troubles=troubles)
         self._free()
         return after
+
+    def beside(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> SimulatedWorld:
+        """The same nodes before another control process, while this one goes on."""
+        other = object.__new__(SimulatedWorld)
+        other.nodes, other.by_address, other.secrets = self.nodes, self.by_address, self.secrets
+        other._begin(seed, troubles)
+        other._schedule.now = self._schedule.now
+        return other
 
     @property
     def dead(self) -> bool:
@@ -226,6 +232,10 @@ class SimulatedWorld:
         """From now on the node does not answer."""
         self._away[node] = self._schedule.now + seconds
 
+    def heal(self, node: str) -> None:
+        """It answers again."""
+        self._away.pop(node, None)
+
     def shut(self, node: str, reason: str, kind: Kind = "auth") -> None:
         """From now on the node refuses every login, for a reason that does not heal by itself."""
         self._shut[node] = kind, reason
@@ -240,6 +250,8 @@ class SimulatedWorld:
             self._crash()
         elif trouble.kind == "interrupt":
             self.interrupt()
+        elif trouble.kind == "meets":
+            trouble.then()
         elif trouble.kind == "lost-before":
             self.lose(node, trouble.away)
         elif trouble.kind == "lost-unapplied" and self._away.get(node, 0.0) <= self._schedule.now:

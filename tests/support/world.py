@@ -6,6 +6,7 @@ The surface is that of the embedded lab in `tests/embedded/conftest.py`, so a te
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import json
 import os
@@ -19,7 +20,8 @@ from unittest.mock import patch
 from sparkops.cli.main import main
 from sparkops.core.plan import Command
 from sparkops.remote.network import replaced
-from sparkops.testing import SimulatedWorld
+from sparkops.testing import Crash, SimulatedWorld, Trouble
+from sparkops.testing.faults import strike
 from sparkops.testing.network import SimulatedNetwork
 from sparkops.testing.node import SimulatedNode
 from sparkops.testing.sparks import IMAGES, sparks
@@ -130,7 +132,41 @@ class Lab:
         self.world = self.network.world = self.world.survivors(**settings)
         self._mark = 0
 
+    def killed(self, at: int, *words: object, kind: str = "crash-after") -> bool:
+        """The tool is killed at its `at`-th send; whether it came to send that many."""
+        self.anew(troubles=[Trouble(kind, at)])  # type: ignore[arg-type]
+        try:
+            self.cli(*words)
+            return False
+        except Crash:
+            return True
+        finally:
+            self.anew()
+
+    def beside(self) -> Lab:
+        """Another person before the same nodes, in a process of their own, while this one's goes on."""
+        other = copy.copy(self)
+        other.world, other._mark = self.world.beside(), 0
+        other.network = SimulatedNetwork(other.world)
+        return other
+
+    def meets(self, at: int, does: Callable[[Lab], object]) -> None:
+        """At the `at`-th send of the next command line another person `does` something."""
+        self.anew(troubles=[Trouble("meets", at, then=lambda: does(self.beside()))])
+
     # The nodes' side.
+
+    def fault(self, name: str, kind: str) -> Callable[[], object]:
+        """What `sparkops lab fault` does in a lab; returns what takes it away again."""
+        return strike(self.world, name, kind)
+
+    @contextlib.contextmanager
+    def trouble(self, name: str, kind: str) -> Iterator[None]:
+        off = self.fault(name, kind)
+        try:
+            yield
+        finally:
+            off()
 
     def node(self, name: str) -> SimulatedNode:
         return self.world.nodes[name]
