@@ -20,7 +20,7 @@ from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.recipe import Recipe
 from sparkops.core.revision import deployment_name, differences
 from sparkops.core.situation import Choices, Situation
-from sparkops.errors import Refused
+from sparkops.errors import Interrupted, Refused
 from sparkops.load_playbook import built_in
 from sparkops.phases import KEY_PHASE, compile_deploy
 from sparkops.phases.orphans import compile_orphans
@@ -86,12 +86,7 @@ def deploy(options: PlanOptions, report: Report) -> Answer:
         got = _set_up(options, session, draft)
         with refused_late(got):
             ready = carry_out(options, session, draft)
-        warnings = [
-            *older(ready.situation),
-            *out_of_reach(ready.situation),
-            *(by_marlin(session, ready.draft.effective, ready.situation.revision) if ready.plan.changes else ()),
-            *ask_from_here(ready.situation.revision, session.secrets[API_KEY.name]),
-        ]
+        warnings = _caveats(ready, session)
         for warning in warnings:
             report.warn(warning)
         document = documents.deploy(ready.situation, ready.plan, ready.findings, ready.changes, warnings)
@@ -100,6 +95,21 @@ def deploy(options: PlanOptions, report: Report) -> Answer:
         document |= {"setup": got, "seconds": report.seconds}
         bench, error = to_measure.measure(ready.situation.revision.deployment, session)
         return Answer({**document, "bench": bench}, error=error)
+
+
+def _caveats(ready: Ready, session: Session) -> list[str]:
+    """What to know of a deployment that serves by now."""
+    revision = ready.situation.revision
+    try:
+        return [
+            *older(ready.situation),
+            *out_of_reach(ready.situation),
+            *(by_marlin(session, ready.draft.effective, revision) if ready.plan.changes else ()),
+            *ask_from_here(revision, session.secrets[API_KEY.name]),
+        ]
+    except KeyboardInterrupt:
+        told = f"{revision.deployment} was deployed and serves; only warnings may be missing"
+        raise Interrupted("interrupted", hint=told) from None
 
 
 def _refuse_before_setup(options: PlanOptions, session: Session, draft: Draft) -> None:

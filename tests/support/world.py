@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import gc
 import io
 import json
 import os
 import shlex
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,13 +137,14 @@ class Lab:
     def killed(self, at: int, *words: object, kind: str = "crash-after") -> bool:
         """The tool is killed at its `at`-th send; whether it came to send that many."""
         self.anew(troubles=[Trouble(kind, at)])  # type: ignore[arg-type]
-        try:
-            self.cli(*words)
-            return False
-        except Crash:
-            return True
-        finally:
-            self.anew()
+        with _files_are_left_to_the_system():
+            try:
+                self.cli(*words)
+                return False
+            except Crash:
+                return True
+            finally:
+                self.anew()
 
     def beside(self) -> Lab:
         """Another person before the same nodes, in a process of their own, while this one's goes on."""
@@ -229,3 +232,16 @@ class Lab:
                 return True
             self.settle(1)
         return False
+
+
+@contextlib.contextmanager
+def _files_are_left_to_the_system() -> Iterator[None]:
+    """What a killed process had open is no file that we forgot to close."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.freeze()
+        try:
+            yield
+        finally:
+            gc.collect()
+            gc.unfreeze()

@@ -119,3 +119,9 @@ def crashing() -> BootRule:
 def lab(tmp_path: Path) -> Lab:
     """Two nodes, and a person with an empty home."""
     return Lab(tmp_path)
+
+
+@pytest.fixture
+def lab_of(tmp_path: Path) -> Callable[[int], Lab]:
+    """The same with so many nodes."""
+    return lambda nodes: Lab(tmp_path / f"{nodes} nodes", nodes)

@@ -1,0 +1,137 @@
+"""The control machine dies, is interrupted, or meets another run; the nodes end in a right state all the same."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sparkops.testing import Trouble
+from support.world import Lab, Ran
+
+GPT = "openai-gpt-oss-120b"
+SHORT = ("--set", "args.max-model-len=2048")
+SOLO = ("solo", "--limit", "node1")
+
+
+@pytest.fixture
+def labs(tmp_path: Path) -> Iterator[tuple[int, Lab]]:
+    """One fresh lab for each send: 1, 2, …; whoever takes them ends when there is no such send."""
+    return ((at, Lab(tmp_path / f"send {at}")) for at in itertools.count(1))
+
+
+def heals(lab: Lab, *wish: object) -> None:
+    """The next deploy ends serving, with exactly its containers."""
+    deployed = lab.deploy(*wish)  # type: ignore[arg-type]
+    assert {name.rsplit("-", 1)[1] for _, name in lab.running()} == {deployed["hash"][:8]}
+    assert lab.state()[GPT] == "serving"
+
+
+@pytest.mark.parametrize("topology", ["solo", "2x-solo", "cluster"])
+def test_a_deploy_killed_at_any_send_is_mended_by_the_next_one(
+    labs: Iterator[tuple[int, Lab]], topology: str
+) -> None:
+    parts = {"solo": 1, "2x-solo": 3, "cluster": 2}[topology]
+    for at, lab in labs:
+        if not lab.killed(at, "deploy", "--topology", topology):
+            break
+        heals(lab, topology)
+        assert len(lab.containers()) == parts, at
+    assert at > 8, "there are so many sends in the smallest deploy"
+
+
+def test_stop_after_a_deploy_killed_at_any_send_leaves_nothing(labs: Iterator[tuple[int, Lab]]) -> None:
+    for at, lab in labs:
+        if not lab.killed(at, "deploy", "--topology", "2x-solo"):
+            break
+        lab.json("stop")
+        assert lab.containers() == set(), at
+    assert at > 20
+
+
+@pytest.mark.parametrize("kind", ["crash-before", "crash-after"])
+def test_a_switch_killed_at_any_send_is_mended_by_the_next_deploy(labs: Iterator[tuple[int, Lab]], kind: str) -> None:
+    for at, lab in labs:
+        lab.deploy(*SOLO)
+        first = lab.containers()
+        if not lab.killed(at, "deploy", "--topology", "cluster", *SHORT, kind=kind):
+            break
+        heals(lab, "cluster", *SHORT)
+        assert len(lab.running()) == 2
+        assert first <= lab.containers(), "what served before the kill is kept for rollback"
+    assert at > 15
+
+
+def test_an_interrupt_at_any_send_undoes_and_the_previous_revision_serves_again(
+    labs: Iterator[tuple[int, Lab]],
+) -> None:
+    for at, lab in labs:
+        lab.deploy(*SOLO)
+        before = lab.containers()
+        lab.anew(troubles=[Trouble("interrupt", at)])
+        ran = lab.cli("deploy", "--json", "--topology", "cluster", *SHORT)
+        if lab.world.tries < at:
+            break
+        assert (ran.code, ran.document["error"]["kind"]) == (130, "interrupted")
+        assert "Traceback" not in ran.err
+        if lab.world.sent[at - 1].command.words[:2] == ("docker", "logs"):
+            assert "was deployed and serves" in ran.document["error"]["hint"], "nothing is undone any more"
+            continue
+        assert lab.containers() == before == lab.running()
+        assert lab.serves(), "130 is only said once it serves again"
+        if at <= 3:
+            assert not lab.changed(), "it came before anything was changed"
+    assert at > 15
+
+
+def test_of_two_deploys_at_once_the_second_names_the_first_and_changes_nothing(
+    labs: Iterator[tuple[int, Lab]],
+) -> None:
+    for at, lab in labs:
+        seen: list[tuple[Lab, Ran, Ran, Ran]] = []
+
+        def second(other: Lab, seen: list[tuple[Lab, Ran, Ran, Ran]] = seen) -> None:
+            deploy = other.cli("deploy", "--json", "--topology", *SOLO, *SHORT)
+            seen.append((other, deploy, other.cli("stop", "--json"), other.cli("status", "--json")))
+
+        lab.meets(at, second)
+        assert lab.deploy("cluster")["changed"]
+        if not seen:
+            break
+        ((other, deploy, stop, status),) = seen
+        assert (deploy.code, stop.code) == (6, 6), (at, deploy.told, stop.told)
+        assert {one.document["error"]["kind"] for one in (deploy, stop)} == {"locked"}
+        assert not other.changed(), at
+        assert status.code in (0, 5), "reading needs no lock"
+        assert lab.state() == {GPT: "serving"}
+        assert lab.deploy("cluster")["changed"] is False
+    assert at > 12
+
+
+def test_deploys_on_different_nodes_do_not_wait_for_each_other(lab: Lab) -> None:
+    ran: list[Ran] = []
+    lab.meets(5, lambda other: ran.append(other.cli("deploy", "--json", "--topology", "solo", "--limit", "node2")))
+    assert lab.deploy(*SOLO)["changed"]
+    assert [one.document["changed"] for one in ran] == [True]
+    assert {node for node, _ in lab.running()} == set(lab.names)
+
+
+def test_a_deploy_of_what_another_one_began_waits_for_it(lab: Lab) -> None:
+    with lab.trouble("node2", "worker-never-joins"):
+        begun_at = next(at for at in itertools.count(1) if _begun(lab, at))
+        begun = lab.running()
+        assert begun_at > 8
+    lab.mark()
+    assert lab.deploy("cluster")["endpoints"]
+    assert [one.shown for one in lab.received() if one.shown.startswith("@probe")]
+    assert not [one.shown for one in lab.changed() if one.shown.startswith("docker run")]
+    assert lab.running() == begun
+
+
+def _begun(lab: Lab, at: int) -> bool:
+    """Kill a deploy at this send; whether both containers run by then."""
+    lab.cli("stop", code=0)
+    lab.killed(at, "deploy", "--topology", "cluster")
+    return len(lab.running()) == 2

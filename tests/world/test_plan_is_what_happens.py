@@ -1,0 +1,90 @@
+"""Plan and deploy agree, proved from the nodes' side: what they received is the plan without the frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from support.world import Lab, Received
+
+QWEN = "qwen3-next-80b-a3b-instruct-fp8"
+SMALL = ("--set", "args.max-model-len=2048")
+
+
+def planned(document: dict[str, Any], mark: str = "") -> list[tuple[str, str]]:
+    """(node, line) of each command of the plan; `until ready: ` those of the waits."""
+    lines = [(step["node"], line) for step in document["steps"] for line in step["command"].splitlines()]
+    if mark:
+        return [(node, line.removeprefix(mark)) for node, line in lines if line.startswith(mark)]
+    return [(node, line) for node, line in lines if not line.startswith(("undo: ", "until ready: "))]
+
+
+def per_node(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for node, line in pairs:
+        found.setdefault(node, []).append(line)
+    return found
+
+
+def inner(received: list[Received]) -> list[Received]:
+    """Without what surrounds a plan: facts, the key and the boot log that are read."""
+    frame = ("@facts", "@key", "docker logs ")
+    return [one for one in received if one.changes or not one.shown.startswith(frame)]
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [("cluster",), ("2x-solo",), ("cluster", "--recipe", QWEN), ("solo", "--limit", "node2", *SMALL)],
+    ids=" ".join,
+)
+@pytest.mark.parametrize("before", ["nothing", "2x-solo", "cluster"])
+def test_the_nodes_receive_the_plan_and_nothing_else(lab: Lab, before: str, wish: tuple[str, ...]) -> None:
+    if before != "nothing":
+        lab.deploy(before, "--set", "args.max-num-seqs=3")
+        lab.mark()
+    plan = lab.json("plan", "--topology", *wish)
+    assert plan["changed"]
+    assert inner(lab.received()) == [], "a plan reads facts only"
+
+    lab.mark()
+    deployed = lab.deploy(*wish, "--expect", plan["id"])
+    assert deployed["id"] == plan["id"]
+    received = inner(lab.received())
+    probes = set(planned(plan, "until ready: "))
+    done = [(one.node, one.shown) for one in received if (one.node, one.shown) not in probes]
+    assert per_node(done) == per_node(planned(plan))
+    assert {(one.node, one.shown) for one in received} - set(done) == probes
+    assert not [one for one in received if one.changes and (one.node, one.shown) in probes]
+
+
+def test_the_same_facts_make_the_same_plan(lab: Lab) -> None:
+    one, other = (lab.json("plan", "--topology", "cluster") for _ in range(2))
+    assert (one["steps"], one["id"]) == (other["steps"], other["id"])
+    lab.deploy("cluster", "--expect", one["id"])
+    after = lab.json("plan", "--topology", "cluster")
+    assert (after["changed"], after["changes"]) == (False, [])
+    assert not [step for step in after["steps"] if step["changes"]]
+
+
+def test_another_plan_than_the_expected_one_is_refused_and_nothing_changes(lab: Lab) -> None:
+    lab.deploy("cluster")
+    before = lab.running()
+    lab.mark()
+    for verb in ("deploy", "plan"):
+        error = lab.json(verb, "--topology", "2x-solo", "--expect", "0123456789ab", code=3)["error"]
+        assert error["kind"] == "refused"
+        assert "0123456789ab" in error["message"]
+    assert not lab.changed()
+    assert lab.running() == before
+
+
+def test_a_node_is_not_asked_more_often_because_there_are_more_nodes(lab_of: Any) -> None:
+    seen = {}
+    for nodes in (2, 8):
+        lab = lab_of(nodes)
+        assert len(lab.deploy("cluster")["endpoints"]) == 1
+        assert lab.world.connections == nodes
+        seen[nodes] = sum(one.node == "node2" and not one.shown.startswith("@probe") for one in lab.received())
+    assert seen[2] == seen[8]
