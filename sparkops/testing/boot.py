@@ -16,13 +16,15 @@ BOOT_LINES = (
 class Boot:
     """`looks` is how often somebody probes it before it is up (or dead); `never` loads for good.
 
-    `falls` is how often it dies at its start, to be started again, before it comes up.
+    `falls` is how often it dies at its start, to be started again, before it comes up. `refuses`: what it answers to
+    every request for tokens, healthy as it is.
     """
 
     looks: int = 2
     crashes: bool = False
     never: bool = False
     falls: int = 0
+    refuses: str = ""
     log: tuple[str, ...] = BOOT_LINES
 
 

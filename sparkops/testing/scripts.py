@@ -34,7 +34,9 @@ def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resu
         node.engine.start(name, node.now)
         return said()
     if verb == "remove":
-        node.files[f"{words[3]}/logs/{name}.log"] = "".join(f"{line}\n" for line in one.log)
+        path = f"{words[3]}/logs/{name}.log"
+        node.files.pop(path, None)  # the newest stands last
+        node.files[path] = "".join(f"{line}\n" for line in one.log)
     node.engine.stop(name, node.now)
     if verb == "remove":
         node.engine.remove(name, force=True)
@@ -82,6 +84,13 @@ def follow(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said("".join(f"{time} {line}\n" for time, line in kept))
 
 
+def keptlog(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """`keptlog DIR DEPLOYMENT LINES`: of the newest log that was kept; an empty DEPLOYMENT means any."""
+    start = f"{words[0]}/sparkops-{words[1]}{words[1] and '-'}"
+    kept = [text for path, text in node.files.items() if path.startswith(start) and path.endswith(".log")]
+    return said("".join(kept[-1].splitlines(keepends=True)[-int(str(words[2])) :]) if kept else "")
+
+
 def memory(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said(f"{node.total_kib} KiB of {words[0]} KiB are available\n")
 
@@ -93,7 +102,8 @@ def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     if one is None:
         return said(f"never no container {name}: Error response from daemon: No such container: {name}\n")
     one.look()
-    return said(f"{_part(node, one, options)}\n{_tail(one)}")
+    verdict = _part(node, one, options)
+    return said(f"{verdict}\n{_tail(one, 300 if verdict.startswith('never') else 15)}")
 
 
 def _part(node: SimulatedNode, one: Container, options: Mapping[str, str]) -> str:
@@ -116,6 +126,8 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
         one.look()
     if one is not None and one.silent:
         return said(_SILENT[one.silent])
+    if one is not None and one.up and one.boot.refuses:
+        return said(f"{_SILENT['answer']}log\n{one.boot.refuses}\n{_tail(one)}")
     if _answers(node, options["--api"]):
         ray = options.get("--ray", "0")
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + (f"ray {ray} {ray}\n" if ray != "0" else ""))
@@ -136,8 +148,8 @@ def _answers(node: SimulatedNode, url: str) -> bool:
     return there is not None and there.serves(parts.port or 80)
 
 
-def _tail(one: Container) -> str:
-    return "".join(f"{line}\n" for line in one.log[-15:])
+def _tail(one: Container, lines: int = 60) -> str:
+    return "".join(f"{line}\n" for line in one.log[-lines:])
 
 
 def job(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -217,6 +229,7 @@ SCRIPTS: Mapping[str, Handler] = {
     "file": file,
     "follow": follow,
     "job": job,
+    "keptlog": keptlog,
     "key": key,
     "manifest": upkeep.manifest,
     "memory": memory,

@@ -30,7 +30,8 @@ class Trouble:
 
     `lost-before`: the node is away, nothing was sent. `lost-unapplied` and `lost-applied`: the connection ends after
     the send, and the command did not run, or did. `crash-before`, `crash-after`: the control process is killed.
-    `interrupt`: Ctrl-C. `meets`: somebody else does `then` in the meantime, as over `beside()`. A lost node answers again after `away` virtual seconds.
+    `interrupt`: Ctrl-C. `meets`: somebody else does `then` in the meantime, as over `beside()`. A lost node answers
+    again after `away` virtual seconds.
     """
 
     kind: Literal["lost-before", "lost-unapplied", "lost-applied", "crash-before", "crash-after", "interrupt", "meets"]

@@ -114,7 +114,11 @@ def test_an_engine_that_does_not_answer_is_not_called_serving(lab: Lab, fault: s
 
 def test_a_cluster_serves_again_after_a_kill_and_after_both_nodes_rebooted(lab: Lab) -> None:
     lab.deploy("cluster")
-    for faults in ([("node1", "engine-killed")], [("node2", "engine-killed")], [(node, "reboot") for node in lab.names]):
+    for faults in (
+        [("node1", "engine-killed")],
+        [("node2", "engine-killed")],
+        [(node, "reboot") for node in lab.names],
+    ):
         lab.mark()
         for node, fault in faults:
             lab.fault(node, fault)

@@ -30,9 +30,7 @@ def heals(lab: Lab, *wish: object) -> None:
 
 
 @pytest.mark.parametrize("topology", ["solo", "2x-solo", "cluster"])
-def test_a_deploy_killed_at_any_send_is_mended_by_the_next_one(
-    labs: Iterator[tuple[int, Lab]], topology: str
-) -> None:
+def test_a_deploy_killed_at_any_send_is_mended_by_the_next_one(labs: Iterator[tuple[int, Lab]], topology: str) -> None:
     parts = {"solo": 1, "2x-solo": 3, "cluster": 2}[topology]
     for at, lab in labs:
         if not lab.killed(at, "deploy", "--topology", topology):
