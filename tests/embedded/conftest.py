@@ -100,9 +100,14 @@ class Lab:
         self.cli("lab", "up", "--nodes", nodes, "--ray", ray, "--speed", speed, lab=False, code=0)
 
     def down(self) -> None:
+        """Nothing is left, neither files nor processes."""
+        if not self.directory.exists():
+            return
         self.end()
+        mark = self._lab_mark()
         self.cli("lab", "down", lab=False, code=0)
         assert not self.directory.exists()
+        assert _living(mark) == []
 
     # The person's side.
 
@@ -258,17 +263,13 @@ class Lab:
 
     def processes(self, outside: bool = False) -> list[str]:
         """Command lines of all that lives inside containers of this lab, or of all but the lab itself."""
-        record = json.loads((self.directory / "lab.json").read_text())
-        marks = {f"SPARKLAB_LAB={record['id']}".encode(), *(() if outside else (b"SPARKLAB_CONTAINER=",))}
-        found = []
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == record["daemon"][0]:
-                continue
-            with contextlib.suppress(OSError):
-                environment = (entry / "environ").read_bytes().split(b"\0")
-                if all(any(item.startswith(mark) for item in environment) for mark in marks):
-                    found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        return found
+        daemon = json.loads((self.directory / "lab.json").read_text())["daemon"][0]
+        found = _living(self._lab_mark(), *(() if outside else (b"SPARKLAB_CONTAINER=",)))
+        return [line for number, line in found if number != daemon]
+
+    def _lab_mark(self) -> bytes:
+        """What stands in the environment of every process of this lab."""
+        return f"SPARKLAB_LAB={json.loads((self.directory / 'lab.json').read_text())['id']}".encode()
 
     def clear(self) -> None:
         """Nothing of anybody is left on the nodes; not by the tool, so that its tests do not lean on it."""
@@ -344,6 +345,17 @@ class Lab:
         with log.open("rb") as stream:
             stream.seek(self._marks.get(name, 0))
             return stream.read().count(b'"event": "exec"')
+
+
+def _living(*marks: bytes) -> list[tuple[int, str]]:
+    """Number and command line of all processes with these marks in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            environment = (entry / "environ").read_bytes().split(b"\0") if entry.name.isdigit() else []
+            if all(any(item.startswith(mark) for item in environment) for mark in marks):
+                found.append((int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
+    return found
 
 
 def _as_expected(ran: Ran, line: object, code: int | None) -> Ran:

@@ -1,0 +1,58 @@
+"""What an image's engine takes, read from the image itself, and mods of other launchers that are built into one."""
+
+from __future__ import annotations
+
+GPT = "openai-gpt-oss-120b"
+THEIRS = r"""recipe_version: "1"
+name: Theirs
+container: vllm-node-mxfp4
+solo_only: true
+defaults: {port: 8000, host: 0.0.0.0}
+env:
+  VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8: "1"
+mods: [mods/fix-it, mods/drop-caches]
+command: |
+  vllm serve openai/gpt-oss-120b \
+      --quantization mxfp4 --mxfp4-backend CUTLASS --mxfp4-layers moe,qkv,o,lm_head \
+      --attention-backend FLASHINFER --kv-cache-dtype fp8 \
+      --max-model-len 4096 --max-num-seqs 2 --gpu-memory-utilization 0.70 \
+      --host {host} --port {port}
+"""
+
+
+def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
+    lab = empty
+    first = lab.json("image", "flags", "vllm-node-mxfp4", "--on", "node2")
+    assert (first["read"], first["node"], first["version"]) == (True, "node2", "0.1.dev12777+mxfp4")
+    assert first["added"] == ["mxfp4-backend", "mxfp4-layers"]
+    again = lab.json("image", "flags", GPT)
+    assert (again["read"], again["table"]) == (False, first["table"])
+    assert lab.json("image", "flags", GPT, "--fresh")["read"] is True
+    lab.json("image", "flags", "vllm-node")
+    refused = lab.json("plan", "--topology", "solo", "--set", "args.seeed=1", code=3)
+    assert "is no flag of vLLM 0.1.dev12777+mxfp4 of vllm-node-mxfp4" in refused["error"]["message"]
+    (lab.work / "mine.yml").write_text("model: m\ncontainer: vllm-node\nargs: {mxfp4-layers: moe}\n")
+    ran = lab.cli("lint", "mine.yml", lab=False, code=3)
+    assert "--mxfp4-layers (mine.yml:3) is no flag of vLLM 0.32.0 of vllm-node" in ran.out
+    assert "has the image nobody/knows" in lab.cli("image", "flags", "nobody/knows", code=3).err
+    ran = lab.cli("image", "flags", "ghcr.io/berriai/litellm:main-stable", code=5)
+    assert "no make_arg_parser in this image" in ran.err
+    assert lab.containers() == set()
+
+
+def test_mods_are_built_into_an_image_that_then_serves(empty):
+    lab = empty
+    (lab.work / "theirs.yaml").write_text(THEIRS)
+    place = lab.work / "a checkout" / "mods" / "fix-it"
+    place.mkdir(parents=True)
+    (place / "run.sh").write_text("#!/bin/sh\ntrue\n")
+    words = ("--recipe", "theirs.yaml", "--topology", "solo")
+    refused = lab.json("deploy", *words, code=3)["error"]
+    assert "(with the mods fix-it) is not there [image-present]" in refused["message"]
+    missing = lab.cli("image", "build", "theirs.yaml", "--mods", lab.base, code=3)
+    assert "the mods fix-it are not there: looked for mods/fix-it and fix-it in" in missing.err
+    built = lab.json("image", "build", "theirs.yaml", "--mods", lab.work / "a checkout")
+    assert built["image"].startswith("sparkops-mods/vllm-node-mxfp4:latest-with-fix-it-")
+    assert lab.json("image", "build", "theirs.yaml", "--mods", lab.work / "a checkout")["changed"] is False
+    assert lab.json("deploy", *words)["changed"] is True
+    assert lab.serves("node1")
