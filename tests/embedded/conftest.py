@@ -32,6 +32,7 @@ from sparkops.lab.tools.answer import answer
 from sparkops.remote.frame import script_text
 from sparkops.testing import warm
 from support.paths import ROOT
+from support.person import Person, Ran, as_expected
 
 SCRIPTS = Path(sparkops.__file__).parent / "node"
 MODEL = "openai/gpt-oss-120b"
@@ -41,25 +42,6 @@ SPEED = 20.0
 pytest.importorskip("asyncssh", reason="the lab needs asyncssh (pip install 'sparkops[lab]')")
 if not sys.platform.startswith("linux"):
     pytest.skip("the embedded lab needs Linux", allow_module_level=True)
-
-
-@dataclass(frozen=True)
-class Ran:
-    """One call of the tool that ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.out)
-        return found
-
-    @property
-    def told(self) -> str:
-        """All that a person may have seen."""
-        return self.out + self.err
 
 
 @dataclass(frozen=True)
@@ -81,7 +63,7 @@ class Received:
         return self.run == "lock" or (self.run == "-" and reads)
 
 
-class Lab:
+class Lab(Person):
     """A lab of its own, a person with an empty home, and the nodes' side of what happens."""
 
     def __init__(self, base: Path) -> None:
@@ -157,13 +139,13 @@ class Lab:
         return found
 
     def cli(self, *words: object, lab: bool = True, code: int | None = None, **env: str) -> Ran:
-        """The tool, until it ends; `code` is the exit code that it must have."""
+        """The tool, until it ends."""
         line = self._line(words, lab)
         try:
             ended = warm.run(line, env=self.environment(**env), cwd=self.work, seconds=PATIENCE)
         except subprocess.TimeoutExpired as late:
             pytest.fail(f"no end after {PATIENCE:.0f} s: {line}\n{late.output}{late.stderr}")
-        return _as_expected(Ran(ended.code, ended.out, ended.err), line, code)
+        return as_expected(Ran(ended.code, ended.out, ended.err), line, code)
 
     def ended(self, process: subprocess.Popen[str], code: int | None = None) -> Ran:
         try:
@@ -171,31 +153,11 @@ class Lab:
         except subprocess.TimeoutExpired:
             process.kill()
             pytest.fail(f"no end after {PATIENCE:.0f} s: {process.args}\n{''.join(process.communicate())}")
-        return _as_expected(Ran(process.returncode, out, err), process.args, code)
+        return as_expected(Ran(process.returncode, out, err), process.args, code)
 
     @staticmethod
     def _line(words: Sequence[object], lab: bool) -> list[str]:
         return [*(("-i", "lab") if lab else ()), *map(str, words)]
-
-    def json(self, *words: object, code: int = 0, **env: str) -> dict[str, Any]:
-        """The document that a verb prints with `--json`; `--` and what follows stays last."""
-        place = words.index("--") if "--" in words else len(words)
-        return self.cli(*words[:place], "--json", *words[place:], code=code, **env).document
-
-    def deploy(self, topology: str, *words: object, code: int = 0, **env: str) -> dict[str, Any]:
-        return self.json("deploy", "--topology", topology, *words, code=code, **env)
-
-    def shown(self) -> list[dict[str, Any]]:
-        """What `status` says of each deployment now; who needs more than five seconds to answer serves only later."""
-        found: list[dict[str, Any]] = self.cli("status", "--json").document["deployments"]
-        return found
-
-    def state(self) -> dict[str, str]:
-        """By deployment, the one word for it."""
-        return {one["name"]: one["state"] for one in self.shown()}
-
-    def key(self) -> str:
-        return self.cli("key", code=0).out.strip()
 
     # The client's side.
 
@@ -356,11 +318,6 @@ def _living(*marks: bytes) -> list[tuple[int, str]]:
             if all(any(item.startswith(mark) for item in environment) for mark in marks):
                 found.append((int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
     return found
-
-
-def _as_expected(ran: Ran, line: object, code: int | None) -> Ran:
-    assert code in (None, ran.code), f"exit {ran.code} instead of {code}: {line}\n{ran.told}"
-    return ran
 
 
 def _received(node: str, line: str) -> Received:

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
+from support.person import planned
+
 GPT = "openai-gpt-oss-120b"
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
-
-
-def planned(document, mark=""):
-    """(node, line) of each command of the plan; `until ready: ` those of the waits."""
-    lines = [(step["node"], line) for step in document["steps"] for line in step["command"].splitlines()]
-    if mark:
-        return [(node, line.removeprefix(mark)) for node, line in lines if line.startswith(mark)]
-    return [(node, line) for node, line in lines if not line.startswith(("undo: ", "until ready: "))]
 
 
 def test_the_nodes_receive_the_plan_over_one_connection_each_and_nothing_else(empty):

@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
+from support.person import THEIRS
+
 GPT = "openai-gpt-oss-120b"
-THEIRS = r"""recipe_version: "1"
-name: Theirs
-container: vllm-node-mxfp4
-solo_only: true
-defaults: {port: 8000, host: 0.0.0.0}
-env:
-  VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8: "1"
-mods: [mods/fix-it, mods/drop-caches]
-command: |
-  vllm serve openai/gpt-oss-120b \
-      --quantization mxfp4 --mxfp4-backend CUTLASS --mxfp4-layers moe,qkv,o,lm_head \
-      --attention-backend FLASHINFER --kv-cache-dtype fp8 \
-      --max-model-len 4096 --max-num-seqs 2 --gpu-memory-utilization 0.70 \
-      --host {host} --port {port}
-"""
 
 
 def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
@@ -42,7 +29,7 @@ def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
 
 def test_mods_are_built_into_an_image_that_then_serves(empty):
     lab = empty
-    (lab.work / "theirs.yaml").write_text(THEIRS)
+    (lab.work / "theirs.yaml").write_text(THEIRS + "mods: [mods/fix-it, mods/drop-caches]\n")
     place = lab.work / "a checkout" / "mods" / "fix-it"
     place.mkdir(parents=True)
     (place / "run.sh").write_text("#!/bin/sh\ntrue\n")

@@ -27,29 +27,11 @@ from sparkops.testing.faults import strike
 from sparkops.testing.network import SimulatedNetwork
 from sparkops.testing.node import SimulatedNode
 from sparkops.testing.sparks import IMAGES, sparks
+from support.person import Person, Ran, as_expected
 
 MODEL = "openai/gpt-oss-120b"
 OURS = ("label=sparkops.schema",)
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
-
-
-@dataclass(frozen=True)
-class Ran:
-    """One command line that ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.out)
-        return found
-
-    @property
-    def told(self) -> str:
-        """All that a person may have seen."""
-        return self.out + self.err
 
 
 @dataclass(frozen=True)
@@ -71,7 +53,7 @@ class Received:
         return " ".join(words)
 
 
-class Lab:
+class Lab(Person):
     """A world, an inventory of it in a home of its own, and the tool in this process."""
 
     def __init__(self, home: Path, nodes: int = 2, world: SimulatedWorld | None = None) -> None:
@@ -92,14 +74,12 @@ class Lab:
     # The person's side.
 
     def cli(self, *words: object, lab: bool = True, code: int | None = None, **env: str) -> Ran:
-        """Run the tool to its end; `code` is the exit code that it must have."""
+        """Run the tool to its end."""
         line = [*(("-i", str(self.inventory)) if lab else ()), *map(str, words)]
         out, err = io.StringIO(), io.StringIO()
         with self._person(env), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             ended = main(line)
-        ran = Ran(ended, out.getvalue(), err.getvalue())
-        assert code in (None, ran.code), f"exit {ran.code} instead of {code}: {line}\n{ran.told}"
-        return ran
+        return as_expected(Ran(ended, out.getvalue(), err.getvalue()), line, code)
 
     @contextlib.contextmanager
     def _person(self, env: dict[str, str]) -> Iterator[None]:
@@ -109,25 +89,6 @@ class Lab:
         whole = kept | own | {"HOME": str(self.home), "SPARKOPS_LAB_DIR": str(self.home / "lab")} | env
         with patch.dict(os.environ, whole, clear=True), contextlib.chdir(self.work), replaced(self.network):
             yield
-
-    def json(self, *words: object, code: int = 0, **env: str) -> dict[str, Any]:
-        """The document that a verb prints with `--json`; `--` and what follows stays last."""
-        place = words.index("--") if "--" in words else len(words)
-        return self.cli(*words[:place], "--json", *words[place:], code=code, **env).document
-
-    def deploy(self, topology: str, *words: object, code: int = 0, **env: str) -> dict[str, Any]:
-        return self.json("deploy", "--topology", topology, *words, code=code, **env)
-
-    def shown(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.cli("status", "--json").document["deployments"]
-        return found
-
-    def state(self) -> dict[str, str]:
-        """By deployment, the one word for it."""
-        return {one["name"]: one["state"] for one in self.shown()}
-
-    def key(self) -> str:
-        return self.cli("key", code=0).out.strip()
 
     def anew(self, **settings: Any) -> None:
         """The next command line comes from a new control process; `settings` are those of `survivors`."""

@@ -99,6 +99,12 @@ def test_a_crash_while_loading_shows_the_last_lines_and_is_undone(lab: Lab) -> N
     assert any("died unexpectedly" in log["tail"] for log in error["logs"] if log["node"] == "node1")
     assert error["diagnosis"]["line"]
     assert lab.containers() == set()
+    lab.deploy("cluster")
+    before = lab.containers()
+    lab.world.boot(BootRule.flag("--max-num-seqs", Boot(crashes=True, log=("RuntimeError: boom",))))
+    lab.deploy("cluster", "--set", "args.max-num-seqs=4", code=5)
+    assert lab.containers() == before == lab.running()
+    assert lab.state() == {GPT: "serving"}, "the previous revision is kept"
 
 
 @pytest.mark.parametrize("fault", ["engine-frozen", "peer-dead-health-green"])

@@ -9,25 +9,10 @@ from pathlib import Path
 import pytest
 
 from sparkops.core.facts import parse
+from support.person import THEIRS
 from support.world import Lab
 
 GPT = "openai-gpt-oss-120b"
-THEIRS = r"""recipe_version: "1"
-name: Theirs
-container: vllm-node-mxfp4
-solo_only: true
-defaults: {port: 8000, host: 0.0.0.0, gpu_memory_utilization: 0.70}
-env:
-  VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8: "1"
-command: |
-  vllm serve openai/gpt-oss-120b \
-      --quantization mxfp4 --mxfp4-backend CUTLASS \
-      --mxfp4-layers moe,qkv,o,lm_head \
-      --attention-backend FLASHINFER --kv-cache-dtype fp8 \
-      --max-model-len 4096 --max-num-seqs 2 \
-      --gpu-memory-utilization {gpu_memory_utilization} \
-      --host {host} --port {port}
-"""
 
 
 @pytest.fixture
@@ -68,53 +53,26 @@ def test_the_log_of_what_was_removed_is_kept(lab_of: Callable[[int], Lab]) -> No
     assert "Application startup complete" in entry["text"]
 
 
-def test_a_new_key_locks_the_old_one_out(serving: Lab) -> None:
-    lab = serving
-    old = lab.key()
-    rotated = lab.json("key", "rotate")["key"]
-    assert rotated not in ("", old)
-    assert keys_in_force(lab) == {rotated} == {lab.key()}
-    assert lab.state() == {GPT: "serving"}
-    mine = lab.json("key", "rotate", SPARKOPS_API_KEY="sk-of-my-own-choice")
-    assert keys_in_force(lab) == {"sk-of-my-own-choice"} == {mine["key"]} == {lab.key()}
-
-
-def test_a_key_of_ones_own_is_put_in_force_by_a_deploy(lab: Lab) -> None:
-    first = lab.deploy("solo", SPARKOPS_API_KEY="sk-one")
-    assert keys_in_force(lab) == {"sk-one"}
-    second = lab.deploy("solo", SPARKOPS_API_KEY="sk-two")
+def test_a_key_is_put_in_force_and_stands_in_no_log_no_label_and_no_command(lab: Lab) -> None:
+    first = lab.deploy("solo", SPARKOPS_API_KEY="sk-number-one")
+    assert keys_in_force(lab) == {"sk-number-one"}
+    second = lab.deploy("solo", SPARKOPS_API_KEY="sk-number-two")
     assert (second["changed"], second["hash"]) == (True, first["hash"])
-    assert keys_in_force(lab) == {"sk-two"}
+    assert keys_in_force(lab) == {"sk-number-two"} == {lab.key()}
     assert lab.deploy("solo")["changed"] is False, "without a wish the key stays"
+    mine = lab.json("key", "rotate", SPARKOPS_API_KEY="sk-of-my-own-choice")["key"]
+    made = lab.json("key", "rotate")["key"]
+    assert mine == "sk-of-my-own-choice" != made
+    assert keys_in_force(lab) == {made} == {lab.key()}
+    assert lab.state() == {GPT: "serving"}
 
-
-def test_the_key_stands_in_no_log_no_label_and_no_command(serving: Lab) -> None:
-    lab = serving
-    lab.json("key", "rotate", SPARKOPS_API_KEY="sk-that-nobody-sees")
-    key = lab.key()
-    for node in lab.world.nodes.values():
-        inspected = [json.dumps(one.inspected()) for one in node.engine.listed()]
-        assert not [text for text in inspected if key in text]
-        assert [node.modes[path] for path, text in node.files.items() if text.strip() == key] == ["600"]
-    assert not [one for one in lab.world.sent if key in repr(one.command)]
-    logs = [path.read_text() for path in lab.home.rglob("*.jsonl")]
-    assert logs
-    assert not [text for text in logs if key in text]
-
-
-def test_a_deploy_without_the_key_of_what_serves_is_refused_and_changes_nothing(lab: Lab) -> None:
-    """Who logs in as another user than the one who deployed sees what serves and does not break it."""
-    lab.deploy("solo")
     node = lab.node("node1")
-    del node.files[f"{node.state_dir}/key"]
-    for one in node.engine.listed():
-        one.key = None
-    before = lab.running()
-    error = lab.deploy("solo", code=3)["error"]
-    assert "API key from another home" in error["message"]
-    assert lab.running() == before
-    lab.json("stop")
-    assert lab.deploy("solo")["changed"]
+    assert [node.modes[path] for path, text in node.files.items() if text.strip() == made] == ["600"]
+    seen = [json.dumps(one.inspected()) for one in node.engine.listed()]
+    seen += [repr(one.command) for one in lab.world.sent]
+    seen += [path.read_text() for path in lab.home.rglob("*.jsonl")]
+    assert len(seen) > 20
+    assert not [text for text in seen if any(key in text for key in ("sk-number", mine, made))]
 
 
 @pytest.mark.parametrize(

@@ -7,18 +7,11 @@ from typing import Any
 
 import pytest
 
+from support.person import planned
 from support.world import Lab, Received
 
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
 SMALL = ("--set", "args.max-model-len=2048")
-
-
-def planned(document: dict[str, Any], mark: str = "") -> list[tuple[str, str]]:
-    """(node, line) of each command of the plan; `until ready: ` those of the waits."""
-    lines = [(step["node"], line) for step in document["steps"] for line in step["command"].splitlines()]
-    if mark:
-        return [(node, line.removeprefix(mark)) for node, line in lines if line.startswith(mark)]
-    return [(node, line) for node, line in lines if not line.startswith(("undo: ", "until ready: "))]
 
 
 def per_node(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ import pytest
 from sparkops.asks import Answer
 from sparkops.core.plan import Command
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
-from sparkops.testing import Boot, BootRule, Crash, SimulatedWorld, Trouble
+from sparkops.testing import Crash, SimulatedWorld, Trouble
 from sparkops.testing.operator import Operator
 from sparkops.testing.sparks import IMAGES, MODELS, sparks
 
@@ -131,72 +131,11 @@ def test_the_same_deploy_again_changes_nothing_and_sends_no_changing_command(wis
     assert all(sent.command.reads for sent in again.sent)
 
 
-@pytest.mark.parametrize("wish", ["cluster", "2x-solo", "solo"])
-def test_plan_and_deploy_agree_and_plan_changes_nothing(wish: str) -> None:
-    world = fresh()
-    plan = Operator(world).plan(wish)
-    assert all(sent.command.reads for sent in world.sent)
-    deployed = Operator(world).deploy(wish, expect=plan.id)
-    assert (deployed, deployed.id) == (plan, plan.id)
-
-
-def test_what_the_nodes_received_is_the_plan() -> None:
-    world = fresh()
-    plan = Operator(world).deploy("cluster")
-    changing = [sent.command for sent in world.sent if not sent.command.reads]
-    planned = [step.do.command for step in plan.steps if step.do.command and not step.do.command.reads]
-    assert sorted(map(repr, changing)) == sorted(map(repr, planned))
-
-
-def test_a_plan_that_was_looked_at_holds_the_deploy_to_it() -> None:
-    world = fresh()
-    plan = Operator(world).plan("cluster")
-    with pytest.raises(Refused, match=plan.id):
-        Operator(world).deploy("2x-solo", expect=plan.id)
-    assert not running(world)
-
-
-def test_a_new_version_that_crashes_leaves_the_previous_one_serving() -> None:
-    world = fresh()
-    Operator(world).deploy("cluster")
-    had = running(world)
-    world.boot(BootRule.flag("--max-num-seqs", Boot(crashes=True, log=("RuntimeError: boom",))))
-    with pytest.raises(SparkopsError) as failed:
-        WISHES["flag"](Operator(world))
-    assert failed.value.exit_code == 5
-    assert running(world) == had
-    assert Operator(world.survivors()).status() == {GPT: "serving"}
-
-
-def test_rollback_goes_back_across_names_and_again_forward() -> None:
-    world = fresh()
-    Operator(world).deploy("cluster")
-    WISHES["qwen"](Operator(world))
-    assert Operator(world).status() == {QWEN: "serving", GPT: "stopped"}
-    Operator(world).rollback()
-    assert Operator(world).status() == {GPT: "serving", QWEN: "stopped"}
-    Operator(world).rollback()
-    assert Operator(world).status() == {QWEN: "serving", GPT: "stopped"}
-
-
 def test_a_switch_to_fewer_nodes_stops_the_parts_on_the_others() -> None:
     world = fresh()
     Operator(world).deploy("cluster")
     Operator(world).deploy("solo")
     assert {node for node, _ in running(world)} == {"spark1"}
-
-
-def test_a_container_that_stop_could_not_reach_is_removed_by_the_next_run_that_can() -> None:
-    world = fresh()
-    Operator(world).deploy("cluster")
-    world.lose("spark2")
-    answer = Operator(world).stop()
-    assert answer.code == 4
-    assert {node for node, _ in running(world)} == {"spark2"}
-    back = world.survivors()
-    Operator(back).stop()
-    assert not running(back)
-    assert not [path for node in back.nodes.values() for path in node.files if "/orphans/" in path]
 
 
 @pytest.mark.parametrize("nodes", [2, 8])
