@@ -96,13 +96,15 @@ class Nodes:
     # Engines, each with the environment that its container would have.
 
     @contextlib.contextmanager
-    def inside(self, image: str, env: dict[str, str] | None = None, node: Node | None = None) -> Iterator[None]:
-        """The environment of a container with the node's models and its GPU, and its memory given back at its end."""
+    def inside(
+        self, image: str, env: dict[str, str] | None = None, node: Node | None = None, models: bool = True
+    ) -> Iterator[None]:
+        """The environment of a container with its GPU and mostly the node's models; its memory is given back."""
         node = node or self.one
         given = {"HF_HUB_OFFLINE": "1"} | (serving.TIKTOKEN if env is None else env)
         pairs = [word for key, value in given.items() for word in ("-e", f"{key}={value}")]
-        cache = f"{node.home}/.cache/huggingface:/root/.cache/huggingface"
-        made = self.docker("create", "--gpus", "all", "-v", cache, *pairs, "--entrypoint=", image, "vllm", node=node)
+        cache = ("-v", f"{node.home}/.cache/huggingface:/root/.cache/huggingface") if models else ()
+        made = self.docker("create", "--gpus", "all", *cache, *pairs, "--entrypoint=", image, "vllm", node=node)
         assert made.code == 0, made.on(2)
         container = store.Container(node, made.on(1).strip())
         try:
