@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 SCRIPT = Path(__file__).resolve().parent / "node" / "benchy.py"
 LAST_LINES = 8
@@ -34,27 +34,55 @@ class Ended:
     said: str = ""
 
 
-def installed() -> bool:
-    """Whether llama-benchy is there (the extra `bench`)."""
-    return importlib.util.find_spec("llama_benchy") is not None
+class Tool(Protocol):
+    """llama-benchy on this machine."""
+
+    def installed(self) -> bool:
+        """Whether it is there (the extra `bench`)."""
+
+    def measure(self, words: Words, key: str, book: str | None, told: Told) -> Ended:
+        """Run it to its end; an interrupt ends it first, and is raised again."""
 
 
-def measure(words: Words, key: str, book: str | None, told: Told) -> Ended:
-    """Run it to its end; an interrupt ends it first, and is raised again."""
-    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
-        process = subprocess.Popen(
-            [sys.executable, str(SCRIPT), *words], env=_environment(book), text=True, encoding="utf-8",
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=os.name == "posix",
-        )  # fmt: skip
-        try:
-            assert process.stdin is not None
-            with contextlib.suppress(BrokenPipeError):
-                process.stdin.write(key + "\n")
-                process.stdin.close()
-            return _ended(process, errors, told)
-        except BaseException:
-            _end(process)
-            raise
+class Installed:
+    """The process that it is."""
+
+    def installed(self) -> bool:
+        return importlib.util.find_spec("llama_benchy") is not None
+
+    def measure(self, words: Words, key: str, book: str | None, told: Told) -> Ended:
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+            process = subprocess.Popen(
+                [sys.executable, str(SCRIPT), *words], env=_environment(book), text=True, encoding="utf-8",
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=os.name == "posix",
+            )  # fmt: skip
+            try:
+                assert process.stdin is not None
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.write(key + "\n")
+                    process.stdin.close()
+                return _ended(process, errors, told)
+            except BaseException:
+                _end(process)
+                raise
+
+
+_in_use: Tool = Installed()
+
+
+def tool() -> Tool:
+    return _in_use
+
+
+@contextlib.contextmanager
+def replaced(other: Tool) -> Iterator[None]:
+    """Inside, every benchmark is measured by `other` instead."""
+    global _in_use  # noqa: PLW0603  as the network: one process has one
+    before, _in_use = _in_use, other
+    try:
+        yield
+    finally:
+        _in_use = before
 
 
 def events(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:

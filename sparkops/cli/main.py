@@ -112,6 +112,8 @@ def _run(ask: Ask, report: Ending) -> int:
         raise
     except Exception as error:  # the one place where a bug ends
         return report.bug(error)
+    finally:
+        report.close()
 
 
 def _report(line: Line, words: list[str], logged: bool = False) -> Ending:

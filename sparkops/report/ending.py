@@ -97,8 +97,13 @@ class Ending:
             self._write(self._err, map(self.how.again, self._last_words(answer.error)))
         if self._log:
             self._write(self._err, [f"log: {self.run_log}"] if code and self.run_log else [])
-            self._log.close()
+        self.close()
         return code
+
+    def close(self) -> None:
+        """Close the run log, however the run ends."""
+        if self._log:
+            self._log.close()
 
     def show(self, document: Mapping[str, Any], *, anew: bool = False) -> None:
         """An answer that is not the last one; `anew` puts it in the place of what a terminal shows."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sparkops.core.plan import Command, Result, Script, Word
 from sparkops.testing.engine import Container, Engine
@@ -16,13 +17,41 @@ TOTAL_KIB = 127_533_568
 """MemTotal of a GB10 with its 128 GB."""
 
 
+class Work(Protocol):
+    """What a job does."""
+
+    def look(self, now: float, log: list[str]) -> int | None:
+        """Go on until now; the exit code once it has ended."""
+
+    def stop(self) -> None:
+        """Somebody ends it."""
+
+
 @dataclass
 class Job:
-    """Detached work; the simulation lets it run until it is cancelled or its deadline passes."""
+    """Detached work; without `work` it runs until it is cancelled or its deadline passes."""
 
     words: tuple[Word, ...]
     ends: float
     code: int | None = None
+    started: float = 0.0
+    work: Work | None = None
+    log: list[str] = field(default_factory=list)
+
+    def look(self, now: float) -> int | None:
+        """Its time goes by."""
+        if self.code is None and self.work is not None:
+            self.code = self.work.look(now, self.log)
+        if self.ends <= now:
+            self.end(124)
+        return self.code
+
+    def end(self, code: int) -> None:
+        """Somebody ends it, unless it has ended."""
+        if self.code is None:
+            self.code = code
+            if self.work is not None:
+                self.work.stop()
 
 
 @dataclass
@@ -74,6 +103,8 @@ class SimulatedNode:
 
     def run(self, command: Command, stdin: str, now: float) -> Result:
         self.now = now
+        for job in self.jobs.values():
+            job.look(now)
         first, rest = command.words[0], command.words[1:]
         if isinstance(first, Script):
             handler = self.handlers.get(first.name)
@@ -92,7 +123,8 @@ class SimulatedNode:
         """Jobs die, the lock is free, containers come up by their policies."""
         self.boot_id += 1
         self.lock = None
-        self.jobs = {name: Job(job.words, job.ends, 137) for name, job in self.jobs.items()}
+        for job in self.jobs.values():
+            job.end(137)
         self.engine.reboot(self.now)
 
     def listening(self, port: int) -> Container | None:

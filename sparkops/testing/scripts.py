@@ -13,7 +13,8 @@ from sparkops.testing import shell, upkeep
 from sparkops.testing.docker import docker
 from sparkops.testing.engine import Container
 from sparkops.testing.facts import capture
-from sparkops.testing.node import Job, SimulatedNode
+from sparkops.testing.jobs import job
+from sparkops.testing.node import SimulatedNode
 from sparkops.testing.shell import Handler, said
 
 
@@ -152,28 +153,6 @@ def _tail(one: Container, lines: int = 60) -> str:
     return "".join(f"{line}\n" for line in one.log[-lines:])
 
 
-def job(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`job start ID DEADLINE WORDS…`, `job list|log|probe|wait|cancel ID`."""
-    verb, name = str(words[0]), str(words[1]) if len(words) > 1 else ""
-    for one in node.jobs.values():
-        one.code = 124 if one.code is None and one.ends <= node.now else one.code
-    found = node.jobs.get(name)
-    runs = found is not None and found.code is None
-    if verb == "start":
-        if not runs:
-            node.jobs[name] = Job(words[3:], node.now + float(str(words[2])))
-        return said(f"{'running' if runs else 'started'} {name}\n")
-    if verb == "list":
-        return said("".join(f"{name}\t{_state(one)}\t{_code(one)}\t0\t\n" for name, one in node.jobs.items()))
-    if verb == "cancel":
-        if found is not None and runs:
-            found.code = 143
-        return said()
-    if verb == "probe":
-        return said(_probed(found))
-    return said(code=137 if found is None or found.code is None else found.code) if verb == "wait" else said()
-
-
 def peers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     """`peers [--ping INTERFACE ADDRESS BYTES]…`: whoever is there answers, the second twins too."""
     texts = [str(word) for word in words]
@@ -186,22 +165,6 @@ def peers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
         there = known & {address, f"{first}.{second}.{(int(third) - 128) % 256}.{last}"}
         parts.append(f"-- {0 if there else 1} {len(told)} ping {interface} {address} {size}\n{told}\n")
     return said("sparkops-peers 1\n" + "".join(parts))
-
-
-def _probed(found: Job | None) -> str:
-    if found is None:
-        return "never no such job, or it was killed\n"
-    if found.code is None:
-        return "wait running\n"
-    return "ready\n" if found.code == 0 else f"never it ended with exit code {found.code}\n"
-
-
-def _state(one: Job) -> str:
-    return "running" if one.code is None else "ended"
-
-
-def _code(one: Job) -> str:
-    return "" if one.code is None else str(one.code)
 
 
 def _options(words: tuple[Word, ...]) -> dict[str, str]:
@@ -221,6 +184,16 @@ def _tail_file(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Res
     return said("".join(text.splitlines(keepends=True)[-int(str(words[2])) :]))
 
 
+def _cat(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    """A file of the node, or the tokenizer of a model that it has."""
+    path = str(words[1])
+    snapshots = [f"models--{name.replace('/', '--')}/snapshots/{commit}/" for name, commit in node.models.items()]
+    if path.endswith("/tokenizer.json") and any(one in path for one in snapshots):
+        return said("{}")
+    text = node.files.get(path)
+    return said(text) if text is not None else said(code=1, errors=f"cat: {path}: No such file or directory\n")
+
+
 SCRIPTS: Mapping[str, Handler] = {
     "cache": upkeep.cache,
     "container": container,
@@ -228,7 +201,7 @@ SCRIPTS: Mapping[str, Handler] = {
     "facts": facts,
     "file": file,
     "follow": follow,
-    "job": job,
+    "job": job({}),
     "keptlog": keptlog,
     "key": key,
     "manifest": upkeep.manifest,
@@ -241,6 +214,6 @@ SCRIPTS: Mapping[str, Handler] = {
     "until": shell.until,
 }
 
-COMMANDS: Mapping[str, Handler] = {**shell.PROGRAMS, "docker": _docker, "tail": _tail_file}
+COMMANDS: Mapping[str, Handler] = {**shell.PROGRAMS, "cat": _cat, "docker": _docker, "tail": _tail_file}
 
 __all__ = ["COMMANDS", "SCRIPTS", "Handler", "said"]

@@ -248,7 +248,7 @@ class SimulatedWorld:
 
     def _before(self, trouble: Trouble, node: str, command: Command) -> None:
         if trouble.kind == "crash-before":
-            self._crash()
+            self.crash()
         elif trouble.kind == "interrupt":
             self.interrupt()
         elif trouble.kind == "meets":
@@ -263,13 +263,14 @@ class SimulatedWorld:
 
     def _after(self, trouble: Trouble, node: str) -> None:
         if trouble.kind == "crash-after":
-            self._crash()
+            self.crash()
         elif trouble.kind == "lost-applied":
             self.lose(node, trouble.away)
             self._schedule.yield_(LATENCY)
             raise NodeLost(node, "the connection ended before the command did", sent=True)
 
-    def _crash(self) -> None:
+    def crash(self) -> None:
+        """The control process is killed."""
         self._schedule.dead = True
         self._free()
         raise Crash

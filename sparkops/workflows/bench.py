@@ -43,7 +43,7 @@ def run_on(options: BenchOptions, wanted: Suite, session: Session) -> Record:
 
 def require(options: BenchOptions) -> None:
     """What must be here is said before anything is done."""
-    if options.on is None and not measuring.installed():
+    if options.on is None and not measuring.tool().installed():
         raise UsageError("llama-benchy is not installed", hint=f"{EXTRA}, or --on NODE")
     if options.on is not None and options.tokenizer is not None:
         raise UsageError("--on uses the tokenizer of the model on that node", hint="leave --tokenizer out")

@@ -56,7 +56,7 @@ class Wanted:
 
 def wanted(options: PlanOptions, recipe: Recipe, report: Report) -> Wanted | None:
     """Known before anything is deployed, so that what cannot be measured is said before minutes of loading."""
-    if options.bench is None and not measuring.installed():
+    if options.bench is None and not measuring.tool().installed():
         report.warn(f"{recipe.name} asks for a benchmark, and llama-benchy is not installed: {bench.EXTRA}")
         return None
     asked = BenchOptions(options.where, options.bench or OWN)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sparkops import measuring, state
+from sparkops import kept_benches, measuring, state
 from sparkops.asks.bench import BenchOptions
 from sparkops.commands import caches, scripts
 from sparkops.commands.benchy import Snapshot, Target
@@ -74,7 +74,7 @@ def of_url(options: BenchOptions) -> Subject:
 
 def _from_here(options: BenchOptions, key: str) -> Callable[[Words, Told], Ended]:
     book = _here(options.book) if options.book else None
-    return lambda words, told: measuring.measure(words, key, book, told)
+    return lambda words, told: measuring.tool().measure(words, key, book, told)
 
 
 def _sound(url: str) -> bool:
@@ -162,9 +162,12 @@ def _tokenizer(session: Session, revision: Kept) -> str:
     text = session.one(node, Command(("cat", path), reads=True, timeout=300.0), f"read {path}")
     name = hashlib.sha256(text.encode()).hexdigest()[:16]
     place = state.folder("tokenizers") / name / "tokenizer.json"
-    if not place.exists():
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8")
+    try:
+        if not place.exists():
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise kept_benches.unwritable("tokenizers", error) from None
     return str(Path(place))
 
 

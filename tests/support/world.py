@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from sparkops import measuring
 from sparkops.cli.main import main
 from sparkops.core.plan import Command
 from sparkops.remote.network import replaced
 from sparkops.testing import Crash, SimulatedWorld, Trouble
+from sparkops.testing.benchy import SimulatedBenchy
 from sparkops.testing.faults import strike
 from sparkops.testing.network import SimulatedNetwork
 from sparkops.testing.node import SimulatedNode
@@ -63,6 +65,7 @@ class Lab(Person):
         self.work = home / "work"
         self.work.mkdir(parents=True, exist_ok=True)
         self.network = SimulatedNetwork(self.world)
+        self.benchy = SimulatedBenchy(self.network)
         self.inventory = home / "inventory.yml"
         self.write_inventory()
         self._mark = 0
@@ -87,7 +90,12 @@ class Lab(Person):
         kept = {key: value for key, value in os.environ.items() if key in KEPT}
         own = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("STATE", "CONFIG", "CACHE", "DATA")}
         whole = kept | own | {"HOME": str(self.home), "SPARKOPS_LAB_DIR": str(self.home / "lab")} | env
-        with patch.dict(os.environ, whole, clear=True), contextlib.chdir(self.work), replaced(self.network):
+        with (
+            patch.dict(os.environ, whole, clear=True),
+            contextlib.chdir(self.work),
+            replaced(self.network),
+            measuring.replaced(self.benchy),
+        ):
             yield
 
     def anew(self, **settings: Any) -> None:
