@@ -90,7 +90,7 @@ def _run(engine: Engine, words: Sequence[Word], now: float) -> str:
     wanted = Container(
         id="",
         name=options["--name"][0],
-        image=engine.images.get(str(rest[0]), {}).get("Id", str(rest[0])),
+        image=str(rest[0]),
         labels=dict(_pairs(options.get("--label", ()))),
         env=dict(_pairs(options.get("-e", ()))),
         mounts=tuple(options.get("-v", ())),

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from sparkops.testing.boot import Boot, BootRule
+from sparkops.testing.store import NoImage, Store
 
 State = Literal["created", "running", "exited", "restarting"]
 GIVES_UP = 5
@@ -146,7 +147,7 @@ class Engine:
 
     def __init__(self, node: str, files: Mapping[str, str] | None = None) -> None:
         self._files = {} if files is None else files
-        self.images: dict[str, dict[str, Any]] = {}
+        self.store = Store(lambda image: any(one.image == image for one in self.containers.values()))
         self.containers: dict[str, Container] = {}
         self.boots: list[BootRule] = []
         self.denied = False
@@ -155,26 +156,14 @@ class Engine:
         self._made = 0
 
     def add_image(self, reference: str, *, labels: dict[str, str] | None = None, seed: str = "") -> str:
-        """An image that is there; returns its ID, which depends on the reference (and `seed`) alone."""
-        image = f"sha256:{hashlib.sha256(f'{reference}{seed}'.encode()).hexdigest()}"
-        self.images[reference] = {
-            "Id": image,
-            "RepoTags": [reference],
-            "RepoDigests": [],
-            "Created": "2026-01-01T00:00:00Z",
-            "Os": "linux",
-            "Architecture": "arm64",
-            "Size": 20_000_000_000,
-            "Config": {"Labels": labels or {}, "Env": [], "Entrypoint": None},
-            "RootFS": {"Type": "layers", "Layers": [image]},
-        }
-        return image
+        """An image that is there; returns its ID."""
+        return self.store.add(reference, labels or {}, seed)
 
     def image(self, reference: str) -> dict[str, Any]:
-        for name, found in self.images.items():
-            if reference in (name, found["Id"]):
-                return found
-        raise Refused(f"Error response from daemon: No such image: {reference}")
+        try:
+            return self.store.find(reference)
+        except NoImage as missing:
+            raise Refused(str(missing)) from None
 
     def find(self, reference: str) -> Container:
         for one in self.containers.values():
@@ -189,6 +178,7 @@ class Engine:
             image = self.image(wanted.image)
         except Refused:
             raise Refused(f"Unable to find image '{wanted.image}' locally", 125) from None
+        wanted.image = image["Id"]
         self._made += 1
         wanted.id = hashlib.sha256(f"{self._node}{self._made}".encode()).hexdigest()
         wanted.boot = self._boot(image["Id"], wanted.words)

@@ -10,6 +10,7 @@ from typing import Any
 from sparkops.core.facts.raw import write, write_parts
 from sparkops.core.plan import Word
 from sparkops.testing.docker import docker
+from sparkops.testing.hub import SIZES
 from sparkops.testing.node import SimulatedNode
 from sparkops.testing.upkeep import captured
 
@@ -72,7 +73,8 @@ def meminfo(node: SimulatedNode) -> str:
 
 def _disk(node: SimulatedNode) -> str:
     folders = {"home": node.home, "cache": f"{node.home}/.cache/huggingface", "docker": "/var/lib/docker"}
-    rows = "\n".join("/dev/nvme0n1p2 3844000000 1000000000 2844000000 27% /" for _ in folders)
+    row = f"/dev/nvme0n1p2 3844000000 {3_844_000_000 - node.free_kib} {node.free_kib} 27% /"
+    rows = "\n".join(row for _ in folders)
     asked = "\n".join(f"{use} {path}" for use, path in folders.items())
     return f"{asked}\nFilesystem 1024-blocks Used Available Capacity Mounted on\n{rows}"
 
@@ -179,6 +181,5 @@ def _model(node: SimulatedNode, model: str) -> str:
     commit = node.models.get(name)
     if commit is None:
         return f"folder {folder}\nabsent"
-    files = {"config.json": 900, "model-00001-of-00001.safetensors": 60_000_000_000}
-    listed = "\n".join(f"file {size} ./{file}" for file, size in files.items())
+    listed = "\n".join(f"file {size} ./{file}" for file, size in SIZES.items())
     return f"folder {folder}\nref main {commit}\nsnapshot {commit}\nrevision {commit}\n{listed}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from sparkops.core.plan import Command, Result, Script, Word
 from sparkops.testing.engine import Container, Engine
+from sparkops.testing.hub import Hub, commit_of
 
 BOOTING = 45.0
 """Seconds without an answer when a node reboots."""
@@ -58,8 +58,9 @@ class Job:
 class SimulatedNode:
     """`handlers` answers scripts by name, `commands` other first words; `neighbours` are all nodes by address.
 
-    `probes` (exit code and text by name) stand in the place of a healthy node's. `link`: the CX7 link is up. At
-    `leaves` it reboots, and it answers again from `back` on.
+    `probes` (exit code and text by name) stand in the place of a healthy node's; `damaged` has files of models
+    (`org/name/file`) that are not what they were. `link`: the CX7 link is up. At `leaves` it reboots, and it answers
+    again from `back` on.
     """
 
     name: str
@@ -71,6 +72,7 @@ class SimulatedNode:
     home: str = "/home/nvidia"
     now: float = 0.0
     total_kib: int = TOTAL_KIB
+    free_kib: int = 2_844_000_000
     link: bool = True
     lock: str | None = None
     lingers: bool = True
@@ -82,6 +84,8 @@ class SimulatedNode:
     folders: set[str] = field(default_factory=set)
     jobs: dict[str, Job] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
+    damaged: set[str] = field(default_factory=set)
+    hub: Hub = field(default_factory=Hub)
     probes: dict[str, tuple[int, str]] = field(default_factory=dict)
     engine: Engine = field(init=False)
 
@@ -99,7 +103,7 @@ class SimulatedNode:
 
     def add_model(self, model: str) -> None:
         """A model that is whole in the Hugging Face cache."""
-        self.models[model] = hashlib.sha1(model.encode()).hexdigest()
+        self.models[model] = commit_of(model)
 
     def run(self, command: Command, stdin: str, now: float) -> Result:
         self.now = now

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from sparkops.core.plan import Result, Word
-from sparkops.testing import shell, upkeep
+from sparkops.testing import copies, images, models, shell, upkeep
 from sparkops.testing.docker import docker
 from sparkops.testing.engine import Container
 from sparkops.testing.facts import capture
@@ -194,6 +194,8 @@ def _cat(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said(text) if text is not None else said(code=1, errors=f"cat: {path}: No such file or directory\n")
 
 
+TAKERS: Mapping[str, copies.Taker] = {"image": copies.take_image, "model": models.take}
+
 SCRIPTS: Mapping[str, Handler] = {
     "cache": upkeep.cache,
     "container": container,
@@ -201,13 +203,16 @@ SCRIPTS: Mapping[str, Handler] = {
     "facts": facts,
     "file": file,
     "follow": follow,
-    "job": job({}),
+    "image": images.image,
+    "job": job({"image": images.work, "model": models.work, "relay": copies.starter(TAKERS)}),
     "keptlog": keptlog,
     "key": key,
     "manifest": upkeep.manifest,
     "memory": memory,
+    "model": models.model,
     "peers": peers,
     "probe": probe,
+    "relay": copies.relay,
     "schedule": upkeep.schedule,
     "serving": serving,
     "sudoers": upkeep.sudoers,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol, Self
 
@@ -15,6 +16,7 @@ from sparkops.remote import Cancel
 from sparkops.remote.frame import LOCK_LOST
 from sparkops.remote.reasons import Kind, Unreached
 from sparkops.testing.boot import BootRule
+from sparkops.testing.hub import Hub
 from sparkops.testing.node import SimulatedNode
 from sparkops.testing.schedule import Crash, Flag, Schedule
 from sparkops.testing.scripts import COMMANDS, SCRIPTS, Handler
@@ -75,10 +77,12 @@ class SimulatedWorld:
         commands: Mapping[str, Handler] = COMMANDS,
     ) -> None:
         self.by_address: dict[str, SimulatedNode] = {}
+        self.hub = Hub()
         self.nodes: dict[str, SimulatedNode] = {}
         for rank, name in enumerate(nodes, 1):
             address, fabric = f"192.0.2.{rank}", f"198.51.100.{rank}"
             node = SimulatedNode(name, address, fabric, scripts, commands, self.by_address)
+            node.hub = self.hub
             self.nodes[name] = self.by_address[address] = node
         self.secrets: Mapping[str, str] = secrets or {}
         self._begin(seed, troubles)
@@ -98,6 +102,7 @@ class SimulatedWorld:
         self._run: str | None = None
         self._interrupts = 0
         self._current: Cancel = Flag()
+        self._later: list[tuple[float, Callable[[], object]]] = []
 
     def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> SimulatedWorld:
         """The same nodes as they are now, all reachable, before a new control process."""
@@ -109,6 +114,7 @@ class SimulatedWorld:
         """The same nodes before another control process, while this one goes on."""
         other = object.__new__(SimulatedWorld)
         other.nodes, other.by_address, other.secrets = self.nodes, self.by_address, self.secrets
+        other.hub = self.hub
         other._begin(seed, troubles)
         other._schedule.now = self._schedule.now
         return other
@@ -139,6 +145,7 @@ class SimulatedWorld:
         if cancel.is_set():
             return Result("cancelled", -1)
         self.tries += 1
+        self._happen()
         trouble = self._troubles.get(self.tries)
         if trouble is not None:
             self._before(trouble, node, command)
@@ -162,6 +169,8 @@ class SimulatedWorld:
     ) -> Result:
         result = self.send(node, command, cancel)
         sink(result.stdout.encode())
+        if hear is not None:
+            hear(result.stderr.encode())
         return result
 
     def now(self) -> float:
@@ -241,6 +250,16 @@ class SimulatedWorld:
         """From now on the node refuses every login, for a reason that does not heal by itself."""
         self._shut[node] = kind, reason
 
+    def later(self, seconds: float, happens: Callable[[], object]) -> None:
+        """Something happens at the first send after so many virtual seconds."""
+        self._later.append((self._schedule.now + seconds, happens))
+
+    def _happen(self) -> None:
+        due = [happens for at, happens in self._later if at <= self._schedule.now]
+        self._later = [one for one in self._later if one[0] > self._schedule.now]
+        for happens in due:
+            happens()
+
     def interrupt(self) -> None:
         """Ctrl-C."""
         self._interrupts += 1
@@ -294,4 +313,6 @@ class SimulatedWorld:
     def _stdin(self, command: Command) -> str:
         if isinstance(command.stdin, Secret):
             return self.secrets[command.stdin.name]
-        return "" if isinstance(command.stdin, Upload) else command.stdin or ""
+        if isinstance(command.stdin, Upload):
+            return Path(command.stdin.path).read_text(encoding="utf-8", errors="replace")
+        return command.stdin or ""

@@ -1,0 +1,141 @@
+"""Images of a simulated node: what `image.sh` lists, builds, pulls, saves, loads and removes there."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+import tarfile
+from collections.abc import Callable, Mapping
+
+from sparkops.core.plan import Result, Word
+from sparkops.testing.jobs import Timed
+from sparkops.testing.node import SimulatedNode
+from sparkops.testing.store import GB, NoImage, normal
+
+BUILD_SECONDS, PULL_SECONDS = 600.0, 120.0
+PUBLISHED = ("ghcr.io/berriai/litellm:main-stable", "nvcr.io/nvidia/vllm:26.04-py3", "vllm/vllm-openai:latest")
+CLOSED = {"nvcr.io": "nvapi-lab"}
+"""Hosts that ask for a login, and the password that opens them."""
+
+
+def image(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
+    verb, *given = (str(word) for word in words)
+    try:
+        return _VERBS[verb](node, given, stdin)
+    except NoImage as refused:
+        return Result("exited", 1, "", f"{refused}\n")
+
+
+def _list(node: SimulatedNode, _given: list[str], _stdin: str) -> Result:
+    used = "".join(f"used {one.image}\n" for one in node.engine.listed())
+    return _said(f"{used}{json.dumps(node.engine.store.all())}\n")
+
+
+def _context(node: SimulatedNode, given: list[str], stdin: str) -> Result:
+    node.files[f"{_folder(given)}Dockerfile"] = _dockerfile(stdin)
+    return _said()
+
+
+def _save(node: SimulatedNode, given: list[str], _stdin: str) -> Result:
+    record = node.engine.store.find(given[0])
+    return Result("exited", 0, json.dumps(record), f"progress: {record['Size']}\n")
+
+
+def _remove(node: SimulatedNode, given: list[str], _stdin: str) -> Result:
+    return _said("".join(node.engine.store.remove(one) for one in given))
+
+
+def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Timed:
+    """`build STATE_DIR ID TAG LABEL URL COMMIT WORDS…` or `pull STATE_DIR ID REFERENCE TAG [USER]`, as a job."""
+    verb, *given = words
+    folder = _folder(given)
+
+    def tidy() -> None:
+        for path in [path for path in node.files if path.startswith(folder)]:
+            del node.files[path]
+
+    if verb == "build":
+        said = (f"Building image with command: {' '.join(given[6:])}", "progress: step 1 of 3: FROM")
+        return Timed(node.now + BUILD_SECONDS, lambda log: _built(node, given, log), tidy, said)
+    pulled = ("progress: 0 of 1 layers",)
+    return Timed(node.now + PULL_SECONDS, lambda log: _pulled(node, folder, given[2], given[3], log), tidy, pulled)
+
+
+def _folder(given: list[str]) -> str:
+    return f"{given[0]}/work/{given[1]}/"
+
+
+def _dockerfile(stdin: str) -> str:
+    with tarfile.open(fileobj=io.BytesIO(base64.b64decode(stdin))) as packed:
+        file = packed.extractfile("Dockerfile")
+        return file.read().decode() if file else ""
+
+
+def _built(node: SimulatedNode, given: list[str], log: list[str]) -> int:
+    """Nothing is executed; a command of the Dockerfile that no image has is where a build fails."""
+    steps = node.files.get(f"{_folder(given)}Dockerfile", "").splitlines()
+    if wrong := next((line.split()[1] for line in steps if line.startswith("RUN no-")), ""):
+        log.append(f"#7 0.214 /bin/sh: 1: {wrong}: not found")
+        return 127
+    key, _, value = given[3].partition("=")
+    node.engine.store.add(given[2], {key: value}, seed=f"{node.name} {node.now}")
+    return 0
+
+
+def digest(reference: str) -> str:
+    """Of what the registry has by this name."""
+    return f"sha256:{hashlib.sha256(normal(reference).encode()).hexdigest()}"
+
+
+def _pulled(node: SimulatedNode, folder: str, asked: str, tag: str, log: list[str]) -> int:
+    name, _, wanted = asked.partition("@")
+    found = next((one for one in PUBLISHED if normal(name) == one or (wanted and one.startswith(f"{name}:"))), None)
+    host = asked.partition("/")[0]
+    if found is None:
+        lookup = f"dial tcp: lookup {host}: Temporary failure in name resolution"
+        log.append(f'Error response from daemon: Get "https://{host}/v2/": {lookup}')
+    elif host in CLOSED and node.files.get(f"{folder}config.json") != CLOSED[host]:
+        log.append("Error response from daemon: unauthorized: authentication required")
+    elif wanted and wanted != digest(found):
+        log.append(f"Error response from daemon: manifest for {asked} not found: manifest unknown: manifest unknown")
+    else:
+        identity = node.engine.store.add(found, {}, seed="published", size=2 * GB)
+        record = node.engine.store.find(identity)
+        by_digest = f"{found.rpartition(':')[0]}@{digest(found)}"
+        node.engine.store.put({**record, "RepoDigests": [by_digest]}, *filter(None, (tag,)))
+        return 0
+    return 1
+
+
+def _login(node: SimulatedNode, given: list[str], stdin: str) -> Result:
+    host, password = given[2], stdin.strip()
+    if CLOSED.get(host, password) != password:
+        told = f'Error response from daemon: Get "https://{host}/v2/": unauthorized: authentication required\n'
+        return Result("exited", 1, told, "")
+    node.files[f"{_folder(given)}config.json"] = password
+    return _said("Login Succeeded\n")
+
+
+def _load(node: SimulatedNode, _given: list[str], stdin: str) -> Result:
+    if re.search(r"}\s*$", stdin) is None:
+        return Result("exited", 1, "", f"progress: {len(stdin)}\nunexpected EOF\n")
+    record = json.loads(stdin)
+    node.engine.store.put(record, *record["RepoTags"])
+    return Result("exited", 0, f"Loaded image: {record['RepoTags'][0]}\n", f"progress: {len(stdin)}\n")
+
+
+def _said(text: str = "") -> Result:
+    return Result("exited", 0, text, "")
+
+
+_VERBS: Mapping[str, Callable[[SimulatedNode, list[str], str], Result]] = {
+    "context": _context,
+    "list": _list,
+    "load": _load,
+    "login": _login,
+    "remove": _remove,
+    "save": _save,
+}
