@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkops.core.plan import Result, Script, Word
-from sparkops.testing.facts import EPOCH
 from sparkops.testing.node import Job, SimulatedNode, Work
+from sparkops.testing.upkeep import EPOCH
 
 Starter = Callable[[SimulatedNode, str, tuple[str, ...]], Work | None]
 """What a script's words do as a job with this ID; None where it goes on until it is cancelled."""

@@ -12,7 +12,7 @@ from sparkops.core.inventory import Node
 from sparkops.remote.reasons import Unreached
 from sparkops.remote.ssh import Options
 from sparkops.remote.trust import HostKey
-from sparkops.testing.facts import EPOCH
+from sparkops.testing.upkeep import EPOCH
 from sparkops.testing.world import SimulatedWorld
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -73,6 +74,7 @@ class SimulatedNode:
     now: float = 0.0
     total_kib: int = TOTAL_KIB
     free_kib: int = 2_844_000_000
+    cached_kib: int = 10 * 1024 * 1024
     link: bool = True
     lock: str | None = None
     lingers: bool = True
@@ -81,6 +83,7 @@ class SimulatedNode:
     back: float = 0.0
     files: dict[str, str] = field(default_factory=dict)
     modes: dict[str, str] = field(default_factory=dict)
+    times: dict[str, float] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
     jobs: dict[str, Job] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)

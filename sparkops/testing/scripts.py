@@ -13,7 +13,7 @@ from sparkops.testing import copies, images, models, shell, upkeep
 from sparkops.testing.docker import docker
 from sparkops.testing.engine import Container
 from sparkops.testing.facts import capture
-from sparkops.testing.jobs import job
+from sparkops.testing.jobs import Starter, job
 from sparkops.testing.node import SimulatedNode
 from sparkops.testing.shell import Handler, said
 
@@ -184,17 +184,22 @@ def _tail_file(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Res
     return said("".join(text.splitlines(keepends=True)[-int(str(words[2])) :]))
 
 
-def _cat(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+def _cat(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
     """A file of the node, or the tokenizer of a model that it has."""
     path = str(words[1])
     snapshots = [f"models--{name.replace('/', '--')}/snapshots/{commit}/" for name, commit in node.models.items()]
     if path.endswith("/tokenizer.json") and any(one in path for one in snapshots):
         return said("{}")
-    text = node.files.get(path)
-    return said(text) if text is not None else said(code=1, errors=f"cat: {path}: No such file or directory\n")
+    return shell.PROGRAMS["cat"](node, words, stdin)
 
 
 TAKERS: Mapping[str, copies.Taker] = {"image": copies.take_image, "model": models.take}
+STARTERS: Mapping[str, Starter] = {
+    "cache": upkeep.work,
+    "image": images.work,
+    "model": models.work,
+    "relay": copies.starter(TAKERS),
+}
 
 SCRIPTS: Mapping[str, Handler] = {
     "cache": upkeep.cache,
@@ -204,7 +209,7 @@ SCRIPTS: Mapping[str, Handler] = {
     "file": file,
     "follow": follow,
     "image": images.image,
-    "job": job({"image": images.work, "model": models.work, "relay": copies.starter(TAKERS)}),
+    "job": job(STARTERS),
     "keptlog": keptlog,
     "key": key,
     "manifest": upkeep.manifest,

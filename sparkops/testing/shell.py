@@ -10,8 +10,9 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 from sparkops.core.plan import Result, Word
-from sparkops.testing.facts import EPOCH, meminfo
+from sparkops.testing.facts import meminfo
 from sparkops.testing.node import SimulatedNode
+from sparkops.testing.upkeep import EPOCH
 
 Handler = Callable[[SimulatedNode, tuple[Word, ...], str], Result]
 

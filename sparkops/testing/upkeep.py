@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from sparkops.core.facts.raw import write_parts
 from sparkops.core.plan import Result, Word
@@ -13,9 +15,43 @@ MARK = "# sparkops: cache schedule"
 CRONTAB = "/var/spool/cron/crontabs/nvidia"
 
 
-def cache(_node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    sizes = "MemFree 3000000 -> 41000000, MemAvailable 115000000 -> 115000000, Cached 40000000 -> 2000000 KiB"
-    return _said(f"page cache dropped (everything): {sizes}\n" if words[0] == "drop" else "")
+EPOCH = 1_767_225_600.0
+"""When a simulated world begins, in seconds since 1970."""
+AVAILABLE_KIB = 115 * 1024 * 1024
+"""What is free when nothing is cached."""
+LEFT_KIB = 500_000
+
+
+def cache(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
+    if words[0] != "drop":
+        return _said()
+    cached, node.cached_kib = node.cached_kib, min(node.cached_kib, LEFT_KIB)
+    free = f"MemFree {AVAILABLE_KIB - cached} -> {AVAILABLE_KIB - node.cached_kib}"
+    sizes = f"{free}, MemAvailable {AVAILABLE_KIB} -> {AVAILABLE_KIB}, Cached {cached} -> {node.cached_kib} KiB"
+    return _said(f"page cache dropped (everything): {sizes}\n")
+
+
+@dataclass(frozen=True)
+class Watching:
+    """`cache watch NAME BELOW SECONDS HEALTH`, a job: it ends when the engine is up or gone."""
+
+    node: SimulatedNode
+    name: str
+    health: str
+
+    def look(self, now: float, log: list[str]) -> int | None:
+        one = self.node.engine.containers.get(self.name)
+        parts = urlsplit(self.health)
+        there = self.node.neighbours.get(parts.hostname or "")
+        up = there is not None and there.serves(parts.port or 80)
+        return 0 if up or one is None or not one.running or one.gave_up else None
+
+    def stop(self) -> None:
+        return
+
+
+def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Watching:
+    return Watching(node, words[1], words[4])
 
 
 def schedule(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -27,7 +63,8 @@ def schedule(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resul
     if verb == "set":
         when = f" --when {' '.join(given[1:4])}" if given[1] else ""
         others.insert(0, f"{given[0]} /bin/sh {_script(node)} scheduled{when} {MARK}\n")
-        node.files[_script(node)] = script_text("cache")
+        if node.files.get(_script(node)) != script_text("cache"):
+            node.files[_script(node)], node.times[_script(node)] = script_text("cache"), node.now
         record(node, f"folder {node.state_dir}/cache")
         record(node, "crontab cache schedule")
     else:
@@ -78,10 +115,13 @@ def record(node: SimulatedNode, entry: str) -> None:
 def captured(node: SimulatedNode) -> str:
     """The payload of the probe `schedule`."""
     table = node.files.get(CRONTAB)
-    ours = "".join(line for line in (table or "").splitlines(keepends=True) if line.endswith(f"{MARK}\n"))
+    ours = "".join(line for line in (table or "").splitlines(keepends=True) if f"{MARK}\n" in line)
     parts = {"crontab": (1, "no crontab for nvidia") if table is None else (0, ours.rstrip("\n"))}
     if text := node.files.get(_script(node)):
-        parts["script"] = (0, f"{hashlib.sha256(text.encode()).hexdigest()}  - 1767225600")
+        placed = EPOCH + node.times.get(_script(node), 0.0)
+        parts["script"] = (0, f"{hashlib.sha256(text.encode()).hexdigest()}  - {int(placed)}")
+    if log := node.files.get(f"{node.state_dir}/cache/log"):
+        parts["log"] = (0, log.splitlines()[-1])
     return write_parts(parts)
 
 

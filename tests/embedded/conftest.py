@@ -104,7 +104,7 @@ class Lab(Person):
         """The tool as a process that goes on."""
         pipe = subprocess.PIPE
         process = subprocess.Popen(
-            [sys.executable, "-m", "sparkops", *self._line(words, lab)],
+            self.line(*words, lab=lab),
             env=self.environment(**env),
             cwd=self.work,
             stdin=subprocess.DEVNULL,
@@ -114,6 +114,10 @@ class Lab(Person):
         )
         self._started.append(process)
         return process
+
+    def line(self, *words: object, lab: bool = True) -> list[str]:
+        """The tool's command line, as a program that starts whole."""
+        return [sys.executable, "-m", "sparkops", *self._line(words, lab)]
 
     def end(self) -> None:
         """No tool goes on that a failed test had started."""

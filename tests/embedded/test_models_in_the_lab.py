@@ -1,210 +1,183 @@
-"""`sparkops model` over the embedded lab: one download, copies over the nodes' own SSH, damage found and mended."""
+"""Models where processes show it: streams over SSH, jobs that outlive their client, kills in the middle."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import sparkops
+from sparkops.remote.frame import script_text
+from support.models import FIRST, MODEL, SHARDS, TOKEN, Home, serving
 
-pytest.importorskip("asyncssh", reason="the lab needs asyncssh (pip install 'sparkops[lab]')")
-if not sys.platform.startswith("linux"):
-    pytest.skip("the embedded lab needs Linux", allow_module_level=True)
-
-ROOT = Path(sparkops.__file__).resolve().parents[1]
-FIRST, MODEL, TOKEN = "1" * 40, "acme/tiny", "hf_of_a_person_who_accepted_it"
-SHARD = "model-00002-of-00003.safetensors"
 NODES = ("node1", "node2", "node3")
-
-
-class Person:
-    """Somebody with an empty home and a lab."""
-
-    def __init__(self, base: Path) -> None:
-        self.lab, self.home = base / "the lab", base / "home of a person"
-        self.home.mkdir()
-        self.endpoint = ""
-
-    def start(self, *words: object, stdin: int = subprocess.DEVNULL, **env: str) -> subprocess.Popen[str]:
-        kept = {
-            k: v
-            for k, v in os.environ.items()
-            if not k.startswith(("SPARK", "XDG_", "HF_")) and "proxy" not in k.lower()
-        }
-        own = {"HOME": str(self.home), "SPARKOPS_LAB_DIR": str(self.lab), "PYTHONPATH": str(ROOT)}
-        hub = {"HF_ENDPOINT": self.endpoint} if self.endpoint else {}
-        line = [sys.executable, "-m", "sparkops", *map(str, words)]
-        pipe = subprocess.PIPE
-        return subprocess.Popen(line, env=kept | own | hub | env, stdin=stdin, stdout=pipe, stderr=pipe, text=True)
-
-    def ended(self, process: subprocess.Popen[str], code: int, data: str | None = None) -> tuple[str, str]:
-        out, err = process.communicate(data, timeout=240)
-        assert process.returncode == code, f"exit {process.returncode} instead of {code}\n{out}{err}"
-        return out, err
-
-    def json(self, *words: object, code: int = 0, data: str | None = None, **env: str) -> dict[str, Any]:
-        stdin = subprocess.DEVNULL if data is None else subprocess.PIPE
-        found: dict[str, Any] = json.loads(
-            self.ended(self.start("-i", "lab", *words, "--json", stdin=stdin, **env), code, data)[0]
-        )
-        return found
-
-    def node(self, name: str) -> Path:
-        return self.lab / "nodes" / name
-
-    def folder(self, name: str, model: str = MODEL) -> Path:
-        return self.node(name) / "home/.cache/huggingface/hub" / f"models--{model.replace('/', '--')}"
-
-    def left(self) -> list[Path]:
-        """What a run must not leave: keys, asks, streams."""
-        states = [self.node(name) / "home/.local/state/sparkops" for name in NODES]
-        found = [path for state in states for path in (*state.glob("models/*"), *state.glob("relay/*"))]
-        keys = [self.node(name) / "home/.ssh/authorized_keys" for name in NODES]
-        return found + [path for path in keys if "sparkops-copy" in path.read_text()]
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
-    made = Person(tmp_path_factory.mktemp("models"))
-    made.ended(made.start("lab", "up", "--nodes", 3, "--speed", 20), 0)
-    yield made
-    made.ended(made.start("lab", "down"), 0)
+Until = Callable[[Callable[[], object]], bool]
 
 
 @pytest.fixture
-def person(lab: Person, hub: Any) -> Iterator[Person]:
-    lab.endpoint = hub.endpoint
-    yield lab
-    lab.endpoint = ""
+def hub() -> Iterator[Any]:
+    with serving() as made:
+        yield made
 
 
-def came(document: dict[str, Any]) -> dict[str, tuple[bool, bool]]:
-    return {one["name"]: (one["fetched"] > 0, one["copied"] > 0) for one in document["nodes"]}
+@pytest.fixture
+def home(tmp_path: Path, hub: Any) -> Home:
+    path = tmp_path / "a home"
+    path.mkdir()
+    return Home(path, hub)
 
 
-def test_a_model_is_downloaded_once_and_copied_to_the_others(person: Person, hub: Any) -> None:
-    found = person.json("model", "fetch", MODEL)
-    assert came(found) == {"node1": (True, False), "node2": (False, True), "node3": (False, True)}
-    assert len(hub.asked) == 3
-    for name in NODES:
-        assert (person.folder(name) / "refs/main").read_text() == FIRST
-    again = person.json("model", "fetch", MODEL)
-    assert again["changed"] is False
-    assert len(hub.asked) == 3
-    assert person.left() == []
+@pytest.fixture(scope="module")
+def shared(lab_with: Any) -> Any:
+    return lab_with(nodes=3)
 
 
-def test_damage_on_one_node_is_named_and_only_that_is_copied_again(person: Person, hub: Any) -> None:
-    person.json("model", "fetch", MODEL)
-    blob = (person.folder("node2") / "snapshots" / FIRST / SHARD).resolve()
+@pytest.fixture
+def asks(hub: Any) -> dict[str, str]:
+    """What the tool is told of the hub, whatever proxies this machine has."""
+    return {"HF_ENDPOINT": hub.endpoint} | {name: "" for name in os.environ if "proxy" in name.lower()}
+
+
+def folder(lab: Any, name: str, model: str = MODEL) -> Path:
+    return Path(lab.node(name, "home/.cache/huggingface/hub", f"models--{model.replace('/', '--')}"))
+
+
+def left(lab: Any) -> list[Path]:
+    """What a run must not leave: keys, asks, streams."""
+    states = [lab.node(name, "home/.local/state/sparkops") for name in NODES]
+    found = [path for state in states for path in (*state.glob("models/*"), *state.glob("relay/*"))]
+    keys = [lab.node(name, "home/.ssh/authorized_keys") for name in NODES]
+    return found + [path for path in keys if "sparkops-copy" in path.read_text()]
+
+
+def test_a_model_is_downloaded_once_copied_to_the_others_and_mended_where_it_is_damaged(
+    lab: Any, hub: Any, asks: dict[str, str]
+) -> None:
+    found = lab.json("model", "fetch", MODEL, **asks)["nodes"]
+    assert [(one["fetched"] > 0, one["copied"] > 0) for one in found] == [(True, False), (False, True), (False, True)]
+    assert [(folder(lab, name) / "refs/main").read_text() for name in NODES] == [FIRST] * 3
+    blob = (folder(lab, "node2") / "snapshots" / FIRST / SHARDS[1]).resolve()
     blob.write_bytes(b"\xff" + blob.read_bytes()[1:])
-    found = person.json("model", "verify", MODEL, code=3)
-    assert [(one["name"], [p["file"] for p in one["problems"]]) for one in found["nodes"]] == [
-        ("node1", []), ("node2", [SHARD]), ("node3", []),
-    ]  # fmt: skip
-    assert f"model fetch {MODEL}`" in found["error"]["hint"]
-    mended = person.json("model", "fetch", MODEL)
+    found = lab.json("model", "verify", MODEL, code=3, **asks)["nodes"]
+    assert [[problem["file"] for problem in one["problems"]] for one in found] == [[], [SHARDS[1]], []]
+    mended = lab.json("model", "fetch", MODEL, **asks)
     assert [one["copied"] for one in mended["nodes"]] == [0, blob.stat().st_size, 0]
-    assert person.json("model", "verify", MODEL)["ok"] is True
+    assert lab.json("model", "verify", MODEL, **asks)["ok"] is True
+    assert (len(hub.asked), left(lab)) == (3, [])
 
 
-def test_a_refusal_that_comes_after_the_download_is_no_refusal_any_more(person: Person, hub: Any) -> None:
-    hub.add("acme/late", FIRST, hub.models[MODEL]["main"][1])
-    person.ended(person.start("lab", "fault", "node2", "disk-full"), 0)
-    try:
-        told = [person.json("model", "fetch", "acme/late", code=code)["error"] for code in (5, 3)]
-    finally:
-        person.ended(person.start("lab", "fault", "node2", "disk-full", "--off"), 0)
-    assert [one["kind"] for one in told] == ["failed", "refused"], "the first one had changed node1"
-    assert all("node2: the disk is too full" in one["message"] for one in told)
-
-
-def test_a_gated_model_says_what_to_do_and_the_token_is_seen_nowhere(person: Person, hub: Any) -> None:
+def test_a_gated_model_says_what_to_do_and_the_token_is_seen_nowhere(lab: Any, hub: Any, asks: dict[str, str]) -> None:
     hub.add("acme/gated", FIRST, hub.models[MODEL]["main"][1])
     hub.gated.add("acme/gated")
-    refused = person.json("model", "fetch", "acme/gated", "--limit", "node1", code=5)
-    assert "acme/gated is gated: its licence must be accepted" in refused["error"]["message"]
-    assert f"accept it at {hub.endpoint}/acme/gated" in refused["error"]["hint"]
-    person.json("model", "fetch", "acme/gated", "--token-stdin", "--limit", "node1", data=f"{TOKEN}\n")
+    words = ("model", "fetch", "acme/gated", "--limit", "node1")
+    refused = lab.json(*words, code=5, **asks)["error"]
+    assert "acme/gated is gated: its licence must be accepted" in refused["message"]
+    assert f"accept it at {hub.endpoint}/acme/gated" in refused["hint"]
+    line, environment = lab.line(*words, "--token-stdin"), lab.environment(**asks)
+    subprocess.run(line, env=environment, cwd=lab.work, input=f"{TOKEN}\n", text=True, capture_output=True, check=True)
     assert TOKEN in hub.tokens
-    logs = [*person.lab.glob("nodes/*/ssh.jsonl"), *person.home.rglob("*.jsonl"), *person.lab.rglob("jobs/*/*")]
+    logs = [*lab.directory.glob("nodes/*/ssh.jsonl"), *lab.home.rglob("*.jsonl"), *lab.directory.rglob("jobs/*/*")]
     assert logs
     assert not [path for path in logs if TOKEN in path.read_text(errors="replace")]
-    assert person.left() == []
+    assert left(lab) == []
 
 
-def test_an_interrupt_leaves_the_download_and_the_same_command_follows_it(person: Person, hub: Any) -> None:
+def test_an_interrupt_leaves_the_download_and_the_same_command_follows_it(
+    lab: Any, hub: Any, asks: dict[str, str]
+) -> None:
     hub.add("acme/slow", FIRST, hub.models[MODEL]["main"][1])
     hub.held = True
-    process = person.start("-i", "lab", "model", "fetch", "acme/slow")
-    until = time.monotonic() + 60
-    while not list(person.folder("node1", "acme/slow").glob("blobs/*.incomplete")):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    process = lab.start("model", "fetch", "acme/slow", **asks)
+    lab.brings(process, lambda: list(folder(lab, "node1", "acme/slow").glob("blobs/*.incomplete")))
     process.send_signal(signal.SIGINT)
-    _, err = person.ended(process, 130)
-    assert "fetch-acme--slow goes on by itself" in err
-    assert "jobs cancel fetch-acme--slow" in err
-    jobs = {job["id"]: job["state"] for job in person.json("jobs")["jobs"]}
-    assert jobs["fetch-acme--slow"] == "running"
-    again = person.start("-i", "lab", "model", "fetch", "acme/slow")
-    assert again.stderr is not None
+    assert "fetch-acme--slow goes on by itself" in lab.ended(process, 130).err
+    assert {job["id"]: job["state"] for job in lab.json("jobs")["jobs"]}["fetch-acme--slow"] == "running"
+    again = lab.start("model", "fetch", "acme/slow", **asks)
     assert any("runs already; this follows it" in line for line in again.stderr)
     hub.held = False
-    person.ended(again, 0)
+    lab.ended(again, 0)
     assert len([blob for blob, start in hub.asked if start == 0]) == 3, "none was begun again"
 
 
-def test_offline_asks_nobody_and_lists_what_is_missing(person: Person, hub: Any) -> None:
-    found = person.json("model", "fetch", "acme/none", "--offline", "--limit", "node1", code=5)
-    assert "not in the cache" in found["error"]["message"]
-    assert hub.seen == []
+def test_a_killed_fetch_shows_no_snapshot_no_token_and_goes_on_where_it_was(home: Home, until: Until) -> None:
+    ask = home.path / "ask.json"
+    ask.write_text(json.dumps({"token": TOKEN}))
+    ask.chmod(0o600)
+    home.hub.held = True
+    process = home.begin("fetch", MODEL, "--ask", str(ask))
+    halves = home.folder / "blobs"
+    assert until(lambda: sum(path.stat().st_size for path in halves.glob("*.incomplete")) >= 500_000), "all three"
+    seen = [line for path in Path("/proc").glob("[0-9]*/cmdline") if (line := words(path, process.pid))]
+    home.kill(process)
+    assert any(b"curl" in line for line in seen)
+    assert not any(TOKEN.encode() in line for line in seen)
+    assert TOKEN in home.hub.tokens
+    assert not home.snapshot().exists()
+    there = sum(path.stat().st_size for path in halves.glob("*"))
+    assert home.result("verify", MODEL)["half"]
+    home.hub.held = False
+    home.hub.asked.clear()
+    home.result("fetch", MODEL)
+    shards = {path.resolve().name: path.stat().st_size for path in home.snapshot().glob("*.safetensors")}
+    assert sum(shards[blob] - start for blob, start in home.hub.asked) <= sum(shards.values()) - there + 2000
+    found = home.result("verify", MODEL)
+    assert (found["problems"], found["half"]) == ([], [])
 
 
-def test_a_deploy_without_the_model_is_refused_and_with_setup_gets_it_first(lab: Person) -> None:
-    for name in NODES[:2]:
-        lab.ended(lab.start("lab", "fault", name, "no-model"), 0)
-        shutil.rmtree(lab.node(name) / "home/.cache/tiktoken_rs")
-    refused = lab.json("plan", "--topology", "2x-solo", "--limit", "node1,node2", code=3)
-    assert "model fetch openai/gpt-oss-120b" in refused["error"]["hint"]
-    assert "--setup" in refused["error"]["hint"]
-    found = lab.json("deploy", "--topology", "2x-solo", "--limit", "node1,node2", "--setup")
-    assert found["setup"] == [
-        "fetched openai/gpt-oss-120b at b5c939de8f75 on node1",
-        "copied openai/gpt-oss-120b to node2",
-    ]
-    words = [lab.node(name) / "home/.cache/tiktoken_rs" for name in NODES[:2]]
-    assert [sorted(path.name for path in folder.iterdir()) for folder in words] == [
-        ["9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "cl100k_base.tiktoken",
-         "fb374d419588a4632f3f557e76b4b70aebbca790", "o200k_base.tiktoken"],
-    ] * 2  # fmt: skip
-    assert lab.json("deploy", "--topology", "2x-solo", "--limit", "node1,node2", "--setup")["setup"] == []
-    revision = lab.json("plan", "--topology", "2x-solo", "--limit", "node1,node2")
-    assert revision["changed"] is False
-    kept = lab.json("model", "prune", "openai/gpt-oss-120b", "--limit", "node1", "--yes")
-    assert (kept["removed"], kept["kept"]) == (False, ["openai/gpt-oss-120b"])
-    lab.json("stop")
+def words(path: Path, group: int) -> bytes:
+    """Of a process of this group; none of one that has ended."""
+    try:
+        return path.read_bytes() if os.getpgid(int(path.parent.name)) == group else b""
+    except OSError:
+        return b""
 
 
-def test_the_list_shows_every_node_s_models_as_json_and_as_text(person: Person, hub: Any) -> None:
-    person.json("model", "fetch", MODEL)
-    nodes = person.json("model", "list")["nodes"]
-    assert [node["name"] for node in nodes] == list(NODES)
-    assert all(MODEL in [model["model"] for model in node["models"]] for node in nodes)
-    out, _ = person.ended(person.start("-i", "lab", "model", "list"), 0)
-    assert f"{MODEL}" in out
+@pytest.fixture
+def small(home: Home, tmp_path: Path) -> Iterator[Home]:
+    """A node whose disk has room for the model and little more."""
+    path = tmp_path / "a small disk"
+    path.mkdir()
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", path], check=False).returncode:
+        pytest.skip("a small disk takes the right to mount one")
+    yield Home(path, home.hub)
+    subprocess.run(["umount", "-l", path], check=True)
 
 
-def test_a_name_that_is_none_is_a_usage_error(lab: Person) -> None:
-    for name in ("../x", "a/b/c", "a b", "acme/tiny@", "relative/../path"):
-        assert "is no model" in lab.json("model", "fetch", name, code=2)["error"]["message"]
+def test_a_download_gives_back_what_it_took_of_a_disk_that_fills_up(small: Home, until: Until) -> None:
+    def halves() -> list[Path]:
+        return [*small.folder.glob("blobs/*.incomplete"), *small.folder.glob("incoming*")]
+
+    small.hub.held = True
+    process = small.begin("fetch", MODEL)
+    assert until(halves)
+    other = small.path / "somebody else's"
+    with contextlib.suppress(OSError), other.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4096))
+    small.hub.held = False
+    out, _ = process.communicate(timeout=240)
+    assert process.returncode == 1
+    assert "error: the disk filled up in the middle, half downloads are removed: need " in out
+    assert halves() == []
+    other.unlink()
+    assert small.result("fetch", MODEL)["fetched"] > 0
+    assert small.result("verify", MODEL)["problems"] == []
+
+
+def test_a_taker_that_goes_away_in_the_middle_ends_the_sender_without_a_traceback(home: Home) -> None:
+    home.result("fetch", MODEL)
+    line = ["sh", "-c", script_text("model"), "model", "send", MODEL]
+    environment = {"HOME": str(home.path), "PATH": os.environ["PATH"]}
+    with subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as sender:
+        assert sender.stdout is not None
+        assert sender.stderr is not None
+        os.read(sender.stdout.fileno(), 1)
+        sender.stdout.close()
+        assert sender.wait(120) != 0
+        assert b"Traceback" not in sender.stderr.read()

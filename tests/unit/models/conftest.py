@@ -1,104 +1,20 @@
-"""A hub with one small sharded model, and a node's home to fetch it into."""
+"""A hub, and a node's home to fetch from it into."""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sparkops.remote.frame import script_text
-from sparkops.testing import model_hub as hubs
-
-FIRST = "1" * 40
-SECOND = "2" * 40
-MODEL = "acme/tiny"
-
-
-def sharded(seed: int, shards: int = 3, length: int = 300_000) -> dict[str, bytes]:
-    """A model as the hub has it: configuration, index, shards, and what nobody wants to download."""
-    names = [f"model-{number:05d}-of-{shards:05d}.safetensors" for number in range(1, shards + 1)]
-    index = {"weight_map": {f"layer.{number}": name for number, name in enumerate(names)}}
-    weights = {name: bytes([seed + number]) * (length + number) for number, name in enumerate(names)}
-    return {
-        "config.json": json.dumps({"model_type": "tiny", "seed": seed}).encode(),
-        "model.safetensors.index.json": json.dumps(index).encode(),
-        "sub folder/tokenizer.json": b"{}",
-        **weights,
-        "original/model.bin": bytes(5000),
-        "metal/model.bin": bytes(5000),
-    }
-
-
-@dataclass
-class Home:
-    """A node as the script sees it."""
-
-    path: Path
-    hub: Any
-    environment: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def folder(self) -> Path:
-        return self.path / ".cache/huggingface/hub" / f"models--{MODEL.replace('/', '--')}"
-
-    def snapshot(self, commit: str = FIRST) -> Path:
-        return self.folder / "snapshots" / commit
-
-    def blob(self, name: str, commit: str = FIRST) -> Path:
-        return (self.snapshot(commit) / name).resolve()
-
-    def begin(self, *words: str) -> subprocess.Popen[str]:
-        environment = {
-            "HOME": str(self.path),
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HF_ENDPOINT": self.hub.endpoint,
-            "SPARKOPS_RETRY_SECONDS": "0.01",
-            **self.environment,
-        }
-        line = ("sh", "-c", script_text("model"), "model", *words)
-        pipe = subprocess.PIPE
-        return subprocess.Popen(line, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
-
-    def run(self, *words: str) -> tuple[int, str]:
-        process = self.begin(*words)
-        out, err = process.communicate(timeout=240)
-        assert "Traceback" not in err, err
-        return process.returncode, out
-
-    def result(self, *words: str) -> dict[str, Any]:
-        code, out = self.run(*words)
-        assert code == 0, out
-        found: dict[str, Any] = json.loads(out.splitlines()[-1].removeprefix("result "))
-        return found
-
-    def error(self, *words: str) -> str:
-        code, out = self.run(*words)
-        assert code == 1, out
-        return "\n".join(line for line in out.splitlines() if line.startswith(("error: ", "next: ")))
-
-    def kill(self, process: subprocess.Popen[str]) -> None:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
+from support.models import Home, serving
 
 
 @pytest.fixture
 def hub() -> Iterator[Any]:
-    made = hubs.Hub()
-    made.add(MODEL, FIRST, sharded(1))
-    server = hubs.serve(made)
-    made.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-    yield made
-    made.held = False
-    server.shutdown()
-    server.server_close()
+    with serving() as made:
+        yield made
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +12,7 @@ from typing import Any
 import pytest
 
 from sparkops.remote.frame import script_text
-
-FIRST, MODEL = "1" * 40, "acme/tiny"
+from support.models import MODEL
 
 
 @pytest.fixture
@@ -34,12 +31,6 @@ def grow(node: Any) -> None:
     subprocess.run(["mount", "-o", "remount,size=8m", node.path], check=True)
 
 
-def fill(path: Path) -> None:
-    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
-
-
 def halves(node: Any) -> list[Path]:
     return [*node.folder.glob("blobs/*.incomplete"), *node.folder.glob("incoming*")]
 
@@ -49,25 +40,6 @@ def test_what_does_not_fit_is_not_begun(small: Any) -> None:
     assert "the disk is too full for acme/tiny: need 879 KiB, have " in told
     assert "next: `sparkops model prune`" in told
     assert halves(small) == []
-
-
-def test_a_download_gives_back_what_it_took_of_a_disk_that_fills_up(small: Any) -> None:
-    grow(small)
-    small.hub.held = True
-    process = small.begin("fetch", MODEL)
-    until = time.monotonic() + 60
-    while not halves(small):
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    fill(small.path / "somebody else's")
-    small.hub.held = False
-    out, _ = process.communicate(timeout=240)
-    assert process.returncode == 1
-    assert "error: the disk filled up in the middle, half downloads are removed: need " in out
-    assert halves(small) == []
-    (small.path / "somebody else's").unlink()
-    assert small.result("fetch", MODEL)["fetched"] > 0
-    assert small.result("verify", MODEL)["problems"] == []
 
 
 def test_a_copy_keeps_what_came_whole_and_the_rest_is_enough(home: Any, small: Any, tmp_path: Path) -> None:

@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 
 from sparkops.remote.frame import script_text
-
-FIRST, MODEL = "1" * 40, "acme/tiny"
-SHARDS = [f"model-0000{number}-of-00003.safetensors" for number in (1, 2, 3)]
+from support.models import FIRST, MODEL, SHARDS
 
 
 @pytest.fixture
@@ -86,19 +84,6 @@ def test_a_stream_that_ends_early_leaves_whole_files_only_and_the_rest_is_enough
     assert 0 < len(missing) < 6
     assert copy(home, other, only=",".join(missing))[0] == 0
     assert other.result("verify", MODEL)["problems"] == []
-
-
-def test_a_taker_that_goes_away_in_the_middle_ends_the_sender_without_a_traceback(home: Any) -> None:
-    home.result("fetch", MODEL)
-    line = ["sh", "-c", script_text("model"), "model", "send", MODEL]
-    environment = {"HOME": str(home.path), "PATH": os.environ["PATH"]}
-    with subprocess.Popen(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as sender:
-        assert sender.stdout is not None
-        assert sender.stderr is not None
-        os.read(sender.stdout.fileno(), 1)
-        sender.stdout.close()
-        assert sender.wait(120) != 0
-        assert b"Traceback" not in sender.stderr.read()
 
 
 def test_a_file_that_was_changed_on_the_way_does_not_count(home: Any, other: Any) -> None:
