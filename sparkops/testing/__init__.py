@@ -3,7 +3,7 @@
     world = SimulatedWorld(("spark1", "spark2"), seed=7, troubles=(Trouble("lost-applied", at=12),))
     outcome = execute(plan, world, emit)
 
-Equal seeds give equal runs. Nothing here opens a socket, a file or a process.
+Equal seeds give equal runs. Nothing here opens a socket or a process, nor a file but one that a command uploads.
 """
 
 from sparkops.testing.boot import Boot, BootRule

@@ -124,9 +124,10 @@ class Passing:
             return 1
         return code
 
-    def stop(self) -> None:
+    def stop(self, killed: bool) -> None:
         self.stopped = self.node.now
-        forget(self.node, self.state, self.name)
+        if not killed:
+            forget(self.node, self.state, self.name)
 
 
 def starter(takers: Mapping[str, Taker]) -> Callable[[SimulatedNode, str, tuple[str, ...]], Passing]:

@@ -15,7 +15,7 @@ Starter = Callable[[SimulatedNode, str, tuple[str, ...]], Work | None]
 
 @dataclass
 class Timed:
-    """Ends `at` a virtual second: `finish` writes to the log and gives the exit code. `tidy` runs however it ends."""
+    """At `at` virtual seconds `finish` writes to the log and says the exit code. `tidy` runs unless it is killed."""
 
     at: float
     finish: Callable[[list[str]], int]
@@ -34,8 +34,9 @@ class Timed:
         self.tidy()
         return code
 
-    def stop(self) -> None:
-        self.tidy()
+    def stop(self, killed: bool) -> None:
+        if not killed:
+            self.tidy()
 
 
 def job(starters: Mapping[str, Starter]) -> Callable[[SimulatedNode, tuple[Word, ...], str], Result]:

@@ -24,8 +24,8 @@ class Work(Protocol):
     def look(self, now: float, log: list[str]) -> int | None:
         """Go on until now; the exit code once it has ended."""
 
-    def stop(self) -> None:
-        """Somebody ends it."""
+    def stop(self, killed: bool) -> None:
+        """Somebody ends it; what is killed takes nothing away with it."""
 
 
 @dataclass
@@ -48,11 +48,11 @@ class Job:
         return self.code
 
     def end(self, code: int) -> None:
-        """Somebody ends it, unless it has ended."""
+        """Somebody ends it, unless it has ended; 137 is a kill or a lost node."""
         if self.code is None:
             self.code = code
             if self.work is not None:
-                self.work.stop()
+                self.work.stop(killed=code == 137)
 
 
 @dataclass

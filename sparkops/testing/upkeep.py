@@ -46,7 +46,7 @@ class Watching:
         up = there is not None and there.serves(parts.port or 80)
         return 0 if up or one is None or not one.running or one.gave_up else None
 
-    def stop(self) -> None:
+    def stop(self, killed: bool) -> None:
         return
 
 

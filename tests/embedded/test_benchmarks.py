@@ -156,9 +156,10 @@ def test_a_wrong_url_model_or_key_is_a_failure_with_what_to_do_and_never_a_numbe
         key = "sk-wrong" if "401" in reason else lab.key()
         asked = ("bench", "run", "--url", where, "--model", model, *ONE, *offline)
         document = lab.json(*asked, code=5, SPARKOPS_API_KEY=key)
-        assert (document["ok"], document["rows"], document["record"]["raw"]) == (False, [], [])
-        assert reason in document["error"]["message"]
-        assert hint in document["error"]["hint"]
+        assert (document["ok"], document["rows"], document["record"]["raw"]) == (False, [], []), url
+        assert reason in document["error"]["message"], url
+        assert hint in document["error"]["hint"], url
+        assert "--resume" not in document["error"]["hint"], url
 
 
 def test_a_server_that_dies_in_the_middle_is_a_failure_and_no_number(served, offline):

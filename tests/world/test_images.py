@@ -67,18 +67,22 @@ def test_a_build_is_a_job_and_the_same_inputs_are_not_built_again(built: Lab) ->
 
 @pytest.mark.parametrize("how", ["killed", "interrupted"])
 def test_a_build_goes_on_without_its_client_and_is_followed_again(lab: Lab, how: str) -> None:
+    (lab.work / "Dockerfile").write_text("FROM scratch\nCMD x\n")
+    words = ("image", "build", "a-test", "--context", lab.work)
     lab.world.later(5, lab.world.crash if how == "killed" else lab.world.interrupt)
     if how == "killed":
         with pytest.raises(Crash):
-            lab.cli("image", "build", IMAGE)
+            lab.cli(*words)
         lab.anew()
     else:
-        told = lab.cli("image", "build", IMAGE, code=130).err
+        told = lab.cli(*words, code=130).err
         assert "goes on by itself" in told
-        assert "jobs cancel build-vllm-node-mxfp4-" in told
+        assert "jobs cancel build-a-test-" in told
     assert jobs(lab) == {("node1", "build"): "running"}
-    document = lab.json("image", "build", IMAGE)
+    lab.mark()
+    document = lab.json(*words)
     assert document["changed"]
+    assert not [one for one in lab.received() if one.shown.startswith("@image context")], "it has its files"
     log = lab.json("jobs", "logs", document["job"])["logs"][0]["text"]
     assert log.count("Building image with command") == 1
     assert lab.cli("jobs", "wait", document["job"], code=0)
@@ -163,7 +167,8 @@ def test_the_next_run_completes_what_was_killed_in_the_middle(built: Lab, who: s
     else:
         built.cli("image", "distribute", IMAGE, code=code)
     built.anew()
-    built.json("image", "distribute", IMAGE)
+    told = built.cli("image", "distribute", IMAGE, code=0).err
+    assert ("goes on on" in told) == (who in ("control", "interrupt"))
     assert built.json("image", "verify", IMAGE)["images"][0]["same"]
     assert left(built) == []
 

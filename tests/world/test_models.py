@@ -79,6 +79,19 @@ def test_a_disk_that_fills_up_in_the_middle_is_named_and_the_next_run_completes(
     }  # fmt: skip
 
 
+def test_a_copy_that_never_comes_through_is_given_up_with_where_to_look(lab: Lab) -> None:
+    def kill() -> None:
+        for name, job in lab.node("node2").jobs.items():
+            if name.startswith("copy-"):
+                job.end(137)
+        lab.world.later(5, kill)
+
+    lab.world.later(600, kill)
+    told = lab.json("model", "fetch", MODEL, code=5)["error"]
+    assert "copying it to node2, node3 got nowhere" in told["message"]
+    assert "jobs logs copy-acme--tiny" in told["hint"]
+
+
 def test_a_gated_model_says_what_to_do_and_the_token_is_seen_nowhere(lab: Lab) -> None:
     lab.world.hub.gated.add(MODEL)
     refused = lab.json("model", "fetch", MODEL, code=5)
@@ -108,6 +121,16 @@ def test_an_interrupt_leaves_the_download_and_the_same_command_follows_it(lab: L
     lab.world.later(30, lambda: setattr(lab.world.hub, "held", False))
     assert "runs already; this follows it" in lab.cli("model", "fetch", MODEL, code=0).err
     assert lab.world.hub.downloads == [("node1", MODEL)]
+
+
+def test_the_next_run_follows_the_copies_that_go_on(lab: Lab) -> None:
+    lab.world.later(620, lab.world.crash)
+    with pytest.raises(Crash):
+        lab.cli("model", "fetch", MODEL)
+    lab.anew()
+    assert "goes on on node2, node3: following it" in lab.cli("model", "fetch", MODEL, code=0).err
+    assert lab.json("model", "verify", MODEL)["ok"]
+    assert left(lab) == []
 
 
 def test_offline_asks_nobody_and_lists_what_is_missing(lab: Lab) -> None:
