@@ -10,10 +10,15 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, Protocol
+
+from sparkops.remote import Cancel
 
 SCRIPT = Path(__file__).resolve().parent / "node" / "benchy.py"
 LAST_LINES = 8
@@ -22,6 +27,9 @@ WHOLE, SLACK = 0.9, 4
 
 Words = Sequence[str]
 Told = Callable[[Mapping[str, Any]], None]
+Look = Callable[[float, Cancel], None]
+"""Takes the seconds since the start, and what is set when nobody waits for it any more."""
+FIRST, EVERY = 1.0, 10.0
 
 
 @dataclass(frozen=True)
@@ -43,9 +51,12 @@ class Tool(Protocol):
     def measure(self, words: Words, key: str, book: str | None, told: Told) -> Ended:
         """Run it to its end; an interrupt ends it first, and is raised again."""
 
+    def beside(self, look: Look) -> AbstractContextManager[None]:
+        """Inside, look at the nodes now and then, in no way of what is measured."""
+
 
 class Installed:
-    """The process that it is."""
+    """The process that it is, and a thread that looks."""
 
     def installed(self) -> bool:
         return importlib.util.find_spec("llama_benchy") is not None
@@ -65,6 +76,24 @@ class Installed:
             except BaseException:
                 _end(process)
                 raise
+
+    @contextlib.contextmanager
+    def beside(self, look: Look) -> Iterator[None]:
+        end = threading.Event()
+        watcher = threading.Thread(target=_look, args=(look, end), name="bench-watch", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            end.set()
+            watcher.join()
+
+
+def _look(look: Look, end: threading.Event) -> None:
+    began, pause = time.monotonic(), FIRST
+    while not end.wait(pause):
+        look(round(time.monotonic() - began, 1), end)
+        pause = EVERY
 
 
 _in_use: Tool = Installed()

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from sparkops.measuring import Ended, Outcome, Told, Words
+from sparkops.measuring import Ended, Look, Outcome, Told, Words
+from sparkops.remote import Cancel
 from sparkops.testing.network import SimulatedNetwork
 
 SECONDS = 30.0
 """What a point takes on the virtual clock."""
 METRICS = ("pp_throughput", "tg_throughput", "tg_req_throughput", "peak_throughput", "ttfr", "e2e_ttft")
+
+
+def _nobody(_at: float, _end: Cancel) -> None:
+    return
 
 
 class SimulatedBenchy:
@@ -22,6 +28,7 @@ class SimulatedBenchy:
         self.here = True
         self.meanwhile: dict[int, Callable[[], object]] = {}
         self.asked: list[Mapping[str, str]] = []
+        self._look: Look = _nobody
 
     def installed(self) -> bool:
         return self.here
@@ -35,6 +42,7 @@ class SimulatedBenchy:
         for request in requests:
             outcome.take({"type": "request_start", "request_id": request, "response_size": answer})
         self.network.world.pause(SECONDS, self.network.world.cancel())
+        self._look(SECONDS * len(self.asked), self.network.world.cancel())
         self.meanwhile.get(len(self.asked), lambda: None)()
         said = self._refused(options["--base-url"], key)
         for request in requests:
@@ -43,6 +51,15 @@ class SimulatedBenchy:
         if not said:
             outcome.take({"type": "result", "document": _document(options)})
         return outcome.ended(1 if said else 0, said)
+
+    @contextmanager
+    def beside(self, look: Look) -> Iterator[None]:
+        """Once in the middle of every point."""
+        self._look = look
+        try:
+            yield
+        finally:
+            self._look = _nobody
 
     def _refused(self, url: str, key: str) -> str:
         parts = urlsplit(url)

@@ -44,7 +44,8 @@ def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Timed:
     do = {"fetch": _fetch, "verify": _verify, "lacks": _lacks}[verb]
     ask = node.files.pop(_option(given, "--ask"), "{}")
     held = partial(_held, node) if verb == "fetch" else lambda: False
-    return Timed(node.now + SECONDS[verb], lambda log: _ended(partial(do, node, name, given, ask), log), held=held)
+    seconds = 1.0 if verb == "fetch" and name.partition("@")[0] in node.models else SECONDS[verb]
+    return Timed(node.now + seconds, lambda log: _ended(partial(do, node, name, given, ask), log), held=held)
 
 
 def _held(node: SimulatedNode) -> bool:

@@ -192,12 +192,6 @@ def test_a_run_that_is_interrupted_then_killed_leaves_no_process_and_goes_on_whe
     assert kept(lab, name)["raw"][:2] == raw
 
 
-def test_a_wedged_gpu_makes_the_run_a_failure(served, offline):
-    with served.trouble("node1", "gpu-wedged"):
-        document = served.json("bench", "run", *LONG, *offline, code=5)
-    assert "stayed at 513 MHz" in document["error"]["message"]
-
-
 def test_deploy_measures_what_it_started_with_the_tokenizer_of_its_node(empty, offline):
     text = Path(offline[-1]).read_text()
     for path in empty.node("node1", "home", ".cache", "huggingface", "hub").rglob("tokenizer.json"):

@@ -136,6 +136,16 @@ def test_an_interrupted_run_goes_on_where_it_was(served: Lab, killed: bool) -> N
     assert [one["--concurrency"] for one in served.benchy.asked] == ["1", "2", "2"]
 
 
+def test_a_wedged_gpu_makes_the_run_a_failure_and_a_resting_one_does_not(served: Lab) -> None:
+    probes = served.node("node1").probes
+    probes["gpu-load"] = (0, "208, 3.60, 0, 43, P8, 0x0000000000000001")
+    found = served.json("bench", "run", *SMALL)
+    assert [(one["node"], one["clock_mhz"]) for one in found["record"]["samples"]] == [("node1", 208)] * 2
+    assert "nodes meanwhile" in served.cli("bench", "show", "last", lab=False, code=0).out
+    probes["gpu-load"] = (0, "513, 12.10, 96, 71, P0, 0x0000000000000000")
+    assert "stayed at 513 MHz" in served.json("bench", "run", *SMALL, code=5)["error"]["message"]
+
+
 def test_a_run_goes_on_only_with_what_was_begun(served: Lab) -> None:
     name = served.json("bench", "run", *ONE)["id"]
     served.deploy("solo", "--limit", "node1", "--set", "args.max-model-len=2048")
