@@ -18,9 +18,8 @@ pytest.importorskip("matplotlib", reason="the extra `bench` is not installed")
 GPT_MODEL = "openai/gpt-oss-120b"
 SMALL = ("--set", "concurrency=1,2", "--set", "runs=1", "--set", "pp=512", "--set", "tg=200")
 ONE = (*SMALL, "--set", "concurrency=1")
-TOKENS = 1000
-LONG = (*SMALL, "--set", f"tg={TOKENS}")
-"""Each of its two points takes seconds after the import of llama-benchy: time to meet the second one under way."""
+LONG = (*SMALL, "--set", "tg=500")
+"""Each of its points takes seconds after the import of llama-benchy: time to meet the next one under way."""
 SLOW = 2.0
 """A speed at which a prompt takes a second: llama-benchy has no number for one that is as quick as the network."""
 

@@ -114,11 +114,11 @@ def test_a_build_outlives_a_killed_client_and_ctrl_c_and_ends_when_it_is_cancell
 def test_the_next_run_completes_what_was_killed_in_the_middle(built):
     for node, word in (("node1", "save"), ("node2", "load")):
         speed(built, SLOW)
-        process = built.start("image", "distribute", IMAGE, "--stall", "10s")
+        process = built.start("image", "distribute", IMAGE, "--stall", "5s")
         built.brings(process, lambda: receives(built, "node3"))
         kill(built, node, "docker", word)
+        speed(built, 40)
         built.ended(process)
-    speed(built, 40)
     built.json("image", "distribute", IMAGE)
     assert built.json("image", "verify", IMAGE)["images"][0]["same"]
     assert left(built) == []
@@ -126,7 +126,7 @@ def test_the_next_run_completes_what_was_killed_in_the_middle(built):
 
 def test_an_engine_that_hangs_is_told_with_the_cure_and_the_others_are_complete(built):
     with built.trouble("node3", "docker-hangs"):
-        ran = built.cli("image", "distribute", IMAGE, "--stall", "10s", code=5)
+        ran = built.cli("image", "distribute", IMAGE, "--stall", "5s", code=5)
     assert "systemctl restart docker" in ran.err
     assert having(built) == ["node1", "node2"]
     assert left(built) == []
