@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sparkops.remote.frame import script_text
-from support.models import FIRST, MODEL, SHARDS, TOKEN, Home, serving
+from support.models import FIRST, MODEL, SHARDS, TOKEN, Home, serving, small_disk
 
 NODES = ("node1", "node2", "node3")
 Until = Callable[[Callable[[], object]], bool]
@@ -138,18 +138,12 @@ def words(path: Path, group: int) -> bytes:
         return b""
 
 
-@pytest.fixture
-def small(home: Home, tmp_path: Path) -> Iterator[Home]:
-    """A node whose disk has room for the model and little more."""
-    path = tmp_path / "a small disk"
-    path.mkdir()
-    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", path], check=False).returncode:
-        pytest.skip("a small disk takes the right to mount one")
-    yield Home(path, home.hub)
-    subprocess.run(["umount", "-l", path], check=True)
+def test_a_download_gives_back_what_it_took_of_a_disk_that_fills_up(hub: Any, tmp_path: Path, until: Until) -> None:
+    with small_disk(hub, tmp_path / "a small disk", "8m") as small:
+        fill_up_in_the_middle(small, until)
 
 
-def test_a_download_gives_back_what_it_took_of_a_disk_that_fills_up(small: Home, until: Until) -> None:
+def fill_up_in_the_middle(small: Home, until: Until) -> None:
     def halves() -> list[Path]:
         return [*small.folder.glob("blobs/*.incomplete"), *small.folder.glob("incoming*")]
 

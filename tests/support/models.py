@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sparkops.remote.frame import script_text
 from sparkops.testing import model_hub as hubs
 
@@ -101,3 +103,16 @@ def serving() -> Iterator[Any]:
         made.held = False
         server.shutdown()
         server.server_close()
+
+
+@contextlib.contextmanager
+def small_disk(hub: Any, path: Path, size: str) -> Iterator[Home]:
+    """A node whose home is a disk of this size; skips where nobody may mount one."""
+    path.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(path)]
+    if os.geteuid() or subprocess.run(mount, check=False).returncode:
+        pytest.skip("a small disk takes the right to mount one")
+    try:
+        yield Home(path, hub)
+    finally:
+        subprocess.run(["umount", "-l", path], check=True)

@@ -51,6 +51,8 @@ def test_what_goes_wrong_is_worth_a_mail(lab: Lab) -> None:
 
     node = lab.node("node2")
     lab.world.lose("node2")
+    told = rows(lab.json("cache", "drop", code=4))
+    assert {name: row["dropped"] for name, row in told.items()} == {"node1": True, "node2": False}
     ran = lab.cli("cache", "drop", "--quiet", code=4)
     assert ("everything" in ran.out, "error: node2: " in ran.err) == (True, True)
     lab.anew()
@@ -108,7 +110,8 @@ def test_a_cluster_with_the_whole_context_is_offered_a_schedule(lab: Lab) -> Non
     (hint,) = warned(lab.deploy("cluster", *LONG))
     assert hint.endswith("cache schedule --every 30m")
     lab.cli("cache", "schedule", "--every", "30m", code=0)
-    assert warned(lab.json("plan", "--topology", "cluster", *LONG)) == []
+    for words in (LONG, ()):
+        assert warned(lab.json("plan", "--topology", "cluster", *words)) == []
 
 
 def test_memory_tells_where_it_is_and_how_long_it_lasts(lab: Lab) -> None:

@@ -50,22 +50,6 @@ def test_a_drop_takes_no_lock() -> None:
     assert (told.code, [node["dropped"] for node in told.document["nodes"]]) == (0, [True, True])
 
 
-def test_a_drop_tells_of_the_others_when_a_node_is_away() -> None:
-    world = fresh()
-    world.lose("spark1")
-    told = Operator(world).drop()
-    assert isinstance(told.error, Unreachable)
-    assert [(node["name"], node["dropped"]) for node in told.document["nodes"]] == [("spark1", False), ("spark2", True)]
-
-
-def test_where_nothing_can_be_dropped_that_is_an_error_of_that_node() -> None:
-    line = "page cache kept (no right to drop it): MemFree 1 -> 1, MemAvailable 1 -> 1, Cached 1 -> 1 KiB\n"
-    world = fresh(scripts={**SCRIPTS, "cache": lambda *_: said(line)})
-    told = Operator(world).drop()
-    assert isinstance(told.error, StepFailed)
-    assert "sparkops cache permit" in str(told.error.hint)
-
-
 def test_one_node_that_may_not_use_crontab_does_not_keep_the_others_from_it() -> None:
     def barred(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
         if node.name == "spark1":
@@ -136,13 +120,3 @@ def test_a_cleanup_leaves_a_node_that_is_away_and_says_so() -> None:
     told = Operator(world).cleanup()
     assert isinstance(told.error, Unreachable)
     assert entries(world) == {"spark1": 1, "spark2": 0}
-
-
-def test_a_long_context_on_a_cluster_is_offered_the_schedule() -> None:
-    world = fresh()
-    operator = Operator(world)
-    answer = operator.found("cluster", sets=("args.max-model-len=131072",))
-    assert [(one.id, one.action) for one in answer if one.id == "cache-scheduled"] == [("cache-scheduled", "warn")]
-    operator.schedule(1800)
-    for short in ((), ("args.max-model-len=4096",)):
-        assert not [one for one in operator.found("cluster", sets=short) if one.id == "cache-scheduled"]

@@ -12,19 +12,14 @@ from typing import Any
 import pytest
 
 from sparkops.remote.frame import script_text
-from support.models import MODEL
+from support.models import MODEL, small_disk
 
 
 @pytest.fixture
-def small(home: Any, tmp_path: Path) -> Iterator[Any]:
-    """A node whose disk has room for two of three shards and no more."""
-    path = tmp_path / "a small disk"
-    path.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=800k", "tmpfs", path]
-    if os.geteuid() or subprocess.run(mount, check=False).returncode:
-        pytest.skip("a small disk takes the right to mount one")
-    yield type(home)(path, home.hub)
-    subprocess.run(["umount", "-l", path], check=True)
+def small(hub: Any, tmp_path: Path) -> Iterator[Any]:
+    """Room for two of three shards and no more."""
+    with small_disk(hub, tmp_path / "a small disk", "800k") as made:
+        yield made
 
 
 def grow(node: Any) -> None:
