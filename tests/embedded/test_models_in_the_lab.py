@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -103,6 +104,23 @@ def test_an_interrupt_leaves_the_download_and_the_same_command_follows_it(
     hub.held = False
     lab.ended(again, 0)
     assert len([blob for blob, start in hub.asked if start == 0]) == 3, "none was begun again"
+
+
+def test_a_deploy_with_setup_gets_the_model_and_its_vocabulary_first(lab: Any) -> None:
+    for name in NODES[:2]:
+        lab.fault(name, "no-model")
+        shutil.rmtree(lab.node(name, "home/.cache/tiktoken_rs"))
+    two = ("--topology", "2x-solo", "--limit", "node1,node2")
+    found = lab.json("deploy", *two, "--setup")
+    assert found["setup"] == [
+        "fetched openai/gpt-oss-120b at b5c939de8f75 on node1", "copied openai/gpt-oss-120b to node2",
+    ]  # fmt: skip
+    words = [lab.node(name, "home/.cache/tiktoken_rs") for name in NODES[:2]]
+    assert [sorted(path.name for path in folder.iterdir()) for folder in words] == [
+        ["9b5ad71b2ce5302211f9c61530b329a4922fc6a4", "cl100k_base.tiktoken",
+         "fb374d419588a4632f3f557e76b4b70aebbca790", "o200k_base.tiktoken"],
+    ] * 2  # fmt: skip
+    lab.json("stop")
 
 
 def test_a_killed_fetch_shows_no_snapshot_no_token_and_goes_on_where_it_was(home: Home, until: Until) -> None:
