@@ -75,6 +75,14 @@ class Home:
         assert "Traceback" not in err, err
         return process.returncode, out
 
+    def piped(self, *words: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+        """One end of a copy."""
+        line = ["sh", "-c", script_text("model"), "model", *words]
+        environment = {"HOME": str(self.path), "PATH": os.environ["PATH"]}
+        done = subprocess.run(line, env=environment, input=data, capture_output=True, check=False)
+        assert b"Traceback" not in done.stderr, done.stderr
+        return done
+
     def result(self, *words: str) -> dict[str, Any]:
         code, out = self.run(*words)
         assert code == 0, out

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from sparkops.remote.frame import script_text
 from support.models import MODEL, small_disk
 
 
@@ -54,11 +52,5 @@ def test_a_copy_keeps_what_came_whole_and_the_rest_is_enough(home: Any, small: A
 
 
 def copied(home: Any, small: Any, manifest: Path, *words: str) -> tuple[int, str]:
-    line = ["sh", "-c", script_text("model"), "model"]
-    environment = {"PATH": os.environ["PATH"]}
-    send = subprocess.run([*line, "send", MODEL, *words], env=environment | {"HOME": str(home.path)},
-                          capture_output=True, check=True)  # fmt: skip
-    take = subprocess.run([*line, "take", MODEL, str(manifest)], env=environment | {"HOME": str(small.path)},
-                          input=send.stdout, capture_output=True, check=False)  # fmt: skip
-    assert b"Traceback" not in take.stderr, take.stderr
-    return take.returncode, take.stdout.decode()
+    done = small.piped("take", MODEL, str(manifest), data=home.piped("send", MODEL, *words).stdout)
+    return done.returncode, done.stdout.decode()

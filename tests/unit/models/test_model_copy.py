@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sparkops.remote.frame import script_text
 from support.models import FIRST, MODEL, SHARDS
 
 
@@ -32,18 +29,10 @@ def copy(
     home: Any, other: Any, model: str = MODEL, target: str = MODEL, only: str = "", cut: int | None = None
 ) -> tuple[int, str]:
     """The stream from one to the other; `cut` bytes of it."""
-    sent = piped(home, "send", model, "--only", only)
+    sent = home.piped("send", model, "--only", only)
     assert sent.returncode == 0, sent.stderr
-    done = piped(other, "take", target, str(other.path / "manifest.json"), data=sent.stdout[:cut])
+    done = other.piped("take", target, str(other.path / "manifest.json"), data=sent.stdout[:cut])
     return done.returncode, done.stdout.decode()
-
-
-def piped(home: Any, *words: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    line = ["sh", "-c", script_text("model"), "model", *words]
-    environment = {"HOME": str(home.path), "PATH": os.environ["PATH"]}
-    done = subprocess.run(line, env=environment, input=data, capture_output=True, check=False)
-    assert b"Traceback" not in done.stderr, done.stderr
-    return done
 
 
 def test_a_copy_is_the_same_snapshot_with_its_name(home: Any, other: Any) -> None:
