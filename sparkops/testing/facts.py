@@ -12,7 +12,7 @@ from sparkops.core.plan import Word
 from sparkops.testing.docker import docker
 from sparkops.testing.hub import SIZES
 from sparkops.testing.node import SimulatedNode
-from sparkops.testing.upkeep import AVAILABLE_KIB, EPOCH, captured
+from sparkops.testing.upkeep import AVAILABLE_KIB, EPOCH, FREE_KIB, captured
 
 Probes = dict[str, tuple[int, str]]
 _GIB = 1024 * 1024
@@ -63,7 +63,7 @@ def _system(node: SimulatedNode) -> Probes:
 
 
 def meminfo(node: SimulatedNode) -> str:
-    free = AVAILABLE_KIB - node.cached_kib
+    free = FREE_KIB - node.cached_kib
     sizes = {"MemTotal": node.total_kib, "MemFree": free, "MemAvailable": AVAILABLE_KIB, "Cached": node.cached_kib}
     sizes |= {"SwapTotal": 0, "SwapFree": 0, "CmaTotal": 131072}
     return "\n".join(f"{key}: {value:>12} kB" for key, value in sizes.items())

@@ -28,7 +28,7 @@ EVENTS: dict[str, Callable[[Lab, list[str]], object]] = {
     "crash-with": lambda lab, words: lab.world.boot(BootRule.flag(words[0], Boot(crashes=True, log=LAST_WORDS))),
     "settle": lambda lab, words: lab.settle(),
     "on": lambda lab, words: lab.on(words[0], *words[1:]),
-    "forget-image": lambda lab, words: lab.node(words[0]).engine.images.pop(words[1]),
+    "forget-image": lambda lab, words: lab.node(words[0]).engine.store.remove(words[1]),
     "forget-model": lambda lab, words: lab.node(words[0]).models.pop(words[1]),
     "probe": lambda lab, words: lab.node(words[0]).probes.update({words[1]: (int(words[2]), " ".join(words[3:]))}),
 }
