@@ -59,6 +59,10 @@ class Store:
     def all(self) -> list[dict[str, Any]]:
         return [self.find(image) for image in self._records]
 
+    def clear(self) -> None:
+        self._records.clear()
+        self._names.clear()
+
     def remove(self, reference: str) -> str:
         """One name of several, or the image; never one that a container was made from."""
         record = self.find(reference)

@@ -157,7 +157,7 @@ TROUBLES: dict[str, tuple[Trouble, dict[str, str], int]] = {
         0,
     ),
     "no docker group": (captured("no-docker-group"), {"docker-usable": "fail"}, 3),
-    "no image": (lambda _, node: node.engine.images.clear(), {"image-present": "fail"}, 3),
+    "no image": (lambda _, node: node.engine.store.clear(), {"image-present": "fail"}, 3),
     "no model": (lambda _, node: node.models.clear(), {"model-present": "fail"}, 3),
     "hung driver": (captured("nvidia-smi-hangs"), {"driver": "fail", "answers": "warn"}, 3),
     "no link": (altered("net", {"carrier:1": "carrier:0", "state:up": "state:down"}), {"cx7-usable": "fail"}, 3),
