@@ -66,7 +66,7 @@ def words(row: dict[str, Any]) -> tuple[object, ...]:
 def started(lab: Lab) -> Iterator[tuple[Container, str]]:
     """The engines that run, and their images' names."""
     for node in lab.world.nodes.values():
-        names = {found["Id"]: name for name, found in node.engine.images.items()}
+        names = {one["Id"]: one["RepoTags"][0].removesuffix(":latest") for one in node.engine.store.all()}
         yield from ((one, names[one.image]) for one in node.engine.listed() if one.running and "serve" in one.words)
 
 
