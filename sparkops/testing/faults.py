@@ -7,6 +7,7 @@ from typing import Any
 
 from sparkops.testing.boot import Boot, BootRule
 from sparkops.testing.node import SimulatedNode
+from sparkops.testing.store import Store
 from sparkops.testing.world import SimulatedWorld
 
 Off = Callable[[], object]
@@ -80,7 +81,7 @@ def _probe(**probes: tuple[int, str]) -> Callable[[SimulatedWorld, SimulatedNode
 FAULTS: Mapping[str, Callable[[SimulatedWorld, SimulatedNode], Off]] = {
     "unreachable": _unreachable,
     "no-docker-group": lambda _world, node: _set(node.engine, "denied", True),
-    "no-image": lambda _world, node: _set(node.engine, "images", {}),
+    "no-image": lambda _world, node: _set(node.engine, "store", Store(lambda _image: False)),
     "no-model": lambda _world, node: _set(node, "models", {}),
     "cx7-down": lambda _world, node: _set(node, "link", False),
     "gpu-hangs": _probe(nvidia_smi=(124, ""), gpu_processes=(124, "")),
