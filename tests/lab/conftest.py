@@ -23,6 +23,7 @@ import pytest
 
 from sparkops.testing import warm
 from support.paths import ROOT
+from support.person import Ran, as_expected
 
 HERE = Path(__file__).parent
 NODES = ("node1", "node2")
@@ -41,18 +42,10 @@ LAST = ("test_nothing_left",)
 
 
 @dataclass(frozen=True)
-class Ran:
-    """How a run of the command line ended, and how long it took."""
+class Timed(Ran):
+    """A command line that ended, and how long it took."""
 
-    code: int
-    out: str
-    err: str
     seconds: float
-
-    @property
-    def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.out)
-        return found
 
 
 @dataclass(frozen=True)
@@ -124,23 +117,27 @@ class Lab:
         """The tool with this lab's inventory, as a process that goes on."""
         return self.start("-i", self.inventory, *words)
 
-    def cli(self, *words: object, code: int | None = 0) -> Ran:
+    def cli(self, *words: object, code: int | None = 0) -> Timed:
         """The tool with this lab's inventory, until it ends; `code` is the exit code that it must have."""
         line, since = ["-i", self.inventory, *map(str, words)], time.monotonic()
         try:
             ended = warm.run(line, env=self.environment, cwd=Path("/"), seconds=PATIENCE)
         except subprocess.TimeoutExpired as late:
             pytest.fail(f"no end after {PATIENCE:.0f} s: {line}\n{late.output}{late.stderr}")
-        return _as_expected(Ran(ended.code, ended.out, ended.err, time.monotonic() - since), line, code)
+        ran = Timed(ended.code, ended.out, ended.err, time.monotonic() - since)
+        as_expected(ran, line, code)
+        return ran
 
-    def ended(self, process: subprocess.Popen[str], code: int | None = 0) -> Ran:
+    def ended(self, process: subprocess.Popen[str], code: int | None = 0) -> Timed:
         since = time.monotonic()
         try:
             out, err = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
             pytest.fail(f"no end after {PATIENCE:.0f} s: {process.args}\n{''.join(process.communicate())}")
-        return _as_expected(Ran(process.returncode, out, err, time.monotonic() - since), process.args, code)
+        ran = Timed(process.returncode, out, err, time.monotonic() - since)
+        as_expected(ran, process.args, code)
+        return ran
 
     def json(self, *words: object, code: int | None = 0) -> dict[str, Any]:
         return self.cli(*words, "--json", code=code).document
@@ -148,7 +145,7 @@ class Lab:
     def deploy(self, *words: object, code: int = 0) -> dict[str, Any]:
         return self.json("deploy", "--topology", *words, code=code)
 
-    def shown(self) -> tuple[dict[str, Any], Ran]:
+    def shown(self) -> tuple[dict[str, Any], Timed]:
         """What `status` says of the one deployment that is not stopped."""
         ran = self.cli("status", "--json", code=None)
         going = [one for one in ran.document["deployments"] if one["state"] != "stopped"]
@@ -277,6 +274,17 @@ class Lab:
     def faults(self) -> dict[str, list[str]]:
         return {row["name"]: row["faults"] for row in self.json("lab", "status")["nodes"]}
 
+    def state_of_nodes(self) -> str:
+        """What a failed test leaves behind: containers with their last lines, and the tool's last run."""
+        told = []
+        for node in NODES:
+            rows = "docker ps -a --format '{{.Names}}: {{.Status}}'"
+            logs = 'docker ps -aq | while read -r one; do echo "-- $one"; docker logs --tail 12 "$one" 2>&1; done'
+            told.append(f"{node}:\n{self.ran_on(node, 'sh', '-c', f'{rows}; {logs}').stdout}")
+        runs = sorted(self.state.glob("sparkops/runs/*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+        told += [f"{path.name}:\n" + "".join(path.read_text().splitlines(True)[-15:]) for path in runs[-1:]]
+        return "\n".join(told)
+
     def clear(self, *nodes: str) -> None:
         """No container of anybody, no state of ours: not by the tool, so that its tests do not lean on it.
 
@@ -284,11 +292,6 @@ class Lab:
         """
         for node in nodes or NODES:
             self.on(node, "sh", "-c", f"docker ps -aq | xargs -r docker rm -f; rm -rf {STATES} || rm -rf {STATES}")
-
-
-def _as_expected(ran: Ran, line: object, code: int | None) -> Ran:
-    assert code in (None, ran.code), f"exit {ran.code} instead of {code}: {line}\n{ran.out}\n{ran.err}"
-    return ran
 
 
 @dataclass(frozen=True)

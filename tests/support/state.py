@@ -1,7 +1,7 @@
 """What the nodes hold when a test fails: a section of the report, so that nobody has to run the test again to see it.
 
-A test has a lab where a value of its fixtures has a `directory` with a `lab.json` (an embedded lab) or a `world` (a
-simulated one), or where a function among them keeps such values as `made`.
+A test has a lab where a value of its fixtures has a `directory` with a `lab.json` (an embedded lab), a `world` (a
+simulated one) or `state_of_nodes` (a real one), or where a function among them keeps such values as `made`.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: Any) -> Generator[None, A
 
 def _told(value: Any) -> str:
     try:
+        if hasattr(value, "state_of_nodes"):
+            return _bounded(value.state_of_nodes().splitlines())
         if hasattr(getattr(value, "world", None), "sent"):
             return of_world(value)
         directory = getattr(value, "directory", value)
