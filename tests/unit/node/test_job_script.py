@@ -43,7 +43,10 @@ def test_jobs_are_listed_in_one_line_each(nodes: list[NodeShell]) -> None:
         job(node, "a", "", "3")
         job(node, "b", "")
         rows = [line.split("\t") for line in node.run("job", "list").stdout.splitlines()]
-        assert [(*row[:3], row[4]) for row in rows] == [("a", "ended", "3", "make it so "), ("b", "lost", "", "make it so ")]
+        assert [(*row[:3], row[4]) for row in rows] == [
+            ("a", "ended", "3", "make it so "),
+            ("b", "lost", "", "make it so "),
+        ]
 
 
 def test_a_name_that_could_leave_the_folder_is_refused(nodes: list[NodeShell]) -> None:
