@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from sparkops.remote.frame import script_text
 
 SHELLS = [shell for shell in ("dash", "bash") if shutil.which(shell)]
@@ -66,11 +68,12 @@ class NodeShell:
         self.tool("python3", HURRIED_PYTHON.format(shutil.which("python3")))
 
 
-def node_shells(folder: Path) -> list[NodeShell]:
+@pytest.fixture
+def nodes(tmp_path: Path) -> list[NodeShell]:
     """A fresh node for each shell that is `sh` somewhere, with a home that has a space in its name."""
     made = []
     for shell in SHELLS:
-        base = folder / shell
+        base = tmp_path / shell
         one = NodeShell(shell, base / "a home", base / "root", base / "tools")
         for place in (one.home, one.root / "proc", one.tools):
             place.mkdir(parents=True)

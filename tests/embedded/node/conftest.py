@@ -1,15 +1,5 @@
-"""A fresh node for each shell."""
+"""A fresh node for each shell: what a script does is the same in both."""
 
-from __future__ import annotations
+from support.shells import nodes
 
-from pathlib import Path
-
-import pytest
-
-from support.shells import NodeShell, node_shells
-
-
-@pytest.fixture
-def nodes(tmp_path: Path) -> list[NodeShell]:
-    """One node a shell: what a script does is the same in both."""
-    return node_shells(tmp_path)
+__all__ = ["nodes"]
