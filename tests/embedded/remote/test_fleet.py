@@ -20,7 +20,7 @@ from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import connect, gather
 from sparkops.remote.lock import Owner
 from support.paths import ROOT
-from support.shells import alive, until
+from support.shells import ENDS_WHAT_SAID_IT_ALL, alive, until
 
 AWKWARD = ("a b", "it's", "$HOME", "x;y", "", '{"a": "b c"}', "é\n", "--")
 
@@ -40,6 +40,13 @@ def cancel_when(holds, cancel):
     threading.Thread(target=lambda: until(holds) and cancel.set()).start()
 
 
+def tool(server, name, text):
+    """A program of this node, first on its PATH."""
+    path = server.home / "bin" / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
 def send(fleet, *words, cancel=None, **options):
     return fleet.send("spark1", Command(words, **{"reads": True, **options}), cancel or fleet.cancel())
 
@@ -51,8 +58,9 @@ def test_commands_go_over_one_connection_and_how_each_ends_is_a_value(fleet, ser
     assert send(fleet, "printf", r"a\377b").stdout == "a\ufffdb"
     ended = send(fleet, "sh", "-c", "echo out; echo bad >&2; exit 3")
     assert (ended.ended, ended.code, ended.stdout, ended.stderr) == ("exited", 3, "out\n", "bad\n")
-    late = send(fleet, "sleep", "60", timeout=0.5)
-    assert (late.ended, late.code, late.stderr) == ("timeout", 124, ""), "the marker is taken off"
+    tool(server, "timeout", ENDS_WHAT_SAID_IT_ALL)
+    late = send(fleet, "sh", "-c", 'echo bad >&2; : >"$HOME/said"; exec sleep 60', timeout=0.5)
+    assert (late.ended, late.code, late.stderr) == ("timeout", 124, "bad\n"), "the marker is taken off"
     assert (fleet.connections, server.logins, fleet.commands) == (1, 1, 5)
 
 
@@ -176,8 +184,7 @@ def test_a_lock_is_had_everywhere_or_nowhere_and_is_free_as_soon_as_its_run_has_
     both = [nodes_of(free, "free"), nodes_of(taken, "taken")]
     for server in (free, taken):  # who waits for another run gives up in a moment
         shorter = '[ "$1 $2" != "-w 3" ] || { shift 2; set -- -w 0.5 "$@"; }'
-        (server.home / "bin/flock").write_text(f'#!/bin/sh\n{shorter}\nexec {shutil.which("flock")} "$@"\n')
-        (server.home / "bin/flock").chmod(0o755)
+        tool(server, "flock", f'{shorter}\nexec {shutil.which("flock")} "$@"')
     with Fleet(both, options) as fleet:
         with Fleet(both[1:], options) as other:
             other.lock(owner("run1"))
@@ -202,8 +209,7 @@ def test_a_beat_keeps_the_lock_and_after_silence_it_is_taken_again_over_the_same
     """A laptop that slept: the node freed the lock, the connection lives. `timeout` waits for each beat anew."""
     beats, silent = server.home / "beats", server.home / "silent"
     waits = f'[ "$2" != head ] || {{ echo >>{beats}; [ ! -e {silent} ] || exit 124; }}'
-    (server.home / "bin/timeout").write_text(f'#!/bin/sh\n{waits}\nexec {shutil.which("timeout")} "$@"\n')
-    (server.home / "bin/timeout").chmod(0o755)
+    tool(server, "timeout", f'{waits}\nexec {shutil.which("timeout")} "$@"')
     beats.touch()
     fleet.lock(owner("run1"))
     hold = fleet._holds["spark1"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import signal
 
-from support.shells import Held, NodeShell
+from support.shells import ENDS_WHAT_SAID_IT_ALL, Held, NodeShell
 
 AWKWARD = ["a b", "it's", "$HOME", "`id`", "x;y", "", '{"a": "b c"}', "é\n", "-n", "*", "\\", "--"]
 
@@ -49,6 +49,9 @@ def test_a_password_that_sudo_did_not_take_never_reaches_the_command(nodes: list
 def test_the_deadline_ends_the_command_and_says_so(nodes: list[NodeShell]) -> None:
     for node in nodes:
         assert framed(node, "sleep", "60", limit="0.2") == (124, b"", b"sparkops-run: timeout\n")
+        node.tool("timeout", ENDS_WHAT_SAID_IT_ALL)
+        script = 'echo out; echo bad >&2; : >"$HOME/said"; exec sleep 60'
+        assert framed(node, "sh", "-c", script, limit="0.2") == (124, b"out\n", b"bad\nsparkops-run: timeout\n")
 
 
 def test_a_changing_command_needs_the_lock_to_be_held_and_to_name_its_run(nodes: list[NodeShell]) -> None:
