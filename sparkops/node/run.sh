@@ -84,12 +84,12 @@ sweep() { # what the command left behind in its group
     kill -s TERM -- "-$child" 2>/dev/null || return
     for nap in 0.05 0.2 0.75 1 1 1 1; do
         sleep "$nap"
-        kill -0 -- "-$child" 2>/dev/null || return
+        kill -s 0 -- "-$child" 2>/dev/null || return # dash knows no `-0 --`
     done
     kill -s KILL -- "-$child" 2>/dev/null
 }
 sweep
-kill "$watch" 2>/dev/null
+{ kill -s KILL "$watch" && wait "$watch"; } 2>/dev/null # dash loses a TERM that comes before a child has left our traps
 
 case $code in
     124 | 137)

@@ -13,14 +13,12 @@ from typing import Self
 
 from sparkops.core.inventory import Node
 from sparkops.core.plan import Command, NodeLost, Result, Upload
-from sparkops.errors import Locked, Unreachable
 from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
 from sparkops.remote.frame import frame
 from sparkops.remote.interrupts import Interrupts
 from sparkops.remote.link import Link
-from sparkops.remote.lock import BEAT, Held, Hold, Owner
-from sparkops.remote.reasons import Unreached
+from sparkops.remote.lock import BEAT, Held, Hold, Owner, refusal
 from sparkops.remote.ssh import Door, Options
 
 THREADS = 64
@@ -79,7 +77,7 @@ class Fleet:
             raise
         if refused:
             self.unlock()
-            raise _sorry(refused)
+            raise refusal(refused)
         if self._heart is None:
             self._heart = threading.Thread(target=self._beat, name="sparkops-heartbeat", daemon=True)
             self._heart.start()
@@ -190,13 +188,3 @@ class Fleet:
 
 def _uncancelled(task: Callable[[str], None], name: str, _cancel: Cancel) -> None:
     task(name)
-
-
-def _sorry(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
-    """Another run comes first: it will end, and its owner can be asked."""
-    held = [error for error in refused.values() if isinstance(error, Held)]
-    if held:
-        hint = "wait until it has ended, or ask its owner; a run that died frees the lock by itself"
-        return Locked("; ".join(map(str, held)), node=held[0].node, hint=hint)
-    name, error = next(iter(refused.items()))
-    return Unreachable(f"{name}: {error}", node=name, hint=error.hint if isinstance(error, Unreached) else None)

@@ -16,9 +16,11 @@ from typing import Any
 import paramiko
 
 from sparkops.core.plan import NodeLost, Script
+from sparkops.errors import Locked, Unreachable
 from sparkops.remote.channel import BROKEN, begin
 from sparkops.remote.frame import shell_line
 from sparkops.remote.link import Link
+from sparkops.remote.reasons import Unreached
 
 QUIET = 90
 """Seconds without a heartbeat after which the node frees the lock."""
@@ -57,6 +59,16 @@ class Held(Exception):
         who = f"{self.owner.get('user', 'somebody')}@{self.owner.get('machine', 'somewhere')}"
         details = f"run {self.owner.get('run', '?')}, pid {self.owner.get('pid', '?')}"
         return f"{self.node} is locked by {who} since {self.owner.get('since', '?')} ({details})"
+
+
+def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
+    """Why a run on these nodes cannot begin. Another run comes first: it will end, and its owner can be asked."""
+    held = [error for error in refused.values() if isinstance(error, Held)]
+    if held:
+        hint = "wait until it has ended, or ask its owner; a run that died frees the lock by itself"
+        return Locked("; ".join(map(str, held)), node=held[0].node, hint=hint)
+    name, error = next(iter(refused.items()))
+    return Unreachable(f"{name}: {error}", node=name, hint=error.hint if isinstance(error, Unreached) else None)
 
 
 class Hold:

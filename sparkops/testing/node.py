@@ -77,6 +77,8 @@ class SimulatedNode:
     cached_kib: int = 10 * 1024 * 1024
     link: bool = True
     lock: str | None = None
+    owner: dict[str, object] = field(default_factory=dict)
+    """What the run that holds the lock says of itself."""
     lingers: bool = True
     boot_id: int = 0
     leaves: float | None = None

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from sparkops.core.plan import Command, NodeLost, Result, Secret, Upload
-from sparkops.errors import Locked, Unreachable
 from sparkops.remote import Cancel
 from sparkops.remote.frame import LOCK_LOST
+from sparkops.remote.lock import Held, refusal
 from sparkops.remote.reasons import Kind, Unreached
 from sparkops.testing.boot import BootRule
 from sparkops.testing.hub import Hub
@@ -210,15 +210,20 @@ class SimulatedWorld:
         return {name: lost for name in self.nodes if (lost := self._lost(name))}
 
     def lock(self, owner: RunId, nodes: Iterable[str] | None = None) -> None:
+        """As the fleet does: of all these nodes or of none; who holds one is told before who is away."""
         wanted = list(self.nodes if nodes is None else nodes)
-        for name in wanted:
-            if self._away.get(name, 0.0) > self._schedule.now:
-                raise Unreachable(f"{name}: no answer from the node", node=name)
-            if self.nodes[name].lock not in (None, owner.run):
-                raise Locked(f"{name} is locked by run {self.nodes[name].lock}", node=name)
+        states = {name: self._held(name, owner) or self._lost(name) for name in wanted}
+        if refused := {name: error for name, error in states.items() if error is not None}:
+            raise refusal(refused)
         self._run, self.locks = owner.run, self.locks + 1
         for name in wanted:
-            self.nodes[name].lock = owner.run
+            self.nodes[name].lock, self.nodes[name].owner = owner.run, dict(vars(owner))
+
+    def _held(self, name: str, owner: RunId) -> Held | None:
+        node = self.nodes[name]
+        if node.lock in (None, owner.run) or self._lost(name):
+            return None
+        return Held(name, node.owner if node.owner.get("run") == node.lock else {"run": node.lock})
 
     def unlock(self) -> None:
         self._free()

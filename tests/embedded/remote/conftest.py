@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -253,18 +252,3 @@ def options(server: SshServer, tmp_path: Path) -> Options:
 @pytest.fixture
 def nodes_of() -> Callable[..., Node]:
     return node_of
-
-
-@pytest.fixture(params=["dash", "bash"])
-def shell(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture
-def alive() -> Callable[[str], bool]:
-    """Whether a process with this word among its arguments runs."""
-
-    def find(word: str) -> bool:
-        return subprocess.run(["pgrep", "-f", "--", word], capture_output=True, check=False).returncode == 0
-
-    return find

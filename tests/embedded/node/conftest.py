@@ -1,0 +1,5 @@
+"""A fresh node for each shell: what a script does is the same in both."""
+
+from support.shells import nodes
+
+__all__ = ["nodes"]

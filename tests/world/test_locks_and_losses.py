@@ -1,0 +1,76 @@
+"""What a run decides when a node is locked, away or slow: all nodes or none, and each answer a value."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+
+from sparkops.core.plan import Action, Command, NodeLost, Phase, Plan, Result, Step
+from sparkops.errors import Locked, Unreachable
+from sparkops.remote.execute import execute
+from sparkops.remote.gather import connect, gather
+from sparkops.remote.lock import Owner
+from sparkops.testing import COMMANDS, SimulatedWorld
+from support.world import Lab
+
+
+def owner(run: str) -> Owner:
+    return Owner(run, "me", "desk", 1, "2026-01-01T00:00:00+00:00")
+
+
+def locks(world: SimulatedWorld) -> list[str | None]:
+    return [node.lock for node in world.nodes.values()]
+
+
+def test_a_lock_is_taken_of_all_nodes_or_of_none_and_its_owner_is_told_before_a_node_that_is_away() -> None:
+    world = SimulatedWorld()
+    second = world.nodes["spark2"]
+    second.lock, second.owner = "run1", asdict(owner("run1"))
+    world.lose("spark1", 100.0)
+    with pytest.raises(Locked, match="spark2 is locked by me@desk since 2026-01-01") as locked:
+        world.lock(owner("run2"))
+    assert (locked.value.node, "a run that died frees the lock by itself" in str(locked.value.hint)) == ("spark2", True)
+    second.lock = None
+    with pytest.raises(Unreachable, match="spark1: no answer"):
+        world.lock(owner("run2"))
+    assert locks(world) == [None, None]
+    world.pause(100.0, world.cancel())
+    world.lock(owner("run2"))
+    assert locks(world) == ["run2", "run2"]
+    world.close()
+    assert locks(world) == [None, None]
+
+
+def test_a_whole_run_is_refused_by_the_lock_of_another_changes_nothing_and_may_still_read(lab: Lab) -> None:
+    lab.node("node2").lock, lab.node("node2").owner = "run1", asdict(owner("run1"))
+    told = lab.cli("deploy", "--topology", "cluster")
+    assert (told.code, "node2 is locked by me@desk since 2026-01-01" in told.told) == (Locked.exit_code, True)
+    assert (lab.changed(), lab.node("node1").lock) == ([], None)
+    assert lab.state() == {}
+    lab.node("node2").lock = None
+    lab.deploy("cluster")
+    assert locks(lab.world) == [None, None]
+
+
+def test_a_node_that_is_away_is_a_value_beside_the_answers_of_the_others() -> None:
+    world = SimulatedWorld()
+    world.lose("spark1")
+    assert [str(lost) for lost in connect(world, world.nodes).values()] == ["no answer from the node"]
+    answers = gather(world, dict.fromkeys(world.nodes, Command(("true",), reads=True)))
+    assert isinstance(answers["spark1"], NodeLost)
+    assert answers["spark2"] == Result("exited", 0)
+    assert world.connections == 1
+
+
+def test_a_command_that_runs_into_its_time_limit_is_told_so_and_what_was_sent_before_is_undone() -> None:
+    slow = Result("timeout", 124, "", "bad\n")
+    world = SimulatedWorld(commands={**COMMANDS, "slow": lambda *_: slow, "undo": lambda *_: Result("exited", 0)})
+    undo = Action(Command(("undo",)))
+    steps = [Step(word, "spark1", word, Action(Command((word,))), undo) for word in ("true", "slow")]
+    outcome = execute(Plan("deploy", None, (Phase("all", tuple(steps)),)), world, lambda _event: None)
+    (failure,) = outcome.failures
+    assert (outcome.status, failure.reason, failure.evidence) == (
+        "failed", "it ran into its time limit and was ended", "bad"
+    )  # fmt: skip
+    assert outcome.undone == ("slow", "true")
