@@ -31,6 +31,7 @@ from sparkops.lab.layout import Node
 from sparkops.lab.tools.answer import answer
 from sparkops.remote.frame import script_text
 from sparkops.testing import warm
+from support.models import home, hub  # noqa: F401  fixtures of the models' tests
 from support.paths import ROOT
 from support.person import Person, Ran, as_expected
 
@@ -95,10 +96,10 @@ class Lab(Person):
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK", "XDG_", "OPENAI"))}
-        home = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("STATE", "CONFIG", "CACHE", "DATA")}
+        places = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("STATE", "CONFIG", "CACHE", "DATA")}
         python = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
         own = {"HOME": str(self.home), "SPARKOPS_LAB_DIR": str(self.directory), "PYTHONPATH": python}
-        return kept | home | own | {"PYTHONWARNINGS": "ignore"} | more
+        return kept | places | own | {"PYTHONWARNINGS": "ignore"} | more
 
     def start(self, *words: object, lab: bool = True, **env: str) -> subprocess.Popen[str]:
         """The tool as a process that goes on."""

@@ -8,30 +8,17 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sparkops.remote.frame import script_text
-from support.models import FIRST, MODEL, SHARDS, TOKEN, Home, serving, small_disk
+from support.models import FIRST, MODEL, SHARDS, TOKEN, Home, small_disk
 
 NODES = ("node1", "node2", "node3")
 Until = Callable[[Callable[[], object]], bool]
-
-
-@pytest.fixture
-def hub() -> Iterator[Any]:
-    with serving() as made:
-        yield made
-
-
-@pytest.fixture
-def home(tmp_path: Path, hub: Any) -> Home:
-    path = tmp_path / "a home"
-    path.mkdir()
-    return Home(path, hub)
 
 
 @pytest.fixture(scope="module")

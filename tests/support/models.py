@@ -124,3 +124,16 @@ def small_disk(hub: Any, path: Path, size: str) -> Iterator[Home]:
         yield Home(path, hub)
     finally:
         subprocess.run(["umount", "-l", path], check=True)
+
+
+@pytest.fixture
+def hub() -> Iterator[Any]:
+    with serving() as made:
+        yield made
+
+
+@pytest.fixture
+def home(tmp_path: Path, hub: Any) -> Home:
+    path = tmp_path / "a home"
+    path.mkdir()
+    return Home(path, hub)
