@@ -20,6 +20,7 @@ from sparkops.core.bench.suites import Point, Suite
 from sparkops.core.plan import Event, EventKind
 from sparkops.errors import Interrupted, Refused, UsageError
 from sparkops.measuring import Ended
+from sparkops.remote.network import network
 from sparkops.report.report import Report
 from sparkops.workflows.bench_subject import Subject
 
@@ -73,7 +74,7 @@ class Run:
             self._same(kept)
             self.raw, self.samples, self.before = list(kept.raw), list(kept.samples), kept.seconds
             return replace(kept, problems=())
-        now = datetime.now(UTC)
+        now = datetime.fromtimestamp(network().clock(), UTC)
         name = f"{now:%Y%m%dT%H%M%SZ}-{self.suite.id}-{os.urandom(3).hex()}"
         about = self.subject
         versions = {"sparkops": __version__, **about.versions}

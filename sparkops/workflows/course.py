@@ -14,6 +14,7 @@ from sparkops.core.bench.experiment import Before, Experiment, id_of
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import Suite
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, UsageError
+from sparkops.remote.network import network
 from sparkops.report.report import Report
 from sparkops.workflows.bench import run_on, suite_of
 from sparkops.workflows.deploy import deploy
@@ -93,7 +94,7 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Course:
     name = id_of({**question, "on": options.bench.on})
     known = kept_experiments.find(name)
     wanted = _owed(known, options, recipe, report)
-    began = f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    began = f"{datetime.fromtimestamp(network().clock(), UTC):%Y%m%dT%H%M%SZ}"
     if known and not options.anew:
         began = known.began
         report.note(f"goes on with what was begun at {began}; `--anew` starts over")
