@@ -1,0 +1,84 @@
+"""How many small mistakes in what decides would the tests see? The same sample of mutants, whatever the tests are.
+
+    python bench/mutation draw 700                    # once: writes docs/mutation-sample.jsonl
+    python bench/mutation run docs/mutation-after.md  # an hour or two: every mutant of the sample, then the report
+    python bench/mutation try 1a2b3c4d ...            # single ones, with what their tests say
+    python bench/mutation put 1a2b3c4d                # writes one into the checkout; `git checkout sparkops` ends it
+
+Needs the extra `mutation`: mutmut makes the mutants. `[tool.mutmut]` in pyproject.toml names the modules to change and,
+in `pytest_add_cli_args_test_selection`, the tests that judge. Call it at the top of the checkout.
+
+Every mutant is written into a copy of the tree (`mutants/`) and judged by a process that has imported nothing of it
+before: first by the tests that reach its function, quickest first, then by the rest of their files, until one fails. A
+function that runs while the package is imported is judged by all tests. Hypothesis tries the same examples every time.
+A test of more than a minute is a timeout.
+
+`run` goes on where it was ended; without `mutants/` it begins again. docs/mutation-equal.txt names the mutants that
+behave as the original does, an id and a reason a line.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import judge
+import sample
+from mutmut.utils.file_utils import copy_also_copy_files, copy_src_dir
+from report import report
+
+TREE = judge.TREE
+REACH, VERDICTS = TREE / "reach.json", TREE / "verdicts.jsonl"
+
+
+def reached() -> judge.Reached:
+    """Which tests reach what, measured once a tree."""
+    if not REACH.exists():
+        shutil.rmtree(TREE, ignore_errors=True)
+        TREE.mkdir()
+        copy_src_dir()
+        copy_also_copy_files()
+        REACH.write_text(json.dumps(judge.reach()), encoding="utf-8")
+    return judge.Reached(json.loads(REACH.read_text(encoding="utf-8")))
+
+
+def verdict(one: sample.Found, tests: judge.Reached, *, loud: bool = False) -> dict[str, str]:
+    """The module is as it was afterwards, its time included: compiled modules are known by it."""
+    place = TREE / one.path
+    try:
+        judge.write(place, one.text)
+        return judge.judged(tests.of(one.path, *one.lines), loud=loud)
+    finally:
+        shutil.copy2(one.path, place)
+
+
+def run(page: str) -> None:
+    tests, mutants = reached(), sample.read()
+    known = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()] if VERDICTS.exists() else []
+    verdicts = {row["id"]: row for row in known}
+    with VERDICTS.open("a", encoding="utf-8") as file:
+        for one in sample.find([mutant for mutant in mutants if mutant.id not in verdicts]):
+            row = verdicts[one.mutant.id] = {"id": one.mutant.id, **verdict(one, tests)}
+            print(json.dumps(row), file=file, flush=True)
+            print(len(verdicts), *row.values(), flush=True)
+    Path(page).write_text(report(mutants, verdicts, page, len(tests.tests)), encoding="utf-8")
+
+
+def main(verb: str, *words: str) -> None:
+    if verb == "draw":
+        sample.draw(int(*words))
+    elif verb == "run":
+        run(*words)
+    else:
+        for one in sample.find([mutant for mutant in sample.read() if mutant.id in words]):
+            mutant = one.mutant
+            print(mutant.path, mutant.function, f"- {mutant.was}", f"+ {mutant.now}", sep="\n", flush=True)
+            if verb == "put":
+                Path(one.path).write_text(one.text, encoding="utf-8")
+            else:
+                print(verdict(one, reached(), loud=True))
+
+
+main(*sys.argv[1:])
