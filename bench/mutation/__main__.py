@@ -13,8 +13,8 @@ before: first by the tests that reach its function, quickest first, then by the 
 function that runs while the package is imported is judged by all tests. Hypothesis tries the same examples every time.
 A test of more than a minute is a timeout.
 
-`run` goes on where it was ended; without `mutants/` it begins again. docs/mutation-equal.txt names the mutants that
-behave as the original does, an id and a reason a line.
+`run` goes on where it was ended, and begins again when sources or tests are others. docs/mutation-equal.txt names the
+mutants that behave as the original does, an id and a reason a line.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 import judge
@@ -31,17 +32,26 @@ from report import report
 
 TREE = judge.TREE
 REACH, VERDICTS = TREE / "reach.json", TREE / "verdicts.jsonl"
+JUDGED = ("pyproject.toml", "sparkops", "tests", "recipes", "playbooks", "inventories")
 
 
 def reached() -> judge.Reached:
-    """Which tests reach what, measured once a tree."""
-    if not REACH.exists():
+    """Which tests reach what, measured once a state of the tree."""
+    known, now = json.loads(REACH.read_text(encoding="utf-8")) if REACH.exists() else {}, state()
+    if known.get("state") != now:
         shutil.rmtree(TREE, ignore_errors=True)
         TREE.mkdir()
         copy_src_dir()
         copy_also_copy_files()
-        REACH.write_text(json.dumps(judge.reach()), encoding="utf-8")
-    return judge.Reached(json.loads(REACH.read_text(encoding="utf-8")))
+        known = {"state": now, **judge.reach()}
+        REACH.write_text(json.dumps(known), encoding="utf-8")
+    return judge.Reached(known)
+
+
+def state() -> str:
+    paths = sorted(path for top in JUDGED for path in (Path(top), *Path(top).rglob("*")) if path.is_file())
+    kept = [path for path in paths if "__pycache__" not in path.parts]
+    return sha256(b"".join(sha256(str(path).encode() + path.read_bytes()).digest() for path in kept)).hexdigest()
 
 
 def verdict(one: sample.Found, tests: judge.Reached, *, loud: bool = False) -> dict[str, str]:
