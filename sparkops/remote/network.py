@@ -30,14 +30,21 @@ class Reach(World, Protocol):
     def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result: ...
 
 
+class Shows(Protocol):
+    """A door to nodes, before a login."""
+
+    def shown_by(self, node: Node) -> HostKey:
+        """The host key that the node shows; raises Unreached."""
+
+
 class Network(Protocol):
     """All ways out of this machine."""
 
     def fleet(self, nodes: Iterable[Node], options: Options) -> AbstractContextManager[Reach]:
         """Connections to these nodes, made when they are first used."""
 
-    def host_key(self, node: Node, options: Options) -> HostKey:
-        """The host key that the node shows, without a login; raises Unreached."""
+    def door(self, options: Options) -> Shows:
+        """What shows the nodes' host keys."""
 
     def get(self, url: str, key: str | None = None) -> str:
         """The body of an answer with status 200; raises OSError that says why there is none."""
@@ -52,8 +59,8 @@ class Real:
     def fleet(self, nodes: Iterable[Node], options: Options) -> Fleet:
         return Fleet(nodes, options)
 
-    def host_key(self, node: Node, options: Options) -> HostKey:
-        return Door(options).shown_by(node)
+    def door(self, options: Options) -> Door:
+        return Door(options)
 
     def get(self, url: str, key: str | None = None) -> str:
         headers = {"Authorization": f"Bearer {key}"} if key else {}

@@ -18,9 +18,8 @@ from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.errors import Refused, Unreachable, UsageError
 from sparkops.remote.gather import connect, gather
-from sparkops.remote.network import network
+from sparkops.remote.network import Shows, network
 from sparkops.remote.reasons import Unreached
-from sparkops.remote.ssh import Options
 from sparkops.remote.trust import HostKey, known_hosts_file, pin, pinned_host_keys
 from sparkops.remote.wire import resolve
 from sparkops.report.report import Report
@@ -40,8 +39,8 @@ def trust(options: TrustOptions, report: Report) -> Answer:
     inventory = load_inventory.inventory(options.where.inventory)
     path = known_hosts_file(inventory.source)
     nodes = inventory.select(options.where.limit)
-    access = login(inventory.source, options.where.become_password, {})
-    entries, away = _pinned(access, nodes, path, options.yes, report)
+    door = network().door(login(inventory.source, options.where.become_password, {}))
+    entries, away = _pinned(door, nodes, path, options.yes, report)
     document = {"nodes": entries, "known_hosts": str(path), "unreachable": {name: e.reason for name, e in away.items()}}
     return Answer(document, error=unreachable(next(iter(away.values()))) if away else None)
 
@@ -60,7 +59,7 @@ def init(options: InitOptions, report: Report) -> Answer:
     with _writing(output):
         output.parent.mkdir(parents=True, exist_ok=True)
     pins = known_hosts_file(str(output))
-    entries, away = _pinned(login(str(output), None, {}), nodes, pins, options.yes, report)
+    entries, away = _pinned(network().door(login(str(output), None, {})), nodes, pins, options.yes, report)
     if away:
         raise unreachable(next(iter(away.values())))
     if options.password is not None:
@@ -77,14 +76,14 @@ def init(options: InitOptions, report: Report) -> Answer:
 
 
 def _pinned(
-    access: Options, nodes: Sequence[Node], path: Path, yes: bool, report: Report
+    door: Shows, nodes: Sequence[Node], path: Path, yes: bool, report: Report
 ) -> tuple[list[dict[str, Any]], dict[str, Unreached]]:
     """Fetch, show, ask, pin; refuses when the person does not agree."""
     shown: dict[str, HostKey] = {}
     away: dict[str, Unreached] = {}
     for node in nodes:
         try:
-            shown[node.name] = network().host_key(node, access)
+            shown[node.name] = door.shown_by(node)
         except Unreached as lost:
             away[node.name] = lost
     known = {name: pinned_host_keys(path, key.address, key.port) for name, key in shown.items()}

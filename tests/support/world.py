@@ -11,7 +11,6 @@ import gc
 import io
 import json
 import os
-import shlex
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from unittest.mock import patch
 
 from sparkops import measuring
 from sparkops.cli.main import main
-from sparkops.core.plan import Command
+from sparkops.core.plan import Command, shown
 from sparkops.remote.network import replaced
 from sparkops.testing import Crash, SimulatedWorld, Trouble
 from sparkops.testing.benchy import SimulatedBenchy
@@ -32,7 +31,6 @@ from sparkops.testing.sparks import IMAGES, sparks
 from support.person import Person, Ran, as_expected
 
 MODEL = "openai/gpt-oss-120b"
-OURS = ("label=sparkops.schema",)
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
 
 
@@ -49,10 +47,7 @@ class Received:
 
     @property
     def shown(self) -> str:
-        words = (
-            getattr(word, "name", None) and f"@{word.name}" or shlex.quote(str(word)) for word in self.command.words
-        )
-        return " ".join(words)
+        return shown(self.command.words)
 
 
 class Lab(Person):
