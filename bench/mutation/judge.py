@@ -22,7 +22,17 @@ import pytest
 
 TREE = Path("mutants")
 MINUTE, MEMORY = 60, 4 << 30
-WORDS = ("-q", "-x", "-o", "addopts=", "-p", "no:cacheprovider", "--tb=short", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+WORDS = (
+    "-q",
+    "-x",
+    "-o",
+    "addopts=--import-mode=importlib",
+    "-p",
+    "no:cacheprovider",
+    "--tb=short",
+    "-W",
+    "ignore::pytest.PytestAssertRewriteWarning",
+)
 ALL = ""
 """Reached while the package is imported: in no test, and for all."""
 
