@@ -18,7 +18,8 @@ from sparkops.lab.tree.images import IMAGES
 FOLDER = "said"
 LONGEST = 250
 CALM = "calm"
-"""There while no fault is on: what pings may go by."""
+"""There while no fault is on that a ping shows: it answers without a Python of its own."""
+PINGS_SHOW = {"cx7-down", "no-cable", "pings-lost", "big-pings-lost"}
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "uname": ("-a", "-r", "-m"),
@@ -67,12 +68,11 @@ def publish(node: Node) -> None:
     """Ask every program and write down what it says; not what depends on containers, or would not come back."""
     files.clear(node.path(FOLDER))
     os.makedirs(node.path(FOLDER))
-    faults = os.listdir(node.path("faults"))
     for program, questions in QUESTIONS.items():
         for words in questions:
             if _lasts(node, f"{program} {words}"):
                 _write(node, program, words, answer(node, program, _split(words)))
-    if not faults:
+    if not any(map(node.fault, PINGS_SHOW)):
         files.write(node.path(FOLDER, CALM), "")
     if not _idle(node):  # one was made meanwhile
         forget(node, *OF_CONTAINERS)
@@ -209,7 +209,7 @@ exec awk -v mine="$mine" '
     }' /proc/net/tcp
 """
 PING = r"""#!/bin/sh
-# a peer without a fault answers one without a fault; else the program looks closer
+# while neither end has a fault that a ping shows, it is answered here; else the program looks closer
 calm() { [ -e "$SPARKLAB_NODE/said/calm" ] && [ -e "$SPARKLAB_NODE/../../at/$1/said/calm" ]; }
 for target; do :; done
 if calm "$target"; then
