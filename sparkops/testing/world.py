@@ -230,7 +230,7 @@ class SimulatedWorld:
         self._run = None
 
     def close(self) -> None:
-        self._free()
+        self.unlock()
 
     # troubles
 

@@ -30,7 +30,13 @@ EVENTS: dict[str, Callable[[Lab, list[str]], object]] = {
     "on": lambda lab, words: lab.on(words[0], *words[1:]),
     "forget-image": lambda lab, words: lab.node(words[0]).engine.store.remove(words[1]),
     "forget-model": lambda lab, words: lab.node(words[0]).models.pop(words[1]),
-    "probe": lambda lab, words: lab.node(words[0]).probes.update({words[1]: (int(words[2]), " ".join(words[3:]))}),
+    "fault": lambda lab, words: lab.fault(words[0], words[1]),
+    "damage": lambda lab, words: lab.node(words[0]).damaged.add(words[1]),
+    "later": lambda lab, words: lab.world.later(int(words[0]), getattr(lab.world, words[1])),
+    "write": lambda lab, words: (lab.work / words[0]).write_text("\n".join(words[1:]) + "\n"),
+    "probe": lambda lab, words: lab.node(words[0]).probes.update(
+        {words[1]: (int(words[2]), " ".join(words[3:]).replace("\\n", "\n"))}
+    ),
 }
 
 
