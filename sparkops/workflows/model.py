@@ -124,7 +124,7 @@ def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsE
     bad = [(node, one["problems"]) for node, one in found.items() if one["problems"]]
     if bad:
         node, problems = bad[0]
-        first = ", ".join(f"{one['file']} ({one['problem']})" for one in problems[:3]).replace("* (", "").rstrip(")")
+        first = ", ".join(map(_said, problems[:3]))
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
         others = f"; {len(bad) - 1} other nodes too" if len(bad) > 1 else ""
         return Refused(f"{node}: {name}: {first}{more}{others}", node=node, hint=f"`sparkops model fetch {name}`")
@@ -133,6 +133,11 @@ def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsE
         told = ", ".join(f"{node} {str(one['revision'])[:12]}" for node, one in found.items())
         return Refused(f"{name} is not the same revision on all nodes: {told}", hint=f"`sparkops model fetch {name}`")
     return None
+
+
+def _said(problem: Mapping[str, str]) -> str:
+    """`*` stands for the whole model."""
+    return problem["problem"] if problem["file"] == "*" else f"{problem['file']} ({problem['problem']})"
 
 
 def _needed(facts: Mapping[str, Facts]) -> dict[str, frozenset[str]]:
