@@ -8,10 +8,10 @@
 Needs the extra `mutation`: mutmut makes the mutants. `[tool.mutmut]` in pyproject.toml names the modules to change and,
 in `pytest_add_cli_args_test_selection`, the tests that judge. Call it at the top of the checkout.
 
-Every mutant is written into a copy of the tree (`mutants/`) and judged by a process that has imported nothing of it
-before: first by the tests that reach its function, quickest first, then by the rest of their files, until one fails. A
-function that runs while the package is imported is judged by all tests. Hypothesis tries the same examples every time.
-A test of more than a minute is a timeout.
+Every mutant is written into a copy of the tree (`mutants/`, one a core) and judged by a process that has imported
+nothing of it before: by the files with tests that reach its function, the quickest file first, until one fails or two
+minutes of tests have seen nothing. A function that runs while the package is imported is judged by all files.
+Hypothesis tries the same examples every time. A test of more than a minute is a timeout.
 
 `run` goes on where it was ended, and begins again when sources or tests are others. docs/mutation-equal.txt names the
 mutants that behave as the original does, an id and a reason a line.
@@ -20,8 +20,12 @@ mutants that behave as the original does, an id and a reason a line.
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import shutil
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -35,6 +39,7 @@ REACH, VERDICTS = TREE / "reach.json", TREE / "verdicts.jsonl"
 JUDGED = ("pyproject.toml", "sparkops", "tests", "recipes", "playbooks", "inventories")
 
 
+@cache
 def reached() -> judge.Reached:
     """Which tests reach what, measured once a state of the tree."""
     known, now = json.loads(REACH.read_text(encoding="utf-8")) if REACH.exists() else {}, state()
@@ -54,26 +59,42 @@ def state() -> str:
     return sha256(b"".join(sha256(str(path).encode() + path.read_bytes()).digest() for path in kept)).hexdigest()
 
 
-def verdict(one: sample.Found, tests: judge.Reached, *, loud: bool = False) -> dict[str, str]:
+def verdict(one: sample.Found, tree: Path = TREE, *, loud: bool = False) -> dict[str, str]:
     """The module is as it was afterwards, its time included: compiled modules are known by it."""
-    place = TREE / one.path
+    place = tree / one.path
     try:
         judge.write(place, one.text)
-        return judge.judged(tests.of(one.path, *one.lines), loud=loud)
+        return judge.judged(reached().of(one.path, *one.lines), tree, loud=loud)
     finally:
         shutil.copy2(one.path, place)
 
 
 def run(page: str) -> None:
-    tests, mutants = reached(), sample.read()
+    tests, mutants = reached(), sample.read()  # before the cores begin, which know what is known here
     known = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()] if VERDICTS.exists() else []
     verdicts = {row["id"]: row for row in known}
-    with VERDICTS.open("a", encoding="utf-8") as file:
-        for one in sample.find([mutant for mutant in mutants if mutant.id not in verdicts]):
-            row = verdicts[one.mutant.id] = {"id": one.mutant.id, **verdict(one, tests)}
+    left = sample.find([mutant for mutant in mutants if mutant.id not in verdicts])
+    fork = multiprocessing.get_context("fork")
+    with VERDICTS.open("a", encoding="utf-8") as file, ProcessPoolExecutor(mp_context=fork, initializer=_own) as cores:
+        for done in as_completed([cores.submit(_judged, one) for one in left]):
+            row = done.result()
+            verdicts[row["id"]] = row
             print(json.dumps(row), file=file, flush=True)
             print(len(verdicts), *row.values(), flush=True)
     Path(page).write_text(report(mutants, verdicts, page, len(tests.tests)), encoding="utf-8")
+
+
+def _tree() -> Path:
+    return TREE / "cores" / str(os.getpid())
+
+
+def _own() -> None:
+    """A copy of the tree for this process."""
+    shutil.copytree(TREE, _tree(), ignore=shutil.ignore_patterns("cores"))
+
+
+def _judged(one: sample.Found) -> dict[str, str]:
+    return {"id": one.mutant.id, **verdict(one, _tree())}
 
 
 def main(verb: str, *words: str) -> None:
@@ -88,7 +109,7 @@ def main(verb: str, *words: str) -> None:
             if verb == "put":
                 Path(one.path).write_text(one.text, encoding="utf-8")
             else:
-                print(verdict(one, reached(), loud=True))
+                print(verdict(one, loud=True))
 
 
 main(*sys.argv[1:])

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -22,6 +23,9 @@ import pytest
 
 TREE = Path("mutants")
 MINUTE, MEMORY = 60, 4 << 30
+LONGEST = 120
+"""Seconds of tests, as measured while it is noted what they reach: what they do not see has survived."""
+
 WORDS = (
     "-q",
     "-x",
@@ -102,12 +106,23 @@ class Reached:
         self.seen = {place: {(path, line) for path, line in rows} for place, rows in found["seen"].items()}
 
     def of(self, path: str, first: int, last: int) -> list[str]:
-        """Those that reach these lines, then the rest of their files; the quickest first."""
+        """The files with tests that reach these lines, the quickest first, and in each those tests first.
+
+        The rest of a file belongs to it, as what one of its tests computes others may be given.
+        """
         lines = {(path, line) for line in range(first, last + 1)}
         places = {place for place, rows in self.seen.items() if rows & lines}
-        files = {_file(place) for place in places}
-        tests = [test for test in self.tests if ALL in places or _file(test) in files]
-        return sorted(tests, key=lambda test: (test not in places, self.tests[test]))
+        files: dict[str, list[str]] = defaultdict(list)
+        for test in self.tests:
+            files[_file(test)].append(test)
+        reaching = [tests for file, tests in files.items() if ALL in places or file in set(map(_file, places))]
+        ordered = [
+            test
+            for tests in sorted(reaching, key=lambda tests: sum(map(self.tests.__getitem__, tests)))
+            for test in sorted(tests, key=lambda test: (test not in places, self.tests[test]))
+        ]
+        spent = accumulate(map(self.tests.__getitem__, ordered), initial=0.0)
+        return [test for test, seconds in zip(ordered, spent, strict=False) if seconds < LONGEST]
 
 
 class Only:
@@ -139,12 +154,12 @@ def reach() -> dict[str, Any]:
         assert code == 0, "the tests fail without any mistake"
         return {"tests": plugin.tests, "seen": {place: sorted(rows) for place, rows in plugin.seen.items()}}
 
-    found = _apart(measure, 3600, loud=True)
+    found = _apart(measure, 3600, tree=TREE, loud=True)
     assert isinstance(found, dict), found
     return found
 
 
-def judged(tests: list[str], *, loud: bool = False) -> dict[str, str]:
+def judged(tests: list[str], tree: Path, *, loud: bool = False) -> dict[str, str]:
     if not tests:
         return {"verdict": "no tests", "by": "", "why": ""}
 
@@ -157,7 +172,7 @@ def judged(tests: list[str], *, loud: bool = False) -> dict[str, str]:
             return {"verdict": "killed", "by": "pytest", "why": f"exit code {int(code)}"}
         return plugin.said
 
-    said = _apart(ask, 30 * MINUTE, loud=loud)
+    said = _apart(ask, 30 * MINUTE, tree=tree, loud=loud)
     if isinstance(said, dict):
         return said
     return {"verdict": "timeout" if said is None else "killed", "by": "pytest", "why": f"exit code {said}"}
@@ -168,14 +183,14 @@ def write(path: Path, text: str) -> None:
     os.utime(path, (1, 1))  # or Python takes it for the module that it has compiled
 
 
-def _apart(work: Callable[[], Any], seconds: float, *, loud: bool) -> Any:
-    """What it gives; its exit code if it ends without; None if it does not end."""
+def _apart(work: Callable[[], Any], seconds: float, *, tree: Path, loud: bool) -> Any:
+    """What it gives in a directory of its own; its exit code if it ends without; None if it does not end."""
     fork = multiprocessing.get_context("fork")
     answer, ours = fork.Pipe(duplex=False)
 
     def inside() -> None:
         os.setsid()
-        os.chdir(TREE)
+        os.chdir(tree)
         others = [place for place in sys.path if not (Path(place) / "sparkops" / "__init__.py").exists()]
         sys.path[:] = [os.getcwd(), *others]
         sys.dont_write_bytecode = False
