@@ -46,5 +46,5 @@ def refusal(work: Callable[..., str], *words: Any) -> str:
         return work(*words)
     except UsageError as error:
         refused = error
-    assert refused.message.isprintable(), refused.message
+    assert len(refused.message.splitlines()) == 1, refused.message
     return f"refused: {refused.message}" + (f"\n    hint: {refused.hint}" if refused.hint else "")
