@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from textwrap import indent
 from typing import Any
 
 from sparkops.errors import UsageError
@@ -24,18 +23,23 @@ def hold(path: Path, text: str) -> None:
     assert text.splitlines() == known.splitlines(), f"{path.name} differs; `make golden` writes it anew"
 
 
-def replay(path: Path, outcome: Callable[[str], str], each: bool = False) -> None:
-    """Hold a file of blocks `| INPUT` (with `each`: of such lines), each followed by what comes of it, indented.
+def hold_lines(path: Path, outcome: Callable[[str], str]) -> None:
+    """Hold a file of lines `| INPUT`, each followed by what comes of it, indented and without empty lines.
 
-    Lines `# …` are remarks. To add a case, write its `|` lines and run `make golden`.
+    Lines `# …` are remarks. To add a case, write its `|` line and run `make golden`.
     """
+    hold_blocks(path, outcome, each=True)
+
+
+def hold_blocks(path: Path, outcome: Callable[[str], str], each: bool = False) -> None:
+    """The same where all `|` lines up to the next other line are one input."""
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith(" ")]
     told, block = "", list[str]()
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         told += f"{line}\n"
         block += [line[2:]] if line.startswith("|") else []
         if block and (each or not following.startswith("|")):
-            told += indent("\n".join(line.rstrip() for line in outcome("\n".join(block)).splitlines()), "    ") + "\n"
+            told += "".join(f"    {line.rstrip()}\n" for line in outcome("\n".join(block)).splitlines() if line.strip())
             block.clear()
     hold(path, told)
 

@@ -34,7 +34,7 @@ def advised(line: str) -> str:
 
 
 def test_advice_comes_out_as_its_file_says() -> None:
-    golden.replay(Path(__file__).with_name("advice.txt"), advised, each=True)
+    golden.hold_lines(Path(__file__).with_name("advice.txt"), advised)
 
 
 def test_the_ceiling_is_the_bandwidth_over_what_the_effective_layers_read_times_the_nodes() -> None:

@@ -29,7 +29,7 @@ def read(line: str) -> str:
 
 
 def test_each_word_is_read_or_refused_as_its_file_says() -> None:
-    golden.replay(Path(__file__).with_name("schedule.txt"), lambda line: golden.refusal(read, line), each=True)
+    golden.hold_lines(Path(__file__).with_name("schedule.txt"), lambda line: golden.refusal(read, line))
 
 
 @pytest.mark.parametrize("minutes", EVEN)

@@ -57,10 +57,9 @@ def placed(one: Located) -> str:
 
 @pytest.mark.skipif(len(PARSERS) < 2, reason="this PyYAML has no C parser")
 def test_each_file_is_read_or_refused_as_its_line_says() -> None:
-    golden.replay(
+    golden.hold_lines(
         Path(__file__).parent / "said" / "yaml.txt",
         lambda line: outcome(line.encode("latin-1").decode("unicode_escape").encode("latin-1")),
-        each=True,
     )
 
 

@@ -1,6 +1,6 @@
 """What recipes, inventories, flags, locks and other texts are read as, or what they are refused with, to the letter.
 
-Each file below `said` is a list of inputs with what comes of them (`support.golden.replay`).
+Each file below `said` is a list of inputs with what comes of them (`support.golden.hold_blocks`).
 """
 
 from __future__ import annotations
@@ -268,7 +268,8 @@ LINES = {
 @pytest.mark.parametrize("name", [*BLOCKS, *LINES])
 def test_each_input_is_read_or_refused_as_its_file_says(name: str) -> None:
     read = {**BLOCKS, **LINES}[name]
-    golden.replay(SAID / f"{name}.txt", lambda text: golden.refusal(read, text), each=name in LINES)
+    hold = golden.hold_lines if name in LINES else golden.hold_blocks
+    hold(SAID / f"{name}.txt", lambda text: golden.refusal(read, text))
 
 
 def test_the_table_of_flags_is_that_of_the_version_it_names() -> None:
