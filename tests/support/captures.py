@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sparkops.core.facts.raw import END, read
+from sparkops.core.facts.raw import END, read, write
 from support.paths import CAPTURES
 
 Probes = dict[str, tuple[int, str]]
@@ -20,6 +20,12 @@ def probes_of(name: str) -> Probes:
     case = CAPTURES / f"{name}.json"
     data = json.loads(case.read_text()) if case.exists() else {"capture": name}
     return parts((CAPTURES / f"{data['capture']}.facts").read_text()) | changes_of(name)
+
+
+def raw_of(name: str) -> str:
+    """The whole text of one; that of a capture as it was taken."""
+    capture = CAPTURES / f"{name}.facts"
+    return write(probes_of(name)) if changes_of(name) or not capture.exists() else capture.read_text(encoding="utf-8")
 
 
 def changes_of(name: str) -> Probes:

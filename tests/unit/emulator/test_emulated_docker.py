@@ -77,38 +77,9 @@ def test_logs_keep_streams_order_and_time_and_can_be_cut(nodes):
     assert [stream for stream, _ in nodes.docker("logs", "c").pieces] == [1, 1, 2, 1]
 
 
-REFUSALS = [
-    (["stop", "nope"], 1, "Error response from daemon: No such container: nope"),
-    (["start", "nope"], 1, "failed to start containers: nope"),
-    (["logs", "nope"], 1, "Error response from daemon: No such container: nope"),
-    (["exec", "nope", "true"], 1, "Error response from daemon: No such container: nope"),
-    (["rm", "nope"], 1, "Error response from daemon: No such container: nope"),
-    (["rm", "-f", "nope"], 0, "Error response from daemon: No such container: nope"),
-    (["rm", "c"], 1, "container is running"),
-    (["inspect", "nope"], 1, "Error: No such object: nope"),
-    (["image", "inspect", "sparkarena/vllm:mxfp4"], 1, "No such image: sparkarena/vllm:mxfp4"),
-    (["run", "-d", "nope:1", "true"], 125, "Unable to find image 'nope:1' locally"),
-    (["run", "--wrong", IMAGE], 125, "unknown flag: --wrong"),
-    (["run", "-d", "--name", "c", IMAGE], 125, 'The container name "/c" is already in use by container "{c}"'),
-    (["run", "-d", "--entrypoint=", IMAGE, "nosuch"], 127, 'exec: "nosuch": executable file not found in $PATH'),
-    (["run", "-d", "--device", "/dev/none", IMAGE, "true"], 125, "error gathering device information"),
-    (["ps", "--filter", "nonsense=1"], 1, "invalid filter 'nonsense'"),
-    (["frob"], 1, "unknown command: docker frob"),
-]
-
-
-def test_a_refusal_has_dockers_code_and_words(nodes):
-    identity = nodes.runs("c").id
-    for words, code, message in REFUSALS:
-        told = nodes.docker(*words)
-        assert (told.code, message.replace("{c}", identity) in told.on(2)) == (code, True), (words, told.pieces)
-
-
-def test_version_and_info_are_those_of_dgx_os(nodes):
-    version = json.loads(nodes.docker("version", "--format", "{{json .}}").on(1))
+def test_info_is_that_of_dgx_os(nodes):
     info = json.loads(nodes.docker("info", "--format", "{{json .}}").on(1))
-    assert (version["Server"]["Arch"], info["Architecture"]) == ("arm64", "aarch64")
-    assert set(info["Runtimes"]) == {"io.containerd.runc.v2", "runc"}
+    assert (info["Architecture"], set(info["Runtimes"])) == ("aarch64", {"io.containerd.runc.v2", "runc"})
 
 
 def test_without_the_docker_group_nothing_is_answered(nodes):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from sparkops.core.facts import PROBES, Facts, Unread, Unreadable, parse
 from sparkops.core.facts.plain import plain
 from sparkops.core.facts.raw import HEADER, Probe, parts, read, write, write_parts
+from support.captures import raw_of
 
 NAMES = st.text(string.ascii_lowercase + "-", min_size=1, max_size=12).filter(lambda name: name != "end")
 OUTPUTS = st.dictionaries(NAMES, st.tuples(st.integers(0, 255), st.text()), max_size=6)
@@ -49,11 +51,11 @@ def test_any_output_of_any_probe_is_a_value_or_unread(answers: dict[str, tuple[i
 def test_a_probe_with_random_json_is_a_value_or_unread(data: st.DataObject):
     leaf = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
     keys = st.sampled_from(
-        ("ID", "Id", "State", "Config", "Labels", "addr_info", "local", "prefixlen", "ifname", "Server")
+        ["ID", "Id", "State", "Config", "Labels", "addr_info", "local", "prefixlen", "ifname", "Server"]
     )
     value = data.draw(st.recursive(leaf, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=8))
     text = json.dumps(value)
-    names = (
+    names = [
         "docker-version",
         "docker-info",
         "docker-ps",
@@ -62,33 +64,33 @@ def test_a_probe_with_random_json_is_a_value_or_unread(data: st.DataObject):
         "routes",
         "docker-strangers",
         "lock",
-    )
+    ]
     facts = parse(write(dict.fromkeys(names, (0, text)) | {"images": (0, write_parts({"x": (0, text)}))}))
     assert isinstance(facts.containers, tuple)
     assert isinstance(facts.interfaces, tuple)
     assert isinstance(facts.image("x"), object)
 
 
-def test_a_capture_cut_off_anywhere_keeps_what_came_before(load):
-    raw = load("serving-head").raw
+def test_a_capture_cut_off_anywhere_keeps_what_came_before():
+    raw = raw_of("serving-head")
     whole = read(raw)
     for end in range(len(HEADER), len(raw), 97):
         found = read(raw[:end])
-        facts = parse(raw[:end])
-        assert isinstance(facts, Facts)
-        complete = list(found)[:-1]
-        assert [whole[name] for name in complete] == [found[name] for name in complete]
+        assert isinstance(parse(raw[:end]), Facts)
+        assert [whole[name] for name in list(found)[:-1]] == list(found.values())[:-1]
     assert parse(raw[:200]).nvidia_smi == Unread("the capture ends before it")
 
 
-def test_a_newer_format_is_named():
-    with pytest.raises(Unreadable, match="facts of format 2; this sparkops reads format 1"):
-        parse("sparkops-facts 2\n")
-
-
-def test_a_login_banner_instead_of_a_capture_is_shown():
-    with pytest.raises(Unreadable, match="Welcome to DGX"):
-        parse("Welcome to DGX OS\nsparkops-facts 1\n")
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("sparkops-facts 2\n", "facts of format 2; this sparkops reads format 1"),
+        ("Welcome to DGX OS\nsparkops-facts 1\n", "Welcome to DGX"),
+    ],
+)
+def test_what_is_no_capture_is_named(raw: str, said: str):
+    with pytest.raises(Unreadable, match=said):
+        parse(raw)
 
 
 def test_bytes_lost_in_decoding_do_not_lose_the_next_frame():
@@ -118,5 +120,6 @@ def test_a_failed_probe_says_why():
     assert Probe("x", 3, "").unread == Unread("nothing was printed (exit 3)")
 
 
-def test_a_capture_that_went_through_windows_is_read_as_it_was(capture):
-    assert parse(capture.replace("\n", "\r\n")) == parse(capture)
+def test_a_capture_that_went_through_windows_is_read_as_it_was(capture: Path):
+    raw = capture.read_text()
+    assert parse(raw.replace("\n", "\r\n")) == parse(raw)

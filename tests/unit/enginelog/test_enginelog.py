@@ -1,0 +1,68 @@
+"""What an engine's log says: how far its boot is, what ended it, and on which kernels an MXFP4 model runs.
+
+In an input `@NAME` is a log of `fixtures`, real excerpts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sparkops.core.diagnosis import KNOWN, best, diagnose
+from sparkops.core.enginelog import MARKS, mxfp4_backend, progress
+from support import golden
+
+HERE = Path(__file__).parent
+
+
+def log(block: str) -> list[str]:
+    """The lines of a block; `\\r` and `\\x1b` stand for the characters."""
+    lines: list[str] = []
+    for line in block.split("\n"):
+        file = HERE / "fixtures" / f"{line[1:]}.log"
+        lines += file.read_text(encoding="utf-8").splitlines() if line.startswith("@") else [line]
+    return [line.replace("\\r", "\r").replace("\\x1b", "\x1b") for line in lines]
+
+
+def phases(lines: list[str]) -> str:
+    """Each phase that is shown as the log grows."""
+    seen = dict.fromkeys(progress(lines[:end]) for end in range(1, len(lines) + 1))
+    return "\n".join(f"{one.percent:3} % {one.name}: {one.text}" if one else "nothing" for one in seen)
+
+
+def cause(lines: list[str]) -> str:
+    found = diagnose(lines)
+    return f"{found.id}: {found.cause}\n  do: {found.hint}\n  line: {found.line}" if found else "nothing"
+
+
+def backend(lines: list[str]) -> str:
+    return str(mxfp4_backend(lines))
+
+
+@pytest.mark.parametrize("read", [phases, cause, backend], ids=lambda read: read.__name__)
+def test_a_log_is_read_as_its_file_says(read: Callable[[list[str]], str]) -> None:
+    golden.hold_blocks(HERE / f"{read.__name__}.txt", lambda block: read(log(block)))
+
+
+@pytest.mark.skipif(golden.WRITE, reason="the files are being written")
+def test_every_known_cause_and_phase_has_its_example() -> None:
+    causes, told = ((HERE / f"{name}.txt").read_text(encoding="utf-8") for name in ("cause", "phases"))
+    assert [known.id for known in KNOWN if f"\n    {known.id}: " not in causes] == []
+    assert [mark.name for mark in MARKS if f"% {mark.name}: " not in told] == []
+    for mark in MARKS:
+        mark.text.format(*["x"] * re.compile(mark.pattern).groups)
+
+
+def test_a_cause_is_trusted_before_an_error_and_that_before_what_only_waited() -> None:
+    logs = (
+        "sparkops: joining the Ray head at 10.0.0.1:6379",
+        "ERROR ValueError: no\nEngine core initialization failed.",
+        "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:77, remote process exited",
+    )
+    waited, first, known = (found for text in logs if (found := diagnose(log(text))) is not None)
+    assert best([waited, first, known]) == best([known, waited]) == known
+    assert best([waited, first]) == first
+    assert best([]) is None
