@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,33 +17,16 @@ import pytest
 from sparkops import load
 from sparkops.core import condition, images, inventory_file, jobs, lockfile, models, recipe_file, schema, topology
 from sparkops.core.condition import Heard, Part
-from sparkops.core.facts.plain import plain
 from sparkops.core.flags import FORK, VANISHED, rendered
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.recipe import Overrides, command_line, effective, written
 from sparkops.core.schema import Located
 from sparkops.located import parse
 from support import golden
+from support.values import fields_said, told
 
 SAID = Path(__file__).parent / "said"
 TABLE = load.flag_table()
-
-
-def told(value: Any) -> str:
-    """A value on one line; of a dataclass what differs from its defaults."""
-    if hasattr(value, "__dataclass_fields__"):
-        return " ".join(f"{name}={told(item)}" for name, item in said_of(value).items())
-    return json.dumps(plain(value), ensure_ascii=False)
-
-
-def said_of(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass that are not as they are when nobody says anything."""
-    found = {}
-    for one in fields(value):
-        usual = one.default_factory() if one.default_factory is not MISSING else one.default
-        if (item := getattr(value, one.name)) != usual:
-            found[one.name] = item
-    return found
 
 
 BASE = """model: m/x
@@ -77,7 +60,7 @@ def recipes(block: str) -> str:
     recipe = recipe_file.read(chain, TABLE)
     shown = {
         key: value
-        for key, value in said_of(recipe).items()
+        for key, value in fields_said(recipe).items()
         if key not in ("flags", "args", "env", "topologies", "places", "metadata")
     }
     whole = " ".join([*(f"{key}={told(value)}" for key, value in shown.items()), told(recipe.metadata)]).strip()
