@@ -33,11 +33,16 @@ EVENTS: dict[str, Callable[[Lab, list[str]], object]] = {
     "fault": lambda lab, words: lab.fault(words[0], words[1]),
     "damage": lambda lab, words: lab.node(words[0]).damaged.add(words[1]),
     "later": lambda lab, words: lab.world.later(int(words[0]), getattr(lab.world, words[1])),
-    "write": lambda lab, words: (lab.work / words[0]).write_text("\n".join(words[1:]) + "\n"),
+    "write": lambda lab, words: write(lab.work / words[0], words[1:]),
     "probe": lambda lab, words: lab.node(words[0]).probes.update(
         {words[1]: (int(words[2]), " ".join(words[3:]).replace("\\n", "\n"))}
     ),
 }
+
+
+def write(path: Path, lines: list[str]) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("".join(f"{line}\n" for line in lines))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -68,4 +73,6 @@ def steady(lab: Lab, text: str) -> str:
     text = re.sub(r"\b\d{8}T\d{6}Z?-[\w-]*?[0-9a-f]{8}\b", "RUN", text)
     text = re.sub(r"\brun [0-9a-f]{8}\b", "run ID", text)
     text = re.sub(r'"seconds": [\d.]+', '"seconds": 0.0', text)
+    text = re.sub(r", \d+(\.\d+)? [MG]B/s, [\d:]+ left", "", text)
+    text = re.sub(r" \((\d+:)?\d+:\d\d\)", "", text)
     return re.sub(r"\b\d+(\.\d+)? ?m?s\b(?= |\)|$)", "N s", text, flags=re.MULTILINE)

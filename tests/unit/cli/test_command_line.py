@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import click
@@ -167,18 +166,3 @@ def test_a_lab_that_is_not_up_is_said(sparkops: Run) -> None:
     told = sparkops("-i", "lab", "status")
     assert told.code == 2
     assert "sparkops lab up" in told.err
-
-
-def test_lint_names_what_the_rules_hold_against_a_file_and_ends_in_3_where_they_refuse(
-    sparkops: Run, tmp_path: Path
-) -> None:
-    good, bad = tmp_path / "good.yml", tmp_path / "bad one.yml"
-    good.write_text("extends: openai-gpt-oss-120b\n")
-    bad.write_text("extends: openai-gpt-oss-120b\nargs:\n  gpu-memory-utilization: 0.95\n")
-    assert sparkops("lint", str(good), "--topology", "cluster").code == 0
-    told = sparkops("lint", str(good), str(bad), "--topology", "solo", "--json")
-    assert (told.code, told.document["error"]["kind"]) == (3, "refused")
-    refused = [
-        entry["file"] for entry in told.document["files"] if any(f["action"] == "refuse" for f in entry["findings"])
-    ]
-    assert refused == [str(bad)]
