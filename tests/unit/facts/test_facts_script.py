@@ -155,11 +155,9 @@ def test_every_shell_prints_exact_frames_of_every_probe_and_reads_what_the_file_
         assert set(PROBES) - SOMETIMES <= set(found) <= {*PROBES, "end"}
         assert "hf download café".encode() in found["state"], "bytes are counted, not characters"
         assert facts(raw).disk["docker"].free_kib > 0
-        lines = [f"{path} = {json.dumps(value)}" for path, value in leaves("", whole(facts(raw)))]
-        told = "\n".join(sorted(line for line in lines if not line.startswith(OF_THIS_MACHINE))).replace(
-            str(node), "/node"
-        )
-        golden.hold(HERE / "script.txt", f"{told}\n")
+        told = [f"{path} = {json.dumps(value)}\n" for path, value in leaves("", whole(facts(raw)))]
+        kept = sorted(line.replace(str(node), "/node") for line in told if not line.startswith(OF_THIS_MACHINE))
+        golden.hold(HERE / "script.txt", "".join(kept))
 
 
 def test_a_clock_that_nothing_sets_is_told_from_one_that_another_sets(ask: Ask, node: Path):
