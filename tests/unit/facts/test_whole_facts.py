@@ -6,44 +6,21 @@ A case is a JSON file: the capture that it starts from and the probes that diffe
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import is_dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from sparkops.core.facts import PROBES, Facts, parse
-from sparkops.core.facts.plain import plain
 from sparkops.core.facts.raw import END, read, write
 from support import golden
-from support.captures import changes_of, parts, raw_of
+from support.captures import changes_of, leaves, parts, raw_of, whole
 from support.paths import CAPTURES
 
 ONLY_WHEN_THERE = {"docker-ours", "docker-strangers", "docker-logs", "images", "model"}
-SHOWN_ALREADY = ("unread", "ports", "memory", "gpu")
 CASES = sorted(path.stem for path in CAPTURES.glob("*.json"))
 
 
 def test_every_capture_is_read_as_its_file_says(capture: Path) -> None:
     told = json.dumps(whole(parse(capture.read_text(encoding="utf-8"))), indent=1, sort_keys=True)
     golden.hold(capture.with_suffix(".read"), f"{told}\n")
-
-
-def whole(value: Any) -> Any:
-    """A value as plain data, with what its properties make of it."""
-    if isinstance(value, Facts):
-        return {**of_fields(value), "fabric": whole(value.find_fabric())}
-    if is_dataclass(value) and not hasattr(value, "reason"):
-        return of_fields(value)
-    if isinstance(value, Mapping):
-        return {str(key): whole(item) for key, item in value.items()}
-    return [whole(item) for item in value] if isinstance(value, tuple | list) else plain(value)
-
-
-def of_fields(value: Any) -> dict[str, Any]:
-    made = {name: one for name, one in vars(type(value)).items() if isinstance(one, property | cached_property)}
-    names = [*value.__dataclass_fields__, *(name for name in made if name not in SHOWN_ALREADY)]
-    return {name: whole(getattr(value, name)) for name in names}
 
 
 def test_every_case_differs_from_its_capture_in_what_its_file_says() -> None:
@@ -75,14 +52,6 @@ def differences(usual: Facts, found: Facts) -> str:
     lines = [f"{path} = {json.dumps(value)}" for path, value in after.items() if before.get(path, before) != value]
     lines += [f"{path} is gone" for path in before if path not in after]
     return "".join(f"{line}\n" for line in lines)
-
-
-def leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    if not items:
-        yield path, value
-    for key, item in items:
-        yield from leaves(f"{path}.{key}".lstrip("."), item)
 
 
 def test_a_capture_holds_every_probe_that_is_always_asked_and_is_what_writing_it_again_gives(capture: Path) -> None:

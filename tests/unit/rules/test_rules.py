@@ -152,8 +152,3 @@ def test_packaged_recipes_are_judged_as_their_file_says() -> None:
         return "\n".join([*told, *(f"  --{name} from {origin}" for name, origin in by_rules.items())])
 
     golden.hold_lines(Path(__file__).with_name("judged.txt"), outcome)
-
-
-def test_the_packaged_recipes_need_nothing_on_one_node() -> None:
-    for name in ("openai-gpt-oss-120b", "qwen3-next-80b-a3b-instruct-fp8"):
-        assert judged(name, "solo")[1] == ()
