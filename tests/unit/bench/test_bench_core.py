@@ -159,7 +159,7 @@ def apart(other, *vary, flags=()):
 
 CALLED = (
     *(apart, charts, cure, entry, iter, lock, metric, next, power, read, record, replace, rows, told, watched, wedged),
-    *(document, beside_published, Point, Progress, Sample),
+    *(document, beside_published, load, Point, Progress, Sample),
 )
 NAMES = {one.__name__: one for one in CALLED} | {"TWO": TWO, "Published": Published}
 
