@@ -78,7 +78,7 @@ def read(document: Located) -> Lock:
     if not 1 <= version <= SCHEMA:
         schema.fail(entries[MARK], MARK, f"is {version}; this sparkops reads up to {SCHEMA}", "use a newer sparkops")
     for key in ("deployment", "hash", "sparkops", "revision", "nodes"):
-        if key not in entries:
+        if key not in entries or entries[key].value is None:
             schema.fail(document, key, "is required")
     nodes = {name: _node(value, f"nodes.{name}") for name, value in schema.mapping(entries["nodes"], "nodes").items()}
     schema.mapping(entries["revision"], "revision")

@@ -266,9 +266,11 @@ def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting],
         if problem := env_problem(name):
             raise UsageError(f"--set {key}: {problem}")
         env[name] = Setting(value or None, "--set")
-    elif key == "model" and value:
+    elif key in ("model", "revision", "container") and not value:
+        raise UsageError(f"--set {key}=: needs a value")
+    elif key == "model":
         return recipe if value == recipe.model else _another_model(recipe, value)
-    elif key in ("revision", "container") and value:
+    elif key in ("revision", "container"):
         return replace(recipe, **{key: value})  # type: ignore[arg-type]
     else:
         raise UsageError(schema.one_line(f"--set {key}: no such setting{_meant(recipe, key)}"))
