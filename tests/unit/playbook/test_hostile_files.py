@@ -58,7 +58,10 @@ def test_any_file_is_a_playbook_or_one_line_with_its_place(data):
     assert "\n" not in (told or "")
 
 
-BROKEN = (b"", b"\x00", b"- steps: " + b"{a: " * 200, b"\xff", b"- run: deploy\r\n  with: {topology: clustre}\r\n")
+BROKEN = (
+    b"", b"\x00", b"- steps: " + b"{a: " * 200, b"\xff", b"- run: deploy\r\n  with: {topology: clustre}\r\n",
+    b"- run: deploy\n  with: {topolgy: solo}",
+)  # fmt: skip
 
 
 @pytest.fixture
