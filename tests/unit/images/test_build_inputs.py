@@ -5,17 +5,22 @@ from __future__ import annotations
 import base64
 import gzip
 import io
+import shlex
 import tarfile
+from functools import partial
 from pathlib import Path
 
 import pytest
+import yaml
 
 from sparkops.commands import benchy
 from sparkops.core.build import BENCHY, KNOWN, job_id, read
 from sparkops.errors import UsageError
 from sparkops.load_context import pack
 from sparkops.workflows.image_build import build_of, references, source_of
+from support import golden
 
+HERE = Path(__file__).parent
 COMMIT = "a" * 40
 
 
@@ -24,16 +29,6 @@ def folder(path: Path, **files: str) -> Path:
     for name, text in files.items():
         (path / name).write_text(text)
     return path
-
-
-def test_a_directory_is_built_by_docker_with_its_arguments_sorted():
-    build = read("x", {"context": ".", "dockerfile": "D", "args": {"B": True, "A": 1}}, "r.yml")
-    assert " ".join(build.words) == "docker build -t x -f D --build-arg A=1 --build-arg B=true ."
-
-
-def test_a_repository_at_a_commit_may_bring_its_own_command():
-    build = read("x", {"git": "https://h/r", "commit": COMMIT, "command": "./b.sh -t {image} --exp-mxfp4"}, "r.yml")
-    assert build.words == ("./b.sh", "-t", "x", "--exp-mxfp4")
 
 
 def test_the_mxfp4_image_is_known_by_a_whole_commit():
@@ -50,24 +45,20 @@ def test_the_image_that_measures_is_built_from_the_dockerfile_that_comes_with_us
     assert f"llama-benchy=={benchy.IMAGE.partition(':')[2]}" in text
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"contxt": "."}, "build.contxt: unknown key (did you mean context?)"),
-        ({}, "build: needs context (a directory) or git with commit"),
-        ({"git": "https://h/r"}, "build.commit: must be a whole commit"),
-        ({"git": "https://h/r", "commit": "main"}, "build.commit: must be a whole commit"),
-        ({"git": "https://h/r", "commit": COMMIT, "context": "."}, "build.context: stands beside git"),
-        ({"context": ".", "args": ["A=1"]}, "build.args: must be a mapping"),
-        ({"context": ".", "dockerfile": "--evil"}, "build.dockerfile: must be text"),
-        ({"context": ".", "args": {"A": 1}, "command": "make"}, "build.command: stands beside dockerfile or args"),
-        ({"context": ".", "command": 'echo "half'}, "build.command: No closing quotation"),
-    ],
-)
-def test_a_wrong_build_is_told_with_its_key(given, told):
-    with pytest.raises(UsageError, match="r.yml: ") as error:
-        read("x", given, "r.yml")
-    assert told in error.value.message
+def command(line):
+    build = read("x", yaml.safe_load(line.replace("COMMIT", COMMIT)), "r.yml")
+    return f"{build.digest('of the context')[:12]} {shlex.join(build.words)}"
+
+
+def test_a_build_becomes_the_command_that_its_file_says_or_a_mistake_with_its_key():
+    golden.hold_lines(HERE / "builds.txt", partial(golden.refusal, command))
+
+
+def test_an_image_is_pulled_by_its_digest_and_named_for_the_other_nodes():
+    def told(name):
+        return "pulled {}, called {}".format(*references(name))
+
+    golden.hold_lines(HERE / "references.txt", partial(golden.refusal, told))
 
 
 def test_equal_files_have_one_digest_wherever_and_whenever_they_are(tmp_path):
@@ -100,25 +91,6 @@ def test_an_image_is_built_as_the_recipe_that_runs_it_says():
     assert build_of("vllm-node-mxfp4:latest").words[:3] == ("./build-and-copy.sh", "-t", "vllm-node-mxfp4:latest")
     with pytest.raises(UsageError, match="nothing says how no-such-image is built"):
         build_of("no-such-image")
-
-
-@pytest.mark.parametrize(
-    ("name", "pulled", "called"),
-    [
-        ("a", "a", ""),
-        ("h:5000/a:1", "h:5000/a:1", ""),
-        ("a:1@sha256:ff", "a@sha256:ff", "a:1"),
-        ("h:5000/a@sha256:ff", "h:5000/a@sha256:ff", "h:5000/a:latest"),
-    ],
-)
-def test_a_pinned_image_gets_a_name_too_by_which_other_nodes_have_it(name, pulled, called):
-    assert references(name) == (pulled, called)
-
-
-@pytest.mark.parametrize("name", ["", "-x", "a b", "@sha256:ff"])
-def test_what_is_no_image_is_refused(name):
-    with pytest.raises(UsageError, match="is no image"):
-        references(name)
 
 
 def test_job_ids_are_names_that_a_node_takes():
