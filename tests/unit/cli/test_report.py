@@ -9,26 +9,27 @@ import stat
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import count
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import pytest
 import structlog
+import yaml
 
+from sparkops import errors
 from sparkops.asks import Answer
 from sparkops.core.plan import Event
-from sparkops.errors import Refused, StepFailed, Unreachable
-from sparkops.report.ending import Ending
+from sparkops.errors import StepFailed
 from sparkops.report.report import Report
 from sparkops.report.runlog import KEPT_RUNS, RunLog
 from sparkops.report.terminal import LiveScreen
 from sparkops.report.text import How
+from support import golden
 
 LOADING = "wait loading\nstate running\nLoading safetensors checkpoint shards:  {}% Completed | 1/9 [..]"
-MARLIN = (
-    "never container exited\n(Worker_TP1 pid=3) ERROR RuntimeError: Invalid thread config: thread_m_blocks = 1, "
-    "thread_k = -1 for MKN = [256, 2880, 100544] and num_bits = 4, group_size = 32"
-)
 
 
 class Clock:
@@ -50,11 +51,12 @@ class Desk:
     out: io.StringIO = field(default_factory=io.StringIO)
     err: io.StringIO = field(default_factory=io.StringIO)
     clock: Clock = field(default_factory=Clock)
+    how: How = field(default_factory=How)
 
     def __post_init__(self) -> None:
         self.report = Report(
-            self.verb, as_json=self.as_json, log=self.log, out=self.out, err=self.err, clock=self.clock
-        )  # fmt: skip
+            self.verb, as_json=self.as_json, log=self.log, how=self.how, out=self.out, err=self.err, clock=self.clock
+        )
 
 
 @pytest.fixture
@@ -68,25 +70,26 @@ def lines(log: RunLog) -> list[dict[str, Any]]:
     return [json.loads(line) for line in Path(log.path).read_text(encoding="utf-8").splitlines()]
 
 
-def test_without_a_terminal_a_change_of_phase_is_one_line_not_one_a_poll() -> None:
-    desk = Desk()
-    desk.report.emit(Event("start", node="spark1", step="s", title="start the head"))
-    for percent in (10, 20, 30, 30, 40):
-        desk.clock.now += 5
-        desk.report.emit(Event("progress", LOADING.format(percent), "spark1", "s"))
-    desk.report.emit(Event("progress", "wait loading\nGPU KV cache size: 647,449 tokens", "spark1", "s"))
-    assert desk.err.getvalue().splitlines() == [
-        "spark1: loading weights 10% (0:05)",
-        "spark1: room for 647,449 tokens (0:25)",
-    ]
-    assert desk.out.getvalue() == ""
+def reported(places: Iterator[Path], block: str) -> str:
+    """What stands on stdout and (`! `) on stderr of a run: its events, `after` seconds each, and how it ended."""
+    asked = yaml.safe_load(block)
+    log = RunLog({"XDG_STATE_HOME": str(next(places))}, asked["verb"], "cafe0001")
+    how = How(False, "sparkops -i a.yml", frozenset(("status",)))
+    desk = Desk(asked["verb"], asked.get("json", False), log, how=how)
+    for event in asked.get("events", ()):
+        desk.clock.now += event.pop("after", 0)
+        desk.report.emit(Event(**event))
+    error = asked.get("error")
+    failed = getattr(errors, error.pop("kind"))(error.pop("message"), **error) if error else None
+    code = desk.report.finish(Answer(asked.get("answer", {}), error=failed, exit_code=asked.get("exit_code", 0)))
+    log.close()
+    told = desk.out.getvalue() + indent(desk.err.getvalue(), "! ") + f"[exit {code}]"
+    return told.replace(str(log.path), "LOG")
 
 
-def test_a_wait_without_an_engine_log_tells_its_reason() -> None:
-    desk = Desk()
-    desk.report.emit(Event("start", node="spark1", step="s", title="quiesce"))
-    desk.report.emit(Event("progress", "wait 12 GiB still in use", "spark1", "s"))
-    assert "spark1: 12 GiB still in use" in desk.err.getvalue()
+def test_a_run_is_reported_as_its_file_says(tmp_path: Path) -> None:
+    places = (tmp_path / str(number) for number in count())
+    golden.hold_blocks(Path(__file__).parent / "reported.txt", partial(reported, places))
 
 
 def test_events_from_many_threads_do_not_mix() -> None:
@@ -104,60 +107,6 @@ def test_events_from_many_threads_do_not_mix() -> None:
     told = desk.err.getvalue().splitlines()
     assert len(told) == 400
     assert all(line.endswith("x" * 50) and line.startswith("node") for line in told)
-
-
-def test_the_answer_is_alone_on_stdout_in_json() -> None:
-    desk = Desk(as_json=True)
-    desk.report.emit(Event("note", "working", "spark1"))
-    code = desk.report.finish(Answer({"changed": True, "endpoints": []}))
-    document = json.loads(desk.out.getvalue())
-    assert code == 0
-    head = {"schema": 1, "command": "deploy", "ok": True, "exit_code": 0, "run_log": None, "seconds": 0.0}
-    assert document == {**head, "changed": True, "endpoints": []}
-    assert "working" in desk.err.getvalue()
-
-
-def test_a_failure_ends_with_last_lines_cause_next_step_and_log(log: RunLog) -> None:
-    desk = Desk(log=log)
-    desk.report.emit(Event("failed", MARLIN, "spark2", "serve.spark2", title="wait until it serves"))
-    code = desk.report.fail(StepFailed("the engine ended", node="spark2", step="wait until it serves"))
-    told = desk.err.getvalue().splitlines()
-    assert code == 5
-    start = told.index("last lines of spark2:")
-    assert "Invalid thread config" in told[start + 2]
-    assert [line.split(":")[0] for line in told[start + 3 :]] == [
-        "error", "  at spark2, wait until it serves", "cause", "next", "log",
-    ]  # fmt: skip
-    assert "cluster-lm-head" in told[-2]
-    assert told[-1] == f"log: {desk.report.run_log}"
-
-
-def test_the_json_error_carries_diagnosis_and_last_lines() -> None:
-    desk = Desk(as_json=True)
-    desk.report.emit(Event("failed", MARLIN, "spark2", "serve.spark2", title="wait"))
-    desk.report.finish(Answer({"changed": True}, error=StepFailed("the engine ended", node="spark2", step="wait")))
-    error = json.loads(desk.out.getvalue())["error"]
-    assert (error["kind"], error["node"], error["step"]) == ("failed", "spark2", "wait")
-    assert error["diagnosis"]["id"] == "marlin-lm-head"
-    assert error["hint"]
-    assert error["logs"][0]["node"] == "spark2"
-
-
-def test_an_answer_may_be_partial_and_still_fail() -> None:
-    desk = Desk("stop")
-    gone = Unreachable("spark2 does not answer", node="spark2")
-    code = desk.report.finish(Answer({"removed": [{"node": "spark1", "container": "c"}]}, error=gone))
-    assert code == 4
-    assert "spark1  c" in desk.out.getvalue()
-    assert "error: spark2 does not answer" in desk.err.getvalue()
-
-
-def test_a_status_may_end_with_a_code_and_no_error() -> None:
-    desk = Desk("status", as_json=True)
-    assert desk.report.finish(Answer({"deployments": []}, exit_code=5)) == 5
-    document = json.loads(desk.out.getvalue())
-    assert document["ok"] is False
-    assert "error" not in document
 
 
 def test_every_event_is_a_line_of_the_run_log_and_the_file_is_private(log: RunLog) -> None:
@@ -275,13 +224,3 @@ def test_advice_is_to_be_typed_with_the_inventory_in_use_where_a_verb_reaches_no
         "sparkops-stop",
     ):
         assert how.again(text) == text
-
-
-def test_the_hint_of_an_error_carries_the_inventory_in_both_forms() -> None:
-    for as_json in (False, True):
-        out, err = io.StringIO(), io.StringIO()
-        report = Ending(
-            "stop", as_json=as_json, how=How(False, "sparkops -i a.yml", frozenset(("status",))), out=out, err=err
-        )
-        report.fail(Refused("no", hint="`sparkops status` shows"))
-        assert "`sparkops -i a.yml status` shows" in out.getvalue() + err.getvalue()
