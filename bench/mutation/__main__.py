@@ -9,7 +9,7 @@ Needs the extra `mutation`: mutmut makes the mutants. `[tool.mutmut]` in pyproje
 in `pytest_add_cli_args_test_selection`, the tests that judge. Call it at the top of the checkout.
 
 Every mutant is written into a copy of the tree (`mutants/`, one a core) and judged by a process that has imported
-nothing of it before: by the files with tests that reach its function, the quickest file first, until one fails or two
+nothing of it before: by the files with tests that reach its function, the quickest tests first, until one fails or two
 minutes of tests have seen nothing. A function that runs while the package is imported is judged by all files.
 Hypothesis tries the same examples every time. A test of more than a minute is a timeout.
 
