@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -13,6 +14,7 @@ from sparkops.cli.main import main
 from sparkops.core.playbook import reading
 from sparkops.errors import UsageError
 from sparkops.located import parse
+from support import golden
 
 LINES = st.sampled_from(
     [
@@ -29,14 +31,6 @@ LINES = st.sampled_from(
 )  # fmt: skip
 TEXT = st.lists(LINES, max_size=12).map("\n".join)
 BYTES = st.one_of(TEXT.map(str.encode), st.text(max_size=80).map(str.encode), st.binary(max_size=80))
-
-CONDITIONS = (
-    "().__class__.__mro__[1].__subclasses__()", "node.__class__", "node['__class__'].x", "9**9**9**9**9",
-    "'a' * 10**10",
-    "range(10**10)", "cycler.__init__.__globals__.os.system('id')", "node | attr('x')", "{% for a in b %}", "}} {{ 1",
-    "self", "lipsum.__globals__", "namespace(a=1)", "(" * 400 + "1" + ")" * 400, "a" * 2000,
-    "1 if 1 else 2", "x is callable", "node.name.format(node)", "'%s' % node", "node.name ~ 'a'", "{}", "node[node]",
-)  # fmt: skip
 
 
 def read(data):
@@ -64,23 +58,9 @@ def test_any_file_is_a_playbook_or_one_line_with_its_place(data):
     assert "\n" not in (told or "")
 
 
-def test_a_hostile_condition_is_refused_where_it_stands():
-    told = {one: read(f"- steps:\n    - command: ls\n      when: {one!r}\n".encode()) for one in CONDITIONS}
-    place = "play.yml:3: play 1, step 1: when: "
-    assert {one: line for one, line in told.items() if not (line or "").startswith(place)} == {}
-
-
-def test_braces_hold_names_and_nothing_else():
-    texts = ("{{ node.name.upper() }}", "{{ 7 * 7 }}", "{{ node | tojson }}", "{{ a[0] }}", "{{ {{ a }} }}")
-    told = {text: read(f"- steps:\n    - command: [echo, {text!r}]\n".encode()) for text in texts}
-    assert {text: line for text, line in told.items() if "is not a name; only names can be put in" not in line} == {}
-
-
 BROKEN = (
-    b"", b"\x00", b"- steps: " + b"{a: " * 200, b"\xff", b"- !!python/object/apply:os.system [id]", b"- run: play",
-    b"- run: deploy\n  with: {topology: [[a]]}", b"- run: [a]", b"- run: '--help'", b"- steps: [{phase: gone}]",
-    b"- run: deploy\r\n  with: {topology: clustre}\r\n", b"- run: deploy\n  with: {'--x': 1}",
-    b"- run: deploy\n  with: {topolgy: solo}", b"- run: deploy\n  with: {topology: solo, json: true}",
+    b"", b"\x00", b"- steps: " + b"{a: " * 200, b"\xff", b"- run: deploy\r\n  with: {topology: clustre}\r\n",
+    b"- run: deploy\n  with: {topolgy: solo}",
 )  # fmt: skip
 
 
@@ -100,6 +80,15 @@ def lint(tmp_path, capsys):
     return run
 
 
+def test_what_is_wrong_is_said_with_what_to_write_instead(lint):
+    def told(block):
+        code, said = lint(block)
+        assert code == 2, said
+        return said
+
+    golden.hold_blocks(Path(__file__).parent / "linted.txt", told)
+
+
 def test_the_command_line_says_it_in_one_line_and_exits_with_2(lint):
     for data in BROKEN:
         code, said = lint(data)
@@ -108,11 +97,9 @@ def test_the_command_line_says_it_in_one_line_and_exits_with_2(lint):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has none of these")
-def test_a_file_to_copy_that_is_no_file_is_said(lint):
-    for source in ("/dev/zero", "/", "gone", "../" * 200):
-        code, said = lint(f"- steps: [{{copy: {{src: {source}, dest: /x}}}}]")
-        assert code == 2
-        assert "BOOK:1: play 1, step 1: copy.src: " in said, source
+def test_a_file_to_copy_that_never_ends_is_said(lint):
+    code, said = lint("- steps: [{copy: {src: /dev/zero, dest: /x}}]")
+    assert (code, "BOOK:1: play 1, step 1: copy.src: " in said) == (2, True), said
 
 
 def test_windows_line_ends_are_read_and_a_copied_file_keeps_its_own(tmp_path):
@@ -131,28 +118,6 @@ def test_a_packaged_file_is_read_by_its_path_and_a_copy_is_told_whose_phases_it_
         own = name == "deploy"
         assert code == (0 if own else 2)
         assert own or f"one of `sparkops {name.replace('-', ' ')}`" in said
-
-
-LINTED = {
-    "- run: deploy\n  with: {topology: '{{ a | default(2) }}'}": ("with.topology", "a default is a value in `vars:`"),
-    "- run: deploy\n  with: {set: [x, '{{ a b }}']}": ("with.set", "is not a name"),
-    "- run: deploy\n  with:\n    topology: {{ topology }}": (":3:", "needs quotes"),
-    "- run: deploy\n  hosts: all": ("hosts: belongs to a play of steps", "with: {limit: "),
-    "- steps: [{command: ls, vars: {a: 1}}]": ("vars: belongs to a play of steps", "beside its `steps:`"),
-    "- steps: [{command: ls, register: r, until: r.rc == 0}]": ("is a command here, not a condition", "`when:`"),
-    "- steps: [{command: ls, register: r, until: r.stdout contains x}]": ("is a command here", "grep -q"),
-    "- steps: [{command: ls, register: r}, {command: ls, when: r.rc == 0}]": ("r.rc: a registered", "it is `r.code`"),
-    "- steps: [{name: no, fail: {msg: x}}]": ("fail: is not in this language", "`when:`"),
-    "- steps: [{command: 'echo {{ version }}'}]": ("there is no version", "-e NAME=VALUE"),
-}
-"""What an Ansible user wrote at first: the message, and what it says to write."""
-
-
-def test_a_habit_of_ansible_is_named_with_what_to_write_instead(lint):
-    told = {text: lint(text) for text in LINTED}
-    assert {
-        text: said for text, (code, said) in told.items() if code != 2 or any(p not in said for p in LINTED[text])
-    } == {}
 
 
 def test_names_that_the_command_line_will_give_are_given_to_lint_too(lint):
