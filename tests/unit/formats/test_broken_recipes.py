@@ -50,7 +50,8 @@ WORDS = r"""{ } {{ }} ' " \ # $ ` & | ; < > ( ! {port} {model} -- - = . : *a ~ v
 0x 1e999 .inf --model= -O -cc.a no- é"""
 PIECES = [
     *WORDS.split(), "9" * 400, "[" * 70, "\n", "\r\n", "\t", " ", "  ", "\0", "\ufeff", "\u2028", "|\n", ">-\n",
-    "- ", "? ", "&a ", "<<: ", "!!int ", "!x ", "vllm serve c", "runtime: sglang\n", "--api-key x", "bash -c ", "export ",
+    "- ", "? ", "&a ", "<<: ", "!!int ", "!x ", "vllm serve c", "runtime: sglang\n", "--api-key x", "bash -c ",
+    "export ",
 ]  # fmt: skip
 SHAPES = (Shape("solo", 1, "ray", "solo"), Shape("cluster", 2, "mp", "cluster"))
 SCALAR = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.sampled_from(PIECES))
