@@ -76,17 +76,24 @@ class NodeShell:
         self.tool("python3", HURRIED_PYTHON.format(shutil.which("python3")))
 
 
+def fresh(shell: str, base: Path) -> NodeShell:
+    """A node with a home that has a space in its name."""
+    made = NodeShell(shell, base / "a home", base / "root", base / "tools")
+    for place in (made.home, made.root / "proc", made.tools):
+        place.mkdir(parents=True)
+    return made
+
+
 @pytest.fixture
 def nodes(tmp_path: Path) -> list[NodeShell]:
-    """A fresh node for each shell that is `sh` somewhere, with a home that has a space in its name."""
-    made = []
-    for shell in SHELLS:
-        base = tmp_path / shell
-        one = NodeShell(shell, base / "a home", base / "root", base / "tools")
-        for place in (one.home, one.root / "proc", one.tools):
-            place.mkdir(parents=True)
-        made.append(one)
-    return made
+    """A fresh node for each shell that is `sh` somewhere."""
+    return [fresh(shell, tmp_path / shell) for shell in SHELLS]
+
+
+@pytest.fixture(params=SHELLS)
+def node(request: pytest.FixtureRequest, tmp_path: Path) -> NodeShell:
+    """One of them after the other."""
+    return fresh(request.param, tmp_path / request.param)
 
 
 class Held:

@@ -24,10 +24,9 @@ Total Usage:
 
 
 @pytest.fixture
-def hurried(nodes: list[NodeShell]) -> list[NodeShell]:
-    for node in nodes:
-        node.hurry()
-    return nodes
+def node(node: NodeShell) -> NodeShell:
+    node.hurry()
+    return node
 
 
 def started(node: NodeShell, *engine: str) -> tuple[int, list[str]]:
@@ -36,41 +35,38 @@ def started(node: NodeShell, *engine: str) -> tuple[int, list[str]]:
 
 
 def test_the_engine_gets_its_words_and_the_key_and_its_end_is_a_failed_start_whatever_the_code(
-    hurried: list[NodeShell],
+    node: NodeShell,
 ) -> None:
     words = ["a b", "it's", "$HOME", '{"a": [1]}', "", "--", "x;y"]
-    for node in hurried:
-        (node.root / "run/sparkops").mkdir(parents=True)
-        (node.root / "run/sparkops/key").write_text("sk-secret")
-        script = 'for w; do echo "<$w>"; done; echo "$VLLM_API_KEY $LITELLM_MASTER_KEY"; exit 7'
-        said = [*(f"<{word}>" for word in words), "sk-secret sk-secret"]
-        ended = "sparkops: the engine ended with exit code 7 (failed start 1 of 5)"
-        assert started(node, "sh", "-c", script, "engine", *words) == (7, [*said, ended])
-        assert started(node, "true")[0] == 1
+    (node.root / "run/sparkops").mkdir(parents=True)
+    (node.root / "run/sparkops/key").write_text("sk-secret")
+    script = 'for w; do echo "<$w>"; done; echo "$VLLM_API_KEY $LITELLM_MASTER_KEY"; exit 7'
+    said = [*(f"<{word}>" for word in words), "sk-secret sk-secret"]
+    ended = "sparkops: the engine ended with exit code 7 (failed start 1 of 5)"
+    assert started(node, "sh", "-c", script, "engine", *words) == (7, [*said, ended])
+    assert started(node, "true")[0] == 1
 
 
-def test_failed_starts_are_counted_for_each_boot_with_longer_waits(hurried: list[NodeShell]) -> None:
-    for node in hurried:
-        boot_id = node.root / "proc/sys/kernel/random/boot_id"
-        boot_id.parent.mkdir(parents=True)
-        for boot in ("first\n", "second\n"):
-            boot_id.write_text(boot)
-            for number in (1, 2, 3):
-                waits = [f"sparkops: start {number} of 5 in {10 * 2 ** (number - 2)} seconds"] if number > 1 else []
-                ended = f"sparkops: the engine ended with exit code 1 (failed start {number} of 5)"
-                assert started(node, "false") == (1, [*waits, ended])
+def test_failed_starts_are_counted_for_each_boot_with_longer_waits(node: NodeShell) -> None:
+    boot_id = node.root / "proc/sys/kernel/random/boot_id"
+    boot_id.parent.mkdir(parents=True)
+    for boot in ("first\n", "second\n"):
+        boot_id.write_text(boot)
+        for number in (1, 2, 3):
+            waits = [f"sparkops: start {number} of 5 in {10 * 2 ** (number - 2)} seconds"] if number > 1 else []
+            ended = f"sparkops: the engine ended with exit code 1 (failed start {number} of 5)"
+            assert started(node, "false") == (1, [*waits, ended])
 
 
-def test_a_ray_head_waits_for_all_nodes_and_names_the_cluster_to_the_engine(hurried: list[NodeShell]) -> None:
+def test_a_ray_head_waits_for_all_nodes_and_names_the_cluster_to_the_engine(node: NodeShell) -> None:
     shape = ("--fabric", "127.0.0.1", "--nodes", "2", "--port", "6399")
-    for node in hurried:
-        for count in (1, 2):
-            (node.home / f"status{count}").write_text(STATUS.format(nodes="\n".join([" 1 node_abc"] * count)))
-        told = 'cat "$HOME/status1"; mv "$HOME/status2" "$HOME/status1"'
-        node.tool("ray", f'echo "$*" >>"$HOME/ray.log"; [ "$1" = start ] || {{ {told}; }} 2>/dev/null')
-        ended = node.run("entry", "ray-head", *shape, "--", "sh", "-c", 'echo "ray at $RAY_ADDRESS"')
-        assert "sparkops: Ray has 1 of 2 nodes; waiting for the others" in ended.stdout
-        assert "ray at 127.0.0.1:6399" in ended.stdout
-        start = (node.home / "ray.log").read_text().splitlines()[0].split()
-        assert start[:4] == ["start", "--head", "--node-ip-address=127.0.0.1", "--port=6399"]
-        assert {"--num-cpus=2", "--object-store-memory=1000000000", "--include-dashboard=false"} <= set(start)
+    for count in (1, 2):
+        (node.home / f"status{count}").write_text(STATUS.format(nodes="\n".join([" 1 node_abc"] * count)))
+    told = 'cat "$HOME/status1"; mv "$HOME/status2" "$HOME/status1"'
+    node.tool("ray", f'echo "$*" >>"$HOME/ray.log"; [ "$1" = start ] || {{ {told}; }} 2>/dev/null')
+    ended = node.run("entry", "ray-head", *shape, "--", "sh", "-c", 'echo "ray at $RAY_ADDRESS"')
+    assert "sparkops: Ray has 1 of 2 nodes; waiting for the others" in ended.stdout
+    assert "ray at 127.0.0.1:6399" in ended.stdout
+    start = (node.home / "ray.log").read_text().splitlines()[0].split()
+    assert start[:4] == ["start", "--head", "--node-ip-address=127.0.0.1", "--port=6399"]
+    assert {"--num-cpus=2", "--object-store-memory=1000000000", "--include-dashboard=false"} <= set(start)

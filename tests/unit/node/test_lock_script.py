@@ -23,69 +23,69 @@ def take(node: NodeShell, run: str, beats: str = "") -> tuple[int, str]:
 
 
 @pytest.fixture
-def files(nodes: list[NodeShell]) -> list[tuple[NodeShell, Path]]:
-    """Nodes and their lock files, which are not there yet; who waits for a lock waits but a moment."""
-    for node in nodes:
-        (node.root / "run/lock").mkdir(parents=True)
-        node.tool("flock", f'[ "$1" != -w ] || {{ shift 2; set -- -w 0.1 "$@"; }}; exec {shutil.which("flock")} "$@"')
-    return [(node, node.root / "run/lock/sparkops.lock") for node in nodes]
+def node(node: NodeShell) -> NodeShell:
+    """Who waits for a lock waits but a moment."""
+    (node.root / "run/lock").mkdir(parents=True)
+    node.tool("flock", f'[ "$1" != -w ] || {{ shift 2; set -- -w 0.1 "$@"; }}; exec {shutil.which("flock")} "$@"')
+    return node
 
 
-def test_what_a_dead_holder_wrote_does_not_count_and_the_file_is_open_to_every_user(
-    files: list[tuple[NodeShell, Path]],
-) -> None:
-    for node, file in files:
-        before = os.umask(0o077)
-        assert take(node, "run1") == (0, "held\n")
-        os.umask(before)
-        assert file.stat().st_mode & 0o777 == 0o666
-        file.write_text(owner("long gone") + "\nmore of it that is longer than anything that comes after\n" * 9)
-        assert take(node, "run2") == (0, "held\n")
-        assert file.read_text() == owner("run2") + "\n"
+def lock_file(node: NodeShell) -> Path:
+    return node.root / "run/lock/sparkops.lock"
 
 
-def test_another_run_is_shown_the_holder_and_the_same_run_waits(files: list[tuple[NodeShell, Path]]) -> None:
-    for node, file in files:
-        file.write_text(owner("run1") + "\n")
-        with file.open() as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            assert take(node, "run2") == (75, owner("run1") + "\n")
-            assert take(node, "run1") == (75, "waiting\n")
+def test_what_a_dead_holder_wrote_does_not_count_and_the_file_is_open_to_every_user(node: NodeShell) -> None:
+    file = lock_file(node)
+    before = os.umask(0o077)
+    assert take(node, "run1") == (0, "held\n")
+    os.umask(before)
+    assert file.stat().st_mode & 0o777 == 0o666
+    file.write_text(owner("long gone") + "\nmore of it that is longer than anything that comes after\n" * 9)
+    assert take(node, "run2") == (0, "held\n")
+    assert file.read_text() == owner("run2") + "\n"
 
 
-def test_each_beat_buys_as_long_again_and_silence_frees_the_lock(files: list[tuple[NodeShell, Path]]) -> None:
-    for node, _ in files:
-        real = shutil.which("timeout")
-        node.tool("timeout", f'echo "$1" >>"$HOME/patience"; exec {real} "$@"')
-        assert take(node, "run1", beats="...") == (0, "held\n")
-        assert (node.home / "patience").read_text().split() == ["90"] * 4
-        node.tool("timeout", f'shift; exec {real} 0.1 "$@"')
-        silent = Held(node.words("lock", "run1", "90", owner("run1")), env=node.env)
-        assert silent.end() == (0, b"held\n", b"")
+def test_another_run_is_shown_the_holder_and_the_same_run_waits(node: NodeShell) -> None:
+    file = lock_file(node)
+    file.write_text(owner("run1") + "\n")
+    with file.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert take(node, "run2") == (75, owner("run1") + "\n")
+        assert take(node, "run1") == (75, "waiting\n")
 
 
-def test_a_file_of_another_user_can_be_locked(files: list[tuple[NodeShell, Path]]) -> None:
+def test_each_beat_buys_as_long_again_and_silence_frees_the_lock(node: NodeShell) -> None:
+    real = shutil.which("timeout")
+    node.tool("timeout", f'echo "$1" >>"$HOME/patience"; exec {real} "$@"')
+    assert take(node, "run1", beats="...") == (0, "held\n")
+    assert (node.home / "patience").read_text().split() == ["90"] * 4
+    node.tool("timeout", f'shift; exec {real} 0.1 "$@"')
+    silent = Held(node.words("lock", "run1", "90", owner("run1")), env=node.env)
+    assert silent.end() == (0, b"held\n", b"")
+
+
+def test_a_file_of_another_user_can_be_locked(node: NodeShell) -> None:
     """As root by becoming somebody else; otherwise by a file that we may not make, only write."""
-    for node, file in files:
-        file.touch()
-        file.chmod(0o666)
-        words = node.words("lock", "run1", "90", owner("run1"))
-        if os.getuid() == 0:
-            for parent in (node.root, *node.root.parents):
-                if parent.owner() == "root" and str(parent).startswith("/tmp/"):
-                    parent.chmod(0o755)
-            file.parent.chmod(0o1777)
-            words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *words]
-        else:
-            file.parent.chmod(0o555)
-        other = Held(words, env=node.env)
-        assert other.line() == "held"
-        assert (other.hang_up(), file.read_text()) == (0, owner("run1") + "\n")
-        file.parent.chmod(0o755)
+    file = lock_file(node)
+    file.touch()
+    file.chmod(0o666)
+    words = node.words("lock", "run1", "90", owner("run1"))
+    if os.getuid() == 0:
+        for parent in (node.root, *node.root.parents):
+            if parent.owner() == "root" and str(parent).startswith("/tmp/"):
+                parent.chmod(0o755)
+        file.parent.chmod(0o1777)
+        words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *words]
+    else:
+        file.parent.chmod(0o555)
+    other = Held(words, env=node.env)
+    assert other.line() == "held"
+    assert (other.hang_up(), file.read_text()) == (0, owner("run1") + "\n")
+    file.parent.chmod(0o755)
 
 
-def test_a_file_that_cannot_be_written_is_said(files: list[tuple[NodeShell, Path]]) -> None:
-    for node, file in files:
-        file.symlink_to("/proc/version")
-        ended = node.run("lock", "run1", "90", owner("run1"))
-        assert (ended.returncode, "cannot write" in ended.stderr) == (73, True)
+def test_a_file_that_cannot_be_written_is_said(node: NodeShell) -> None:
+    file = lock_file(node)
+    file.symlink_to("/proc/version")
+    ended = node.run("lock", "run1", "90", owner("run1"))
+    assert (ended.returncode, "cannot write" in ended.stderr) == (73, True)

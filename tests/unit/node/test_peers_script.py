@@ -27,59 +27,53 @@ def told(node, *words: str) -> Peers:
     return found
 
 
-def test_a_ping_is_bound_to_its_interface_and_may_not_be_fragmented(nodes):
-    for node in nodes:
-        node.tool("ping", PING)
-        (ping,) = told(node, *ASKED).pings
-        assert (ping.interface, ping.address, ping.size, ping.answered, ping.small) == (*ASKED[1:3], 8972, True, None)
-        asked = (node.home / "asked").read_text()
-        assert "-M do -s 8972 -I enp1s0f1np1 192.0.2.5" in asked
+def test_a_ping_is_bound_to_its_interface_and_may_not_be_fragmented(node):
+    node.tool("ping", PING)
+    (ping,) = told(node, *ASKED).pings
+    assert (ping.interface, ping.address, ping.size, ping.answered, ping.small) == (*ASKED[1:3], 8972, True, None)
+    asked = (node.home / "asked").read_text()
+    assert "-M do -s 8972 -I enp1s0f1np1 192.0.2.5" in asked
 
 
-def test_large_packets_that_are_lost_are_told_from_a_lost_link(nodes):
-    for node in nodes:
-        node.tool("ping", PING)
-        words = ("--ping", "a", "192.0.2.8", "8972", "--ping", "a", "192.0.2.9", "8972", *ASKED)
-        found = {ping.address: ping for ping in told(node, *words).pings}
-        assert (found["192.0.2.8"].answered, found["192.0.2.8"].small) == (False, True)
-        assert "message too long" in found["192.0.2.8"].said
-        assert (found["192.0.2.9"].answered, found["192.0.2.9"].reached) == (False, False)
-        assert found["192.0.2.5"].answered
+def test_large_packets_that_are_lost_are_told_from_a_lost_link(node):
+    node.tool("ping", PING)
+    words = ("--ping", "a", "192.0.2.8", "8972", "--ping", "a", "192.0.2.9", "8972", *ASKED)
+    found = {ping.address: ping for ping in told(node, *words).pings}
+    assert (found["192.0.2.8"].answered, found["192.0.2.8"].small) == (False, True)
+    assert "message too long" in found["192.0.2.8"].said
+    assert (found["192.0.2.9"].answered, found["192.0.2.9"].reached) == (False, False)
+    assert found["192.0.2.5"].answered
 
 
-def test_a_ping_that_hangs_ends_at_its_limit_and_holds_nobody_up(nodes):
+def test_a_ping_that_hangs_ends_at_its_limit_and_holds_nobody_up(node):
     """Who does not hang may take as long as a busy machine needs."""
-    for node in nodes:
-        node.tool("ping", PING)
-        limits = 'shift; case "$*" in *192.0.2.7*) set -- 0.1 "$@" ;; *) set -- 60 "$@" ;; esac'
-        node.tool("timeout", f'[ "$1" = 3 ] || exit 99; {limits}; exec {shutil.which("timeout")} "$@"')
-        node.extra["SPARKOPS_PROBE_LIMIT"] = "3"
-        found = {ping.address: ping.answered for ping in told(node, "--ping", "a", "192.0.2.7", "8972", *ASKED).pings}
-        assert found == {"192.0.2.7": False, "192.0.2.5": True}
+    node.tool("ping", PING)
+    limits = 'shift; case "$*" in *192.0.2.7*) set -- 0.1 "$@" ;; *) set -- 60 "$@" ;; esac'
+    node.tool("timeout", f'[ "$1" = 3 ] || exit 99; {limits}; exec {shutil.which("timeout")} "$@"')
+    node.extra["SPARKOPS_PROBE_LIMIT"] = "3"
+    found = {ping.address: ping.answered for ping in told(node, "--ping", "a", "192.0.2.7", "8972", *ASKED).pings}
+    assert found == {"192.0.2.7": False, "192.0.2.5": True}
 
 
-def test_a_node_without_ping_says_so(nodes):
-    for node in nodes:
-        node.tool("timeout", "shift; echo \"timeout: failed to run command '$1': No such file\" >&2; exit 127")
-        (ping,) = told(node, *ASKED).pings
-        assert not ping.answered
+def test_a_node_without_ping_says_so(node):
+    node.tool("timeout", "shift; echo \"timeout: failed to run command '$1': No such file\" >&2; exit 127")
+    (ping,) = told(node, *ASKED).pings
+    assert not ping.answered
 
 
-def test_a_container_is_run_with_the_gpu_and_removed(nodes):
-    for node in nodes:
-        node.tool("docker", 'echo "$*" >>"$HOME/asked"; echo "GPU 0: NVIDIA GB10 (UUID: GPU-1)"')
-        assert told(node, "--gpu", "vllm-node-mxfp4").gpu == "GPU 0: NVIDIA GB10 (UUID: GPU-1)"
-        asked = (node.home / "asked").read_text().strip()
-        assert asked == "run --rm --pull never --gpus all --network none --entrypoint nvidia-smi vllm-node-mxfp4 -L"
+def test_a_container_is_run_with_the_gpu_and_removed(node):
+    node.tool("docker", 'echo "$*" >>"$HOME/asked"; echo "GPU 0: NVIDIA GB10 (UUID: GPU-1)"')
+    assert told(node, "--gpu", "vllm-node-mxfp4").gpu == "GPU 0: NVIDIA GB10 (UUID: GPU-1)"
+    asked = (node.home / "asked").read_text().strip()
+    assert asked == "run --rm --pull never --gpus all --network none --entrypoint nvidia-smi vllm-node-mxfp4 -L"
 
 
-def test_a_container_without_the_gpu_is_told_in_the_engines_words_and_not_in_its_advice(nodes):
+def test_a_container_without_the_gpu_is_told_in_the_engines_words_and_not_in_its_advice(node):
     said = "docker: Error response from daemon: could not select device driver"
-    for node in nodes:
-        node.tool("docker", f"echo '{said}' >&2; exit 125")
-        assert told(node, "--gpu", "x").gpu == Unread(f"{said} (exit 125)")
-        node.tool("docker", f"printf '%s\\n\\n%s\\n' '{said}' \"Run 'docker run --help' for more\" >&2; exit 125")
-        assert said in told(node, "--gpu", "x").gpu.reason
+    node.tool("docker", f"echo '{said}' >&2; exit 125")
+    assert told(node, "--gpu", "x").gpu == Unread(f"{said} (exit 125)")
+    node.tool("docker", f"printf '%s\\n\\n%s\\n' '{said}' \"Run 'docker run --help' for more\" >&2; exit 125")
+    assert said in told(node, "--gpu", "x").gpu.reason
 
 
 def test_nonsense_is_no_answer():

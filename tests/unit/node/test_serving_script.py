@@ -68,49 +68,45 @@ def ask(server):
     return look
 
 
-def test_the_key_of_the_home_is_sent_and_else_that_of_the_container(nodes, ask):
-    for node in nodes:
-        node.tool("docker", "exit 1")
-        assert ask(node, key=None)[0].startswith("never the model m is not listed")
-        assert ask(node)[:4] == ["ready", "health 200", "model yes", "answer ok"]
-        node.tool("docker", f'case "$*" in "exec c sh -c "*/run/sparkops/key*) echo {KEY} ;; esac')
-        assert ask(node, key="sk-of-an-older-deployment")[0] == "ready"
-        (node.home / "key").unlink()
-        assert ask(node, key=None)[0] == "ready"
+def test_the_key_of_the_home_is_sent_and_else_that_of_the_container(node, ask):
+    node.tool("docker", "exit 1")
+    assert ask(node, key=None)[0].startswith("never the model m is not listed")
+    assert ask(node)[:4] == ["ready", "health 200", "model yes", "answer ok"]
+    node.tool("docker", f'case "$*" in "exec c sh -c "*/run/sparkops/key*) echo {KEY} ;; esac')
+    assert ask(node, key="sk-of-an-older-deployment")[0] == "ready"
+    (node.home / "key").unlink()
+    assert ask(node, key=None)[0] == "ready"
 
 
-def test_a_look_waits_for_the_health_of_a_busy_engine_as_long_as_its_patience_lasts(nodes, ask, server):
+def test_a_look_waits_for_the_health_of_a_busy_engine_as_long_as_its_patience_lasts(node, ask, server):
     """Up to 30 seconds; the node's curl notes how long it may take, and waits but a moment for one that is silent."""
     real = f'exec {shutil.which("curl")} "$@"'
-    for node in nodes:
-        node.tool("docker", "exit 1")
-        node.tool("curl", f'case "$*" in */health) echo "$5" >>"$HOME/patience" ;; esac; {real}')
-        assert [ask(node, "--seconds", seconds)[0] for seconds in ("5", "30", "60")] == ["ready"] * 3
-        assert (node.home / "patience").read_text().split() == ["5", "30", "30"]
-        server.silent.set()
-        node.tool("curl", f'case "$*" in */health) shift 5; set -- -sS --noproxy "*" -m 0.1 "$@" ;; esac; {real}')
-        assert "health: silent" in ask(node)[0]
-        server.silent.clear()
+    node.tool("docker", "exit 1")
+    node.tool("curl", f'case "$*" in */health) echo "$5" >>"$HOME/patience" ;; esac; {real}')
+    assert [ask(node, "--seconds", seconds)[0] for seconds in ("5", "30", "60")] == ["ready"] * 3
+    assert (node.home / "patience").read_text().split() == ["5", "30", "30"]
+    server.silent.set()
+    node.tool("curl", f'case "$*" in */health) shift 5; set -- -sS --noproxy "*" -m 0.1 "$@" ;; esac; {real}')
+    assert "health: silent" in ask(node)[0]
+    server.silent.clear()
 
 
-def test_ray_that_says_nothing_is_believed_to_be_whole_by_a_quick_look_alone(nodes, ask):
+def test_ray_that_says_nothing_is_believed_to_be_whole_by_a_quick_look_alone(node, ask):
     looks = {
         (WHOLE, "30"): "ready",
         (HALF, "19"): "wait Ray shows 1 nodes and 1 GPUs instead of 2",
         ("exit 1", "19"): "ready",
         ("exit 1", "30"): "wait Ray does not tell its nodes",
     }
-    for node in nodes:
-        for (told, seconds), verdict in looks.items():
-            node.tool("docker", f'case "$*" in *"ray status") {told} ;; inspect*) echo running 0 ;; esac')
-            assert ask(node, "--ray", "2", "--seconds", seconds)[0] == verdict
+    for (told, seconds), verdict in looks.items():
+        node.tool("docker", f'case "$*" in *"ray status") {told} ;; inspect*) echo running 0 ;; esac')
+        assert ask(node, "--ray", "2", "--seconds", seconds)[0] == verdict
 
 
-def test_ray_is_asked_while_the_engine_is_asked(nodes, ask, server):
+def test_ray_is_asked_while_the_engine_is_asked(node, ask, server):
     """Each may take all of its time, and a look may not take both."""
-    for node in nodes:
-        server.posted.clear()
-        posted = f"curl -fsS --noproxy '*' http://127.0.0.1:{server.server_port}/posted >&2"
-        node.tool("docker", f'case "$*" in *"ray status") {posted}; {WHOLE} ;; inspect*) echo running 0 ;; esac')
-        said = ask(node, "--ray", "2", "--seconds", "30")
-        assert (said[0], said[4]) == ("ready", "ray 2 2")
+    server.posted.clear()
+    posted = f"curl -fsS --noproxy '*' http://127.0.0.1:{server.server_port}/posted >&2"
+    node.tool("docker", f'case "$*" in *"ray status") {posted}; {WHOLE} ;; inspect*) echo running 0 ;; esac')
+    said = ask(node, "--ray", "2", "--seconds", "30")
+    assert (said[0], said[4]) == ("ready", "ray 2 2")
