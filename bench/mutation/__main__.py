@@ -9,7 +9,7 @@ Needs the extra `mutation`: mutmut makes the mutants. `[tool.mutmut]` in pyproje
 in `pytest_add_cli_args_test_selection`, the tests that judge. Call it at the top of the checkout.
 
 Every mutant is written into a copy of the tree (`mutants/`, one a core) and judged by a process that has imported
-nothing of it before: by the files with tests that reach its function, the quickest file first, until one fails or two
+nothing of it before: by the files with tests that reach its function, the quickest tests first, until one fails or two
 minutes of tests have seen nothing. A function that runs while the package is imported is judged by all files.
 Hypothesis tries the same examples every time. A test of more than a minute is a timeout.
 
@@ -73,14 +73,14 @@ def run(page: str) -> None:
     tests, mutants = reached(), sample.read()  # before the cores begin, which know what is known here
     known = [json.loads(line) for line in VERDICTS.read_text("utf-8").splitlines()] if VERDICTS.exists() else []
     verdicts = {row["id"]: row for row in known}
-    left = sample.find([mutant for mutant in mutants if mutant.id not in verdicts])
+    left = [mutant for mutant in mutants if mutant.id not in verdicts]
     fork = multiprocessing.get_context("fork")
     with VERDICTS.open("a", encoding="utf-8") as file, ProcessPoolExecutor(mp_context=fork, initializer=_own) as cores:
-        for done in as_completed([cores.submit(_judged, one) for one in left]):
-            row = done.result()
-            verdicts[row["id"]] = row
-            print(json.dumps(row), file=file, flush=True)
-            print(len(verdicts), *row.values(), flush=True)
+        for done in as_completed([cores.submit(_judged, mutant) for mutant in left]):
+            for row in done.result():
+                verdicts[row["id"]] = row
+                print(json.dumps(row), file=file, flush=True)
+                print(len(verdicts), *row.values(), flush=True)
     Path(page).write_text(report(mutants, verdicts, page, len(tests.tests)), encoding="utf-8")
 
 
@@ -93,8 +93,9 @@ def _own() -> None:
     shutil.copytree(TREE, _tree(), ignore=shutil.ignore_patterns("cores"))
 
 
-def _judged(one: sample.Found) -> dict[str, str]:
-    return {"id": one.mutant.id, **verdict(one, _tree())}
+def _judged(mutant: sample.Mutant) -> list[dict[str, str]]:
+    """Its verdict; none where the code is gone."""
+    return [{"id": mutant.id, **verdict(one, _tree())} for one in sample.find([mutant])]
 
 
 def main(verb: str, *words: str) -> None:

@@ -25,6 +25,7 @@ TREE = Path("mutants")
 MINUTE, MEMORY = 60, 4 << 30
 LONGEST = 120
 """Seconds of tests, as measured while it is noted what they reach: what they do not see has survived."""
+LATER = 0.2
 
 WORDS = (
     "-q",
@@ -106,21 +107,15 @@ class Reached:
         self.seen = {place: {(path, line) for path, line in rows} for place, rows in found["seen"].items()}
 
     def of(self, path: str, first: int, last: int) -> list[str]:
-        """The files with tests that reach these lines, the quickest first, and in each those tests first.
+        """All tests of the files that reach these lines, the quickest first; those that reach none a little later.
 
         The rest of a file belongs to it, as what one of its tests computes others may be given.
         """
         lines = {(path, line) for line in range(first, last + 1)}
         places = {place for place, rows in self.seen.items() if rows & lines}
-        files: dict[str, list[str]] = defaultdict(list)
-        for test in self.tests:
-            files[_file(test)].append(test)
-        reaching = [tests for file, tests in files.items() if ALL in places or file in set(map(_file, places))]
-        ordered = [
-            test
-            for tests in sorted(reaching, key=lambda tests: sum(map(self.tests.__getitem__, tests)))
-            for test in sorted(tests, key=lambda test: (test not in places, self.tests[test]))
-        ]
+        files = set(map(_file, places))
+        tests = [test for test in self.tests if ALL in places or _file(test) in files]
+        ordered = sorted(tests, key=lambda test: self.tests[test] + (0 if test in places else LATER))
         spent = accumulate(map(self.tests.__getitem__, ordered), initial=0.0)
         return [test for test, seconds in zip(ordered, spent, strict=False) if seconds < LONGEST]
 

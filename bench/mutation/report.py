@@ -35,6 +35,7 @@ def report(mutants: list[Mutant], verdicts: Verdicts, page: str, tests: int) -> 
         *_table(mutants, verdicts, set(equal)),
         "",
         "- *killed*: a test fails; *timeout*: a test does not end within a minute",
+        "- *survived*: two minutes of the tests that reach it see nothing, so the share is the least that it can be",
         "- *no tests*: no test reaches the function; *gone*: the code is not there any more",
         "- *share*: killed and timeout, of all that are not gone",
         f"- *without equals*: the same without the survivors that behave as the original does, as `{EQUAL}` says",

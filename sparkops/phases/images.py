@@ -31,10 +31,10 @@ class Building:
 
 
 def compile_build(wanted: Building, facts: Facts) -> Plan:
-    """Sends the context unless the job runs already; then the job, and the wait for it."""
+    """Sends the context, begins the job and waits for it; one that runs already is only waited for."""
     phases = (
         Phase("send the context", tuple(_context(wanted, facts))),
-        Phase("build the image", (_build(wanted, facts),)),
+        Phase("build the image", (_build(wanted, facts, begins=wanted.job not in running(facts)),)),
     )
     return Plan("image build", None, tuple(phase for phase in phases if phase.steps), on_failure="stop")
 
@@ -45,7 +45,7 @@ def _context(wanted: Building, facts: Facts) -> Iterator[Step]:
         yield Step(f"context.{wanted.node}", wanted.node, "send the build context", send)
 
 
-def _build(wanted: Building, facts: Facts) -> Step:
+def _build(wanted: Building, facts: Facts, *, begins: bool) -> Step:
     build = wanted.build
     label = f"{LABEL}={wanted.digest}"
     words = build.words
@@ -53,17 +53,19 @@ def _build(wanted: Building, facts: Facts) -> Step:
         words = (*words[:-1], "--label", label, words[-1])
     source = (build.git or "", build.commit or "")
     start = commands.build(state_dir(facts), wanted.job, build.image, label, source, words)
-    return Step(f"build.{wanted.node}", wanted.node, f"build {build.image}", Action(start, until_done(wanted.job)))
+    do = Action(start if begins else None, until_done(wanted.job))
+    return Step(f"build.{wanted.node}", wanted.node, f"build {build.image}", do)
 
 
 def compile_pull(node: str, facts: Facts, reference: str, tag: str, registry: str, user: str | None) -> Plan:
+    """Begins the job and waits for it; one that runs already is only waited for."""
     job = job_id("pull", reference)
-    steps = []
-    if user and job not in running(facts):
+    steps, begins = [], job not in running(facts)
+    if user and begins:
         login = Action(commands.login(state_dir(facts), job, registry, user, PASSWORD))
         steps.append(Step(f"login.{node}", node, f"log in to {registry or 'Docker Hub'}", login))
     fetch = commands.pull(state_dir(facts), job, reference, tag, user)
-    steps.append(Step(f"pull.{node}", node, f"pull {reference}", Action(fetch, until_done(job))))
+    steps.append(Step(f"pull.{node}", node, f"pull {reference}", Action(fetch if begins else None, until_done(job))))
     return Plan("image pull", None, (Phase("pull the image", tuple(steps)),), on_failure="stop")
 
 

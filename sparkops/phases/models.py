@@ -27,13 +27,17 @@ def compile_fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Pl
 
 
 def _fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Iterator[Step]:
+    wait = until_done(want.job, commands.FETCH_SECONDS)
+    title = f"{'look for' if want.offline else 'download'} {want.name.title}"
+    if want.job in running(facts):
+        # not begun again: it may end before the command arrives, and another one would lack what only this one was told
+        yield Step(f"fetch.{node}", node, title, Action(wait=wait))
+        return
     ask = None if want.offline else f"{state_dir(facts)}/models/{want.job}.json"
-    if ask and want.job not in running(facts):
+    if ask:
         write = Action(scripts.write(ask, "600", ASK))
         yield Step(f"ask.{node}", node, "tell what to ask the hub with", write)
-    begin = commands.fetch(want, cache, ask)
-    title = f"{'look for' if want.offline else 'download'} {want.name.title}"
-    yield Step(f"fetch.{node}", node, title, Action(begin, until_done(want.job, commands.FETCH_SECONDS)))
+    yield Step(f"fetch.{node}", node, title, Action(commands.fetch(want, cache, ask), wait))
 
 
 def compile_look(

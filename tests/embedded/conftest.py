@@ -1,12 +1,10 @@
 """Embedded labs to run the whole tool against, and what their nodes say about it.
 
-The tool runs as a process of its own, `start` as a person starts it and `cli` with its modules in memory already; what
-it did is asked of the nodes' own `docker` and of their SSH logs, not of the tool.
+What the tool did is asked of the nodes' own `docker` and of their SSH logs, not of the tool.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
@@ -15,8 +13,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,14 +26,14 @@ from sparkops.lab.docker import cli as docker
 from sparkops.lab.layout import Node
 from sparkops.lab.tools.answer import answer
 from sparkops.remote.frame import script_text
-from sparkops.testing import warm
+from support import serving
 from support.models import home, hub  # noqa: F401  fixtures of the models' tests
-from support.paths import ROOT
-from support.person import Person, Ran, as_expected
+from support.person import Ran
+from support.processes import Process, living
+from support.tool import Tool, inventory_as
 
 SCRIPTS = Path(sparkops.__file__).parent / "node"
 MODEL = "openai/gpt-oss-120b"
-PATIENCE = 300.0
 SPEED = 20.0
 
 pytest.importorskip("asyncssh", reason="the lab needs asyncssh (pip install 'sparkops[lab]')")
@@ -64,8 +60,10 @@ class Received:
         return self.run == "lock" or (self.run == "-" and reads)
 
 
-class Lab(Person):
+class Lab(Tool):
     """A lab of its own, a person with an empty home, and the nodes' side of what happens."""
+
+    hidden = ("SPARK", "XDG_", "OPENAI")
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -74,7 +72,7 @@ class Lab(Person):
         self.work = base / "work"
         self.names: list[str] = []
         self._marks: dict[str, int] = {}
-        self._started: list[subprocess.Popen[str]] = []
+        self._going = []
 
     def up(self, nodes: int = 2, ray: str = "emulated", speed: float = SPEED) -> None:
         self.home.mkdir(exist_ok=True)
@@ -87,44 +85,24 @@ class Lab(Person):
         if not self.directory.exists():
             return
         self.end()
-        mark = self._lab_mark()
+        mark = self._sign()
         self.cli("lab", "down", lab=False, code=0)
         assert not self.directory.exists()
-        assert _living(mark) == []
+        assert living(mark) == []
 
     # The person's side.
 
-    def environment(self, **more: str) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK", "XDG_", "OPENAI"))}
+    @property
+    def own(self) -> dict[str, str]:
         places = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("STATE", "CONFIG", "CACHE", "DATA")}
-        python = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
-        own = {"HOME": str(self.home), "SPARKOPS_LAB_DIR": str(self.directory), "PYTHONPATH": python}
-        return kept | places | own | {"PYTHONWARNINGS": "ignore"} | more
+        return places | {"HOME": str(self.home), "PYTHONWARNINGS": "ignore"}
 
-    def start(self, *words: object, lab: bool = True, **env: str) -> subprocess.Popen[str]:
-        """The tool as a process that goes on."""
-        pipe = subprocess.PIPE
-        process = subprocess.Popen(
-            self.line(*words, lab=lab),
-            env=self.environment(**env),
-            cwd=self.work,
-            stdin=subprocess.DEVNULL,
-            stdout=pipe,
-            stderr=pipe,
-            text=True,
-        )
-        self._started.append(process)
-        return process
-
-    def line(self, *words: object, lab: bool = True) -> list[str]:
-        """The tool's command line, as a program that starts whole."""
-        return [sys.executable, "-m", "sparkops", *self._line(words, lab)]
-
-    def end(self) -> None:
-        """No tool goes on that a failed test had started."""
-        while self._started:
-            with self._started.pop() as process:
-                process.kill()
+    def behind_sudo(self, *words: object, ask: bool = True, code: int | None = 0) -> Ran:
+        """The tool where nobody may use Docker but root, with the password or without."""
+        inventory = inventory_as(self.directory / "inventory.yml", self.work / "behind sudo.yml", become="sudo")
+        given = {"SPARKOPS_BECOME_PASSWORD": "spark"} if ask else {}
+        asked = ("--ask-become-pass",) if ask else ()
+        return self.cli("-i", inventory, *words, *asked, lab=False, code=code, **given)
 
     def killed(self, process: subprocess.Popen[str]) -> None:
         """Kill the tool, and wait until the nodes have ended what it did there and freed its lock."""
@@ -134,50 +112,19 @@ class Lab(Person):
 
     def _frames(self) -> list[str]:
         """What a tool holds on the nodes, each by the name of its frame: a lock, or a command that is under way."""
-        mine = f"SPARKLAB_LAB={json.loads((self.directory / 'lab.json').read_text())['id']}".encode()
-        found = []
-        for entry in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                words = (entry / "cmdline").read_bytes().split(b"\0")
-                if words[:2] == [b"sh", b"-c"] and words[3:4] in ([b"lock"], [b"run"]):
-                    found += [words[3].decode()] if mine in (entry / "environ").read_bytes().split(b"\0") else []
-        return found
-
-    def cli(self, *words: object, lab: bool = True, code: int | None = None, **env: str) -> Ran:
-        """The tool, until it ends."""
-        line = self._line(words, lab)
-        try:
-            ended = warm.run(line, env=self.environment(**env), cwd=self.work, seconds=PATIENCE)
-        except subprocess.TimeoutExpired as late:
-            pytest.fail(f"no end after {PATIENCE:.0f} s: {line}\n{late.output}{late.stderr}")
-        return as_expected(Ran(ended.code, ended.out, ended.err), line, code)
-
-    def ended(self, process: subprocess.Popen[str], code: int | None = None) -> Ran:
-        try:
-            out, err = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            pytest.fail(f"no end after {PATIENCE:.0f} s: {process.args}\n{''.join(process.communicate())}")
-        return as_expected(Ran(process.returncode, out, err), process.args, code)
-
-    @staticmethod
-    def _line(words: Sequence[object], lab: bool) -> list[str]:
-        return [*(("-i", "lab") if lab else ()), *map(str, words)]
+        return [
+            one.words[3]
+            for one in self._living()
+            if one.words[:2] == ["sh", "-c"] and one.words[3:4] in (["lock"], ["run"])
+        ]
 
     # The client's side.
 
     def ask(self, url: str, key: str, model: str = MODEL, seconds: float = 30) -> tuple[int, dict[str, Any]]:
         """One completion; the HTTP code and what came back."""
-        body = json.dumps({"model": model, "prompt": "Hello", "max_tokens": 4}).encode()
-        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        try:
-            with opener.open(urllib.request.Request(f"{url}/completions", body, headers), timeout=seconds) as answer:
-                return answer.status, json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.code, {}
-        except OSError as error:
-            return 0, {"error": str(error)}
+        body = {"model": model, "prompt": "Hello", "max_tokens": 4}
+        code, text = serving.request(f"{url}/completions", body, key, seconds)
+        return code, json.loads(text) if code == 200 else {}
 
     def serves(self, name: str = "node1", port: int = 8000, model: str = MODEL) -> bool:
         """Whether the API of a node answers whoever has the node's key; quicker to ask than `status`."""
@@ -231,12 +178,15 @@ class Lab(Person):
     def processes(self, outside: bool = False) -> list[str]:
         """Command lines of all that lives inside containers of this lab, or of all but the lab itself."""
         daemon = json.loads((self.directory / "lab.json").read_text())["daemon"][0]
-        found = _living(self._lab_mark(), *(() if outside else (b"SPARKLAB_CONTAINER=",)))
-        return [line for number, line in found if number != daemon]
+        inside = (one for one in self._living() if outside or one.has("SPARKLAB_CONTAINER="))
+        return [one.line for one in inside if one.pid != daemon]
 
-    def _lab_mark(self) -> bytes:
+    def _living(self) -> list[Process]:
+        return living(self._sign())
+
+    def _sign(self) -> str:
         """What stands in the environment of every process of this lab."""
-        return f"SPARKLAB_LAB={json.loads((self.directory / 'lab.json').read_text())['id']}".encode()
+        return f"SPARKLAB_LAB={json.loads((self.directory / 'lab.json').read_text())['id']}"
 
     def clear(self) -> None:
         """Nothing of anybody is left on the nodes; not by the tool, so that its tests do not lean on it."""
@@ -247,21 +197,21 @@ class Lab(Person):
 
     def mark(self) -> None:
         """Begin to listen to what the nodes receive."""
-        self._marks = {name: self._size(name) for name in self.names}
+        logs = {name: self.node(name, "ssh.jsonl") for name in self.names}
+        self._marks = {name: log.stat().st_size for name, log in logs.items() if log.exists()}
 
-    def _size(self, name: str) -> int:
-        log = self.node(name, "ssh.jsonl")
-        return log.stat().st_size if log.exists() else 0
+    def _log(self, name: str) -> bytes:
+        """The node's SSH log since the mark."""
+        path = self.node(name, "ssh.jsonl")
+        if not path.exists():
+            return b""
+        with path.open("rb") as stream:
+            stream.seek(self._marks.get(name, 0))
+            return stream.read()
 
     def events(self, name: str) -> list[dict[str, Any]]:
-        """The node's SSH log since the mark."""
-        log = self.node(name, "ssh.jsonl")
-        if not log.exists():
-            return []
-        with log.open("rb") as stream:
-            stream.seek(self._marks.get(name, 0))
-            *whole, _ = stream.read().split(b"\n")  # the last one may be written just now
-            return [json.loads(line) for line in whole]
+        """Of the node's SSH log since the mark, but for a line that is written just now."""
+        return [json.loads(line) for line in self._log(name).split(b"\n")[:-1]]
 
     def received(self) -> list[Received]:
         """Every command since the mark, in each node's order."""
@@ -281,14 +231,6 @@ class Lab(Person):
     def fault(self, name: str, kind: str, off: bool = False, after: int = 0) -> None:
         api.fault(name, kind, off, after=after, directory=self.directory)
 
-    @contextlib.contextmanager
-    def trouble(self, name: str, kind: str, after: int = 0) -> Iterator[None]:
-        self.fault(name, kind, after=after)
-        try:
-            yield
-        finally:
-            self.fault(name, kind, off=True)
-
     def kill_after(self, process: subprocess.Popen[str], commands: int, number: int = signal.SIGKILL) -> bool:
         """Signal the tool once the nodes got so many commands in all; whether it came to send that many."""
         while not (sent := self._commands() >= commands) and process.poll() is None:
@@ -303,26 +245,8 @@ class Lab(Person):
             pytest.fail(f"{process.args} ended too early, or did not come so far:\n{''.join(process.communicate())}")
 
     def _commands(self) -> int:
-        return sum(self._lines(name) for name in self.names)
-
-    def _lines(self, name: str) -> int:
-        log = self.node(name, "ssh.jsonl")
-        if not log.exists():
-            return 0
-        with log.open("rb") as stream:
-            stream.seek(self._marks.get(name, 0))
-            return stream.read().count(b'"event": "exec"')
-
-
-def _living(*marks: bytes) -> list[tuple[int, str]]:
-    """Number and command line of all processes with these marks in their environment."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            environment = (entry / "environ").read_bytes().split(b"\0") if entry.name.isdigit() else []
-            if all(any(item.startswith(mark) for item in environment) for mark in marks):
-                found.append((int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
-    return found
+        """All lines of the logs since the mark, as this is asked every other millisecond."""
+        return sum(self._log(name).count(b'"event": "exec"') for name in self.names)
 
 
 def _received(node: str, line: str) -> Received:
@@ -352,7 +276,7 @@ def _text(name: str) -> str | None:
     return script_text(name) if name.isalnum() and (SCRIPTS / f"{name}.sh").is_file() else None
 
 
-def _until(holds: Callable[[], object], seconds: float = PATIENCE) -> bool:
+def _until(holds: Callable[[], object], seconds: float = Lab.patience) -> bool:
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if holds():

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import threading
-import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+
+from support import serving
+from support.processes import living
 
 pytest.importorskip("llama_benchy", reason="the extra `bench` is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="the extra `bench` is not installed")
@@ -58,9 +60,7 @@ def kept(lab, name):
 
 def asked(lab):
     """Whether the engine of the first node works on a request."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(f"http://{lab.address('node1')}:8000/load", timeout=60) as answer:
-        return json.load(answer)["server_load"] > 0
+    return json.loads(serving.ask(lab.address("node1"), "/load")[1])["server_load"] > 0
 
 
 def begun(process, text):
@@ -72,15 +72,8 @@ def begun(process, text):
 
 
 def measuring(lab):
-    """What still measures for this person, told by the home in its environment, and sends requests as long."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            if str(lab.home).encode() in (entry / "environ").read_bytes():
-                found.append((entry / "cmdline").read_text())
-        except OSError:
-            continue
-    return [line for line in found if "llama" in line or "benchy.py" in line]
+    """What still measures for this person, and sends requests as long."""
+    return [one.line for one in living(f"HOME={lab.home}") if "llama" in one.line or "benchy.py" in one.line]
 
 
 def test_deploy_measures_with_the_tokenizer_of_the_node_and_the_numbers_are_llama_benchys(empty, offline):

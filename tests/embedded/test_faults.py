@@ -1,4 +1,4 @@
-"""What real processes do when a node fails: lost connections, hung engines, restarts, sudo, a full page cache."""
+"""What real processes do when a node fails: lost nodes, hung engines, restarts, sudo, a full page cache."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import yaml
 
 from support.paths import RULE_RECIPES
 
-GPT = "openai-gpt-oss-120b"
 SOON = ("--set", "env.SPARKOPS_BACKOFF=1")
 SOLO = ("solo", "--limit", "node1")
 
@@ -28,28 +27,6 @@ def test_without_a_node_the_other_goes_on_and_what_runs_there_is_ended_later(emp
     lab.json("stop")
     assert lab.running() == set()
     assert not list(lab.node("node1", "home", ".local", "state", "sparkops", "orphans").iterdir())
-
-
-def test_a_connection_lost_after_a_command_was_sent_ends_in_a_said_and_undone_state(empty):
-    lab = empty
-    lab.deploy(*SOLO)
-    before = lab.containers()
-    with lab.trouble("node1", "lost-after-send", after=3):
-        ran = lab.cli("deploy", "--json", "--topology", "cluster")
-    assert any(event["event"] == "lost" for event in lab.events("node1"))
-    assert (ran.code, ran.document["error"]["kind"]) == (4, "unreachable"), ran.told
-    assert lab.containers() == before == lab.running()
-    assert lab.serves()
-
-
-def test_a_hung_driver_does_not_hold_up_those_who_look_or_stop(empty, until):
-    lab = empty
-    lab.deploy(*SOLO)
-    with lab.trouble("node1", "gpu-hangs"):
-        assert until(lambda: lab.state() == {GPT: "serving"})
-        assert lab.cli("key", code=0).out
-        assert lab.cli("logs", code=0).out
-        assert lab.json("stop")["removed"]
 
 
 def test_another_host_key_is_refused_until_it_is_trusted(lab):
@@ -104,16 +81,12 @@ def test_a_full_page_cache_on_a_slow_node_is_emptied_first_and_named_where_that_
 
 def test_a_stock_node_serves_through_sudo_with_a_password_that_appears_nowhere(empty):
     lab = empty
-    inventory = lab.work / "stock nodes.yml"
-    plain = (lab.directory / "inventory.yml").read_text()
-    inventory.write_text(plain.replace("  vars:\n", "  vars:\n    become: sudo\n", 1))
-    (lab.work / "stock nodes.yml.known_hosts").write_text((lab.directory / "inventory.yml.known_hosts").read_text())
     wish = ("deploy", "--topology", *SOLO)
     with lab.trouble("node1", "no-docker-group"), lab.trouble("node1", "sudo-password"):
         assert "usermod -aG docker" in lab.json("status", code=4)["error"]["hint"]
-        assert "password" in lab.cli("-i", inventory, *wish, lab=False, code=3).err
-        for words in (wish, ("stop", "--limit", "node1")):
-            lab.cli("-i", inventory, *words, "--ask-become-pass", lab=False, code=0, SPARKOPS_BECOME_PASSWORD="spark")
+        assert "password" in lab.behind_sudo(*wish, ask=False, code=3).err
+        lab.behind_sudo(*wish)
+        lab.behind_sudo("stop", "--limit", "node1")
     assert lab.running() == set()
 
 

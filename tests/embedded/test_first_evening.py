@@ -8,8 +8,6 @@ from pathlib import Path
 import asyncssh
 import pytest
 
-from sparkops.core.facts import parse
-
 
 @pytest.fixture(scope="module")
 def serving(shared):
@@ -85,13 +83,3 @@ def test_a_new_key_locks_the_old_one_out_and_stands_in_no_log_no_label_and_no_co
         path = lab.node(name, "home", ".local", "state", "sparkops", "key")
         assert path.stat().st_mode & 0o777 == 0o600
     assert not [path for path in lab.home.rglob("*.jsonl") if mine["key"] in path.read_text()]
-
-
-def test_what_a_node_shows_of_itself_is_a_fixture_file_and_its_logs_are_of_every_part(serving):
-    raw = serving.cli("facts", "node2", "--raw", code=0).out
-    facts = parse(raw)
-    assert facts.fabric().address
-    assert [container for container in facts.containers if container.ours]
-    entries = serving.json("logs")["logs"]
-    assert sorted(entry["container"].rsplit("-", 2)[1] for entry in entries) == ["proxy", "server", "server"]
-    assert any("Application startup complete" in entry["text"] for entry in entries)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sparkops.lab import files
+from support.processes import living
 
 IMAGE = "vllm-node-mxfp4"
 NAME = f"{IMAGE}:latest"
@@ -63,16 +64,7 @@ def left(lab) -> list[str]:
 
 def pids(lab, node: str, *words: str) -> list[int]:
     """Processes of a node whose command line has all these words."""
-    mark = f"SPARKLAB_NODE={lab.node(node)}".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            line = (entry / "cmdline").read_bytes().split(b"\0")
-            if entry.name.isdigit() and mark in (entry / "environ").read_bytes().split(b"\0"):
-                found += [int(entry.name)] if all(word.encode() in line for word in words) else []
-        except OSError:
-            continue
-    return found
+    return [one.pid for one in living(f"SPARKLAB_NODE={lab.node(node)}") if {*words} <= {*one.words}]
 
 
 def receives(lab, node: str) -> bool:
@@ -135,15 +127,8 @@ def test_an_engine_that_hangs_is_told_with_the_cure_and_the_others_are_complete(
 
 
 def test_behind_sudo_with_a_password_everything_works_and_stays_the_persons(built, tmp_path):
-    inventory = built.work / "behind sudo.yml"
-    plain = (built.directory / "inventory.yml").read_text()
-    inventory.write_text(plain.replace("  vars:\n", "  vars:\n    become: sudo\n", 1))
-    Path(f"{inventory}.known_hosts").write_text((built.directory / "inventory.yml.known_hosts").read_text())
-
-    def sudo(*words, ask=True, code=0):
-        asked = ("--ask-become-pass",) if ask else ()
-        given = {"SPARKOPS_BECOME_PASSWORD": "spark"} if ask else {}
-        return built.cli("-i", inventory, *words, *asked, "--json", lab=False, code=code, **given).document
+    def sudo(*words, **how):
+        return built.behind_sudo(*words, "--json", **how).document
 
     for name in built.names:
         for fault in ("no-docker-group", "sudo-password"):

@@ -6,9 +6,8 @@ import contextlib
 import json
 import os
 import shutil
-import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from sparkops.remote.frame import script_text
 from support.models import FIRST, MODEL, SHARDS, TOKEN, Home, small_disk
+from support.processes import living
 
 NODES = ("node1", "node2", "node3")
 Until = Callable[[Callable[[], object]], bool]
@@ -76,23 +76,6 @@ def test_a_gated_model_says_what_to_do_and_the_token_is_seen_nowhere(lab: Any, h
     assert left(lab) == []
 
 
-def test_an_interrupt_leaves_the_download_and_the_same_command_follows_it(
-    lab: Any, hub: Any, asks: dict[str, str]
-) -> None:
-    hub.add("acme/slow", FIRST, hub.models[MODEL]["main"][1])
-    hub.held = True
-    process = lab.start("model", "fetch", "acme/slow", **asks)
-    lab.brings(process, lambda: list(folder(lab, "node1", "acme/slow").glob("blobs/*.incomplete")))
-    process.send_signal(signal.SIGINT)
-    assert "fetch-acme--slow goes on by itself" in lab.ended(process, 130).err
-    assert {job["id"]: job["state"] for job in lab.json("jobs")["jobs"]}["fetch-acme--slow"] == "running"
-    again = lab.start("model", "fetch", "acme/slow", **asks)
-    assert any("runs already; this follows it" in line for line in again.stderr)
-    hub.held = False
-    lab.ended(again, 0)
-    assert len([blob for blob, start in hub.asked if start == 0]) == 3, "none was begun again"
-
-
 def test_a_deploy_with_setup_gets_the_model_and_its_vocabulary_first(lab: Any) -> None:
     for name in NODES[:2]:
         lab.fault(name, "no-model")
@@ -118,10 +101,10 @@ def test_a_killed_fetch_shows_no_snapshot_no_token_and_goes_on_where_it_was(home
     process = home.begin("fetch", MODEL, "--ask", str(ask))
     halves = home.folder / "blobs"
     assert until(lambda: sum(path.stat().st_size for path in halves.glob("*.incomplete")) >= 500_000), "all three"
-    seen = [line for path in Path("/proc").glob("[0-9]*/cmdline") if (line := words(path, process.pid))]
+    seen = list(lines(process.pid))
     home.kill(process)
-    assert any(b"curl" in line for line in seen)
-    assert not any(TOKEN.encode() in line for line in seen)
+    assert any("curl" in line for line in seen)
+    assert not any(TOKEN in line for line in seen)
     assert TOKEN in home.hub.tokens
     assert not home.snapshot().exists()
     there = sum(path.stat().st_size for path in halves.glob("*"))
@@ -135,12 +118,12 @@ def test_a_killed_fetch_shows_no_snapshot_no_token_and_goes_on_where_it_was(home
     assert (found["problems"], found["half"]) == ([], [])
 
 
-def words(path: Path, group: int) -> bytes:
-    """Of a process of this group; none of one that has ended."""
-    try:
-        return path.read_bytes() if os.getpgid(int(path.parent.name)) == group else b""
-    except OSError:
-        return b""
+def lines(group: int) -> Iterator[str]:
+    """Of the processes of this group that have not ended."""
+    for one in living():
+        with contextlib.suppress(OSError):
+            if os.getpgid(one.pid) == group:
+                yield one.line
 
 
 def test_a_download_gives_back_what_it_took_of_a_disk_that_fills_up(hub: Any, tmp_path: Path, until: Until) -> None:

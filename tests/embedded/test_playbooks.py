@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-import threading
-from collections import Counter
 
 import pytest
+
+from support import serving
 
 
 @pytest.fixture
@@ -41,20 +41,6 @@ def everything(lab):
     return files | {"containers": lab.containers(), "starts": lab.starts()}
 
 
-class Client(threading.Thread):
-    """New requests through the proxy, one after the other, none of them a stream."""
-
-    def __init__(self, lab, url, model):
-        super().__init__(daemon=True)
-        self.lab, self.url, self.model, self.key = lab, url, model, lab.key()
-        self.codes, self.enough = Counter(), threading.Event()
-
-    def run(self):
-        while not self.enough.wait(0.05):
-            code, answer = self.lab.ask(self.url, self.key, self.model)
-            self.codes[code if code else str(answer)] += 1
-
-
 def test_a_rolling_restart_loses_no_request_and_its_check_leaves_every_byte(empty, written):
     lab, book = empty, written("rolling-restart")
     (endpoint,) = lab.deploy("2x-solo")["endpoints"]
@@ -67,12 +53,9 @@ def test_a_rolling_restart_loses_no_request_and_its_check_leaves_every_byte(empt
     assert not [one for one in lab.received() if one.run == "lock"]
     assert everything(lab) == before
 
-    client = Client(lab, endpoint["url"], endpoint["model"])
-    client.start()
-    played = lab.json("play", book)
-    client.enough.set()
-    client.join(60)
-    assert set(client.codes) == {200}, client.codes
+    with serving.Client(endpoint["url"], lab.key()) as client:
+        played = lab.json("play", book)
+    assert set(client.answers) == {"whole"}, client.answers
     assert counts(played) == counts(ran.document) == {"node1": (1, 1, 0, 0), "node2": (1, 1, 0, 0)}
     after = lab.starts()
     restarted = {key for key, value in after.items() if value != began.get(key)}

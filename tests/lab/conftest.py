@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -21,31 +20,23 @@ from typing import Any
 
 import pytest
 
-from sparkops.testing import warm
-from support.paths import ROOT
-from support.person import Ran, as_expected
+from support.person import Ran
+from support.processes import living
+from support.tool import Tool, inventory_as
 
 HERE = Path(__file__).parent
 NODES = ("node1", "node2")
 SPARE = "node3"
 """Up, and in the lab's own inventory, but not in the one that `lab` uses."""
 MODEL = "openai/gpt-oss-120b"
-PATIENCE = 1500.0
 LONGEST_TEST = 2700
 """Seconds; the first test builds the images where the cache is empty."""
 LOCK = "/run/lock/sparkops.lock"
 STATES = "/home/*/.local/state/sparkops"
 KNOB, DROPPED = "/proc/sys/vm/drop_caches", "/run/lab/dropped"
-FIRST = ("test_docker_forms", "test_build", "test_single_node", "test_two_nodes", "test_real_engines")
-LONG = ("test_benchmarks", "test_images", "test_playbooks")
+ORDER = ("test_real_engines", "test_build", "test_two_nodes", "test_single_node", "test_images", "test_caches")
+"""The longest first, and what is short last, so that both workers end together."""
 LAST = ("test_nothing_left",)
-
-
-@dataclass(frozen=True)
-class Timed(Ran):
-    """A command line that ended, and how long it took."""
-
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -61,50 +52,30 @@ class Answer:
 
 
 @dataclass
-class Lab:
+class Lab(Tool):
     """`sparkops` as a person uses it, and `on` a node what root sees there."""
 
     directory: Path
-    state: Path
+    state_home: Path
     inventory: str = "lab"
     more: dict[str, str] = field(default_factory=dict)
+    patience: float = 1500.0
+    work: Path = Path("/")
     _going: list[subprocess.Popen[str]] = field(default_factory=list, repr=False)
     _booted: dict[str, tuple[str, str]] = field(default_factory=dict, repr=False)
 
     # The person's side.
 
     @property
-    def environment(self) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK", "XDG_STATE"))}
-        path = os.pathsep.join(filter(None, (self._code, kept.get("PYTHONPATH"))))
-        own = {"SPARKOPS_LAB_DIR": str(self.directory), "XDG_STATE_HOME": str(self.state), "PYTHONPATH": path}
-        return kept | own | self.more
+    def own(self) -> dict[str, str]:
+        return {"XDG_STATE_HOME": str(self.state_home)} | self.more
 
-    @property
-    def _code(self) -> str:
-        return str(ROOT) if (ROOT / "sparkops").is_dir() else ""
+    def cli(self, *words: object, lab: bool = True, code: int | None = 0, **env: str) -> Ran:
+        """As everywhere; but it must succeed where nothing else is said."""
+        return super().cli(*words, lab=lab, code=code, **env)
 
-    def start(self, *words: object) -> subprocess.Popen[str]:
-        """The tool as a process that goes on."""
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sparkops", *map(str, words)],
-            env=self.environment,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        self._going.append(process)
-        return process
-
-    def end(self) -> None:
-        """Nothing that a failed test started goes on."""
-        for process in self._going:
-            if process.poll() is None:
-                process.kill()
-                process.communicate()
-        self._going.clear()
+    def ended(self, process: subprocess.Popen[str], code: int | None = 0) -> Ran:
+        return super().ended(process, code)
 
     def killed(self, process: subprocess.Popen[str]) -> None:
         """The tool dies where it is; the next run finds its locks free once the nodes have noticed."""
@@ -113,60 +84,27 @@ class Lab:
         for node in NODES:
             self.on(node, "sh", "-c", f"[ ! -e {LOCK} ] || flock -w 120 9 9<{LOCK}")
 
-    def begin(self, *words: object) -> subprocess.Popen[str]:
-        """The tool with this lab's inventory, as a process that goes on."""
-        return self.start("-i", self.inventory, *words)
-
-    def cli(self, *words: object, code: int | None = 0) -> Timed:
-        """The tool with this lab's inventory, until it ends; `code` is the exit code that it must have."""
-        line, since = ["-i", self.inventory, *map(str, words)], time.monotonic()
-        try:
-            ended = warm.run(line, env=self.environment, cwd=Path("/"), seconds=PATIENCE)
-        except subprocess.TimeoutExpired as late:
-            pytest.fail(f"no end after {PATIENCE:.0f} s: {line}\n{late.output}{late.stderr}")
-        ran = Timed(ended.code, ended.out, ended.err, time.monotonic() - since)
-        as_expected(ran, line, code)
-        return ran
-
-    def ended(self, process: subprocess.Popen[str], code: int | None = 0) -> Timed:
-        since = time.monotonic()
-        try:
-            out, err = process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            pytest.fail(f"no end after {PATIENCE:.0f} s: {process.args}\n{''.join(process.communicate())}")
-        ran = Timed(process.returncode, out, err, time.monotonic() - since)
-        as_expected(ran, process.args, code)
-        return ran
-
-    def json(self, *words: object, code: int | None = 0) -> dict[str, Any]:
-        return self.cli(*words, "--json", code=code).document
-
-    def deploy(self, *words: object, code: int = 0) -> dict[str, Any]:
-        return self.json("deploy", "--topology", *words, code=code)
-
-    def shown(self) -> tuple[dict[str, Any], Timed]:
+    def going(self) -> tuple[dict[str, Any], Ran]:
         """What `status` says of the one deployment that is not stopped."""
         ran = self.cli("status", "--json", code=None)
-        going = [one for one in ran.document["deployments"] if one["state"] != "stopped"]
-        assert len(going) == 1, ran.out
-        return going[0], ran
+        found = [one for one in ran.document["deployments"] if one["state"] != "stopped"]
+        assert len(found) == 1, ran.out
+        return found[0], ran
 
     def serving(self) -> bool:
         """Whether `status` says so; a node that stood still for a moment is asked again."""
-        shown, ran = self.shown()
+        shown, ran = self.going()
         return (shown["state"], ran.code) == ("serving", 0)
 
-    def fault(self, node: str, kind: str, *, off: bool = False) -> None:
-        self.cli("lab", "fault", node, kind, *(["--off"] if off else []))
+    def fault(self, name: str, kind: str, off: bool = False, after: int = 0) -> None:
+        self.cli("lab", "fault", name, kind, *(["--off"] if off else []))
 
-    @contextlib.contextmanager
-    def trouble(self, node: str, kind: str) -> Iterator[None]:
-        self.fault(node, kind)
-        try:
-            yield
-        finally:
-            self.fault(node, kind, off=True)
+    def as_user(self, place: Path, user: str = "spark", become: str = "", **more: str) -> Lab:
+        """The same lab for a person who logs in as somebody else, or becomes root."""
+        own = self.directory / "inventory.yml" if self.inventory == "lab" else Path(self.inventory)
+        inventory = inventory_as(own, place / f"as {user} {become}.yml", user=user, become=become)
+        state_home = self.state_home if user == "spark" else place / user
+        return dataclasses.replace(self, inventory=str(inventory), state_home=state_home, more=more)
 
     # The nodes' side.
 
@@ -179,7 +117,7 @@ class Lab:
         """A program on a node, past sparkops, sshd and the lab's engine, which takes fifty times as long for it."""
         inside = ["nsenter", "-t", self._pid(node), "-a", "-w"]
         line = [*inside, "setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "--reset-env", *words]
-        return subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE, check=False, input=stdin)
+        return subprocess.run(line, capture_output=True, text=True, timeout=self.patience, check=False, input=stdin)
 
     def _pid(self, node: str) -> str:
         """The node's first process, on this machine; another one after each boot."""
@@ -202,9 +140,8 @@ class Lab:
 
     def containers(self, node: str, *, running: bool = True) -> dict[str, str]:
         """Name and ID."""
-        rows = self.on(
-            node, "docker", "ps", *([] if running else ["-a"]), "--no-trunc", "--format", "{{.Names}} {{.ID}}"
-        )
+        shape = ("--no-trunc", "--format", "{{.Names}} {{.ID}}")
+        rows = self.on(node, "docker", "ps", *([] if running else ["-a"]), *shape)
         return dict(row.split() for row in rows.splitlines())
 
     def everywhere(self, *, running: bool = True) -> dict[str, dict[str, str]]:
@@ -226,18 +163,15 @@ class Lab:
 
     def loads(self, node: str, role: str) -> int:
         """How often the engine was started in this container."""
-        return int(
-            self.on(node, "docker", "exec", self.one(node, role), "sh", "-c", "wc -l </var/log/vllm-front.jsonl")
-        )
+        count = ("sh", "-c", "wc -l </var/log/vllm-front.jsonl")
+        return int(self.on(node, "docker", "exec", self.one(node, role), *count))
 
     def restarts(self, node: str, role: str) -> int:
         return int(self.on(node, "docker", "inspect", "--format", "{{.RestartCount}}", self.one(node, role)))
 
     def ray_nodes(self) -> int:
-        said = self.ran_on(
-            "node1", "docker", "exec", self.one("node1", "head"), "timeout", "120", "ray", "status"
-        ).stdout
-        active = said.partition("Active:")[2].partition("Pending:")[0]
+        status = ("docker", "exec", self.one("node1", "head"), "timeout", "120", "ray", "status")
+        active = self.ran_on("node1", *status).stdout.partition("Active:")[2].partition("Pending:")[0]
         return sum(line.startswith(" 1 node_") for line in active.splitlines())
 
     def address(self, node: str) -> str:
@@ -281,7 +215,7 @@ class Lab:
             rows = "docker ps -a --format '{{.Names}}: {{.Status}}'"
             logs = 'docker ps -aq | while read -r one; do echo "-- $one"; docker logs --tail 12 "$one" 2>&1; done'
             told.append(f"{node}:\n{self.ran_on(node, 'sh', '-c', f'{rows}; {logs}').stdout}")
-        runs = sorted(self.state.glob("sparkops/runs/*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
+        runs = sorted(self.state_home.glob("sparkops/runs/*.jsonl"), key=lambda path: path.stat().st_mtime_ns)
         told += [f"{path.name}:\n" + "".join(path.read_text().splitlines(True)[-15:]) for path in runs[-1:]]
         return "\n".join(told)
 
@@ -330,13 +264,9 @@ class Leftovers:
         return any(mark in line for mark in (self.record["id"][:8], str(self.directory)))
 
     def _processes(self) -> Iterator[str]:
-        for folder in Path("/proc").iterdir():
-            if folder.name.isdigit() and int(folder.name) != os.getpid():
-                with contextlib.suppress(OSError):
-                    words = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                    environment = (folder / "environ").read_bytes().decode(errors="replace")
-                    if self._ours(words) or f"SPARKLAB_LAB={self.record['id']}" in environment:
-                        yield words
+        for one in living():
+            if one.pid != os.getpid() and (self._ours(one.line) or one.has(f"SPARKLAB_LAB={self.record['id']}")):
+                yield one.line
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -349,8 +279,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _turn(module: str) -> int:
-    """Those that follow one another without a new load, the longest so that both workers end together, the others."""
-    order = (*FIRST, *LONG, "", *LAST)
+    order = (*ORDER, "", *LAST)
     return order.index(module if module in order else "")
 
 
@@ -363,7 +292,7 @@ def _eventually(holds: Callable[[], object], seconds: float = 600.0) -> bool:
             return True
         if last:
             return False
-        time.sleep(2)
+        time.sleep(0.5)
 
 
 @pytest.fixture(scope="session")
@@ -412,11 +341,9 @@ def shared(new_lab: Callable[[], Lab], tmp_path_factory: pytest.TempPathFactory)
 
 def _pair(lab: Lab, folder: Path) -> Path:
     """The lab's inventory without its spare node."""
-    own = lab.directory / "inventory.yml"
-    inventory = folder / "pair.yml"
-    inventory.write_text("".join(line for line in own.read_text().splitlines(True) if SPARE not in line))
-    Path(f"{inventory}.known_hosts").write_text(Path(f"{own}.known_hosts").read_text())
-    return inventory
+    pair = inventory_as(lab.directory / "inventory.yml", folder / "pair.yml")
+    pair.write_text("".join(line for line in pair.read_text().splitlines(True) if SPARE not in line))
+    return pair
 
 
 @pytest.fixture

@@ -46,12 +46,12 @@ def test_a_build_outlives_the_control_process_and_is_taken_up_by_the_next(spare,
     (tmp_path / "Dockerfile").write_text(SLOW)
     (tmp_path / "tag").write_text(str(tmp_path))
     words = ("image", "build", "slow-one", "--on", "node3", "--context", tmp_path)
-    process = spare.begin(*words)
+    process = spare.start(*words)
     assert eventually(lambda: spare.ran_on("node3", "pgrep", "-f", "^sleep 3600").returncode == 0)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     (job,) = [one for one in spare.json("jobs", "--limit", "node3")["jobs"] if one["state"] == "running"]
-    following = spare.begin(*words, "--json")
+    following = spare.start(*words, "--json")
     assert any("RUN sleep" in line for line in following.stderr), "it tells how far the job is"
     spare.on("node3", "pkill", "-f", "^sleep 3600")
     shown = spare.ended(following).document

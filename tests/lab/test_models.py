@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from sparkops.testing import model_hub as hubs
+from support import models
+from support.models import FIRST, MODEL, SHARDS
 
-MODEL, FIRST = "acme/small", "1" * 40
 NODES = ("node1", "node2", "node3")
-FOLDER = "/home/spark/.cache/huggingface/hub/models--acme--small"
-SHARDS = [f"model-0000{number}-of-00003.safetensors" for number in (1, 2, 3)]
-LENGTH = 40_000_000
+NAME = f"acme--tiny-{FIRST[:12]}"
+FOLDER = "/home/spark/.cache/huggingface/hub/models--acme--tiny"
 FETCH = ("model", "fetch", MODEL, "--stall", "20s")
 GATE = "/usr/local/bin/tar"
 GATED = """#!/bin/sh
@@ -29,18 +27,8 @@ GATED = """#!/bin/sh
 @pytest.fixture
 def hub(trio: Any) -> Iterator[Any]:
     """On this machine, which the nodes reach at the first address of their network."""
-    made = hubs.Hub()
-    index = {"weight_map": {f"layer.{number}": name for number, name in enumerate(SHARDS)}}
-    weights = {name: bytes([number + 1]) * LENGTH for number, name in enumerate(SHARDS)}
-    made.add(
-        MODEL, FIRST, {"config.json": b"{}", "model.safetensors.index.json": json.dumps(index).encode(), **weights}
-    )
-    server = hubs.serve(made, "0.0.0.0")
-    made.endpoint = f"http://{trio.record['subnet']}.1:{server.server_address[1]}"
-    yield made
-    made.held = False
-    server.shutdown()
-    server.server_close()
+    with models.serving(models.sharded(1, length=40_000_000), "0.0.0.0", f"{trio.record['subnet']}.1") as made:
+        yield made
     for node in NODES:
         trio.on(node, "rm", "-rf", FOLDER)
 
@@ -71,7 +59,7 @@ def held(lab: Any) -> Iterator[Any]:
     megabytes = f"du -sk --apparent-size {FOLDER}/incoming.sparkops | grep -Eq '^[0-9]{{4}}'"
     lab.ran_on("node1", "sh", "-c", f"cat >{GATE} && chmod 755 {GATE}", stdin=GATED)
     try:
-        process = lab.begin(*FETCH)
+        process = lab.start(*FETCH)
         lab.on("node2", "timeout", "600", "sh", "-c", f"until {megabytes}; do sleep 0.1; done")
         yield process
     finally:
@@ -100,42 +88,35 @@ def test_whoever_is_killed_in_the_middle_the_next_run_completes(
     person: Any, hub: Any, eventually: Callable[..., bool]
 ) -> None:
     hub.held = True
-    process = person.begin(*FETCH)
+    process = person.start(*FETCH)
     assert eventually(lambda: person.ran_on("node1", "sh", "-c", f"ls {FOLDER}/blobs/*.incomplete").returncode == 0)
-    kill(person, "node1", "fetch-acme--small")
+    kill(person, "node1", "fetch-acme--tiny")
     person.ended(process, 5)
     assert person.ran_on("node1", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
     hub.held = False
     with held(person) as process:
-        kill(person, "node2", f"copy-acme--small-{FIRST[:12]}")
+        kill(person, "node2", f"copy-{NAME}")
     person.ended(process, None)
     person.cli(*FETCH)
     assert whole(person)
     assert [left(person, node) for node in NODES] == ["", "", ""]
 
 
-def test_a_full_disk_is_said_with_numbers_and_the_next_run_completes(person: Any, hub: Any) -> None:
-    with person.trouble("node2", "disk-full"):
-        told = [person.json(*FETCH, code=code)["error"]["message"] for code in (5, 3)]
-    assert all("node2: the disk is too full for acme/small" in one and "need" in one for one in told), (
-        "the first one had changed node1"
-    )
-    person.cli(*FETCH)
-    assert whole(person)
-
-
-def test_a_disk_that_fills_up_in_the_middle_is_said_with_numbers_and_left_clean(person: Any, hub: Any) -> None:
+def test_a_disk_that_is_or_becomes_full_is_said_with_numbers_and_left_clean(person: Any, hub: Any) -> None:
     with held(person) as process:
         person.fault("node2", "disk-full")
     try:
         ran = person.ended(process, 5)
+        assert person.ran_on("node2", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
+        what_it_must_hold = f"copy-{NAME}.json"
+        assert [left(person, node) for node in NODES] == ["", what_it_must_hold, ""]
+        refused = person.json(*FETCH, code=3)["error"]["message"]
     finally:
         person.fault("node2", "disk-full", off=True)
     assert "the disk filled up in the middle, half files are removed: need " in ran.err
-    assert "node2: the disk is too full for acme/small@" in ran.err
-    assert person.ran_on("node2", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
-    what_it_must_hold = f"copy-acme--small-{FIRST[:12]}.json"
-    assert [left(person, node) for node in NODES] == ["", what_it_must_hold, ""]
+    assert "node2: the disk is too full for acme/tiny@" in ran.err
+    assert "node2: the disk is too full for acme/tiny" in refused
+    assert "need" in refused
     copied = {node["name"]: node["copied"] > 0 for node in person.json(*FETCH)["nodes"]}
     assert copied == {"node1": False, "node2": True, "node3": False}
     assert [left(person, node) for node in NODES] == ["", "", ""]
@@ -145,7 +126,7 @@ def test_a_disk_that_fills_up_in_the_middle_is_said_with_numbers_and_left_clean(
 def test_a_link_that_drops_in_the_middle_leaves_no_file_that_looks_whole(
     person: Any, hub: Any, eventually: Callable[..., bool]
 ) -> None:
-    ended = f"/home/spark/.local/state/sparkops/jobs/copy-acme--small-{FIRST[:12]}/rc"
+    ended = f"/home/spark/.local/state/sparkops/jobs/copy-{NAME}/rc"
     with held(person) as process:
         process.send_signal(signal.SIGSTOP)  # else it tries again, over the other network
         person.fault("node2", "cx7-down")

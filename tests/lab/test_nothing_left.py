@@ -23,7 +23,6 @@ def spaces() -> str:
 
 SIGNS: dict[str, Callable[[Path, str], bool]] = {
     "its engine starts": lambda lab, _: (lab / "containers/engine/pid").exists(),
-    "its images are loaded": lambda lab, _: (lab / "containers/contexts/benchy/requirements.txt").exists(),
     "its nodes are written": lambda lab, short: short in spaces(),
     "its nodes start": lambda lab, _: any(lab.glob("containers/nodes/*/lab/state/*.log")),
 }

@@ -1,19 +1,28 @@
-"""Real vLLM over both nodes: Ray, mp, and real LiteLLM before two servers. A load takes about a minute, so few."""
+"""Real vLLM over both nodes: Ray, mp, and two servers behind real LiteLLM that die, are measured and restart.
+
+A load takes about a minute, so few: tests of one deployment follow each other.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 import threading
 import time
-import urllib.error
 import urllib.request
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
-MODEL = "openai/gpt-oss-120b"
+import pytest
+
+from support import serving
+
 NODES = ("node1", "node2")
 BOOT = "/proc/sys/kernel/random/boot_id"
+DRAINING = ("2x-solo", "--set", "args.shutdown-timeout=280")
+"""One deployment for all tests of two servers."""
 
 
 def is_real(lab: Any, node: str, role: str) -> bool:
@@ -41,15 +50,15 @@ def test_a_cluster_serves_over_ray_and_is_left_alone_by_the_next_deploy(lab):
     assert (lab.everywhere(running=False), lab.loads("node1", "head")) == (before, loads)
 
 
-FEW = ("--set", "concurrency=1,2", "--set", "runs=1", "--set", "pp=512", "--set", "tg=48", "--skip-coherence")
+SHORT = ("--set", "concurrency=1,2", "--set", "runs=1", "--set", "pp=512", "--set", "tg=48", "--skip-coherence")
 """A prompt that takes the tiny model longer than a busy machine takes to ask: else there is nothing to measure."""
 METRICS = {"prefill": "pp_throughput", "decode": "tg_throughput", "peak": "peak_throughput", "ttft": "e2e_ttft"}
 
 
 def test_a_benchmark_without_an_internet_keeps_the_numbers_of_llama_benchy(lab):
     lab.deploy("cluster")
-    document = lab.json("bench", "run", *FEW, "--on", "node1")
-    kept = json.loads((lab.state / "sparkops" / "bench" / f"{document['id']}.json").read_text())
+    document = lab.json("bench", "run", *SHORT, "--on", "node1")
+    kept = json.loads((lab.state_home / "sparkops" / "bench" / f"{document['id']}.json").read_text())
     own = {entry["concurrency"]: entry for raw in kept["raw"] for entry in raw["benchmarks"]}
     assert sorted(own) == [1, 2]
     for row in document["rows"]:
@@ -63,14 +72,28 @@ def boot(lab: Any) -> str:
     return str(lab.on("node1", "cat", BOOT))
 
 
-def test_after_a_reboot_of_both_nodes_the_cluster_serves_again_by_itself(lab, eventually):
+def waits(lab: Any) -> int:
+    """How often the head found no address of the fabric when it started."""
+    return str(lab.on("node1", "docker", "logs", lab.one("node1", "head"))).count("waiting for the fabric address")
+
+
+DEVICE = "/dev/infiniband/rdma_cm"
+LATE = f"echo $(($(stat -c %Y {DEVICE}) - $(stat -c %Y /run/lab/boot_id)))"
+
+
+def test_after_a_reboot_and_a_power_cut_the_cluster_serves_again_though_addresses_and_devices_are_late(lab, eventually):
     lab.deploy("cluster")
-    before, loads, boots = lab.everywhere(), lab.loads("node1", "head"), boot(lab)
-    for ended in [lab.start("lab", "fault", node, "reboot") for node in NODES]:
-        lab.ended(ended)
-    assert eventually(lab.serves, 600)
+    before, loads, waited, boots = lab.everywhere(), lab.loads("node1", "head"), waits(lab), boot(lab)
+    with lab.trouble("node1", "late-fabric"), lab.trouble("node2", "late-device"):
+        for ended in [lab.start("lab", "fault", *how) for how in (("node1", "reboot"), ("node2", "power-loss"))]:
+            lab.ended(ended)
+        assert eventually(lambda: lab.ran_on("node2", "test", "-e", DEVICE).returncode == 0)
+        assert eventually(lab.serves)
     assert lab.everywhere() == before
-    assert lab.loads("node1", "head") == loads + 1
+    assert waits(lab) > waited
+    assert int(lab.on("node2", "sh", "-c", LATE)) > 50, "seconds since the boot"
+    assert lab.on("node2", "docker", "exec", lab.one("node2", "worker"), "ls", "/dev/infiniband/uverbs0")
+    assert lab.loads("node1", "head") > loads
     assert lab.ray_nodes() == 2
     assert boot(lab) != boots
     assert lab.on("node1", "docker", "exec", lab.one("node1", "head"), "cat", BOOT) == boot(lab)
@@ -78,12 +101,10 @@ def test_after_a_reboot_of_both_nodes_the_cluster_serves_again_by_itself(lab, ev
 
 
 def counted(lab: Any, node: str, name: str) -> int:
-    """A number of this node's server, all its lines together."""
-    lines = lab.on(node, "curl", "-sS", "--noproxy", "*", f"http://{lab.address(node)}:8000/metrics").splitlines()
+    """A counter of this node's engine, all its lines together; 0 where it does not answer."""
+    url = f"http://{lab.address(node)}:8000/metrics"
+    lines = lab.ran_on(node, "curl", "-sS", "--noproxy", "*", url).stdout.splitlines()
     return int(sum(float(line.split()[-1]) for line in lines if line.startswith(name)))
-
-
-FINISHED = "vllm:request_success_total"
 
 
 def test_a_cluster_serves_without_ray_and_is_serving_while_it_is_busy(lab, eventually):
@@ -105,50 +126,161 @@ def test_a_cluster_serves_without_ray_and_is_serving_while_it_is_busy(lab, event
             lab.ran_on("node1", "pkill", "-f", "max_tokens.: 4000")
 
 
-class Client(threading.Thread):
-    """One request after another through the proxy, each a new connection, until told to end."""
-
-    def __init__(self, url: str, key: str) -> None:
-        super().__init__(daemon=True)
-        self.url, self.key = url, key
-        self.codes: Counter[str] = Counter()
-        self.enough = threading.Event()
-
-    def run(self) -> None:
-        while not self.enough.is_set():
-            self.codes[self._ask()] += 1
-            time.sleep(0.5)
-
-    def _ask(self) -> str:
-        body = json.dumps({"model": MODEL, "prompt": "Hello", "max_tokens": 2}).encode()
-        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        try:
-            with opener.open(urllib.request.Request(f"{self.url}/completions", body, headers), timeout=120) as answer:
-                return str(answer.status) if json.loads(answer.read())["choices"] else "empty"
-        except urllib.error.HTTPError as error:
-            return f"{error.code} {error.read()[:300]!r}"
-        except OSError as error:
-            return str(error)
+FINISHED = "vllm:request_success_total"
 
 
 def test_two_servers_behind_the_proxy_lose_no_request_when_one_dies(lab, eventually):
-    (endpoint,) = lab.deploy("2x-solo")["endpoints"]
+    (endpoint,) = lab.deploy(*DRAINING)["endpoints"]
     assert lab.roles() == [("node1", "proxy"), ("node1", "server"), ("node2", "server")]
     assert all(is_real(lab, node, "server") for node in NODES)
     assert lab.ask(port=4000, key="sk-wrong").code == 401
     assert lab.ask(node="node2", key="sk-wrong").code == 401, "the servers behind it are protected too"
 
-    client = Client(endpoint["url"], lab.key())
-    client.start()
-    assert eventually(lambda: client.codes["200"] > 10)
-    restarts = lab.restarts("node2", "server")
-    lab.fault("node2", "engine-killed")
-    assert eventually(lambda: lab.restarts("node2", "server") > restarts)
-    assert eventually(lambda: lab.serves("node2"))
-    since = counted(lab, "node2", FINISHED)
-    assert eventually(lambda: counted(lab, "node2", FINISHED) > since + 2), "it gets requests again"
-    client.enough.set()
-    client.join(130)
-    assert set(client.codes) == {"200"}, client.codes
+    with serving.Client(endpoint["url"], lab.key(), pause=0.5) as client:
+        assert eventually(lambda: client.answers["whole"] > 10)
+        restarts = lab.restarts("node2", "server")
+        lab.fault("node2", "engine-killed")
+        assert eventually(lambda: lab.restarts("node2", "server") > restarts)
+        assert eventually(lambda: lab.serves("node2"))
+        since = counted(lab, "node2", FINISHED)
+        assert eventually(lambda: counted(lab, "node2", FINISHED) > since + 2), "it gets requests again"
+    assert set(client.answers) == {"whole"}, client.answers
     assert eventually(lab.serving)
+
+
+ENDLESS = ("--set", "concurrency=1", "--set", "runs=30", "--set", "pp=64", "--set", "tg=3500", "--skip-coherence")
+FEW = ("--set", "runs=3")
+"""For a benchmark that goes on after an answer broke off, whatever the proxy made of that."""
+
+
+def working(lab: Any) -> list[str]:
+    """The nodes whose engines work on a request."""
+    return [node for node in NODES if counted(lab, node, "vllm:num_requests_running")]
+
+
+def measures(lab: Any) -> list[str]:
+    """The containers of llama-benchy on the node that measures."""
+    return list(lab.on("node1", "docker", "ps", "-aq", "--filter", "ancestor=llama-benchy:0.4.0").split())
+
+
+@pytest.fixture
+def measuring(lab, eventually):
+    """Begins a benchmark that is in the middle of answers, as warm-ups make a few tokens only; and who answers."""
+
+    def tokens():
+        return sum(counted(lab, node, "vllm:generation_tokens_total") for node in NODES)
+
+    def begin(person, *words):
+        since = tokens()
+        process = person.start("bench", "run", *ENDLESS, "--on", "node1", "--json", *words)
+        busy = []
+        assert eventually(lambda: busy.extend(working(lab)) or (busy and tokens() > since + 100))
+        assert process.poll() is None, process.communicate()
+        return process, busy[-1]
+
+    return begin
+
+
+def test_what_measures_on_a_node_ends_with_whoever_began_it_also_behind_sudo(lab, measuring, eventually, tmp_path):
+    lab.deploy(*DRAINING)
+    process, _ = measuring(lab)
+    process.send_signal(signal.SIGINT)
+    assert "--resume" in lab.ended(process, 130).document["error"]["hint"]
+    assert eventually(lambda: not measures(lab) and not working(lab))
+    stock = lab.as_user(tmp_path, become="sudo", SPARKOPS_BECOME_PASSWORD="spark")
+    with lab.trouble("node1", "no-docker-group"), lab.trouble("node1", "sudo-password"):
+        process, _ = measuring(stock, "--ask-become-pass")
+        process.kill()
+        process.communicate()
+        assert eventually(lambda: not measures(lab) and not working(lab))
+
+
+class Streams(threading.Thread):
+    """One long stream after the other from one server, until it takes no more: (begun, ended, last line) of each."""
+
+    def __init__(self, url: str, key: str, tokens: int) -> None:
+        super().__init__(daemon=True)
+        body = {"model": serving.GPT, "prompt": "Hello", "max_tokens": tokens, "ignore_eos": True, "stream": True}
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self.asked = urllib.request.Request(f"{url}/completions", json.dumps(body).encode(), headers)
+        self.going = threading.Event()
+        self.seen: list[tuple[float, float, str]] = []
+
+    def run(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                self._one()
+
+    def _one(self) -> None:
+        begun, last = 0.0, ""
+        try:
+            with serving.OPENER.open(self.asked, timeout=300) as answer:
+                for line in answer:
+                    begun, last = begun or time.time(), line.decode().strip() or last
+                    self.going.set()
+        finally:
+            if begun:
+                self.seen.append((begun, time.time(), last))
+
+
+def started(lab: Any) -> dict[str, str]:
+    """When each node's server was started last."""
+    return {
+        node: lab.on(node, "docker", "inspect", "--format", "{{.State.StartedAt}}", lab.one(node, "server"))
+        for node in NODES
+    }
+
+
+def signalled(lab: Any, node: str, since: float) -> list[float]:
+    """When the node's Docker asked its server to end, in seconds since 1970."""
+    words = ("docker", "events", "--since", str(int(since)), "--until", str(int(time.time())))
+    shape = ("--filter", "event=kill", "--filter", f"container={lab.one(node, 'server')}", "--format", "{{.TimeNano}}")
+    return [int(line) / 1e9 for line in lab.on(node, *words, *shape).splitlines()]
+
+
+def changes(document: dict[str, Any]) -> list[tuple[str, int, int]]:
+    return [(row["node"], row["ok"], row["changed"]) for row in document["recap"]]
+
+
+def test_a_rolling_restart_loses_no_request_a_stream_ends_before_its_server_and_a_check_changes_nothing(
+    lab, eventually, tmp_path: Path
+):
+    (endpoint,) = lab.deploy(*DRAINING)["endpoints"]
+    playbook = tmp_path / "my own rolling-restart.yml"
+    playbook.write_text(lab.json("playbook", "show", "rolling-restart")["text"])
+    before, containers = started(lab), lab.everywhere(running=False)
+    assert changes(lab.json("play", playbook, "--check")) == [(node, 1, 1) for node in NODES]
+    assert (started(lab), lab.everywhere(running=False)) == (before, containers)
+
+    since, url = time.time(), f"http://{lab.address('node1')}:8000/v1"
+    streams = [Streams(url, lab.key(), tokens) for tokens in (1700, 2500)]
+    with serving.Client(endpoint["url"], lab.key(), pause=0.5) as client:
+        for thread in streams:
+            thread.start()
+        assert all(one.going.wait(300) for one in streams)
+        document = lab.json("play", playbook)
+    for thread in streams:
+        thread.join(300)
+    seen = [stream for one in streams for stream in one.seen]
+    assert changes(document) == [(node, 1, 1) for node in NODES]
+    assert lab.everywhere(running=False) == containers
+    assert all(now != before[node] for node, now in started(lab).items())
+    assert set(client.answers) == {"whole"}, client.answers
+    assert {last for _, _, last in seen} == {"data: [DONE]"}
+    asked = min(signalled(lab, "node1", since))
+    assert any(begun < asked < ended for begun, ended, _ in seen), "one was on its way when its server was told"
+    assert eventually(lab.serving)
+
+
+def test_a_server_that_dies_behind_the_proxy_in_the_middle_of_an_answer_is_a_failure_and_no_number(lab, measuring):
+    lab.deploy(*DRAINING)
+    servers = {node: lab.one(node, "server") for node in NODES}
+    process, node = measuring(lab, *FEW)
+    lab.on(node, "docker", "restart", "-t", "0", servers[node])
+    document = lab.ended(process, 5).document
+    assert document["ok"] is False
+    assert document["rows"] == []
+    assert f"{node}: {servers[node]} died in the middle" in document["record"]["problems"], "whatever the proxy did"
+    assert lab.json("bench", "show", document["id"])["state"] == "failed"
+    assert lab.cli("bench", "export", document["id"], code=3).out == ""
+    assert measures(lab) == []

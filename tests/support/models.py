@@ -100,11 +100,12 @@ class Home:
 
 
 @contextlib.contextmanager
-def serving() -> Iterator[Any]:
+def serving(files: dict[str, bytes], bound: str = "127.0.0.1", reached: str = "127.0.0.1") -> Iterator[Any]:
+    """A hub with the model, bound to one address and reached at another."""
     made = hubs.Hub()
-    made.add(MODEL, FIRST, sharded(1))
-    server = hubs.serve(made)
-    made.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
+    made.add(MODEL, FIRST, files)
+    server = hubs.serve(made, bound)
+    made.endpoint = f"http://{reached}:{server.server_address[1]}"
     try:
         yield made
     finally:
@@ -128,7 +129,7 @@ def small_disk(hub: Any, path: Path, size: str) -> Iterator[Home]:
 
 @pytest.fixture
 def hub() -> Iterator[Any]:
-    with serving() as made:
+    with serving(sharded(1)) as made:
         yield made
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shlex
+import threading
 import urllib.error
 import urllib.request
+from collections import Counter
 
 GPT = "openai/gpt-oss-120b"
 QWEN = "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8"
@@ -47,20 +49,48 @@ def ended(client, name="e"):
     return int(code) if status == "exited" else None
 
 
-def ask(address, path, body=None, key=None, port=8000, timeout=60):
-    """(status, text) of one request, from outside the node."""
+def request(url, body=None, key=None, timeout=60):
+    """(status, text) of one request from outside the nodes; 0 and why where nobody answered."""
     data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"http://{address}:{port}{path}", data, {"Content-Type": "application/json"})
+    asked = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     if key:
-        request.add_header("Authorization", f"Bearer {key}")
+        asked.add_header("Authorization", f"Bearer {key}")
     try:
-        with OPENER.open(request, timeout=timeout) as answer:
+        with OPENER.open(asked, timeout=timeout) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         with error:
             return error.code, error.read().decode()
-    except OSError:
-        return 0, ""
+    except OSError as error:
+        return 0, str(error)
+
+
+def ask(address, path, body=None, key=None, port=8000, timeout=60):
+    return request(f"http://{address}:{port}{path}", body, key, timeout)
+
+
+class Client(threading.Thread):
+    """New requests to one API, one after the other and none of them a stream, while it is entered."""
+
+    def __init__(self, url, key, pause=0.05):
+        super().__init__(daemon=True)
+        self.url, self.key, self.pause = url, key, pause
+        self.answers, self.enough = Counter(), threading.Event()
+
+    def run(self):
+        body = {"model": GPT, "prompt": "Hello", "max_tokens": 2}
+        while not self.enough.wait(self.pause):
+            code, text = request(f"{self.url}/completions", body, self.key, timeout=300)
+            whole = code == 200 and json.loads(text)["choices"]
+            self.answers["whole" if whole else f"{code} {text[:300]}"] += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.enough.set()
+        self.join(310)
 
 
 def healthy(address, port=8000):

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from ipaddress import IPv4Interface
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sparkops.asks import PlanOptions
-from sparkops.checks.machine import machines_differ
-from sparkops.checks.rails import no_ring
-from sparkops.core.facts import Interface
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
 from sparkops.testing import Boot, BootRule, SimulatedWorld, Trouble
-from sparkops.testing.operator import SIMULATED, Operator
+from sparkops.testing.operator import Operator
 from sparkops.testing.sparks import sparks
-from sparkops.workflows.deploy import compiled
-from sparkops.workflows.draft import drafted
 from sparkops.workflows.session import Selected
 
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
@@ -198,23 +190,6 @@ def test_a_fabric_address_on_plain_ethernet_is_no_silent_fall_to_it() -> None:
     person.deploy("cluster", allow=frozenset({"cx7-usable"}))
 
 
-def test_a_ring_is_refused_with_its_reason() -> None:
-    def cable(name: str, port: str, address: str) -> Interface:
-        return Interface(name, "up", True, 9000, "", 200000, (IPv4Interface(address),), port)
-
-    nodes = {
-        "a": (cable("x", "p0", "10.0.1.1/24"), cable("y", "p1", "10.0.2.1/24")),
-        "b": (cable("x", "p0", "10.0.2.2/24"), cable("y", "p1", "10.0.3.2/24")),
-        "c": (cable("x", "p0", "10.0.3.3/24"), cable("y", "p1", "10.0.1.3/24")),
-    }
-    situation: Any = SimpleNamespace(
-        revision=SimpleNamespace(topology="cluster"),
-        placement=SimpleNamespace(engines=[SimpleNamespace(node=SimpleNamespace(name=name)) for name in nodes]),
-        facts={name: SimpleNamespace(interfaces=interfaces) for name, interfaces in nodes.items()},
-    )
-    assert ["a, b, c" in finding.message for finding in no_ring(situation)] == [True]
-
-
 def test_a_cache_below_the_home_is_mounted_by_its_whole_path() -> None:
     world = sparks()
     plan = on_nodes(world, cache_dir="~/models").plan("solo")
@@ -247,19 +222,6 @@ def test_logs_of_a_deployment_with_a_node_away_tell_that_they_are_not_all() -> N
     answer = Operator(world).logs()
     assert [entry["node"] for entry in answer.document["logs"]] == ["spark1"]
     assert answer.code == 4
-
-
-def test_cloned_machines_are_said_and_not_refused() -> None:
-    world = sparks()
-    person = Operator(world)
-    session = person._session("deploy")
-    asked = PlanOptions(SIMULATED, "cluster")
-    ready = compiled(asked, session, drafted(asked, person.chosen, session.report))
-    facts = ready.situation.facts
-    cloned = replace(facts["spark2"], machine_id=facts["spark1"].machine_id)
-    situation = replace(ready.situation, facts={**facts, "spark2": cloned})
-    assert list(machines_differ(ready.situation)) == []
-    assert [said.status for said in machines_differ(situation)] == ["warn"]
 
 
 def test_a_model_that_is_a_directory_of_the_nodes_is_mounted_as_it_is_and_looked_for() -> None:

@@ -82,7 +82,8 @@ def test_a_build_goes_on_without_its_client_and_is_followed_again(lab: Lab, how:
     lab.mark()
     document = lab.json(*words)
     assert document["changed"]
-    assert not [one for one in lab.received() if one.shown.startswith("@image context")], "it has its files"
+    again = [one.shown for one in lab.received() if one.shown.startswith(("@image context", "@job start build"))]
+    assert again == [], "it has its files and is only followed"
     log = lab.json("jobs", "logs", document["job"])["logs"][0]["text"]
     assert log.count("Building image with command") == 1
     assert lab.cli("jobs", "wait", document["job"], code=0)

@@ -119,7 +119,10 @@ def test_an_interrupt_leaves_the_download_and_the_same_command_follows_it(lab: L
     lab.anew()
     assert {job["id"]: job["state"] for job in lab.json("jobs")["jobs"]}["fetch-acme--tiny"] == "running"
     lab.world.later(30, lambda: setattr(lab.world.hub, "held", False))
+    lab.mark()
     assert "runs already; this follows it" in lab.cli("model", "fetch", MODEL, code=0).err
+    begun = [one.shown for one in lab.received() if one.shown.startswith("@job start fetch")]
+    assert begun == [], "it may end meanwhile, and one that is begun anew would know neither token nor endpoint"
     assert lab.world.hub.downloads == [("node1", MODEL)]
 
 

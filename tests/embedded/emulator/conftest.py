@@ -14,15 +14,9 @@ import paramiko
 import pytest
 
 from sparkops.lab import api
+from support.person import Ran
 
 SPEED = 4.0
-
-
-@dataclass
-class Done:
-    code: int
-    out: str
-    err: str
 
 
 @dataclass
@@ -39,16 +33,16 @@ class Client:
         channel.exec_command(line)
         return channel
 
-    def run(self, line: str, stdin: str = "") -> Done:
+    def run(self, line: str, stdin: str = "") -> Ran:
         """The line's end, both streams apart."""
         writer, out, err = self.ssh.exec_command(line, timeout=120)
         writer.write(stdin)
         writer.flush()
         writer.channel.shutdown_write()
         said, complained = out.read().decode(), err.read().decode()
-        return Done(out.channel.recv_exit_status(), said, complained)
+        return Ran(out.channel.recv_exit_status(), said, complained)
 
-    def docker(self, *words: str) -> Done:
+    def docker(self, *words: str) -> Ran:
         return self.run(shlex.join(["docker", *words]))
 
 

@@ -17,7 +17,7 @@ def start(node, name, script=WAITS, *options):
 
 
 def test_every_docker_command_of_sparkops_comes_back_as_from_a_real_engine(node):
-    assert forms.play(lambda words: node.docker(*words)) == []
+    assert forms.play(node.docker) == []
 
 
 def test_a_container_that_is_waited_for_says_all_to_its_last_word_and_has_its_mounts(node):

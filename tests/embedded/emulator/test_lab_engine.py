@@ -51,8 +51,13 @@ def cluster(lab, executor):
     return head, worker
 
 
-def test_two_ranks_over_ray_serve_together_and_end_together(lab, eventually):
+def test_two_ranks_over_ray_wait_for_each_other_serve_together_and_end_together(lab, eventually):
+    lab.fault(2, "worker-never-joins")
     head, worker = cluster(lab, "ray")
+    eventually(lambda: "Waiting for creating a placement group of specs for 10 seconds" in serving.log(head))
+    assert head.docker("exec", "e", "ray", "status").out.count("\n 1 node_") == 1
+    assert not serving.healthy(head.address)
+    lab.fault(2, "worker-never-joins", off=True)
     eventually(lambda: serving.healthy(head.address))
     assert serving.chat(head.address)[0] == 200
     eventually(lambda: "rank 1 in world size 2 is assigned" in serving.log(head) + serving.log(worker))
@@ -78,13 +83,3 @@ def test_two_ranks_hang_behind_a_green_health_while_the_link_is_down_and_end_tog
     eventually(lambda: serving.ended(head) is not None)
     assert serving.ended(head) == 1
     assert "Connection reset by peer" in serving.log(head)
-
-
-def test_the_head_waits_for_a_worker_that_never_joins_until_it_does(lab, eventually):
-    lab.fault(2, "worker-never-joins")
-    head, _ = cluster(lab, "ray")
-    eventually(lambda: "Waiting for creating a placement group of specs for 10 seconds" in serving.log(head))
-    assert head.docker("exec", "e", "ray", "status").out.count("\n 1 node_") == 1
-    assert not serving.healthy(head.address)
-    lab.fault(2, "worker-never-joins", off=True)
-    eventually(lambda: serving.healthy(head.address))

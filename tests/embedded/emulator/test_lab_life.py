@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from sparkops.lab import api
+from support.processes import living
 
 RESTARTS = "docker run -d --restart always --entrypoint= vllm-node sh -c 'setsid sleep 7510 & sleep 7510'"
 REMOTE = "trap '' HUP TERM; sleep 7511 & sleep 7512"
@@ -36,16 +37,8 @@ def busy(lab, directory):
 
 def processes_of(directory, word=""):
     """Of this lab only: its directory is in their environment or command line, and the word too."""
-    needles = {os.fsencode(str(directory)), word.encode()}
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            text = Path(f"/proc/{pid}/environ").read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if all(needle in text for needle in needles) and int(pid) != os.getpid():
-            found.append(int(pid))
-    return found
+    own = [one for one in living() if one.names(str(directory)) and one.names(word)]
+    return [one.pid for one in own if one.pid != os.getpid()]
 
 
 def kill_daemon(directory):
@@ -98,16 +91,3 @@ def test_several_ups_at_once_make_one_lab_and_another_changes_nothing(tmp_path):
         assert "lab down" in caught.value.hint
     finally:
         api.down(directory=place)
-
-
-def test_many_nodes_come_up_and_answer(lab, tmp_path):
-    place = tmp_path / "many"
-    rows = api.up(40, directory=place, ray="emulated")["nodes"]
-    try:
-        assert len({row["address"] for row in rows}) == 40
-        far = type(lab)(place).connect(40)
-        assert far.run("docker ps -aq; echo ok").out == "ok\n"
-        far.ssh.close()
-    finally:
-        api.down(directory=place)
-    assert processes_of(place) == []

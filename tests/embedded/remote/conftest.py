@@ -46,7 +46,6 @@ class SshServer:
         self.logins = 0
         self.accepted = 0
         self.password: str | None = None
-        self.drop_before_start = False
         self.drop_after_start = False
         self._children: list[asyncio.subprocess.Process] = []
         self.host_key = asyncssh.generate_private_key("ssh-ed25519")
@@ -134,9 +133,6 @@ class SshServer:
         line = process.command or ""
         self.commands.append(line)
         connection = process.get_extra_info("connection")
-        if self.drop_before_start:
-            connection.abort()
-            return
         environment = {
             "HOME": str(self.home),
             "SPARKOPS_ROOT": str(self.home),

@@ -6,8 +6,6 @@ import os
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 
@@ -19,7 +17,6 @@ from sparkops.remote.execute import execute
 from sparkops.remote.fleet import Fleet
 from sparkops.remote.gather import connect, gather
 from sparkops.remote.lock import Owner
-from support.paths import ROOT
 from support.shells import ENDS_WHAT_SAID_IT_ALL, alive, until
 
 AWKWARD = ("a b", "it's", "$HOME", "x;y", "", '{"a": "b c"}', "é\n", "--")
@@ -94,24 +91,6 @@ def test_a_connection_that_ends_after_the_send_leaves_the_command_unknown_and_en
         send(fleet, "sh", "-c", f"sleep 60; : {tmp_path}/dropped", reads=False)
     assert lost.value.sent
     assert until(lambda: not alive(f"{tmp_path}/dropped"))
-
-
-def test_a_killed_client_ends_the_command_on_the_node(server, tmp_path):
-    mark = f"sleep 60; : {tmp_path}/killed"
-    code = f"""
-from pathlib import Path
-from sparkops.core.inventory import Node
-from sparkops.core.plan import Command
-from sparkops.remote.fleet import Fleet
-from sparkops.remote.ssh import Options
-node = Node("spark1", "127.0.0.1", user="me", port={server.port}, key_file={str(server.home / "id")!r})
-with Fleet([node], Options("me", Path({str(tmp_path)!r}), (Path({str(server.known_hosts)!r}),))) as fleet:
-    fleet.send("spark1", Command(("sh", "-c", "{mark}"), reads=True), fleet.cancel())
-"""
-    with subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) as client:
-        assert until(lambda: alive(f"sh -c {mark}"))
-        client.kill()
-    assert until(lambda: not alive(f"sh -c {mark}"))
 
 
 def test_a_connection_that_died_between_two_commands_is_opened_again_with_its_lock(fleet, server):

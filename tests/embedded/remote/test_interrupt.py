@@ -7,8 +7,6 @@ import subprocess
 import sys
 import time
 
-import pytest
-
 from support.paths import ROOT
 
 PROGRAM = """
@@ -24,7 +22,7 @@ from sparkops.remote.ssh import Options
 home, port, mark = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 node = Node("spark1", "127.0.0.1", user="me", port=port, key_file=str(home / "id"))
 never = Wait(Command(("echo", "wait for ever"), reads=True), every=0.2)
-undo = Action(Command(("sh", "-c", 'sleep 0.5; rm "$1"', "undo", mark)), never if "patient" in sys.argv else None)
+undo = Action(Command(("sh", "-c", 'sleep 0.5; rm "$1"', "undo", mark)), never)
 touch = Step("touch", "spark1", "touch", Action(Command(("touch", mark))), undo)
 wait = Step("wait", "spark1", "wait", Action(wait=never))
 plan = Plan("deploy", None, (Phase("touch", (touch,)), Phase("wait", (wait,))))
@@ -35,15 +33,6 @@ print("outcome", outcome.status, outcome.undone, outcome.stuck)
 """
 
 
-@pytest.fixture
-def running(server, tmp_path):
-    def start(*words: str) -> subprocess.Popen[str]:
-        program = [sys.executable, "-c", PROGRAM, str(server.home), str(server.port), str(tmp_path / "mark"), *words]
-        return subprocess.Popen(program, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-
-    return start
-
-
 def until_line(process: subprocess.Popen[str], word: str) -> None:
     for line in process.stdout:  # type: ignore[union-attr]
         if word in line:
@@ -51,27 +40,20 @@ def until_line(process: subprocess.Popen[str], word: str) -> None:
     raise AssertionError(f"{word} was never said")
 
 
-def test_an_interrupt_undoes_and_says_so(running, tmp_path):
-    process = running()
+def test_more_interrupts_end_the_wait_of_the_undo_but_not_the_removal(server, tmp_path):
+    mark = tmp_path / "mark"
+    program = [sys.executable, "-c", PROGRAM, str(server.home), str(server.port), str(mark)]
+    process = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     until_line(process, "progress wait")
-    assert (tmp_path / "mark").exists()
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
-    assert "outcome interrupted ('touch',) ()" in out
-    assert not (tmp_path / "mark").exists()
-
-
-def test_more_interrupts_end_the_wait_of_the_undo_but_not_the_removal(running, tmp_path):
-    process = running("patient")
-    until_line(process, "progress wait")
+    assert mark.exists()
     process.send_signal(signal.SIGINT)
     until_line(process, "progress touch")
     sent = 0
-    while process.poll() is None and (sent == 0 or (tmp_path / "mark").exists()):
+    while process.poll() is None and (sent == 0 or mark.exists()):
         process.send_signal(signal.SIGINT)
         sent += 1
         time.sleep(0.03)
     out, _ = process.communicate(timeout=60)
     assert "undone touch not waited for" in out
     assert "outcome interrupted ('touch',) ()" in out
-    assert not (tmp_path / "mark").exists()
+    assert not mark.exists()
