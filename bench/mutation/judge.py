@@ -26,6 +26,7 @@ MINUTE, MEMORY = 60, 4 << 30
 LONGEST = 120
 """Seconds of tests, as measured while it is noted what they reach: what they do not see has survived."""
 LATER = 0.2
+"""Seconds that a test counts as longer if it does not reach the lines itself."""
 
 WORDS = (
     "-q",

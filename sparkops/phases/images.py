@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sparkops.commands import images as commands
 from sparkops.core.build import LABEL, Build, job_id
 from sparkops.core.facts import Facts, Left
-from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
+from sparkops.core.plan import Action, Command, Phase, Plan, Secret, Step, Wait
 from sparkops.core.situation import state_dir
 
 CONTEXT = Secret("build-context")
@@ -34,7 +34,7 @@ def compile_build(wanted: Building, facts: Facts) -> Plan:
     """Sends the context, begins the job and waits for it; one that runs already is only waited for."""
     phases = (
         Phase("send the context", tuple(_context(wanted, facts))),
-        Phase("build the image", (_build(wanted, facts, begins=wanted.job not in running(facts)),)),
+        Phase("build the image", (_build(wanted, facts),)),
     )
     return Plan("image build", None, tuple(phase for phase in phases if phase.steps), on_failure="stop")
 
@@ -45,7 +45,7 @@ def _context(wanted: Building, facts: Facts) -> Iterator[Step]:
         yield Step(f"context.{wanted.node}", wanted.node, "send the build context", send)
 
 
-def _build(wanted: Building, facts: Facts, *, begins: bool) -> Step:
+def _build(wanted: Building, facts: Facts) -> Step:
     build = wanted.build
     label = f"{LABEL}={wanted.digest}"
     words = build.words
@@ -53,20 +53,29 @@ def _build(wanted: Building, facts: Facts, *, begins: bool) -> Step:
         words = (*words[:-1], "--label", label, words[-1])
     source = (build.git or "", build.commit or "")
     start = commands.build(state_dir(facts), wanted.job, build.image, label, source, words)
-    do = Action(start if begins else None, until_done(wanted.job))
-    return Step(f"build.{wanted.node}", wanted.node, f"build {build.image}", do)
+    work = detached(wanted.job, start, until_done(wanted.job), facts)
+    return Step(f"build.{wanted.node}", wanted.node, f"build {build.image}", work)
 
 
 def compile_pull(node: str, facts: Facts, reference: str, tag: str, registry: str, user: str | None) -> Plan:
     """Begins the job and waits for it; one that runs already is only waited for."""
     job = job_id("pull", reference)
-    steps, begins = [], job not in running(facts)
-    if user and begins:
+    steps = []
+    if user and job not in running(facts):
         login = Action(commands.login(state_dir(facts), job, registry, user, PASSWORD))
         steps.append(Step(f"login.{node}", node, f"log in to {registry or 'Docker Hub'}", login))
     fetch = commands.pull(state_dir(facts), job, reference, tag, user)
-    steps.append(Step(f"pull.{node}", node, f"pull {reference}", Action(fetch if begins else None, until_done(job))))
+    work = detached(job, fetch, until_done(job), facts)
+    steps.append(Step(f"pull.{node}", node, f"pull {reference}", work))
     return Plan("image pull", None, (Phase("pull the image", tuple(steps)),), on_failure="stop")
+
+
+def detached(job: str, begin: Command, wait: Wait, facts: Facts) -> Action:
+    """Begins a job and waits for it; one that runs already is only waited for.
+
+    It may end before the command arrives, and another one would lack what only the first was told.
+    """
+    return Action(None if job in running(facts) else begin, wait)
 
 
 def until_done(job: str, stall: float = QUIET, every: float = 1.0) -> Wait:

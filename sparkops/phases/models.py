@@ -12,7 +12,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.model_name import ModelName
 from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
 from sparkops.core.situation import state_dir
-from sparkops.phases.images import running
+from sparkops.phases.images import detached, running
 
 ASK = Secret("model-ask")
 """JSON: token, endpoint, proxies."""
@@ -27,17 +27,13 @@ def compile_fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Pl
 
 
 def _fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Iterator[Step]:
-    wait = until_done(want.job, commands.FETCH_SECONDS)
-    title = f"{'look for' if want.offline else 'download'} {want.name.title}"
-    if want.job in running(facts):
-        # not begun again: it may end before the command arrives, and another one would lack what only this one was told
-        yield Step(f"fetch.{node}", node, title, Action(wait=wait))
-        return
     ask = None if want.offline else f"{state_dir(facts)}/models/{want.job}.json"
-    if ask:
+    if ask and want.job not in running(facts):
         write = Action(scripts.write(ask, "600", ASK))
         yield Step(f"ask.{node}", node, "tell what to ask the hub with", write)
-    yield Step(f"fetch.{node}", node, title, Action(commands.fetch(want, cache, ask), wait))
+    begin, wait = commands.fetch(want, cache, ask), until_done(want.job, commands.FETCH_SECONDS)
+    title = f"{'look for' if want.offline else 'download'} {want.name.title}"
+    yield Step(f"fetch.{node}", node, title, detached(want.job, begin, wait, facts))
 
 
 def compile_look(
