@@ -57,7 +57,7 @@ test-lab: $(STAMP)
 	"$(PY)" -m pytest $(PYTEST) -n $(LABS) --dist loadfile --no-loadscope-reorder tests/lab
 
 golden: $(STAMP)
-	SPARKOPS_GOLDEN=write "$(PY)" -m pytest $(PYTEST) -n $(CORES) $$(grep -rl golden.hold tests/unit tests/world)
+	SPARKOPS_GOLDEN=write "$(PY)" -m pytest $(PYTEST) -n $(CORES) $$(grep -rl --include="*.py" golden.hold tests/unit tests/world)
 	git diff --stat
 
 stress: $(STAMP)

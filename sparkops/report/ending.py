@@ -117,11 +117,11 @@ class Ending:
     def bug(self, error: BaseException) -> int:
         """Our fault: the traceback goes to the log, which is what a person should send us."""
         text = "".join(traceback.format_exception(error))
-        where = f"please report it with {self.run_log}" if self._log else "please report it with the lines above"
         if self._log:
-            self._log.write("bug", traceback=text)
+            self._log.write("bug", traceback=text)  # the first entry opens the file
         else:
             self._write(self._err, [text])
+        where = f"please report it with {self.run_log or 'the lines above'}"
         told = SparkopsError(f"a bug in sparkops: {type(error).__name__}: {error}", hint=where)
         return self.finish(Answer({}, exit_code=BUG, error=told))
 

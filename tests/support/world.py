@@ -98,9 +98,9 @@ class Lab(Person):
         self.world = self.network.world = self.world.survivors(**settings)
         self._mark = 0
 
-    def killed(self, at: int, *words: object, kind: str = "crash-after") -> bool:
+    def killed(self, at: int, *words: object, kind: str = "crash-after", seed: int = 0) -> bool:
         """The tool is killed at its `at`-th send; whether it came to send that many."""
-        self.anew(troubles=[Trouble(kind, at)])  # type: ignore[arg-type]
+        self.anew(seed=seed, troubles=[Trouble(kind, at)])  # type: ignore[arg-type]
         with _files_are_left_to_the_system():
             try:
                 self.cli(*words)

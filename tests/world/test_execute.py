@@ -9,6 +9,7 @@ import pytest
 from sparkops.core.plan import Action, Command, Event, Phase, Plan, Script, Step, Wait
 from sparkops.remote.execute import execute
 from sparkops.testing import Boot, BootRule, Crash, SimulatedWorld, Trouble
+from support.plans import begin, halt, held, load, replacing, world_of, write
 
 
 def run(plan, world):
@@ -24,9 +25,9 @@ def sent_scripts(world):
     return [sent.command.words[0] for sent in world.sent]
 
 
-def test_a_plan_is_done_phase_by_phase_and_every_send_is_announced_before(kit):
-    world = kit("world_of")()
-    plan = kit("replacing")(world)
+def test_a_plan_is_done_phase_by_phase_and_every_send_is_announced_before():
+    world = world_of()
+    plan = replacing(world)
     journal: list[tuple[str, str | None, int]] = []
     outcome = execute(plan, world, lambda event: journal.append((event.kind, event.step, len(world.sent))))
     assert outcome.status == "done"
@@ -43,10 +44,10 @@ def _was_sent(sent, plan, step_id):
     return step.do.command is not None and any(one.node == step.node and one.command == step.do.command for one in sent)
 
 
-def test_a_failed_step_undoes_everything_that_was_sent_in_reverse(kit):
-    world = kit("world_of")()
-    before = kit("held")(world)
-    plan = kit("replacing")(world)
+def test_a_failed_step_undoes_everything_that_was_sent_in_reverse():
+    world = world_of()
+    before = held(world)
+    plan = replacing(world)
     bad = Step("bad", "spark1", "fail", Action(Command(("nonsense",))))
     plan = replace(plan, phases=(*plan.phases, Phase("bad", (bad,))))
     outcome, events = run(plan, world)
@@ -54,7 +55,7 @@ def test_a_failed_step_undoes_everything_that_was_sent_in_reverse(kit):
     assert [failure.step for failure in outcome.failures] == ["bad"]
     assert outcome.failures[0].reason == "exit code 127"
     assert "not found" in outcome.failures[0].evidence
-    assert kit("held")(world) == before
+    assert held(world) == before
     undone = [step for step in kinds(events, "undone") if step and "spark1" in step]
     assert undone == [
         "write.spark1.last",
@@ -65,12 +66,12 @@ def test_a_failed_step_undoes_everything_that_was_sent_in_reverse(kit):
     ]
 
 
-def test_a_failure_on_one_node_ends_the_wait_of_the_other(kit, crashing):
-    world = kit("world_of")()
+def test_a_failure_on_one_node_ends_the_wait_of_the_other(crashing):
+    world = world_of()
     world.boot(crashing, BootRule.flag("--slow", Boot(never=True)))
     phases = (
-        Phase("start", (kit("begin")("spark1", "new", "--bad"), kit("begin")("spark2", "new", "--slow"))),
-        Phase("wait", (kit("load")("spark1", world, "new"), kit("load")("spark2", world, "new"))),
+        Phase("start", (begin("spark1", "new", "--bad"), begin("spark2", "new", "--slow"))),
+        Phase("wait", (load("spark1", world, "new"), load("spark2", world, "new"))),
     )
     outcome, events = run(Plan("deploy", None, phases), world)
     assert outcome.status == "failed"
@@ -81,23 +82,23 @@ def test_a_failure_on_one_node_ends_the_wait_of_the_other(kit, crashing):
     assert world.now() < 60
 
 
-def test_steps_of_other_nodes_that_were_not_sent_are_skipped(kit):
-    world = kit("world_of")()
+def test_steps_of_other_nodes_that_were_not_sent_are_skipped():
+    world = world_of()
     steps = [Step("bad", "spark1", "fail", Action(Command(("nonsense",))))]
-    steps += [kit("write")("spark2", f"file{at}") for at in range(20)]
+    steps += [write("spark2", f"file{at}") for at in range(20)]
     outcome, events = run(Plan("deploy", None, (Phase("one", tuple(steps)),)), world)
     skipped = kinds(events, "skipped")
     assert skipped
     assert not set(skipped) & set(outcome.sent)
-    assert kit("held")(world)["spark2"] == (set(), {"old": "running"})
+    assert held(world)["spark2"] == (set(), {"old": "running"})
 
 
-def test_progress_is_told_when_the_evidence_changes_and_stalls_end_the_wait(kit):
-    world = kit("world_of")()
+def test_progress_is_told_when_the_evidence_changes_and_stalls_end_the_wait():
+    world = world_of()
     world.boot(BootRule.flag("--slow", Boot(never=True, log=("one", "two", "three"), looks=99)))
     phases = (
-        Phase("start", (kit("begin")("spark1", "new", "--slow"),)),
-        Phase("wait", (kit("load")("spark1", world, "new", stall=30.0),)),
+        Phase("start", (begin("spark1", "new", "--slow"),)),
+        Phase("wait", (load("spark1", world, "new", stall=30.0),)),
     )
     outcome, events = run(Plan("deploy", None, phases), world)
     assert outcome.failures[0].reason.startswith("nothing changed for 30 s")
@@ -105,87 +106,87 @@ def test_progress_is_told_when_the_evidence_changes_and_stalls_end_the_wait(kit)
     assert len(kinds(events, "progress")) == 3
 
 
-def test_when_one_node_fails_the_others_are_looked_at_once_more_for_the_cause(kit):
-    world = kit("world_of")()
+def test_when_one_node_fails_the_others_are_looked_at_once_more_for_the_cause():
+    world = world_of()
     world.boot(BootRule.flag("--bad", Boot(crashes=True, log=("boom",))))
     nodes = ("spark1", "spark2")
     phases = (
-        Phase("start", tuple(kit("begin")(node, "new", "--bad") for node in nodes)),
-        Phase("wait", tuple(kit("load")(node, world, "new") for node in nodes)),
+        Phase("start", tuple(begin(node, "new", "--bad") for node in nodes)),
+        Phase("wait", tuple(load(node, world, "new") for node in nodes)),
     )
     outcome, _ = run(Plan("deploy", None, phases), world)
     assert sorted(failure.node for failure in outcome.failures) == list(nodes)
     assert {failure.evidence for failure in outcome.failures} == {"boom"}
 
 
-def test_a_wait_ends_at_its_deadline_although_something_changes(kit):
-    world = kit("world_of")()
+def test_a_wait_ends_at_its_deadline_although_something_changes():
+    world = world_of()
     world.boot(BootRule.flag("--slow", Boot(never=True, looks=9999, log=tuple(map(str, range(9999))))))
     phases = (
-        Phase("start", (kit("begin")("spark1", "new", "--slow"),)),
-        Phase("wait", (kit("load")("spark1", world, "new", deadline=100.0),)),
+        Phase("start", (begin("spark1", "new", "--slow"),)),
+        Phase("wait", (load("spark1", world, "new", deadline=100.0),)),
     )
     outcome, _ = run(Plan("deploy", None, phases), world)
     assert outcome.failures[0].reason.startswith("not ready after 100 s")
 
 
-def test_a_probe_that_answers_nonsense_ends_the_wait_after_three_tries(kit):
-    world = kit("world_of")()
+def test_a_probe_that_answers_nonsense_ends_the_wait_after_three_tries():
+    world = world_of()
     wait = Wait(Command(("true",), reads=True))
     outcome, _ = run(Plan("deploy", None, (Phase("p", (Step("w", "spark1", "wait", Action(wait=wait)),)),)), world)
     assert "without an answer" in outcome.failures[0].reason
     assert len(world.sent) == 3
 
 
-def test_a_verb_that_stops_on_failure_undoes_nothing(kit):
-    world = kit("world_of")()
+def test_a_verb_that_stops_on_failure_undoes_nothing():
+    world = world_of()
     bad = Step("bad", "spark1", "fail", Action(Command(("nonsense",))))
-    plan = Plan("stop", None, (Phase("w", (kit("write")("spark1", "a"),)), Phase("b", (bad,))), on_failure="stop")
+    plan = Plan("stop", None, (Phase("w", (write("spark1", "a"),)), Phase("b", (bad,))), on_failure="stop")
     outcome, _ = run(plan, world)
     assert outcome.status == "failed"
     assert outcome.undone == ()
     assert "/x/a" in world.nodes["spark1"].files
 
 
-def test_serial_phases_take_one_node_after_the_other(kit):
-    world = kit("world_of")(4)
-    steps = tuple(kit("write")(node, name) for node in world.nodes for name in "ab")
+def test_serial_phases_take_one_node_after_the_other():
+    world = world_of(4)
+    steps = tuple(write(node, name) for node in world.nodes for name in "ab")
     run(Plan("deploy", None, (Phase("one by one", steps, serial=True),)), world)
     assert [sent.node for sent in world.sent] == [node for node in world.nodes for _ in "ab"]
 
 
-def test_the_number_of_waves_does_not_depend_on_the_number_of_nodes(kit):
+def test_the_number_of_waves_does_not_depend_on_the_number_of_nodes():
     waves = set()
     for nodes in (2, 8):
-        world = kit("world_of")(nodes)
-        run(kit("replacing")(world), world)
+        world = world_of(nodes)
+        run(replacing(world), world)
         waves.add(world.waves)
     assert len(waves) == 1
 
 
 @pytest.mark.parametrize("at", range(1, 14))
-def test_an_interrupt_anywhere_brings_the_old_state_back(kit, at):
-    world = kit("world_of")(troubles=[Trouble("interrupt", at)])
-    before = kit("held")(world)
-    outcome, _ = run(kit("replacing")(world), world)
+def test_an_interrupt_anywhere_brings_the_old_state_back(at):
+    world = world_of(troubles=[Trouble("interrupt", at)])
+    before = held(world)
+    outcome, _ = run(replacing(world), world)
     assert outcome.status == "interrupted"
-    assert kit("held")(world) == before
+    assert held(world) == before
     assert outcome.stuck == outcome.unknown == ()
 
 
-def test_a_second_interrupt_ends_the_waits_of_the_undo_but_not_its_commands(kit):
-    world = kit("world_of")(troubles=[Trouble("interrupt", 3)])
+def test_a_second_interrupt_ends_the_waits_of_the_undo_but_not_its_commands():
+    world = world_of(troubles=[Trouble("interrupt", 3)])
     world.boot(BootRule.flag("serve", Boot(never=True)))
     forever = Wait(Command((Script("probe"), "old", "--api", "http://192.0.2.1:8000/health"), reads=True))
-    old = kit("halt")("spark1", "old")
+    old = halt("spark1", "old")
     old = replace(old, undo=Action(old.undo.command, forever))
     plan = Plan(
         "deploy",
         None,
         (
             Phase("one", (old,)),
-            Phase("two", (kit("write")("spark1", "a"),)),
-            Phase("three", (kit("write")("spark1", "b"),)),
+            Phase("two", (write("spark1", "a"),)),
+            Phase("three", (write("spark1", "b"),)),
         ),
     )
     seen: list[Event] = []
@@ -202,49 +203,49 @@ def test_a_second_interrupt_ends_the_waits_of_the_undo_but_not_its_commands(kit)
     assert world.nodes["spark1"].engine.containers["old"].state == "running"
 
 
-def test_two_interrupts_at_once_make_the_undo_impatient_from_the_start(kit):
-    world = kit("world_of")(troubles=[Trouble("interrupt", 1), Trouble("interrupt", 2)])
+def test_two_interrupts_at_once_make_the_undo_impatient_from_the_start():
+    world = world_of(troubles=[Trouble("interrupt", 1), Trouble("interrupt", 2)])
     world.boot(BootRule.flag("serve", Boot(never=True)))
     forever = Wait(Command((Script("probe"), "old", "--api", "http://192.0.2.1:8000/health"), reads=True))
     steps = []
     for node in world.nodes:
-        old = kit("halt")(node, "old")
+        old = halt(node, "old")
         steps.append(replace(old, undo=Action(old.undo.command, forever)))
     outcome, events = run(Plan("deploy", None, (Phase("one", tuple(steps)),)), world)
     assert outcome.status == "interrupted"
     assert {event.text for event in events if event.kind == "undone"} == {"not waited for"}
 
 
-def test_a_node_lost_with_its_command_sent_is_unknown_and_said_so(kit):
-    world = kit("world_of")(troubles=[Trouble("lost-applied", 1)])
-    outcome, events = run(Plan("deploy", None, (Phase("w", (kit("write")("spark1", "a"),)),)), world)
+def test_a_node_lost_with_its_command_sent_is_unknown_and_said_so():
+    world = world_of(troubles=[Trouble("lost-applied", 1)])
+    outcome, events = run(Plan("deploy", None, (Phase("w", (write("spark1", "a"),)),)), world)
     assert outcome.status == "lost"
     assert outcome.unknown == outcome.stuck == ("write.spark1.a",)
     assert [event.text for event in events if event.kind == "lost"][0].endswith("whether this step happened is unknown")
 
 
-def test_a_node_lost_before_the_send_is_not_unknown(kit):
-    world = kit("world_of")(troubles=[Trouble("lost-before", 1)])
-    outcome, events = run(Plan("deploy", None, (Phase("w", (kit("write")("spark1", "a"),)),)), world)
+def test_a_node_lost_before_the_send_is_not_unknown():
+    world = world_of(troubles=[Trouble("lost-before", 1)])
+    outcome, events = run(Plan("deploy", None, (Phase("w", (write("spark1", "a"),)),)), world)
     assert outcome.status == "lost"
     assert outcome.unknown == outcome.stuck == outcome.sent == ()
     assert [event.text for event in events if event.kind == "lost"][0].endswith("this step was not sent")
 
 
-def test_a_node_that_comes_back_during_the_undo_is_undone_too(kit):
-    world = kit("world_of")(troubles=[Trouble("lost-applied", 9, away=0.02)])
-    before = kit("held")(world)
-    outcome, _ = run(kit("replacing")(world), world)
+def test_a_node_that_comes_back_during_the_undo_is_undone_too():
+    world = world_of(troubles=[Trouble("lost-applied", 9, away=0.02)])
+    before = held(world)
+    outcome, _ = run(replacing(world), world)
     assert outcome.status in ("lost", "done")
     if outcome.status == "lost":
         assert outcome.unknown == outcome.stuck == ()
-        assert kit("held")(world) == before
+        assert held(world) == before
 
 
-def test_a_wait_survives_a_connection_that_comes_back(kit):
-    world = kit("world_of")()
+def test_a_wait_survives_a_connection_that_comes_back():
+    world = world_of()
     world.boot(BootRule.flag("--slow", Boot(looks=20)))
-    start, wait = kit("begin")("spark1", "new", "--slow"), kit("load")("spark1", world, "new")
+    start, wait = begin("spark1", "new", "--slow"), load("spark1", world, "new")
 
     def emit(event: Event) -> None:
         if event.kind == "progress" and "lost contact" not in event.text and not lost:
@@ -257,11 +258,11 @@ def test_a_wait_survives_a_connection_that_comes_back(kit):
     assert outcome.status == "done"
 
 
-def test_a_wait_ends_at_once_when_the_node_refuses_the_login(kit):
+def test_a_wait_ends_at_once_when_the_node_refuses_the_login():
     """Every try more is a line in its log, and maybe the ban of this address."""
-    world = kit("world_of")()
+    world = world_of()
     world.boot(BootRule.flag("--slow", Boot(looks=20)))
-    start, wait = kit("begin")("spark1", "new", "--slow"), kit("load")("spark1", world, "new")
+    start, wait = begin("spark1", "new", "--slow"), load("spark1", world, "new")
 
     def emit(event: Event) -> None:
         if event.kind == "progress":
@@ -273,10 +274,10 @@ def test_a_wait_ends_at_once_when_the_node_refuses_the_login(kit):
     assert world.now() < 10
 
 
-def test_a_wait_gives_up_on_a_node_that_stays_away(kit):
-    world = kit("world_of")()
+def test_a_wait_gives_up_on_a_node_that_stays_away():
+    world = world_of()
     world.boot(BootRule.flag("--slow", Boot(looks=20)))
-    start, wait = kit("begin")("spark1", "new", "--slow"), kit("load")("spark1", world, "new")
+    start, wait = begin("spark1", "new", "--slow"), load("spark1", world, "new")
     outcome = execute(
         Plan("deploy", None, (Phase("s", (start,)), Phase("w", (wait,)))),
         world,
@@ -287,11 +288,11 @@ def test_a_wait_gives_up_on_a_node_that_stays_away(kit):
     assert outcome.stuck == ("start.spark1.new",)
 
 
-def test_a_refused_command_names_the_lost_lock(kit):
-    world = kit("world_of")()
+def test_a_refused_command_names_the_lost_lock():
+    world = world_of()
     world.lock(_Owner("run1"))
     world.nodes["spark1"].lock = "somebody else"
-    outcome, _ = run(Plan("deploy", None, (Phase("w", (kit("write")("spark1", "a"),)),)), world)
+    outcome, _ = run(Plan("deploy", None, (Phase("w", (write("spark1", "a"),)),)), world)
     assert "lock was lost" in outcome.failures[0].reason
 
 
@@ -300,10 +301,10 @@ class _Owner:
         self.run = run
 
 
-def test_a_bug_of_ours_undoes_before_it_is_raised(kit):
-    world = kit("world_of")()
-    before = kit("held")(world)
-    plan = kit("replacing")(world)
+def test_a_bug_of_ours_undoes_before_it_is_raised():
+    world = world_of()
+    before = held(world)
+    plan = replacing(world)
 
     def emit(event: Event) -> None:
         if event.kind == "progress":
@@ -311,14 +312,14 @@ def test_a_bug_of_ours_undoes_before_it_is_raised(kit):
 
     with pytest.raises(ZeroDivisionError):
         execute(plan, world, emit)
-    assert kit("held")(world) == before
+    assert held(world) == before
 
 
-def test_after_a_crash_nothing_is_sent_and_the_lock_is_free(kit):
-    world = kit("world_of")(troubles=[Trouble("crash-after", 5)])
+def test_after_a_crash_nothing_is_sent_and_the_lock_is_free():
+    world = world_of(troubles=[Trouble("crash-after", 5)])
     world.lock(_Owner("run1"))
     with pytest.raises(Crash):
-        run(kit("replacing")(world), world)
+        run(replacing(world), world)
     assert len(world.sent) == 5
     assert {node.lock for node in world.nodes.values()} == {None}
     with pytest.raises(Crash):
@@ -326,9 +327,9 @@ def test_after_a_crash_nothing_is_sent_and_the_lock_is_free(kit):
     assert isinstance(world.survivors(), SimulatedWorld)
 
 
-def test_a_second_interrupt_ends_the_undo_of_an_operator_and_says_what_is_left(kit):
-    world = kit("world_of")(1, troubles=[Trouble("interrupt", 2)])
-    own, ours = kit("write")("spark1", "own"), kit("write")("spark1", "ours")
+def test_a_second_interrupt_ends_the_undo_of_an_operator_and_says_what_is_left():
+    world = world_of(1, troubles=[Trouble("interrupt", 2)])
+    own, ours = write("spark1", "own"), write("spark1", "ours")
     own = replace(own, undo=Action(replace(own.undo.command, ends=True)))
     seen: list[Event] = []
 

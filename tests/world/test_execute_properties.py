@@ -7,32 +7,33 @@ import pytest
 from sparkops.core.plan import Event, Phase, Plan
 from sparkops.remote.execute import execute
 from sparkops.testing import Crash, Trouble
+from support.plans import begin, halt, held, replacing, trouble_at, world_of, write
 
 SEEDS = range(400)
 SENDS = 24
 
 
-def plan_of(kit, world, draw):
+def plan_of(world, draw):
     """Random phases of writing files, stopping the old and starting new containers, and waits."""
     phases = []
     for number in range(draw.randint(1, 5)):
         steps = [
-            draw.choice((kit("write"), kit("begin")))(node, f"p{number}s{at}")
+            draw.choice((write, begin))(node, f"p{number}s{at}")
             for node in world.nodes
             for at in range(draw.randint(0, 3))
         ]
         draw.shuffle(steps)
         phases.append(Phase(f"phase {number}", tuple(steps), serial=draw.random() < 0.3))
-    old = tuple(kit("halt")(node, "old") for node in world.nodes)
+    old = tuple(halt(node, "old") for node in world.nodes)
     phases.insert(draw.randrange(len(phases) + 1), Phase("stop the old", old))
     return Plan("deploy", None, tuple(phase for phase in phases if phase.steps))
 
 
-def draw_run(kit, seed, kinds, away=(float("inf"),)):
-    draw = kit("random")(seed)
+def draw_run(seed, kinds, away=(float("inf"),)):
+    draw = trouble_at(seed)
     trouble = Trouble(draw.choice(kinds), draw.randint(1, SENDS), draw.choice(away))
-    world = kit("world_of")(draw.randint(1, 4), seed=seed, troubles=[trouble])
-    return world, plan_of(kit, world, draw), trouble
+    world = world_of(draw.randint(1, 4), seed=seed, troubles=[trouble])
+    return world, plan_of(world, draw), trouble
 
 
 def effects(plan, before, after):
@@ -55,34 +56,34 @@ def sent_of(world, step):
 
 
 @pytest.mark.parametrize("seed", SEEDS[::8])
-def test_an_interrupt_restores_what_was(kit, seed):
-    world, plan, _ = draw_run(kit, seed, ("interrupt",))
-    before = kit("held")(world)
+def test_an_interrupt_restores_what_was(seed):
+    world, plan, _ = draw_run(seed, ("interrupt",))
+    before = held(world)
     outcome = execute(plan, world, lambda _: None)
     if outcome.status == "done":
         return
     assert outcome.status == "interrupted"
-    assert kit("held")(world) == before
+    assert held(world) == before
     assert not outcome.stuck
     assert not outcome.unknown
 
 
 @pytest.mark.parametrize("first", SEEDS[::50])
-def test_after_any_loss_the_reachable_are_restored_and_what_is_left_elsewhere_is_said(kit, first):
+def test_after_any_loss_the_reachable_are_restored_and_what_is_left_elsewhere_is_said(first):
     for seed in range(first, first + 50):
         kinds = ("lost-before", "lost-applied", "lost-unapplied")
-        world, plan, trouble = draw_run(kit, seed, kinds, away=(0.01, 0.2, 5.0, float("inf")))
-        before = kit("held")(world)
+        world, plan, trouble = draw_run(seed, kinds, away=(0.01, 0.2, 5.0, float("inf")))
+        before = held(world)
         events: list[Event] = []
         outcome = execute(plan, world, events.append)
         if outcome.status == "done":
             continue
         assert outcome.status == "lost"
-        left = effects(plan, before, kit("held")(world))
+        left = effects(plan, before, held(world))
         assert left <= {*outcome.stuck, *outcome.unknown}, (seed, trouble)
         lost = {failure.node for failure in outcome.failures}
         others = [node for node in world.nodes if node not in lost]
-        after = kit("held")(world)
+        after = held(world)
         assert {node: after[node] for node in others} == {node: before[node] for node in others}, seed
         for step in plan.steps:
             assert len(sent_of(world, step)) <= 1, "no step is sent twice"
@@ -91,10 +92,10 @@ def test_after_any_loss_the_reachable_are_restored_and_what_is_left_elsewhere_is
 
 
 @pytest.mark.parametrize("first", SEEDS[::50])
-def test_after_a_crash_nothing_more_is_sent_and_every_effect_was_journalled(kit, first):
+def test_after_a_crash_nothing_more_is_sent_and_every_effect_was_journalled(first):
     for seed in range(first, first + 50):
-        world, plan, trouble = draw_run(kit, seed, ("crash-before", "crash-after"))
-        before = kit("held")(world)
+        world, plan, trouble = draw_run(seed, ("crash-before", "crash-after"))
+        before = held(world)
         journal: list[str | None] = []
 
         def emit(event: Event, journal: list[str | None] = journal) -> None:
@@ -105,22 +106,22 @@ def test_after_a_crash_nothing_more_is_sent_and_every_effect_was_journalled(kit,
             execute(plan, world, emit)
         except Crash:
             assert len(world.sent) == (trouble.at - 1 if trouble.kind == "crash-before" else trouble.at)
-        assert effects(plan, before, kit("held")(world)) <= set(journal)
+        assert effects(plan, before, held(world)) <= set(journal)
 
 
-def test_equal_seeds_give_equal_runs(kit):
+def test_equal_seeds_give_equal_runs():
     def sent(seed):
-        world, plan, _ = draw_run(kit, seed, ("lost-applied",))
+        world, plan, _ = draw_run(seed, ("lost-applied",))
         execute(plan, world, lambda _: None)
         return [(one.node, one.command) for one in world.sent]
 
     assert [sent(seed) for seed in range(20)] == [sent(seed) for seed in range(20)]
 
 
-def test_different_seeds_interleave_the_nodes_differently(kit):
+def test_different_seeds_interleave_the_nodes_differently():
     def order(seed):
-        world = kit("world_of")(3, seed=seed)
-        execute(kit("replacing")(world), world, lambda _: None)
+        world = world_of(3, seed=seed)
+        execute(replacing(world), world, lambda _: None)
         return tuple(one.node for one in world.sent)
 
     assert len({order(seed) for seed in range(10)}) > 5
