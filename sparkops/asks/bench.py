@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparkops.asks import Where
 
@@ -26,7 +26,7 @@ class BenchOptions:
     coherence: bool = True
     sets: tuple[str, ...] = ()
     resume: str | None = None
-    api_key: str | None = None
+    api_key: str | None = field(default=None, repr=False)
     on: str | None = None
 
 

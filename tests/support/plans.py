@@ -84,5 +84,5 @@ def world_of(nodes: int = 2, **options: Any) -> SimulatedWorld:
     return world
 
 
-def trouble_at(seed: int) -> random.Random:
+def dice(seed: int) -> random.Random:
     return random.Random(f"trouble {seed}")

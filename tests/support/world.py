@@ -57,7 +57,7 @@ class Lab(Person):
         self.world = world or sparks(nodes, prefix="node")
         self.names = list(self.world.nodes)
         self.home = home
-        self.work = home / "work"
+        self.work = home / "project"
         self.work.mkdir(parents=True, exist_ok=True)
         self.network = SimulatedNetwork(self.world)
         self.benchy = SimulatedBenchy(self.network)

@@ -209,7 +209,7 @@ def test_every_script_that_is_named_exists() -> None:
 TREE = PACKAGE.parent
 SOURCES = [
     path
-    for pattern in ("*.py", "*.sh", "*.md", "*.yml", "*.toml")
+    for pattern in ("*.py", "*.sh", "*.md", "*.yml", "*.toml", "*.txt", "*.json", "*.jsonl")
     for path in (TREE.rglob(pattern) if (TREE / "pyproject.toml").is_file() else PACKAGE.rglob(pattern))
     if not {".git", ".venv", ".venvs", "build", "dist", "node_modules"} & set(path.relative_to(TREE).parts)
 ]

@@ -7,7 +7,7 @@ import pytest
 from sparkops.core.plan import Event, Phase, Plan
 from sparkops.remote.execute import execute
 from sparkops.testing import Crash, Trouble
-from support.plans import begin, halt, held, replacing, trouble_at, world_of, write
+from support.plans import begin, halt, held, replacing, dice, world_of, write
 
 SEEDS = range(400)
 SENDS = 24
@@ -30,7 +30,7 @@ def plan_of(world, draw):
 
 
 def draw_run(seed, kinds, away=(float("inf"),)):
-    draw = trouble_at(seed)
+    draw = dice(seed)
     trouble = Trouble(draw.choice(kinds), draw.randint(1, SENDS), draw.choice(away))
     world = world_of(draw.randint(1, 4), seed=seed, troubles=[trouble])
     return world, plan_of(world, draw), trouble

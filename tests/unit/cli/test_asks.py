@@ -11,6 +11,7 @@ import pytest
 
 import sparkops
 from sparkops import asks
+from sparkops.asks.bench import BenchOptions
 
 PACKAGE = Path(next(iter(sparkops.__path__)))
 OPTIONS = [value for name, value in vars(asks).items() if name.endswith("Options") and is_dataclass(value)]
@@ -28,7 +29,7 @@ def test_every_option_is_read_by_something(options: Any) -> None:
     assert {field.name for field in fields(options)} - read_somewhere() == set()
 
 
-@pytest.mark.parametrize("options", [*OPTIONS, asks.Where], ids=lambda options: options.__name__)
+@pytest.mark.parametrize("options", [*OPTIONS, BenchOptions, asks.Where], ids=lambda options: options.__name__)
 def test_no_secret_is_shown_by_an_option(options: Any) -> None:
     secret = [field for field in fields(options) if "key" in field.name or "password" in field.name]
     assert [field.name for field in secret if field.repr and field.name != "key_file"] == []

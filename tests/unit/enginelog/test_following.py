@@ -1,4 +1,4 @@
-"""Lines of logs that are followed come whole; `logs --follow` itself is in `transcripts/evening.txt`."""
+"""Lines of logs that are followed come whole; `logs --follow` itself is in `tests/world/transcripts/evening.txt`."""
 
 from __future__ import annotations
 
