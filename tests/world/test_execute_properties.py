@@ -7,7 +7,7 @@ import pytest
 from sparkops.core.plan import Event, Phase, Plan
 from sparkops.remote.execute import execute
 from sparkops.testing import Crash, Trouble
-from support.plans import begin, halt, held, replacing, dice, world_of, write
+from support.plans import begin, dice, halt, held, replacing, world_of, write
 
 SEEDS = range(400)
 SENDS = 24
