@@ -99,7 +99,7 @@ def _base() -> Path:
         return made
     tree = places.cache() / "base.part"
     shutil.rmtree(tree, ignore_errors=True)
-    logged(places.cache() / "base.log", "nice", "debootstrap", "--variant=minbase", SUITE, str(tree))
+    logged(places.cache() / "base.log", "debootstrap", "--variant=minbase", SUITE, str(tree))
     shutil.rmtree(tree / "var/cache/apt/archives", ignore_errors=True)
     part = places.cache() / "base.tar.part"
     run("tar", "-C", str(tree), "-cf", str(part), ".")
@@ -114,7 +114,7 @@ def _node_image(place: Place) -> None:
         if not tried("docker", "image", "inspect", BASE, env=env):
             with _base().open("rb") as stream:
                 run("docker", "import", "-", BASE, env=env, stdin=stream)
-        words = ["nice", "docker", "build", "--network", "host", *machine.proxies(), "-t", name, str(IMAGE / "node")]
+        words = ["docker", "build", "--network", "host", *machine.proxies(), "-t", name, str(IMAGE / "node")]
         logged(places.cache() / "node.log", *words, env=env)
     kept = node_store()
     if place.record["engine"]["ours"] and not kept.exists():
@@ -147,7 +147,7 @@ def _seed(place: Place) -> None:
         "--privileged", "--network", "host", "--tmpfs", "/run:exec,mode=755",
         "-v", f"{part}:/var/lib/docker", "-v", f"{place.contexts}:/contexts:ro", "-v", f"{base}:/base.tar:ro",
         "-e", f"BASE={BASE}", "-e", f"PROXIES={' '.join(machine.proxies())}",
-        "--entrypoint", "nice", node_image(), "sh", "-c", BUILD, "build",
+        "--entrypoint", "sh", node_image(), "-c", BUILD, "build",
     ]
     # fmt: on
     for reference, context in HELD.items():
