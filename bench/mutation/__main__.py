@@ -61,10 +61,10 @@ def state() -> str:
 
 def verdict(one: sample.Found, tree: Path = TREE, *, loud: bool = False) -> dict[str, str]:
     """The module is as it was afterwards, its time included: compiled modules are known by it."""
-    place = tree / one.path
+    tests, place = reached().of(one.path, *one.lines), tree / one.path  # the first call makes the tree
     try:
         judge.write(place, one.text)
-        return judge.judged(reached().of(one.path, *one.lines), tree, loud=loud)
+        return judge.judged(tests, tree, loud=loud)
     finally:
         shutil.copy2(one.path, place)
 
