@@ -74,11 +74,11 @@ class Lab(Tool):
         self._marks: dict[str, int] = {}
         self._going = []
 
-    def up(self, nodes: int = 2, ray: str = "emulated", speed: float = SPEED) -> None:
+    def up(self, nodes: int = 2, ray: str = "emulated", speed: float = SPEED, **env: str) -> None:
         self.home.mkdir(exist_ok=True)
         self.work.mkdir(exist_ok=True)
         self.names = [f"node{number}" for number in range(1, nodes + 1)]
-        self.cli("lab", "up", "--nodes", nodes, "--ray", ray, "--speed", speed, lab=False, code=0)
+        self.cli("lab", "up", "--nodes", nodes, "--ray", ray, "--speed", speed, lab=False, code=0, **env)
 
     def down(self) -> None:
         """Nothing is left, neither files nor processes."""
@@ -289,6 +289,12 @@ def _until(holds: Callable[[], object], seconds: float = Lab.patience) -> bool:
 def until() -> Callable[..., bool]:
     """Wait until something holds; a bound, not a measure."""
     return _until
+
+
+@pytest.fixture(scope="session")
+def lab_in() -> Callable[[Path], Lab]:
+    """A lab in this directory, for who takes it up and down."""
+    return Lab
 
 
 @pytest.fixture(scope="module")
