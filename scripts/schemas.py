@@ -12,13 +12,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from sparkops import load  # noqa: E402
 from sparkops.core.file_schemas import schemas  # noqa: E402
+from sparkops.files import recipes  # noqa: E402
 
 
 def written() -> dict[str, str]:
     """By kind."""
-    return {kind: json.dumps(one, indent=2) + "\n" for kind, one in schemas(load.flag_table().flags).items()}
+    return {kind: json.dumps(one, indent=2) + "\n" for kind, one in schemas(recipes.flag_table().flags).items()}
 
 
 if __name__ == "__main__":

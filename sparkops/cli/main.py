@@ -6,35 +6,34 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TextIO
+from itertools import groupby
+from typing import Any, TextIO
 
 import click
 
 from sparkops import __version__
-from sparkops.cli import table
-from sparkops.cli.shape import Ask, Group, Line
+from sparkops.cli import registry
+from sparkops.cli.shape import CommandLine, Invocation, VerbGroup
 from sparkops.errors import Interrupted, SparkopsError, UsageError
+from sparkops.report.ending import Ending
 from sparkops.report.text import How, Ink
-
-if TYPE_CHECKING:
-    from sparkops.report.ending import Ending
 
 SECRETS = ("become_password", "api_key", "password")
 
 
-class Sparkops(Group):
-    """Its commands are those of the table, each imported when it is the one that is meant."""
+class Sparkops(VerbGroup):
+    """The commands of the registry; each is imported when it is typed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(table.COMMANDS)
+        return list(registry.COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return table.command(cmd_name) if cmd_name in table.COMMANDS else None
+        return registry.command(cmd_name) if cmd_name in registry.COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, names in table.SECTIONS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name, table.COMMANDS[name][1]) for name in names])
+        for section, verbs in groupby(registry.COMMANDS.items(), key=lambda item: item[1].section):
+            with formatter.section(section):
+                formatter.write_dl([(name, verb.summary) for name, verb in verbs])
 
 
 @click.group(
@@ -51,7 +50,7 @@ def sparkops() -> None:
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code, whatever happens."""
     words = list(sys.argv[1:] if words is None else words)
-    line = Line()
+    line = CommandLine()
     _forgive_narrow_terminals()
     code = 0
     try:
@@ -66,14 +65,14 @@ def main(words: Sequence[str] | None = None) -> int:
     return code
 
 
-def _main(words: list[str], line: Line) -> int:
+def _main(words: list[str], line: CommandLine) -> int:
     try:
         ask = parsed(words, line)
     except SparkopsError as error:
         return _report(line, words).fail(error)
     except click.Abort:
         return _report(line, words).fail(Interrupted("interrupted"))
-    if not isinstance(ask, Ask):
+    if not isinstance(ask, Invocation):
         return ask or 0
     line.verb = ask.verb
     report = _report(line, words, logged=ask.logged)
@@ -81,11 +80,11 @@ def _main(words: list[str], line: Line) -> int:
     return _run(ask, report)
 
 
-def parsed(words: list[str], line: Line) -> Ask | int | None:
+def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
     """The ask that the words make; None or a code where click has answered itself (`--help`, `--version`)."""
     try:
         with sparkops.make_context("sparkops", list(words), obj=line) as context:
-            result: Ask | int | None = sparkops.invoke(context)
+            result: Invocation | int | None = sparkops.invoke(context)
             return result
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -101,9 +100,9 @@ def parsed(words: list[str], line: Line) -> Ask | int | None:
         raise UsageError(error.format_message()) from error
 
 
-def _run(ask: Ask, report: Ending) -> int:
+def _run(ask: Invocation, report: Ending) -> int:
     try:
-        return report.finish(table.verb(ask.verb)(ask.options, report))
+        return report.finish(registry.run(ask.verb)(ask.options, report))
     except SparkopsError as error:
         return report.fail(error)
     except KeyboardInterrupt:
@@ -116,23 +115,29 @@ def _run(ask: Ask, report: Ending) -> int:
         report.close()
 
 
-def _report(line: Line, words: list[str], logged: bool = False) -> Ending:
+def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending:
     run = os.urandom(4).hex()
     settings: dict[str, Any] = {
         "run": run,
         "as_json": bool(line.flag("json")) or "--json" in _ours(words),
-        "how": How(bool(line.flag("verbose")), _again(line), frozenset(table.COMMANDS) - table.WITHOUT_NODES),
+        "how": How(bool(line.flag("verbose")), _again(line), registry.NEED_NODES),
+        "show": registry.show,
         "ink": (Ink(_colour(sys.stdout)), Ink(_colour(sys.stderr))),
     }
-    if logged:
-        settings["log"] = table.part("run log")(os.environ, line.verb.replace(" ", "-"), run)
-        if _colour(sys.stderr) and not settings["as_json"]:
-            settings["screen"] = table.part("live screen")(sys.stderr)
-    report: Ending = table.part("report" if logged else "ending")(line.verb, **settings)
-    return report
+    if not logged:
+        return Ending(line.verb, **settings)
+    from sparkops.report.report import Report  # noqa: PLC0415  what needs no nodes starts without it
+    from sparkops.report.runlog import RunLog  # noqa: PLC0415
+
+    settings["log"] = RunLog(os.environ, line.verb.replace(" ", "-"), run)
+    if _colour(sys.stderr) and not settings["as_json"]:
+        from sparkops.report.terminal import LiveScreen  # noqa: PLC0415  rich
+
+        settings["screen"] = LiveScreen(sys.stderr)
+    return Report(line.verb, **settings)
 
 
-def _again(line: Line) -> str:
+def _again(line: CommandLine) -> str:
     """What to type to reach the same nodes once more."""
     named = line.flag("inventory")
     return f"sparkops -i {shlex.quote(named)}" if named else "sparkops"

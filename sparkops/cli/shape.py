@@ -12,7 +12,7 @@ import click
 
 
 @dataclass(frozen=True)
-class Ask:
+class Invocation:
     """A verb with its options; `logged` runs leave a run log."""
 
     verb: str
@@ -21,7 +21,7 @@ class Ask:
 
 
 @dataclass
-class Line:
+class CommandLine:
     """What is known of a command line while it is read, also when it turns out to be wrong: click's `obj`."""
 
     verb: str = "sparkops"
@@ -33,9 +33,9 @@ class Line:
         return self.flags.get(name)
 
 
-def line(context: click.Context) -> Line:
+def line(context: click.Context) -> CommandLine:
     """The one of this run."""
-    return context.ensure_object(Line)
+    return context.ensure_object(CommandLine)
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
@@ -60,7 +60,7 @@ def _global_options() -> list[click.Parameter]:
     ]
 
 
-class Command(click.Command):
+class VerbCommand(click.Command):
     """A verb; what stands behind `--` is kept apart where `flags_behind_dashes` is set."""
 
     flags_behind_dashes = False
@@ -78,7 +78,7 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
 
-class EngineCommand(Command):
+class EngineCommand(VerbCommand):
     """A verb that passes the words behind `--` to `vllm serve`."""
 
     flags_behind_dashes = True
@@ -94,10 +94,10 @@ class NodeCommand(EngineCommand):
     behind_dashes = "-- COMMAND"
 
 
-class Group(click.Group):
+class VerbGroup(click.Group):
     """Names the nearest command when there is no such."""
 
-    command_class = Command
+    command_class = VerbCommand
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
@@ -118,7 +118,7 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
-Group.group_class = Group
+VerbGroup.group_class = VerbGroup
 
 
 def duration(_context: click.Context, _parameter: click.Parameter, value: str) -> float:

@@ -8,20 +8,27 @@ import sys
 
 import click
 
-from sparkops.asks import Where
-from sparkops.cli import table
 from sparkops.cli.shape import line
+from sparkops.core.target import Target
 from sparkops.errors import UsageError
 
 LAB = "lab"
 
 
-def where(context: click.Context, ask_become_pass: bool = False) -> Where:
-    named = line(context).flag("inventory")
-    if named == LAB or (named is None and os.environ.get("SPARKOPS_INVENTORY") == LAB):
-        named = table.part("lab inventory")()
+def where(context: click.Context, ask_become_pass: bool = False) -> Target:
+    named = inventory(context)
     password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
-    return Where(named, line(context).flag("limit"), password)
+    return Target(named, line(context).flag("limit"), password)
+
+
+def inventory(context: click.Context) -> str | None:
+    """The file that `-i` names; `lab` is that of the emulated nodes. None where nothing is named."""
+    named: str | None = line(context).flag("inventory")
+    if named == LAB or (named is None and os.environ.get("SPARKOPS_INVENTORY") == LAB):
+        from sparkops.verbs.lab import run as lab  # noqa: PLC0415  only `-i lab` needs it
+
+        return lab.inventory()
+    return named
 
 
 def api_key() -> str | None:

@@ -12,7 +12,7 @@ from sparkops.core.plan import Command, Secret
 
 
 @dataclass(frozen=True)
-class Target:
+class BenchTarget:
     """What is measured. `url` ends with /v1; `tokenizer` is a directory or a tokenizer.json."""
 
     url: str
@@ -21,7 +21,7 @@ class Target:
     coherence: bool = True
 
 
-def words(suite: Suite, point: Point, target: Target) -> tuple[str, ...]:
+def words(suite: Suite, point: Point, target: BenchTarget) -> tuple[str, ...]:
     """One point of a suite; what `node/benchy.py` adds is where key, progress and result go.
 
     `--model` and `--tokenizer` are always said, since it would ask huggingface.co; `--exit-on-first-fail`, since it

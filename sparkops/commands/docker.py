@@ -32,7 +32,7 @@ def read_flags(image: str, program: str) -> Command:
 
 
 @dataclass(frozen=True)
-class Container:
+class ContainerCommand:
     """What differs between our containers. `image` is an image ID on that node; `words` go to the entry script."""
 
     name: str
@@ -45,12 +45,12 @@ class Container:
     rdma: bool = False
 
 
-def run(container: Container) -> Command:
+def run(container: ContainerCommand) -> Command:
     """Start a container in the background; its entry script is sent whole, the image's entrypoint is cleared."""
     return Command(tuple(_run_words(container)), timeout=120.0)
 
 
-def _run_words(container: Container) -> Iterator[Word]:
+def _run_words(container: ContainerCommand) -> Iterator[Word]:
     yield from ("docker", "run", "-d", "--name", container.name)
     for key, value in sorted(container.labels.items()):
         yield from ("--label", f"{key}={value}")

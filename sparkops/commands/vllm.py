@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparkops.core.endpoints import health_url
-from sparkops.core.revision import Link, Member, Revision
+from sparkops.core.revision import FabricLink, Member, Revision
 
 RAY_PORT = 6379
 MASTER_PORT = 29501
@@ -44,13 +44,13 @@ def _listen(member: Member) -> tuple[str, ...]:
     return () if member.port is None else ("--host", "0.0.0.0", "--port", str(member.port))
 
 
-def _mp_rank(revision: Revision, member: Member, head: Link) -> tuple[str, ...]:
+def _mp_rank(revision: Revision, member: Member, head: FabricLink) -> tuple[str, ...]:
     place = ("--nnodes", str(len(revision.engines)), "--node-rank", str(member.rank))
     meet = ("--master-addr", head.address, "--master-port", str(MASTER_PORT))
     return (*place, *meet, *(() if member.rank == 0 else ("--headless",)))
 
 
-def _network(link: Link | None) -> dict[str, str]:
+def _network(link: FabricLink | None) -> dict[str, str]:
     """NCCL and Gloo are told the interface and the RDMA devices of this very node: names differ between nodes.
 
     Without RDMA devices (`--allow cx7-usable`) NCCL uses sockets. Ray's own guard against full memory misjudges a

@@ -16,7 +16,7 @@ from sparkops.core.bench.measured import Row
 from sparkops.core.bench.record import Record
 from sparkops.core.memory_estimate import bytes_per_token
 from sparkops.core.recipe import Effective
-from sparkops.core.reference import Point
+from sparkops.core.reference import ReferencePoint
 from sparkops.core.topology import Shape
 
 Goal = Literal["decode", "prefill", "ttft", "latency"]
@@ -122,7 +122,7 @@ def _can(topology: str, possible: frozenset[str] | None) -> bool:
     return possible is None or topology in possible
 
 
-def published(points: Iterable[Point], model: str) -> tuple[Evidence, ...]:
+def published(points: Iterable[ReferencePoint], model: str) -> tuple[Evidence, ...]:
     """What others measured with this model."""
     return tuple(Evidence(p.metric, p.topology, p.concurrency, p.value, p.source, p.date, model) for p in points)
 

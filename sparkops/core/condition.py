@@ -19,15 +19,15 @@ EXIT_CODES: Mapping[State, int] = {
 """`starting` does not serve yet, so that a script may wait for exit code 0."""
 
 
-QUICK = 5
+LOOK_SECONDS = 5
 """Seconds for one short request when looking; what takes longer is busy if its counters grow, else not serving."""
 
-PATIENT = 30
+REPLACE_SECONDS = 30
 """Seconds for the same before an engine is replaced: within a long prefill no token counter grows for a while."""
 
 
 @dataclass(frozen=True)
-class Heard:
+class ServingProbe:
     """What `@serving` found at one API. `health` is an HTTP code, or refused, silent (no answer in time), broken."""
 
     verdict: str
@@ -51,18 +51,18 @@ class Heard:
         return self.health in ("silent", "503") or (self.health == "200" and self.answer == "none")
 
 
-def heard(text: str) -> Heard:
+def serving_probe(text: str) -> ServingProbe:
     """Read the output of `@serving`."""
     lines = text.splitlines()
     verdict, _, reason = (lines[0] if lines else "wait no answer from the node").partition(" ")
     said = {key: value for key, _, value in (line.partition(" ") for line in lines[1:6])}
     ray = said.get("ray", "").split()
     counts = (int(ray[0]), int(ray[1])) if len(ray) == 2 and all(part.isdigit() for part in ray) else None
-    return Heard(verdict, reason, said.get("health", ""), said.get("answer", "none"), counts)
+    return ServingProbe(verdict, reason, said.get("health", ""), said.get("answer", "none"), counts)
 
 
 @dataclass(frozen=True)
-class Part:
+class MemberContainer:
     """One member's container as the node shows it; `container` None when it is not there."""
 
     node: str
@@ -86,7 +86,9 @@ class Part:
         return "failed (gave up)" if self.gave_up else self.state
 
 
-def condition(parts: Iterable[Part], fronts: Iterable[Heard], engines: Iterable[Heard]) -> State:
+def condition(
+    parts: Iterable[MemberContainer], fronts: Iterable[ServingProbe], engines: Iterable[ServingProbe]
+) -> State:
     """One word for a deployment. `fronts` are the APIs that clients use, `engines` those of the servers behind them."""
     parts, fronts, engines = tuple(parts), tuple(fronts), tuple(engines)
     if not any(part.reachable and part.container for part in parts) or any(not part.reachable for part in parts):

@@ -9,6 +9,9 @@ from sparkops.core.facts import Fabric, Facts
 from sparkops.core.facts.raw import Unread
 from sparkops.core.inventory import Node
 
+COPY_STALL = 120.0
+"""Seconds without progress that end a copy of an image or a model, unless `--stall` says otherwise."""
+
 
 @dataclass(frozen=True)
 class Hop:

@@ -11,7 +11,7 @@ HEALTH = "/health"
 PROXY_HEALTH = "/health/liveliness"
 
 
-class Place(Protocol):
+class ApiPlace(Protocol):
     """What a member has, stored or wanted."""
 
     @property
@@ -22,7 +22,7 @@ class Place(Protocol):
     def port(self) -> int | None: ...
 
 
-def api_url(place: Place) -> str:
+def api_url(place: ApiPlace) -> str:
     """Nodes ask their own engine at the address that clients use."""
     host = f"[{place.address}]" if ":" in place.address else place.address
     return f"http://{host}:{place.port}"
@@ -32,5 +32,5 @@ def health_path(role: str) -> str:
     return PROXY_HEALTH if role == "proxy" else HEALTH
 
 
-def health_url(place: Place) -> str:
+def health_url(place: ApiPlace) -> str:
     return f"{api_url(place)}{health_path(place.role)}"

@@ -17,7 +17,7 @@ _BACKEND = re.compile(r"\b[Uu]sing (?:FlashInfer )?'?(\w+)'?(?: \w+)* backend")
 
 
 @dataclass(frozen=True)
-class Phase:
+class BootPhase:
     """Where the boot stands. `name` is stable, `percent` is of the whole boot, `text` is for a person."""
 
     name: str
@@ -93,7 +93,7 @@ def messages(lines: Iterable[str]) -> Iterator[str]:
                 yield part.rstrip()
 
 
-def progress(lines: Iterable[str]) -> Phase | None:
+def progress(lines: Iterable[str]) -> BootPhase | None:
     """The latest known phase in these lines, or None where none of them is known."""
     for message in reversed(list(messages(lines))):
         for mark in MARKS:
@@ -112,8 +112,8 @@ def mxfp4_backend(lines: Iterable[str]) -> str | None:
     return names[-1] if names else None
 
 
-def _phase(mark: _Mark, found: re.Match[str]) -> Phase:
+def _phase(mark: _Mark, found: re.Match[str]) -> BootPhase:
     if mark.end is None:
-        return Phase(mark.name, mark.start, mark.text.format(*found.groups()))
+        return BootPhase(mark.name, mark.start, mark.text.format(*found.groups()))
     inner = int(found["percent"])
-    return Phase(mark.name, mark.start + (mark.end - mark.start) * inner // 100, f"{mark.text} {inner}%")
+    return BootPhase(mark.name, mark.start + (mark.end - mark.start) * inner // 100, f"{mark.text} {inner}%")

@@ -9,7 +9,7 @@ from sparkops.core.inventory import Node
 from sparkops.core.inventory_file import ALIASES
 from sparkops.core.json_schema import Schema, document, of, properties, record
 from sparkops.core.playbook import shape
-from sparkops.core.recipe_file import FOREIGN, File
+from sparkops.core.recipe_file import FOREIGN, RecipeFile
 
 
 def schemas(flags: Iterable[str]) -> dict[str, Schema]:
@@ -20,13 +20,13 @@ def schemas(flags: Iterable[str]) -> dict[str, Schema]:
 def playbook() -> Schema:
     """A list of plays; `run` or `steps` tells which kind a play is, so that an editor complains of that one alone."""
     is_verb = {"type": "object", "required": ["run"]}
-    play = {"if": is_verb, "then": of(shape.VerbPlay), "else": of(shape.StepsPlay)}
+    play = {"if": is_verb, "then": of(shape.VerbPlay), "else": of(shape.StepsPlayShape)}
     return document("A playbook of sparkops", {"type": "array", "minItems": 1, "items": play})
 
 
 def recipe(flags: Iterable[str]) -> Schema:
     """Ours; a recipe of another launcher is left alone. What `extends` may say, this file need not."""
-    known = properties(File)
+    known = properties(RecipeFile)
     args = {**known["args"], "properties": {flag: {} for flag in sorted(flags)}}
     whole = {"anyOf": [{"required": ["extends"]}, {"required": ["model", "container"]}]}
     ours = {**record({**known, "args": args}), "type": "object", **whole}

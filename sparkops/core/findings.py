@@ -10,7 +10,7 @@ CheckStatus = Literal["pass", "warn", "fail", "skip", "fixed"]
 
 
 @dataclass(frozen=True)
-class Change:
+class SettingChange:
     """One setting that a rule changes; None is "not set". A mount's key is its name, `after` True."""
 
     kind: Literal["args", "env", "mounts"]
@@ -39,7 +39,7 @@ class Finding:
     hint: str = ""
     evidence: str = ""
     node: str | None = None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SettingChange, ...] = ()
 
     @property
     def status(self) -> str:

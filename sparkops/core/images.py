@@ -15,7 +15,7 @@ Kind = Literal["mxfp4", "vllm-node", "vllm-openai", "ngc", "unknown"]
 
 
 @dataclass(frozen=True)
-class Image:
+class KnownImage:
     """None is "not known"."""
 
     kind: Kind
@@ -32,18 +32,18 @@ class Image:
         )
 
 
-KINDS: dict[Kind, Image] = {
-    "mxfp4": Image("mxfp4", ray=True, mxfp4_flags=True),
-    "vllm-node": Image("vllm-node", ray=True, mxfp4_flags=False, current=True),
-    "vllm-openai": Image("vllm-openai", ray=False, mxfp4_flags=False, current=True),
-    "ngc": Image("ngc", ray=False, mxfp4_flags=False),
-    "unknown": Image("unknown"),
+KINDS: dict[Kind, KnownImage] = {
+    "mxfp4": KnownImage("mxfp4", ray=True, mxfp4_flags=True),
+    "vllm-node": KnownImage("vllm-node", ray=True, mxfp4_flags=False, current=True),
+    "vllm-openai": KnownImage("vllm-openai", ray=False, mxfp4_flags=False, current=True),
+    "ngc": KnownImage("ngc", ray=False, mxfp4_flags=False),
+    "unknown": KnownImage("unknown"),
 }
 
 _NODE = ("vllm-node", "eugr/spark-vllm", "spark-arena/dgx-vllm-eugr-nightly")
 
 
-def known(reference: str) -> Image:
+def known(reference: str) -> KnownImage:
     """By repository and tag, wherever the image was pulled from."""
     name = mods.base(reference).lower().partition("@")[0]
     repository, colon, tag = name.rpartition(":")
@@ -52,7 +52,7 @@ def known(reference: str) -> Image:
     return KINDS[_kind(repository, tag)]
 
 
-def with_flags(image: Image, flags: Container[str]) -> Image:
+def with_flags(image: KnownImage, flags: Container[str]) -> KnownImage:
     """The same once its own table of flags was read, which says more than a name."""
     if "mxfp4-layers" in flags:
         return replace(KINDS["mxfp4"], ray=image.ray if image.kind != "unknown" else None)

@@ -36,7 +36,7 @@ class NodeLock:
 
 
 @dataclass(frozen=True)
-class Lock:
+class RecipeLock:
     """`revision` is the JSON of the labels; `nodes` go by name, a node with two parts as its engine."""
 
     deployment: str
@@ -55,7 +55,7 @@ class Lock:
 
 
 @dataclass(frozen=True)
-class Change:
+class LockDifference:
     """One thing that is not as it was locked; `node` is empty where it is the deployment's."""
 
     what: str
@@ -69,7 +69,7 @@ class Change:
         return f"{where}{self.key}: {_shown(self.locked)} when locked, {_shown(self.now)} now"
 
 
-def read(document: Located) -> Lock:
+def read(document: Located) -> RecipeLock:
     """A lock file; anything else is one line with its place."""
     entries = schema.mapping(document)
     if MARK not in entries:
@@ -84,7 +84,7 @@ def read(document: Located) -> Lock:
     schema.mapping(entries["revision"], "revision")
     texts = {key: schema.text(entries[key], key) for key in ("deployment", "hash", "sparkops")}
     locked = schema.text(entries["locked"], "locked") if "locked" in entries else ""
-    return Lock(**texts, revision=schema.plain(entries["revision"]), nodes=nodes, locked=locked, schema=version)
+    return RecipeLock(**texts, revision=schema.plain(entries["revision"]), nodes=nodes, locked=locked, schema=version)
 
 
 def _node(value: Located, path: str) -> NodeLock:
@@ -96,47 +96,47 @@ def _node(value: Located, path: str) -> NodeLock:
     return NodeLock(**texts, spec=spec)
 
 
-def changes(locked: Lock, now: Lock, ignore: frozenset[str] = frozenset()) -> tuple[Change, ...]:
+def changes(locked: RecipeLock, now: RecipeLock, ignore: frozenset[str] = frozenset()) -> tuple[LockDifference, ...]:
     """What is not as it was locked, the deployment's own first; what a lock did not know is held against nobody."""
     found = (*_revision(locked.revision, now.revision), *_machines(locked, now))
     return tuple(change for change in found if change.what not in ignore)
 
 
-def _revision(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _revision(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[LockDifference]:
     for part in REVISION:
         if part in ("args", "env"):
             yield from _settings(part, _mapping(old.get(part)), _mapping(new.get(part)))
         elif old.get(part) != new.get(part):
-            yield Change("revision", part, old.get(part), new.get(part))
+            yield LockDifference("revision", part, old.get(part), new.get(part))
     if old.get("schema", REVISION_SCHEMA) != new.get("schema", REVISION_SCHEMA):
-        yield Change("revision", "schema", old.get("schema"), new.get("schema"))
+        yield LockDifference("revision", "schema", old.get("schema"), new.get("schema"))
 
 
-def _settings(part: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _settings(part: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[LockDifference]:
     what, prefix = ("flags", "--") if part == "args" else ("env", "")
     for key in sorted({*old, *new}):
         if old.get(key) != new.get(key):
-            yield Change(what, f"{prefix}{key}", old.get(key), new.get(key))
+            yield LockDifference(what, f"{prefix}{key}", old.get(key), new.get(key))
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
-def _machines(locked: Lock, now: Lock) -> Iterator[Change]:
+def _machines(locked: RecipeLock, now: RecipeLock) -> Iterator[LockDifference]:
     for name in sorted({*locked.nodes, *now.nodes}):
         before, after = locked.nodes.get(name), now.nodes.get(name)
         if before is None or after is None:
-            yield Change("nodes", "part", before.role if before else None, after.role if after else None, name)
+            yield LockDifference("nodes", "part", before.role if before else None, after.role if after else None, name)
             continue
         if before.role != after.role:
-            yield Change("nodes", "role", before.role, after.role, name)
+            yield LockDifference("nodes", "role", before.role, after.role, name)
         for key in ("image", "model", "driver", "kernel", "spec"):
             x, y = getattr(before, key), getattr(after, key)
             if x is not None and x != y:
-                yield Change(key, key, x, y, name)
+                yield LockDifference(key, key, x, y, name)
     if locked.sparkops != now.sparkops:
-        yield Change("sparkops", "sparkops", locked.sparkops, now.sparkops)
+        yield LockDifference("sparkops", "sparkops", locked.sparkops, now.sparkops)
 
 
 def _shown(value: Any) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkops.core import images, models
-from sparkops.core.models import Model
+from sparkops.core.models import KnownModel
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.core.utilization import OLD_UTILIZATION, UTILIZATION
@@ -84,7 +84,7 @@ class Estimate:
 class _Need:
     """What is asked for, in bytes and tokens, on one node."""
 
-    model: Model
+    model: KnownModel
     kv_bytes: float
     shared: int
     """Over how many tensor parallel ranks heads are split."""
@@ -127,7 +127,7 @@ def estimate(
     shape: Shape,
     total_kib: int = GB10_KIB,
     available_kib: int | None = None,
-    model: Model | None = None,
+    model: KnownModel | None = None,
 ) -> Estimate:
     """One node of this shape. `model` is what was read from the snapshot, where the table does not know it."""
     total = total_kib / 2**20
@@ -212,7 +212,7 @@ def _kv_bytes(effective: Effective) -> float:
     return _BYTES.get(kind, 1.0 if kind.startswith("fp8") else 2.0)
 
 
-def _context(effective: Effective, model: Model) -> int:
+def _context(effective: Effective, model: KnownModel) -> int:
     said = int(effective.number("max-model-len", 0))
     return said if said > 0 else model.context
 

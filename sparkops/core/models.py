@@ -14,7 +14,7 @@ MXFP4, NVFP4, AWQ4, FP8, BF16 = 4.25, 4.5, 4.5, 8.0, 16.0
 
 
 @dataclass(frozen=True)
-class Part:
+class Weights:
     """Weights of one kind that every token reads: millions of them (of the experts only the active), and their bits."""
 
     name: str
@@ -23,7 +23,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Model:
+class KnownModel:
     """From the published configuration. `weights_gib` is what the engine loads, not what the hub stores."""
 
     id: str
@@ -45,7 +45,7 @@ class Model:
     """Layers with a state of one size a sequence (Mamba, linear attention), of `state_kib` each."""
 
     state_kib: float = 0
-    reads: tuple[Part, ...] = ()
+    reads: tuple[Weights, ...] = ()
     mxfp4: bool = False
     harmony: bool = False
     """Speaks OpenAI's harmony format, so needs its tokenizer's vocabulary files and its parsers."""
@@ -58,28 +58,28 @@ class Model:
         return self.full + self.sliding + self.recurrent
 
 
-_OSS = Model(
+_OSS = KnownModel(
     id="openai/gpt-oss-120b", heads=64, kv_heads=8, head_dim=64, hidden=2880, vocab=201088, context=131072,
     weights_gib=61, full=18, sliding=18, window=128, mxfp4=True, harmony=True,
-    reads=(Part("moe", 3583, MXFP4), Part("qkv", 531, BF16), Part("o", 425, BF16), Part("lm_head", 579, BF16),
-           Part("router", 13, BF16)),
+    reads=(Weights("moe", 3583, MXFP4), Weights("qkv", 531, BF16), Weights("o", 425, BF16),
+           Weights("lm_head", 579, BF16), Weights("router", 13, BF16)),
     source="openai/gpt-oss-120b config.json: 36 layers, every second one sliding over 128 tokens; 4 of 128 experts",
 )  # fmt: skip
 
-_QWEN_NEXT = Model(
+_QWEN_NEXT = KnownModel(
     id="Qwen/Qwen3-Next-80B-A3B-Instruct-FP8", heads=16, kv_heads=2, head_dim=256, hidden=2048, vocab=151936,
     context=262144, weights_gib=75, full=12, recurrent=36, state_kib=2096,
-    reads=(Part("experts", 1661, FP8), Part("attention", 327, FP8), Part("linear attention", 1213, FP8),
-           Part("lm_head", 311, BF16), Part("router", 50, BF16)),
+    reads=(Weights("experts", 1661, FP8), Weights("attention", 327, FP8), Weights("linear attention", 1213, FP8),
+           Weights("lm_head", 311, BF16), Weights("router", 50, BF16)),
     source="Qwen/Qwen3-Next-80B-A3B-Instruct config.json: 48 layers, every fourth with full attention; 10 + 1 of 512 "
     "experts; 32 value heads of 128 x 128",
 )  # fmt: skip
 
-_MINIMAX = Model(
+_MINIMAX = KnownModel(
     id="cyankiwi/MiniMax-M2.5-AWQ-4bit", heads=48, kv_heads=8, head_dim=128, hidden=3072, vocab=200064,
     context=196608, weights_gib=125, full=62,
-    reads=(Part("experts", 7021, AWQ4), Part("attention", 2730, BF16), Part("lm_head", 615, BF16),
-           Part("router", 49, BF16)),
+    reads=(Weights("experts", 7021, AWQ4), Weights("attention", 2730, BF16), Weights("lm_head", 615, BF16),
+           Weights("router", 49, BF16)),
     source="MiniMaxAI/MiniMax-M2.5 config.json: 62 layers, 8 of 256 experts; weights computed from it",
 )  # fmt: skip
 
@@ -89,18 +89,18 @@ MODELS = {
         _OSS,
         replace(
             _OSS, id="openai/gpt-oss-20b", weights_gib=13, full=12, sliding=12,
-            reads=(Part("moe", 2389, MXFP4), Part("qkv", 354, BF16), Part("o", 283, BF16), Part("lm_head", 579, BF16),
-                   Part("router", 2, BF16)),
+            reads=(Weights("moe", 2389, MXFP4), Weights("qkv", 354, BF16), Weights("o", 283, BF16),
+                   Weights("lm_head", 579, BF16), Weights("router", 2, BF16)),
             source="openai/gpt-oss-20b config.json: 24 layers, every second one sliding; 4 of 32 experts",
         ),
         _QWEN_NEXT,
         replace(_QWEN_NEXT, id="Qwen/Qwen3-Next-80B-A3B-Thinking-FP8"),
         replace(_QWEN_NEXT, id="Qwen/Qwen3-Coder-Next-FP8"),
-        Model(
+        KnownModel(
             id="nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", heads=32, kv_heads=2, head_dim=128, hidden=2688,
             vocab=131072, context=262144, weights_gib=18.2, full=6, recurrent=23, state_kib=2084,
-            reads=(Part("experts", 1836, NVFP4), Part("mamba", 890, FP8), Part("attention", 140, BF16),
-                   Part("lm_head", 352, BF16)),
+            reads=(Weights("experts", 1836, NVFP4), Weights("mamba", 890, FP8), Weights("attention", 140, BF16),
+                   Weights("lm_head", 352, BF16)),
             source="Nemotron-3-Nano config.json: 52 layers, 23 Mamba-2 (64 heads of 64 x 128), 23 MoE (6 + 1 of 128), "
             "6 attention; loaded size as vLLM logs it (18.16 GiB)",
         ),
@@ -112,7 +112,7 @@ MODELS = {
 _BY_LOWER = {name.lower(): model for name, model in MODELS.items()}
 
 
-def known(model: str) -> Model | None:
+def known(model: str) -> KnownModel | None:
     return _BY_LOWER.get(model.lower())
 
 
@@ -125,22 +125,22 @@ def is_qwen3_next(model: str) -> bool:
     return "qwen3-next" in model.lower()
 
 
-def splits(model: Model, parallel: int) -> bool:
+def splits(model: KnownModel, parallel: int) -> bool:
     """Whether tensor parallelism can share the heads out evenly; key-value heads may be copied instead."""
     return model.heads % parallel == 0 and (model.kv_heads % parallel == 0 or parallel % model.kv_heads == 0)
 
 
-def working_counts(model: Model, most: int = 16) -> tuple[int, ...]:
+def working_counts(model: KnownModel, most: int = 16) -> tuple[int, ...]:
     return tuple(count for count in range(2, most + 1) if splits(model, count))
 
 
-def read(name: str, config: Mapping[str, Any], weights_bytes: int) -> Model | None:
+def read(name: str, config: Mapping[str, Any], weights_bytes: int) -> KnownModel | None:
     """A model from its `config.json` and the `total_size` of its safetensors index; None where that does not say."""
     config = config.get("text_config") or config
     try:
         heads, layers = int(config["num_attention_heads"]), int(config["num_hidden_layers"])
         full, sliding, recurrent = _layers(config, layers)
-        return Model(
+        return KnownModel(
             id=name,
             heads=heads,
             kv_heads=int(config.get("num_key_value_heads") or heads),

@@ -37,7 +37,7 @@ class _Topologies:
 
 
 @dataclass(frozen=True)
-class File:
+class RecipeFile:
     """A recipe file as it stands; None is "not said", which a parent may have said."""
 
     extends: str | None = None
@@ -57,7 +57,7 @@ class File:
 
 
 MOST_FLAGS = 1000
-KEYS = tuple(File.__dataclass_fields__)
+KEYS = tuple(RecipeFile.__dataclass_fields__)
 INHERITED = ("model", "revision", "container", "mounts", "build", "mods", "benchmark", "only", "nodes")
 
 
@@ -86,7 +86,7 @@ def read(chain: Sequence[tuple[str, Located]], flags: FlagTable, base: Recipe | 
     made: dict[str, Any] = {"args": {}, "env": {}, "topologies": {}} if base is None else _inherited(base)
     for name, document in reversed(chain):
         prefix = "" if document is chain[0][1] else f"extends {name} "
-        _lay(made, schema.build(File, document), prefix, flags)
+        _lay(made, schema.build(RecipeFile, document), prefix, flags)
     name, document = chain[0]
     for key in ("model", "container"):
         if not made.get(key):
@@ -107,7 +107,7 @@ def _inherited(base: Recipe) -> dict[str, Any]:
     return {**said, "args": dict(base.args), "env": dict(base.env), "topologies": {}, "foreign": foreign}
 
 
-def _lay(made: dict[str, Any], file: File, prefix: str, flags: FlagTable) -> None:
+def _lay(made: dict[str, Any], file: RecipeFile, prefix: str, flags: FlagTable) -> None:
     """One file over what its parents said."""
     made |= {key: getattr(file, key) for key in INHERITED if getattr(file, key) is not None}
     if file.mods is not None:

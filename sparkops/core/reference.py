@@ -51,7 +51,7 @@ class ReferenceTable:
 
 
 @dataclass(frozen=True)
-class Point:
+class ReferencePoint:
     """One measured value of a recipe."""
 
     metric: str
@@ -83,7 +83,7 @@ def table(entry: Located, path: str) -> ReferenceTable:
     return ReferenceTable(**{**vars(made), "rows": rows})
 
 
-def points(found: Sequence[ReferenceTable]) -> Iterator[Point]:
+def points(found: Sequence[ReferenceTable]) -> Iterator[ReferencePoint]:
     """All values with a metric, a topology and a concurrency: what a machine may compare."""
     for one in found:
         at = next((index for index, column in enumerate(one.columns) if column.metric == "concurrency"), None)
@@ -95,7 +95,7 @@ def points(found: Sequence[ReferenceTable]) -> Iterator[Point]:
                 topology, concurrency = column.topology or one.topology, row[at]
                 value = row[one.columns.index(column)]
                 if topology and isinstance(concurrency, int) and isinstance(value, (int, float)):
-                    yield Point(column.metric, topology, concurrency, float(value), one.source, one.date)
+                    yield ReferencePoint(column.metric, topology, concurrency, float(value), one.source, one.date)
 
 
 def document(one: ReferenceTable) -> Mapping[str, Any]:

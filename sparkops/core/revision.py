@@ -23,7 +23,7 @@ SPEC = 1
 
 
 @dataclass(frozen=True)
-class Image:
+class RevisionImage:
     """`fingerprint` is over layers, configuration and platform, so it is equal on nodes whose image IDs differ."""
 
     reference: str
@@ -31,7 +31,7 @@ class Image:
 
 
 @dataclass(frozen=True)
-class Link:
+class FabricLink:
     """A node's side of the CX7 fabric. `devices` are the RDMA devices of both twins."""
 
     address: str
@@ -49,7 +49,7 @@ class Member:
     role: str
     rank: int
     port: int | None
-    link: Link | None = None
+    link: FabricLink | None = None
     cache_dir: str | None = None
 
 
@@ -62,13 +62,13 @@ class Revision:
     kind: str
     topology: str
     executor: str | None
-    image: Image
+    image: RevisionImage
     args: Mapping[str, Any]
     env: Mapping[str, str]
     mounts: tuple[str, ...]
     members: tuple[Member, ...]
     model_revision: str | None = None
-    proxy_image: Image | None = None
+    proxy_image: RevisionImage | None = None
     schema: int = field(default=SCHEMA)
 
     @cached_property

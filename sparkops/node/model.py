@@ -25,7 +25,7 @@ import os
 import sys
 from typing import Any
 
-from sparkops.node.modelcache import MAKE_ROOM, Repo, Trouble, free, length_of, say
+from sparkops.node.modelcache import MAKE_ROOM, CacheTrouble, Repo, free, length_of, say
 from sparkops.node.modelcopy import lacks, manifest, named, read_manifest, send, take
 from sparkops.node.modelfetch import fetch
 from sparkops.node.modelfolder import repo_of
@@ -134,7 +134,7 @@ def _fetch(repo: Repo, revision: str, words: argparse.Namespace) -> dict[str, An
 def _here(repo: Repo, wanted: str) -> str:
     if revision := repo.revision(wanted):
         return revision
-    raise Trouble(f"{repo.model}@{wanted} is not here")
+    raise CacheTrouble(f"{repo.model}@{wanted} is not here")
 
 
 def _words() -> argparse.Namespace:
@@ -158,7 +158,7 @@ def main() -> int:
         if words.verb == "words":
             return 0 if all(vocabulary_file(words.vocabulary, name) for name in VOCABULARY) else 1
         say("result", json.dumps(_run(words)))
-    except Trouble as trouble:
+    except CacheTrouble as trouble:
         say("error:", str(trouble))
         if trouble.hint:
             say("next:", trouble.hint)

@@ -26,7 +26,7 @@ AT_ONCE = 4
 WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 
 
-class Trouble(Exception):
+class CacheTrouble(Exception):
     """What ends the work, in words for a person, and what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -68,9 +68,9 @@ def free(path: str) -> int:
     return int(rows[-1].split()[3]) * 1024 if len(rows) > 1 else 0
 
 
-def no_room(what: str, folder: str, need: int) -> Trouble:
+def no_room(what: str, folder: str, need: int) -> CacheTrouble:
     """Need and have, in words; `folder` is on the disk that is meant."""
-    return Trouble(f"{what}: need {size(need)}, have {size(free(folder))} in {folder}", MAKE_ROOM)
+    return CacheTrouble(f"{what}: need {size(need)}, have {size(free(folder))} in {folder}", MAKE_ROOM)
 
 
 def forget(path: str) -> None:
@@ -133,12 +133,12 @@ def time_left(seconds: float) -> str:
     return f", {hours}:{rest // 60:02d}:{rest % 60:02d} left" if hours else f", {rest // 60}:{rest % 60:02d} left"
 
 
-class File:
+class CacheFile:
     """One file of a snapshot; `blob` is the hash of its content."""
 
     def __init__(self, path: str, blob: str, length: int) -> None:
         if path.startswith("/") or ".." in path.split("/") or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob):
-            raise Trouble(f"the hub names a file that cannot be: {path!r} {blob!r}")
+            raise CacheTrouble(f"the hub names a file that cannot be: {path!r} {blob!r}")
         self.path, self.blob, self.length = path, blob, length
 
 
@@ -174,7 +174,7 @@ class Repo:
         """Where a blob lies, below the model's folder."""
         return os.path.relpath(self.blob(name), self.folder)
 
-    def learn(self, files: Iterable[File]) -> None:
+    def learn(self, files: Iterable[CacheFile]) -> None:
         """What the blobs of a folder are called; here they are called by their hash."""
 
     def prepare(self) -> None:
@@ -184,7 +184,7 @@ class Repo:
                 with tempfile.TemporaryFile(dir=self.path(part)):
                     pass
             except PermissionError:
-                raise Trouble(
+                raise CacheTrouble(
                     f"{self.path(part).rstrip('/')} cannot be written: a container made it as root",
                     f"on the node: sudo chown -R $USER {os.path.dirname(self.hub)}",
                 ) from None
@@ -231,7 +231,7 @@ class Repo:
             found = stream.read().strip()
         return found if os.path.isdir(self.path("snapshots", found)) else ""
 
-    def holds(self, file: File) -> bool:
+    def holds(self, file: CacheFile) -> bool:
         """Whether the blob is whole, by its hash unless that was found before and it did not change since."""
         try:
             stamp = self.stamp(file.blob)
@@ -249,7 +249,7 @@ class Repo:
             remove(self.blob(file.blob))
         return False
 
-    def link(self, revision: str, files: Iterable[File]) -> None:
+    def link(self, revision: str, files: Iterable[CacheFile]) -> None:
         for file in files:
             link = self.path("snapshots", revision, file.path)
             os.makedirs(os.path.dirname(link), exist_ok=True)

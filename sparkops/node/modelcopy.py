@@ -17,10 +17,10 @@ from typing import Any
 
 from sparkops.node.modelcache import (
     AT_ONCE,
-    File,
+    CacheFile,
+    CacheTrouble,
     Meter,
     Repo,
-    Trouble,
     digest,
     forget,
     free,
@@ -43,7 +43,9 @@ def manifest(repo: Repo, revision: str, words: str) -> Manifest:
     files = {}
     for path, blob in repo.entries(revision):
         if len(blob) not in (40, 64) and not repo.local:
-            raise Trouble(f"{repo.model}: {path} is no link into the cache, so that nothing proves it", "fetch it anew")
+            raise CacheTrouble(
+                f"{repo.model}: {path} is no link into the cache, so that nothing proves it", "fetch it anew"
+            )
         files[path] = [blob, length_of(repo.file(revision, path))]
     return {
         "model": repo.model,
@@ -101,7 +103,9 @@ def take(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
             lost = sum(file.length for file in missing)
             if said == NO_ROOM_TO_UNPACK:
                 raise no_room("the disk filled up in the middle, half files are removed", repo.folder, lost)
-            raise Trouble(f"{len(missing)} files ({size(lost)}) of {repo.model} did not arrive: {said}", "run it again")
+            raise CacheTrouble(
+                f"{len(missing)} files ({size(lost)}) of {repo.model} did not arrive: {said}", "run it again"
+            )
         _finish(repo, wanted)
         repo.keep_notes()
         return {"model": repo.model, "revision": wanted["revision"], "copied": came, "files": len(wanted["files"])}
@@ -140,15 +144,15 @@ def _take_words(incoming: str, folder: str) -> None:
             vocabulary_file(folder, name)
 
 
-def named(wanted: Manifest) -> list[File]:
+def named(wanted: Manifest) -> list[CacheFile]:
     """One file for each blob, the first of its paths."""
-    found: dict[str, File] = {}
+    found: dict[str, CacheFile] = {}
     for path, (blob, length) in sorted(wanted["files"].items()):
-        found.setdefault(blob, File(path, blob, length))
+        found.setdefault(blob, CacheFile(path, blob, length))
     return list(found.values())
 
 
-def _take_in(repo: Repo, files: list[File]) -> int:
+def _take_in(repo: Repo, files: list[CacheFile]) -> int:
     """Blobs that came whole go to their place, the rest goes away; bytes that came."""
     incoming = repo.path(INCOMING)
     if not os.path.isdir(incoming):
@@ -156,7 +160,7 @@ def _take_in(repo: Repo, files: list[File]) -> int:
     here = [file for file in files if length_of(os.path.join(incoming, repo.member(file.blob))) == file.length]
     done: list[int] = []
 
-    def look(file: File) -> int:
+    def look(file: CacheFile) -> int:
         path = os.path.join(incoming, repo.member(file.blob))
         done.append(file.length)
         if digest(path, file.blob) != file.blob:
@@ -177,7 +181,7 @@ def _take_in(repo: Repo, files: list[File]) -> int:
 
 def _finish(repo: Repo, wanted: Manifest) -> None:
     """The snapshot and its names appear when all of it is there."""
-    repo.link(wanted["revision"], [File(path, blob, length) for path, (blob, length) in wanted["files"].items()])
+    repo.link(wanted["revision"], [CacheFile(path, blob, length) for path, (blob, length) in wanted["files"].items()])
     for name in wanted["refs"]:
         repo.name(name, wanted["revision"])
     if wanted["pinned"]:

@@ -10,10 +10,10 @@ from typing import Any
 
 from sparkops.node.modelcache import (
     AT_ONCE,
-    File,
+    CacheFile,
+    CacheTrouble,
     Meter,
     Repo,
-    Trouble,
     digest,
     forget,
     free,
@@ -34,7 +34,7 @@ def fetch(repo: Repo, wanted: str, ask: dict[str, Any], exclude: list[str]) -> d
         revision, listed = hub.listing(repo.model, wanted)
         files = [f for f in listed if not any(fnmatch.fnmatch(f.path, glob) for glob in (*LEFT_OUT, *exclude))]
         if not files:
-            raise Trouble(f"{repo.model}@{wanted} has no files")
+            raise CacheTrouble(f"{repo.model}@{wanted} has no files")
         missing = _missing(repo, files)
         _room(repo, missing)
         _download(repo, hub, revision, missing)
@@ -49,12 +49,12 @@ def fetch(repo: Repo, wanted: str, ask: dict[str, Any], exclude: list[str]) -> d
     return {"model": repo.model, "revision": revision, "files": len(files), "bytes": _total(files), "fetched": got}
 
 
-def _missing(repo: Repo, files: list[File]) -> list[File]:
+def _missing(repo: Repo, files: list[CacheFile]) -> list[CacheFile]:
     """One file for each blob that is not whole; what lies here unproven is hashed once."""
     unique = list({file.blob: file for file in files}.values())
     done: list[int] = []
 
-    def look(file: File) -> bool:
+    def look(file: CacheFile) -> bool:
         whole = repo.holds(file)
         done.append(file.length)
         return whole
@@ -65,17 +65,17 @@ def _missing(repo: Repo, files: list[File]) -> list[File]:
     return [file for file, there in zip(unique, whole, strict=False) if not there]
 
 
-def _room(repo: Repo, missing: list[File]) -> None:
+def _room(repo: Repo, missing: list[CacheFile]) -> None:
     need = sum(file.length - min(length_of(repo.part(file.blob)), file.length) for file in missing)
     if need > free(repo.folder):
         raise no_room(f"the disk is too full for {repo.model}", repo.hub, need)
 
 
-def _download(repo: Repo, hub: Hub, revision: str, missing: list[File]) -> None:
+def _download(repo: Repo, hub: Hub, revision: str, missing: list[CacheFile]) -> None:
     def so_far() -> int:
         return sum(max(length_of(repo.part(f.blob)), length_of(repo.blob(f.blob))) for f in missing)
 
-    def get(file: File) -> None:
+    def get(file: CacheFile) -> None:
         with repo.lock(file.blob):
             _get(repo, hub, hub.url(repo.model, revision, file.path), file)
 
@@ -94,7 +94,7 @@ def _download(repo: Repo, hub: Hub, revision: str, missing: list[File]) -> None:
             repo.keep_notes()
 
 
-def _get(repo: Repo, hub: Hub, url: str, file: File) -> None:
+def _get(repo: Repo, hub: Hub, url: str, file: CacheFile) -> None:
     """A second whole try when what came is not what was announced: a proxy's page, a part from elsewhere."""
     part = repo.part(file.blob)
     for _ in range(2):
@@ -105,13 +105,13 @@ def _get(repo: Repo, hub: Hub, url: str, file: File) -> None:
             forget(repo.blob(file.blob))
             return
         remove(part)
-    raise Trouble(
+    raise CacheTrouble(
         f"{file.path} came twice with the hash {found[:12]}, announced is {file.blob[:12]}",
         "something between this node and the hub changes what passes (a proxy, a mirror)",
     )
 
 
-def _out_of_room(repo: Repo, missing: list[File], error: OSError) -> Exception:
+def _out_of_room(repo: Repo, missing: list[CacheFile], error: OSError) -> Exception:
     """A disk that filled up under us is given back what we took of it."""
     if error.errno != errno.ENOSPC:
         return error
@@ -121,5 +121,5 @@ def _out_of_room(repo: Repo, missing: list[File], error: OSError) -> Exception:
     return no_room("the disk filled up in the middle, half downloads are removed", repo.hub, need)
 
 
-def _total(files: list[File]) -> int:
+def _total(files: list[CacheFile]) -> int:
     return sum(file.length for file in files)

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from sparkops.node.modelcache import AT_ONCE, NOTES, File, Repo, Trouble, digest, size
+from sparkops.node.modelcache import AT_ONCE, NOTES, CacheFile, CacheTrouble, Repo, digest, size
 
 
 class Folder(Repo):
@@ -33,7 +33,7 @@ class Folder(Repo):
     def file(self, revision: str, path: str) -> str:
         return self.path(path)
 
-    def learn(self, files: Iterable[File]) -> None:
+    def learn(self, files: Iterable[CacheFile]) -> None:
         for file in files:
             self.names.setdefault(file.blob, file.path)
 
@@ -44,7 +44,7 @@ class Folder(Repo):
         with ThreadPoolExecutor(AT_ONCE) as pool:
             paths = sorted(self._paths())
             found = dict(zip(paths, pool.map(self._hash, paths), strict=True))
-        self.learn(File(path, blob, 0) for path, blob in found.items())
+        self.learn(CacheFile(path, blob, 0) for path, blob in found.items())
         text = json.dumps(found, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:40] if found else ""
 
@@ -52,7 +52,7 @@ class Folder(Repo):
         for path in sorted(self._paths()):
             yield path, self._hash(path)
 
-    def link(self, revision: str, files: Iterable[File]) -> None:
+    def link(self, revision: str, files: Iterable[CacheFile]) -> None:
         """Of equal files one was sent."""
         for file in files:
             path, there = self.path(file.path), self.blob(file.blob)
@@ -102,6 +102,6 @@ class Folder(Repo):
 def repo_of(cache: str, model: str) -> Repo:
     if model.startswith("/"):
         if os.path.realpath(model) == "/":
-            raise Trouble("/ is no model")
+            raise CacheTrouble("/ is no model")
         return Folder(model)
     return Repo(cache, model)

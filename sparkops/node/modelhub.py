@@ -14,7 +14,7 @@ import time
 import urllib.parse
 from typing import Any
 
-from sparkops.node.modelcache import File, Trouble, length_of, remove
+from sparkops.node.modelcache import CacheFile, CacheTrouble, length_of, remove
 
 TRIES = 5
 NAP = float(os.environ.get("SPARKOPS_RETRY_SECONDS", "1"))
@@ -25,7 +25,7 @@ CERTIFICATE = (35, 58, 60, 77)
 MALFORMED = (1, 3, 43)
 
 
-class Answer:
+class HubAnswer:
     """How one transfer ended: curl's exit code, the last status, its headers, what curl said."""
 
     def __init__(self, code: int, said: str, headers: str) -> None:
@@ -62,13 +62,13 @@ class Hub:
             if name.lower() not in os.environ and name.upper() not in os.environ:
                 os.environ[name] = value
 
-    def curl(self, url: str, *options: str, token: bool = True) -> Answer:
+    def curl(self, url: str, *options: str, token: bool = True) -> HubAnswer:
         config = f'header = "Authorization: Bearer {self.token}"\n' if token and self.token else ""
         with tempfile.NamedTemporaryFile("r", encoding="latin-1") as headers:
             words = ["curl", "-sSLf", "-A", "sparkops", "-K", "-", "-D", headers.name, "--connect-timeout", "30"]
             words += ["--speed-limit", "1", "--speed-time", "60", *options, "--", url]
             done = subprocess.run(words, input=config, capture_output=True, text=True, check=False)
-            return Answer(done.returncode, done.stderr.removeprefix("curl: "), headers.read())
+            return HubAnswer(done.returncode, done.stderr.removeprefix("curl: "), headers.read())
 
     def json(self, url: str, model: str, revision: str) -> Any:
         with tempfile.NamedTemporaryFile("r", encoding="utf-8") as body:
@@ -78,22 +78,22 @@ class Hub:
                     try:
                         return json.load(body)
                     except ValueError:
-                        raise Trouble(f"{self.endpoint} does not answer as a model hub does") from None
+                        raise CacheTrouble(f"{self.endpoint} does not answer as a model hub does") from None
                 if answer.final:
                     break
                 time.sleep(NAP * 2**turn)
         raise self.refusal(answer, model, revision)
 
-    def listing(self, model: str, revision: str) -> tuple[str, list[File]]:
+    def listing(self, model: str, revision: str) -> tuple[str, list[CacheFile]]:
         """The commit that a revision means now, and its files."""
         name = urllib.parse.quote(revision, safe="")
         found = self.json(f"{self.endpoint}/api/models/{model}/revision/{name}?blobs=true", model, revision)
         commit = str(found.get("sha", ""))
         if not re.fullmatch("[0-9a-f]{40}", commit):
-            raise Trouble(f"{self.endpoint} names no commit for {model}@{revision}")
+            raise CacheTrouble(f"{self.endpoint} names no commit for {model}@{revision}")
         return commit, [self.file(model, commit, one) for one in found.get("siblings", ())]
 
-    def file(self, model: str, commit: str, one: dict[str, Any]) -> File:
+    def file(self, model: str, commit: str, one: dict[str, Any]) -> CacheFile:
         """From the listing, or from the file's own headers where a mirror leaves hash and size out."""
         path, large = one["rfilename"], one.get("lfs") or {}
         blob, length = large.get("sha256") or one.get("blobId"), large.get("size", one.get("size"))
@@ -102,7 +102,7 @@ class Hub:
             blob = about.headers.get("x-linked-etag") or about.headers.get("etag", "")
             blob = blob.removeprefix("W/").strip('"')
             length = about.headers.get("x-linked-size") or about.headers.get("content-length")
-        return File(path, blob, int(length or 0))
+        return CacheFile(path, blob, int(length or 0))
 
     def fetch_small(self, url: str, path: str) -> None:
         """A public file of another host, whole; the hub's token is not for it."""
@@ -114,7 +114,7 @@ class Hub:
             if answer.final:
                 break
             time.sleep(NAP * 2**turn)
-        raise Trouble(f"{url}: {answer.words}", "$SPARKOPS_ENCODINGS names a mirror of these files")
+        raise CacheTrouble(f"{url}: {answer.words}", "$SPARKOPS_ENCODINGS names a mirror of these files")
 
     def url(self, model: str, commit: str, path: str) -> str:
         return f"{self.endpoint}/{model}/resolve/{commit}/{urllib.parse.quote(path)}"
@@ -136,36 +136,38 @@ class Hub:
                 raise self.refusal(answer, model, "")
             turn = 0 if length_of(part) > before else turn + 1
             if turn == TRIES:
-                raise Trouble(f"{url}: {answer.words}, {TRIES} times with nothing new", "run the same command again")
+                raise CacheTrouble(
+                    f"{url}: {answer.words}, {TRIES} times with nothing new", "run the same command again"
+                )
             if not answer.ok:
                 time.sleep(NAP * 2**turn)
 
-    def refusal(self, answer: Answer, model: str, revision: str) -> Trouble:
+    def refusal(self, answer: HubAnswer, model: str, revision: str) -> CacheTrouble:
         """Which licence, which token, which name: what a person can do about it."""
         page, kind = f"{self.endpoint}/{model}", answer.headers.get("x-error-code", "")
         told = answer.headers.get("x-error-message", f"HTTP {answer.status}")
         if answer.status in (401, 403) and kind == "GatedRepo":
             return _gated(model, page, bool(self.token))
         if kind == "RevisionNotFound":
-            return Trouble(f"{model} has no revision {revision}", f"its revisions: {page}/commits/main")
+            return CacheTrouble(f"{model} has no revision {revision}", f"its revisions: {page}/commits/main")
         if answer.status == 401 and self.token and "invalid" in told.lower():
-            return Trouble(f"{self.endpoint} does not know this token", TOKEN)
+            return CacheTrouble(f"{self.endpoint} does not know this token", TOKEN)
         if answer.status in (401, 404):
             private = "" if self.token else f"; if it is private: {TOKEN}"
-            return Trouble(f"{self.endpoint} has no model {model}", f"compare the name with {page}{private}")
+            return CacheTrouble(f"{self.endpoint} has no model {model}", f"compare the name with {page}{private}")
         if answer.status == 403:
-            return Trouble(f"{page}: {told}", "the token must be one that may read this model")
-        return Trouble(f"{self.endpoint} cannot be reached: {answer.words}", _how_to_reach())
+            return CacheTrouble(f"{page}: {told}", "the token must be one that may read this model")
+        return CacheTrouble(f"{self.endpoint} cannot be reached: {answer.words}", _how_to_reach())
 
 
-def _gated(model: str, page: str, token: bool) -> Trouble:
+def _gated(model: str, page: str, token: bool) -> CacheTrouble:
     if token:
         account = "this token's account has not been given access"
-        return Trouble(
+        return CacheTrouble(
             f"{model} is gated, and {account}", f"accept its licence at {page}, or wait until that is granted"
         )
     who = "its licence must be accepted, and a token must say by whom"
-    return Trouble(f"{model} is gated: {who}", f"accept it at {page}, then give that account's token: {TOKEN}")
+    return CacheTrouble(f"{model} is gated: {who}", f"accept it at {page}, then give that account's token: {TOKEN}")
 
 
 def _how_to_reach() -> str:

@@ -7,7 +7,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sparkops.node.modelcache import AT_ONCE, Meter, Repo, Trouble, length_of, say
+from sparkops.node.modelcache import AT_ONCE, CacheTrouble, Meter, Repo, length_of, say
 from sparkops.node.modelvocabulary import VOCABULARY, vocabulary_file
 
 
@@ -24,7 +24,7 @@ def offline(repo: Repo, wanted: str, words: str) -> dict[str, Any]:
         say("missing:", gap)
     if gaps:
         most = ", ".join(gaps[:7]) + (f" and {len(gaps) - 7} more" if len(gaps) > 7 else "")
-        raise Trouble(f"{repo.model}@{wanted} is not complete and --offline forbids to fetch it: {most}")
+        raise CacheTrouble(f"{repo.model}@{wanted} is not complete and --offline forbids to fetch it: {most}")
     return {**found, "fetched": 0}
 
 

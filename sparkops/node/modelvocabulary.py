@@ -7,7 +7,7 @@ import os
 import shutil
 from typing import Any
 
-from sparkops.node.modelcache import Trouble, digest, remove
+from sparkops.node.modelcache import CacheTrouble, digest, remove
 from sparkops.node.modelhub import Hub
 
 ENCODINGS = "https://openaipublic.blob.core.windows.net/encodings"
@@ -28,7 +28,7 @@ def fetch_vocabulary(ask: dict[str, Any], folder: str) -> None:
         hub.fetch_small(f"{base}/{name}", path)
         if not vocabulary_file(folder, name):
             remove(path)
-            raise Trouble(f"{base}/{name} is not the file that is wanted (sha256 {blob[:12]})")
+            raise CacheTrouble(f"{base}/{name} is not the file that is wanted (sha256 {blob[:12]})")
 
 
 def vocabulary_file(folder: str, name: str) -> bool:

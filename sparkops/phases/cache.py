@@ -18,7 +18,7 @@ TEE = "/usr/bin/tee /proc/sys/vm/drop_caches"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSchedule:
     """A schedule for a node, or that there shall be none; `cache_dir` is the inventory's."""
 
     node: str
@@ -26,7 +26,7 @@ class Wanted:
     cache_dir: str | None = None
 
 
-def compile_schedule(wanted: Iterable[Wanted]) -> Plan:
+def compile_schedule(wanted: Iterable[WantedSchedule]) -> Plan:
     """One node's trouble is no reason to leave the others without: what can be done is done."""
     wanted = tuple(wanted)
     removes = any(one.schedule is None for one in wanted)
@@ -62,7 +62,7 @@ def sudoers_line(facts: Facts) -> str:
     return f"{who} ALL=(root) NOPASSWD: {TEE}"
 
 
-def _entry(one: Wanted) -> Step:
+def _entry(one: WantedSchedule) -> Step:
     if one.schedule is None:
         return Step(f"unschedule.{one.node}", one.node, "remove our crontab entry", Action(caches.unschedule()))
     set_it = Action(caches.schedule(one.schedule, one.cache_dir))

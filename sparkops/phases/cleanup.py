@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sparkops.commands import caches, rights, scripts
 from sparkops.core import manifest
-from sparkops.core.facts import Container, Facts, Job, Left, Scheduled
+from sparkops.core.facts import Container, Facts, JobFact, Left, Scheduled
 from sparkops.core.plan import Action, Command, Phase, Plan, Step
 from sparkops.core.situation import state_dir
 
@@ -36,7 +36,7 @@ def ours(facts: Facts) -> list[Container]:
     return [one for one in facts.containers if one.ours]
 
 
-def jobs(facts: Facts) -> list[Job]:
+def jobs(facts: Facts) -> list[JobFact]:
     return [job for job in facts.state.jobs if job.alive] if isinstance(facts.state, Left) else []
 
 

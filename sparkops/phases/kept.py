@@ -14,14 +14,14 @@ from sparkops.core.utilization import UTILIZATION
 from sparkops.phases import parts
 from sparkops.phases.operator import compile_play
 from sparkops.phases.orphans import leave_notes
-from sparkops.phases.parts import Kept, Part
+from sparkops.phases.parts import DeployedRevision, NodeContainer
 from sparkops.phases.prepare import write_key
 from sparkops.phases.serve import memory
 
 Phases = dict[str, Callable[[], Iterator[Step]]]
 
 
-def compile_stop(play: StepsPlay, facts: Mapping[str, Facts], targets: Iterable[Kept]) -> Plan:
+def compile_stop(play: StepsPlay, facts: Mapping[str, Facts], targets: Iterable[DeployedRevision]) -> Plan:
     """Remove the targets' containers; for parts on nodes that did not answer a note is left on the others."""
     targets = tuple(targets)
     phases: Phases = {
@@ -34,7 +34,11 @@ def compile_stop(play: StepsPlay, facts: Mapping[str, Facts], targets: Iterable[
 
 
 def compile_rollback(
-    play: StepsPlay, facts: Mapping[str, Facts], current: Sequence[Kept], previous: Sequence[Kept], choices: Choices
+    play: StepsPlay,
+    facts: Mapping[str, Facts],
+    current: Sequence[DeployedRevision],
+    previous: Sequence[DeployedRevision],
+    choices: Choices,
 ) -> Plan:
     """Stop what runs and start what was kept before it; the undo goes back again."""
     phases: Phases = {
@@ -48,7 +52,11 @@ def compile_rollback(
 
 
 def compile_rotation(
-    play: StepsPlay, facts: Mapping[str, Facts], targets: Sequence[Kept], nodes: Iterable[str], choices: Choices
+    play: StepsPlay,
+    facts: Mapping[str, Facts],
+    targets: Sequence[DeployedRevision],
+    nodes: Iterable[str],
+    choices: Choices,
 ) -> Plan:
     """Write the new key on these nodes while nothing runs that has the old one; the undo restores that first."""
     running = [one for one in targets if one.runs]
@@ -64,13 +72,15 @@ def compile_rotation(
     return _plan(play, targets, phases)
 
 
-def _plan(play: StepsPlay, targets: Sequence[Kept] | None, phases: Phases) -> Plan:
+def _plan(play: StepsPlay, targets: Sequence[DeployedRevision] | None, phases: Phases) -> Plan:
     """The verb's phases in the order of its playbook."""
     revision = targets[0].stored.data if targets else None
     return replace(compile_play(play, (), {}, phases), verb=play.name, revision=revision)
 
 
-def _free_memory(facts: Mapping[str, Facts], started: Iterable[tuple[Kept, Part]]) -> Iterator[Step]:
+def _free_memory(
+    facts: Mapping[str, Facts], started: Iterable[tuple[DeployedRevision, NodeContainer]]
+) -> Iterator[Step]:
     """As before a first start: memory lags behind a stop, and CUDA does not count what Linux could free."""
     shares: dict[str, float] = {}
     for one, (node, container) in started:
@@ -88,6 +98,6 @@ def removal(node: str, container: Container) -> str:
     return f"remove.{node}.{container.name}"
 
 
-def _remove(facts: Mapping[str, Facts], target: Kept, node: str, container: Container) -> Step:
+def _remove(facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container) -> Step:
     remove = scripts.container("remove", container.name, target.stored.deployment, state_dir(facts[node]))
     return Step(removal(node, container), node, f"remove {container.name}", Action(remove))

@@ -13,27 +13,27 @@ from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.phases.verify import await_answer, await_stored
 
-Part = tuple[str, Container]
+NodeContainer = tuple[str, Container]
 """A container with the node that it is on."""
 
 
 @dataclass(frozen=True)
-class Kept:
+class DeployedRevision:
     """A revision on the nodes, with its containers."""
 
     stored: Stored
-    parts: tuple[Part, ...]
+    parts: tuple[NodeContainer, ...]
 
     @property
     def runs(self) -> bool:
         return bool(self.running)
 
     @property
-    def running(self) -> tuple[Part, ...]:
+    def running(self) -> tuple[NodeContainer, ...]:
         return tuple((node, container) for node, container in self.parts if container.runs)
 
     @property
-    def kept(self) -> tuple[Part, ...]:
+    def kept(self) -> tuple[NodeContainer, ...]:
         """What was stopped and can be started again."""
         return tuple((node, container) for node, container in self.parts if container.kept)
 
@@ -57,16 +57,18 @@ class Kept:
         return f"{self.stored.deployment} {self.stored.hash[:8]}"
 
 
-def kept(facts: Mapping[str, Facts]) -> tuple[Kept, ...]:
+def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ...]:
     """Every revision that the nodes hold, running or stopped, in the order of nodes."""
     found: dict[tuple[str, str], tuple[Stored, list[tuple[str, Container]]]] = {}
     for node, stored, container in deployed(facts):
         _, parts = found.setdefault((stored.deployment, stored.hash), (stored, []))
         parts.append((node, container))
-    return tuple(Kept(stored, tuple(parts)) for stored, parts in found.values())
+    return tuple(DeployedRevision(stored, tuple(parts)) for stored, parts in found.values())
 
 
-def stop(facts: Mapping[str, Facts], target: Kept, node: str, container: Container, choices: Choices) -> Step:
+def stop(
+    facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container, choices: Choices
+) -> Step:
     """The undo starts it again and waits until it serves."""
     deployment, state = target.stored.deployment, state_dir(facts[node])
     end = Action(scripts.container("stop", container.name, deployment, state))
@@ -75,14 +77,14 @@ def stop(facts: Mapping[str, Facts], target: Kept, node: str, container: Contain
     return Step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo)
 
 
-def start(facts: Mapping[str, Facts], target: Kept, node: str, container: Container) -> Step:
+def start(facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container) -> Step:
     deployment, state = target.stored.deployment, state_dir(facts[node])
     begin = Action(scripts.container("start", container.name, deployment, state))
     undo = Action(scripts.container("stop", container.name, deployment, state))
     return Step(f"start.{node}.{container.name}", node, f"start {container.name}", begin, undo)
 
 
-def waits(target: Kept, started: Iterable[Part], choices: Choices) -> Iterator[Step]:
+def waits(target: DeployedRevision, started: Iterable[NodeContainer], choices: Choices) -> Iterator[Step]:
     """One wait for each container that was started, where the labels name its API or its head's."""
     for node, container in started:
         wait = await_stored(target.stored, node, container.name, choices)

@@ -141,12 +141,12 @@ def _run(s: Situation, member: Member) -> Command:
     return docker.run(_proxy(s, member) if member.role == "proxy" else _engine(s, member))
 
 
-def _engine(s: Situation, member: Member) -> docker.Container:
+def _engine(s: Situation, member: Member) -> docker.ContainerCommand:
     facts = s.facts[member.name]
     key = (f"{key_path(facts)}:{KEY_IN_CONTAINER}:ro",) if member.port is not None else ()
     offline = isinstance(facts.model, Model) and facts.model.complete
     model = (f"{s.local_model}:{s.local_model}:ro",) if s.local_model else ()
-    return docker.Container(
+    return docker.ContainerCommand(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.image.reference),
         labels=docker.labels(s.revision, member, s.replaces),
@@ -157,12 +157,12 @@ def _engine(s: Situation, member: Member) -> docker.Container:
     )
 
 
-def _proxy(s: Situation, member: Member) -> docker.Container:
+def _proxy(s: Situation, member: Member) -> docker.ContainerCommand:
     facts = s.facts[member.name]
     assert s.revision.proxy_image is not None, "a revision with a proxy names its image"
     config = f"{config_path(s, member.name)}:{proxy.CONFIG_IN_CONTAINER}:ro"
     auth = f"{auth_path(s, member.name)}:{proxy.AUTH_IN_CONTAINER}:ro"
-    return docker.Container(
+    return docker.ContainerCommand(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.proxy_image.reference),
         labels=docker.labels(s.revision, member, s.replaces),

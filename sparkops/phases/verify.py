@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkops.commands import scripts
-from sparkops.core.endpoints import Place, api_url, health_path, health_url
+from sparkops.core.endpoints import ApiPlace, api_url, health_path, health_url
 from sparkops.core.plan import Action, Step, Wait
 from sparkops.core.revision import Member
 from sparkops.core.situation import Choices, Situation, key_path
@@ -33,7 +33,7 @@ def serve_front(s: Situation) -> Iterator[Step]:
 
 def await_member(s: Situation, member: Member) -> Wait:
     """Poll the container's state, and the health of the API that it serves or works for."""
-    front: Place = member if member.port is not None else s.revision.engines[0]
+    front: ApiPlace = member if member.port is not None else s.revision.engines[0]
     probe = scripts.probe(s.revision.container(member), health_url(front), _restarts(s, member))
     return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.deadline)
 
@@ -53,7 +53,7 @@ def _restarts(s: Situation, member: Member) -> int:
 
 def await_again(s: Situation, member: Member) -> Wait:
     """The same for a container that served before and is started again."""
-    front: Place = member if member.port is not None else s.revision.engines[0]
+    front: ApiPlace = member if member.port is not None else s.revision.engines[0]
     probe = scripts.probe(s.revision.container(member), health_url(front), FORGIVEN)
     return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.deadline)
 
@@ -68,7 +68,7 @@ def await_stored(stored: Stored, node: str, container: str, choices: Choices) ->
     return Wait(probe, stall=_stall(member, choices), deadline=choices.deadline)
 
 
-def _stall(member: Place, choices: Choices) -> float:
+def _stall(member: ApiPlace, choices: Choices) -> float:
     """A rank without an API may be silent while all load: Ray prints its words into the head's log."""
     return choices.deadline if member.port is None else choices.stall
 

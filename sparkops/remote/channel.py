@@ -50,7 +50,7 @@ class _Wake(threading.Event):
 
 
 @dataclass
-class Kept:
+class KeptOutput:
     """A stream's first and last bytes: a command that floods us must not fill our memory."""
 
     cap: int = CAP
@@ -87,7 +87,7 @@ class Exchange:
         self._node = node
         self._channel = channel
         self._wake = _Wake()
-        self._out, self._err = Kept(), Kept()
+        self._out, self._err = KeptOutput(), KeptOutput()
         self._sink = sink or self._out.add
         self._hear = hear
 

@@ -13,7 +13,7 @@ from sparkops.core.plan import Command, Event, EventKind, NodeLost, Phase, Plan,
 from sparkops.core.playbook.names import BadExpression
 from sparkops.remote import Cancel, World
 from sparkops.remote.frame import LOCK_LOST
-from sparkops.remote.terms import Registered
+from sparkops.remote.step_conditions import Registered
 from sparkops.remote.undo import Undo
 from sparkops.remote.waiting import Waiting, answer
 
@@ -22,7 +22,7 @@ Status = Literal["done", "failed", "lost", "interrupted"]
 
 
 @dataclass(frozen=True)
-class Failure:
+class StepFailure:
     """What went wrong first on a node. `result` is how the command or the last probe ended, where one did."""
 
     node: str
@@ -44,7 +44,7 @@ class Outcome:
     """
 
     status: Status
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[StepFailure, ...] = ()
     undone: tuple[str, ...] = ()
     stuck: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class _Run:
         self.emit = emit
         self.sent: list[str] = []
         self.unknown: list[str] = []
-        self.failures: list[Failure] = []
+        self.failures: list[StepFailure] = []
         self._plan = plan
         self._world = world
         self._registered = Registered()
@@ -149,12 +149,12 @@ class _Run:
                     self._stopped.set()
                     cancel.set()
 
-    def _step(self, step: Step, cancel: Cancel) -> Failure | None:
+    def _step(self, step: Step, cancel: Cancel) -> StepFailure | None:
         try:
             verdict = self._registered.verdict(step, self._world, cancel)
         except NodeLost as lost:
             self._tell("lost", step, f"{lost.reason}; this step was not sent")
-            return Failure(step.node, step.id, step.title, lost.reason, lost=True)
+            return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
         except BadExpression as error:
             return self._failed(step, f"its condition: {error}", "", None)
         if verdict != "run":
@@ -166,7 +166,7 @@ class _Run:
         ignored = failure is not None and not failure.lost and step.terms is not None and step.terms.ignore_errors
         return None if ignored else failure
 
-    def _run(self, step: Step, cancel: Cancel) -> Failure | None:
+    def _run(self, step: Step, cancel: Cancel) -> StepFailure | None:
         self._tell("start", step)
         self.sent.append(step.id)
         result, failure = self._command(step, cancel)
@@ -178,7 +178,7 @@ class _Run:
             self._tell("done", step, result.stdout if result else "")
         return failure
 
-    def _command(self, step: Step, cancel: Cancel) -> tuple[Result | None, Failure | None]:
+    def _command(self, step: Step, cancel: Cancel) -> tuple[Result | None, StepFailure | None]:
         if step.do.command is None:
             return None, None
         try:
@@ -199,13 +199,13 @@ class _Run:
         """An operator's command that changes something is ended by Ctrl-C, and not because another node failed."""
         return _Interrupt(cancel, self._stopped) if command.ends else cancel
 
-    def _wait(self, step: Step, wait: Wait, cancel: Cancel) -> Failure | None:
+    def _wait(self, step: Step, wait: Wait, cancel: Cancel) -> StepFailure | None:
         waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, text))
         try:
             waited = waiting.until_ready(cancel)
         except NodeLost as lost:
             self._tell("lost", step, f"{lost.reason}; whether it got ready is unknown")
-            return Failure(step.node, step.id, step.title, lost.reason, lost=True)
+            return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
         if waited.cancelled:
             return self._last_look(step, wait)
         if not waited.ready:
@@ -213,7 +213,7 @@ class _Run:
         self._tell("done", step, waited.evidence)
         return None
 
-    def _last_look(self, step: Step, wait: Wait) -> Failure | None:
+    def _last_look(self, step: Step, wait: Wait) -> StepFailure | None:
         """Another node failed first, maybe only because the engine here had ended: then this one has the cause."""
         if self.failures:
             with contextlib.suppress(NodeLost):
@@ -223,11 +223,11 @@ class _Run:
         self._tell("skipped", step, "no longer waited for")
         return None
 
-    def _failed(self, step: Step, reason: str, evidence: str, result: Result | None) -> Failure:
+    def _failed(self, step: Step, reason: str, evidence: str, result: Result | None) -> StepFailure:
         self._tell("failed", step, "\n".join(part for part in (reason, evidence) if part))
-        return Failure(step.node, step.id, step.title, reason, evidence, result)
+        return StepFailure(step.node, step.id, step.title, reason, evidence, result)
 
-    def _lost(self, step: Step, lost: NodeLost) -> Failure:
+    def _lost(self, step: Step, lost: NodeLost) -> StepFailure:
         """Lost while the command was sent: then whether it ran there is anybody's guess, and said."""
         if lost.sent and step.changes:
             self.unknown.append(step.id)
@@ -236,7 +236,7 @@ class _Run:
             self.sent.remove(step.id)
             told = "this step was not sent" if not lost.sent else "this step changes nothing"
         self._tell("lost", step, f"{lost.reason}; {told}")
-        return Failure(step.node, step.id, step.title, lost.reason, lost=True)
+        return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
 
     def _tell(self, kind: EventKind, step: Step, text: str = "") -> None:
         self.emit(Event(kind, text, step.node, step.id, step.title))

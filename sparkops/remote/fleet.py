@@ -17,9 +17,9 @@ from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
 from sparkops.remote.frame import frame
 from sparkops.remote.interrupts import Interrupts
-from sparkops.remote.link import Link
+from sparkops.remote.link import Connection
 from sparkops.remote.lock import BEAT, Held, Hold, Owner, refusal
-from sparkops.remote.ssh import Door, Options
+from sparkops.remote.ssh import Connector, Options
 
 THREADS = 64
 _A_DAY = 86_400.0
@@ -32,8 +32,8 @@ class Fleet:
         self.waves = 0
         self.commands = 0
         self._options = options
-        self._door = Door(options)
-        self._links: dict[str, Link] = {}
+        self._door = Connector(options)
+        self._links: dict[str, Connection] = {}
         self._broken: dict[str, NodeLost] = {}
         for node in nodes:
             self._add(node)
@@ -91,7 +91,7 @@ class Fleet:
     def close(self) -> None:
         self._quit.set()
         self.unlock()
-        list(self._pool.map(Link.close, self._links.values()))
+        list(self._pool.map(Connection.close, self._links.values()))
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def reach(self, node: str, cancel: Cancel) -> None:
@@ -164,11 +164,11 @@ class Fleet:
 
     def _add(self, node: Node) -> None:
         try:
-            self._links[node.name] = Link(self._door, self._door.target(node), self._reopened)
+            self._links[node.name] = Connection(self._door, self._door.target(node), self._reopened)
         except NodeLost as error:
             self._broken[node.name] = error
 
-    def _reopened(self, link: Link) -> None:
+    def _reopened(self, link: Connection) -> None:
         """The lock died with the connection or in silence; if somebody else has it now, run.sh refuses what we send."""
         owner, name = self._owner, link.target.name
         if owner is None or name not in self._holds:

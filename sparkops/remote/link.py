@@ -13,17 +13,17 @@ from sparkops.core.plan import NodeLost, Result
 from sparkops.remote import Cancel
 from sparkops.remote.channel import BROKEN, Exchange, Sink
 from sparkops.remote.frame import Frame
-from sparkops.remote.ssh import Door, Target
+from sparkops.remote.ssh import Connector, SshTarget
 
 CHANNELS = 3
 """At once, for commands; the lock holds a fourth. sshd allows ten (MaxSessions)."""
 _OPENING = 30.0
 
 
-class Link:
+class Connection:
     """Thread-safe. `connections` counts how often it was opened; `reopened` is called each time but the first."""
 
-    def __init__(self, door: Door, target: Target, reopened: Callable[[Link], None]) -> None:
+    def __init__(self, door: Connector, target: SshTarget, reopened: Callable[[Connection], None]) -> None:
         self.target = target
         self.connections = 0
         self._door = door

@@ -18,9 +18,9 @@ import paramiko
 from sparkops.core.plan import NodeLost, Script
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote.channel import BROKEN, begin
+from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.frame import shell_line
-from sparkops.remote.link import Link
-from sparkops.remote.reasons import Unreached
+from sparkops.remote.link import Connection
 
 QUIET = 90
 """Seconds without a heartbeat after which the node frees the lock."""
@@ -74,7 +74,7 @@ def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
 class Hold:
     """One node's lock; it ends with the channel, whatever happens to us."""
 
-    def __init__(self, link: Link, owner: Owner, quiet: int = QUIET) -> None:
+    def __init__(self, link: Connection, owner: Owner, quiet: int = QUIET) -> None:
         self.link = link
         self._owner = owner
         self._quiet = quiet

@@ -16,8 +16,8 @@ from sparkops.remote import Cancel, World
 from sparkops.remote.channel import Sink
 from sparkops.remote.fleet import Fleet
 from sparkops.remote.lock import Owner
-from sparkops.remote.ssh import Door, Options
-from sparkops.remote.trust import HostKey
+from sparkops.remote.ssh import Connector, Options
+from sparkops.remote.trust import SeenHostKey
 
 SECONDS = 10
 
@@ -33,7 +33,7 @@ class Reach(World, Protocol):
 class Shows(Protocol):
     """A door to nodes, before a login."""
 
-    def shown_by(self, node: Node) -> HostKey:
+    def shown_by(self, node: Node) -> SeenHostKey:
         """The host key that the node shows; raises Unreached."""
 
 
@@ -59,8 +59,8 @@ class Real:
     def fleet(self, nodes: Iterable[Node], options: Options) -> Fleet:
         return Fleet(nodes, options)
 
-    def door(self, options: Options) -> Door:
-        return Door(options)
+    def door(self, options: Options) -> Connector:
+        return Connector(options)
 
     def get(self, url: str, key: str | None = None) -> str:
         headers = {"Authorization": f"Bearer {key}"} if key else {}

@@ -11,10 +11,10 @@ import paramiko
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_fixed
 
 from sparkops.core.inventory import Node
-from sparkops.remote import keys
+from sparkops.remote import ssh_keys
+from sparkops.remote.connect_errors import HEALS, Unreached, unreached
 from sparkops.remote.login import Proof, offer
-from sparkops.remote.reasons import HEALS, Unreached, unreached
-from sparkops.remote.trust import HostKey, KnownHosts, fetch_host_key
+from sparkops.remote.trust import KnownHosts, SeenHostKey, fetch_host_key
 from sparkops.remote.wire import handshake
 
 KEEPALIVE = 15
@@ -40,7 +40,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Target:
+class SshTarget:
     """Where one TCP connection goes, and as whom; `jump` is the machine it goes through."""
 
     name: str
@@ -48,10 +48,10 @@ class Target:
     port: int
     user: str
     key_file: Path | None
-    jump: Target | None = None
+    jump: SshTarget | None = None
 
 
-class Door:
+class Connector:
     """Opens connections; what all nodes share is read once."""
 
     def __init__(self, options: Options) -> None:
@@ -59,11 +59,11 @@ class Door:
         self._known = KnownHosts(options.known_hosts)
         self._config = _ssh_config(options.ssh_config)
 
-    def target(self, node: Node) -> Target:
+    def target(self, node: Node) -> SshTarget:
         """The inventory wins over `~/.ssh/config`."""
         found = self._config.lookup(node.address) if self._config else {}
         port = node.port if node.port != SSH_PORT else int(found.get("port", SSH_PORT))
-        return Target(
+        return SshTarget(
             node.name,
             node.address,
             port,
@@ -72,12 +72,12 @@ class Door:
             self._jump(node.name, found),
         )
 
-    def shown_by(self, node: Node) -> HostKey:
+    def shown_by(self, node: Node) -> SeenHostKey:
         """The host key that the node shows at the place where a connection would find it; nobody logs in there."""
         target = self.target(node)
         return fetch_host_key(target.address, target.port, self._options.connect_timeout, self._through(target))
 
-    def open(self, target: Target) -> paramiko.Transport:
+    def open(self, target: SshTarget) -> paramiko.Transport:
         """Connected and authenticated; raises Unreached."""
         tries = Retrying(
             retry=retry_if_exception(lambda error: isinstance(error, Unreached) and error.kind in HEALS),
@@ -87,7 +87,7 @@ class Door:
         )
         return tries(self._once, target)
 
-    def _once(self, target: Target) -> paramiko.Transport:
+    def _once(self, target: SshTarget) -> paramiko.Transport:
         through = self._through(target)
         algorithms = self._known.algorithms(target.address, target.port)
         timeout = self._options.connect_timeout
@@ -104,7 +104,7 @@ class Door:
         transport.set_keepalive(KEEPALIVE)
         return transport
 
-    def _through(self, target: Target) -> paramiko.Channel | None:
+    def _through(self, target: SshTarget) -> paramiko.Channel | None:
         if target.jump is None:
             return None
         try:
@@ -122,7 +122,7 @@ class Door:
             reason = f"{target.jump.address} does not pass on to {target.address} port {target.port}: {error}"
             raise Unreached(target.name, "route", reason) from error
 
-    def _authenticate(self, transport: paramiko.Transport, target: Target) -> None:
+    def _authenticate(self, transport: paramiko.Transport, target: SshTarget) -> None:
         proofs: list[Proof] = [*self._keys(target)]
         proofs += [] if self._options.password is None else [self._options.password]
         for number, proof in enumerate(proofs):
@@ -135,7 +135,7 @@ class Door:
                 raise unreached(target.name, target.address, target.port, error) from error
         raise self._refused(target, proofs)
 
-    def _refused(self, target: Target, proofs: Sequence[Proof], more: str = "") -> Unreached:
+    def _refused(self, target: SshTarget, proofs: Sequence[Proof], more: str = "") -> Unreached:
         tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
         told = f"tried {tried}" if tried else "there is no key to try (a passphrase needs the agent: ssh-add)"
         reason = f"{target.user}@{target.address} refused the login: {told}{more}"
@@ -143,12 +143,12 @@ class Door:
         hint = f"`{copy}` installs your key; for new nodes `sparkops init --ask-pass` does"
         return Unreached(target.name, "auth", reason, hint)
 
-    def _keys(self, target: Target) -> Sequence[paramiko.PKey]:
+    def _keys(self, target: SshTarget) -> Sequence[paramiko.PKey]:
         if target.key_file is not None:
-            return keys.named(target.name, target.key_file)
-        return keys.default(self._options.home)
+            return ssh_keys.named(target.name, target.key_file)
+        return ssh_keys.default(self._options.home)
 
-    def _jump(self, node: str, found: Mapping[str, Any]) -> Target | None:
+    def _jump(self, node: str, found: Mapping[str, Any]) -> SshTarget | None:
         """Only the last of several jumps is looked up; the others are its own ProxyJump."""
         if "proxycommand" in found:
             hint = "use ProxyJump, or give the node's address as seen from here"
@@ -159,7 +159,7 @@ class Door:
         user, _, host = str(name).rpartition("@")
         host, _, port = host.partition(":")
         own = self._config.lookup(host)
-        return Target(
+        return SshTarget(
             node,
             own.get("hostname", host),
             int(port or own.get("port", SSH_PORT)),

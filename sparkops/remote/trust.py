@@ -10,14 +10,14 @@ import paramiko
 from paramiko.hostkeys import HostKeyEntry, InvalidHostKey
 from paramiko.pkey import UnknownKeyType
 
-from sparkops.remote.reasons import Unreached, unreached
+from sparkops.remote.connect_errors import Unreached, unreached
 from sparkops.remote.wire import handshake
 
 FIRST_ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
 
 
 @dataclass(frozen=True)
-class HostKey:
+class SeenHostKey:
     """A server's key as a line of a known_hosts file has it."""
 
     address: str
@@ -68,7 +68,7 @@ class KnownHosts:
 
 def fetch_host_key(
     address: str, port: int = 22, timeout: float = 10.0, through: paramiko.Channel | None = None
-) -> HostKey:
+) -> SeenHostKey:
     """What a server shows, without authenticating; raises Unreached."""
     try:
         transport = handshake(address, port, timeout, through=through)
@@ -80,16 +80,16 @@ def fetch_host_key(
         transport.close()
         if through is not None:
             through.get_transport().close()
-    return HostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint)
+    return SeenHostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint)
 
 
-def pinned_host_keys(path: Path, address: str, port: int = 22) -> tuple[HostKey, ...]:
+def pinned_host_keys(path: Path, address: str, port: int = 22) -> tuple[SeenHostKey, ...]:
     """What is pinned for an address, to show beside what the server has now."""
     keys = KnownHosts([path]).keys(address, port)
-    return tuple(HostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint) for key in keys)
+    return tuple(SeenHostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint) for key in keys)
 
 
-def pin(path: Path, keys: Sequence[HostKey]) -> None:
+def pin(path: Path, keys: Sequence[SeenHostKey]) -> None:
     """Write these keys; what was pinned for the same addresses goes, other lines stay as they are."""
     names = {_host(key.address, key.port) for key in keys}
     old = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines() if path.exists() else []

@@ -28,7 +28,7 @@ class Waited:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProbeAnswer:
     """What one probe printed: `ready`, `wait` or `never` with its reason, and the evidence below."""
 
     word: str
@@ -36,16 +36,16 @@ class Answer:
     evidence: str
 
 
-def answer(result: Result) -> Answer:
+def answer(result: Result) -> ProbeAnswer:
     """Anything but the three words is `garbled`; a probe out of time is `wait`: a busy node is not a dead one."""
     if result.ended == "timeout":
-        return Answer("wait", "no answer in time", "")
+        return ProbeAnswer("wait", "no answer in time", "")
     first, _, evidence = result.stdout.partition("\n")
     word, _, reason = first.strip().partition(" ")
     if word not in ("ready", "wait", "never"):
         told = (result.stderr or result.stdout).strip()
-        return Answer("garbled", f"the probe exited {result.code} without an answer", told)
-    return Answer(word, reason.strip(), evidence.rstrip("\n"))
+        return ProbeAnswer("garbled", f"the probe exited {result.code} without an answer", told)
+    return ProbeAnswer(word, reason.strip(), evidence.rstrip("\n"))
 
 
 class Waiting:
@@ -79,7 +79,7 @@ class Waiting:
         self._last = result
         return self._judge(answer(result))
 
-    def _judge(self, now: Answer) -> Waited | None:
+    def _judge(self, now: ProbeAnswer) -> Waited | None:
         self._notice(now)
         if now.word == "ready":
             return Waited(True, evidence=now.evidence, result=self._last)
@@ -90,7 +90,7 @@ class Waiting:
             return self._never(now.reason, now.evidence)
         return self._late(now)
 
-    def _late(self, last: Answer) -> Waited | None:
+    def _late(self, last: ProbeAnswer) -> Waited | None:
         now = self._world.now()
         why = f" ({last.reason})" if last.reason else ""
         if now - self._began >= self._wait.deadline:
@@ -102,7 +102,7 @@ class Waiting:
     def _never(self, reason: str, evidence: str) -> Waited:
         return Waited(False, reason, evidence, result=self._last)
 
-    def _notice(self, now: Answer) -> None:
+    def _notice(self, now: ProbeAnswer) -> None:
         shown = "\n".join(part for part in (f"{now.word} {now.reason}".strip(), now.evidence) if part)
         progress = f"\n{now.evidence}\n".partition(LOG)[0]
         if progress != self._progress:

@@ -15,7 +15,7 @@ _GROWS = re.compile(r"[0-9.,]+|\[[#-]*\]")
 
 
 @dataclass(frozen=True)
-class Row:
+class BoardRow:
     """One node: the step under way, what a wait says of it, and since when (monotonic seconds)."""
 
     node: str
@@ -26,7 +26,7 @@ class Row:
     percent: int | None = None
 
 
-Rows = Mapping[str, Row]
+Rows = Mapping[str, BoardRow]
 
 
 def advance(rows: Rows, event: Event, now: float) -> Rows:
@@ -36,15 +36,18 @@ def advance(rows: Rows, event: Event, now: float) -> Rows:
     row = rows.get(event.node)
     if event.kind in ("start", "undo"):
         title = event.title or event.step or ""
-        return {**rows, event.node: Row(event.node, title if event.kind == "start" else f"undo: {title}", now)}
+        return {**rows, event.node: BoardRow(event.node, title if event.kind == "start" else f"undo: {title}", now)}
     if event.kind == "progress":
-        return {**rows, event.node: _told(row or Row(event.node, event.title or event.step or "", now), event.text)}
+        return {
+            **rows,
+            event.node: _told(row or BoardRow(event.node, event.title or event.step or "", now), event.text),
+        }
     if event.kind in ("done", "failed", "lost", "undone", "stuck", "skipped", "held", "undecided"):
         return {name: other for name, other in rows.items() if name != event.node}
     return rows
 
 
-def _told(row: Row, evidence: str) -> Row:
+def _told(row: BoardRow, evidence: str) -> BoardRow:
     """What the probe printed: its verdict and reason, then the engine's last lines."""
     first, _, rest = evidence.partition("\n")
     verdict, _, reason = first.strip().partition(" ")
@@ -58,14 +61,14 @@ def _told(row: Row, evidence: str) -> Row:
     return row
 
 
-def moved(before: Row | None, after: Row | None) -> bool:
+def moved(before: BoardRow | None, after: BoardRow | None) -> bool:
     """Whether a person without a live line should hear of it: another phase, not another per cent."""
     if after is None or not after.text:
         return False
     return before is None or _stage(after) != _stage(before)
 
 
-def _stage(row: Row) -> str:
+def _stage(row: BoardRow) -> str:
     """The text with its numbers and bar left out: that they grow is no news without a terminal."""
     return f"{row.phase} {re.sub(_GROWS, '', row.text)}"
 
@@ -81,16 +84,16 @@ def clip_line(line: str, width: int) -> str:
     return line if len(line) <= width else line[: max(width - 3, 0)] + "..."
 
 
-def plain(row: Row, now: float) -> str:
+def plain(row: BoardRow, now: float) -> str:
     return f"{row.node}: {clip(_words(row), 160)} ({clock(now - row.since)})"
 
 
-def _words(row: Row) -> str:
+def _words(row: BoardRow) -> str:
     """What a wait says is more than that it waits."""
     return row.text or row.title
 
 
-def kept(event: Event, row: Row | None, now: float, ink: Ink, verbose: bool) -> Iterator[str]:
+def kept(event: Event, row: BoardRow | None, now: float, ink: Ink, verbose: bool) -> Iterator[str]:
     """The lines of an event that stay on the screen."""
     where = f"{event.node}: " if event.node else ""
     title = event.title or event.step or ""

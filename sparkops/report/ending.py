@@ -13,9 +13,8 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Protocol, TextIO
 
-from sparkops.answer import Answer
 from sparkops.errors import BUG, Refused, SparkopsError
-from sparkops.report.answers import rendered
+from sparkops.report.answer import Answer
 from sparkops.report.text import How, Ink
 
 SCHEMA = 1
@@ -23,6 +22,9 @@ SCHEMA = 1
 
 LOOKED = (0, Refused.exit_code)
 """Exit codes of which a log is kept only if there was something to tell on the way: scripts look every minute."""
+
+Show = Callable[[Mapping[str, Any], Ink, How], Iterator[str]]
+"""What turns the document of one verb into lines for a person."""
 
 
 class Log(Protocol):
@@ -40,7 +42,7 @@ def _is_hint(key: object, value: object) -> bool:
 
 
 class Ending:
-    """One run, named by `run`; its log is there for verbs that reach nodes."""
+    """One run, named by `run`; its log is there for verbs that reach nodes. `show` finds the form of an answer."""
 
     def __init__(
         self,
@@ -49,6 +51,7 @@ class Ending:
         run: str = "run",
         as_json: bool = False,
         how: How | None = None,
+        show: Callable[[str], Show] | None = None,
         log: Log | None = None,
         out: TextIO | None = None,
         err: TextIO | None = None,
@@ -58,6 +61,7 @@ class Ending:
         self.verb = verb
         self.run = run
         self.how = how or How()
+        self._show = show
         self._json = as_json
         self._log = log
         self._out = out or sys.stdout
@@ -80,6 +84,12 @@ class Ending:
         if self._log:
             self._log.hide([secret for secret in secrets if secret])
 
+    def lines(self, verb: str, document: Mapping[str, Any], ink: Ink) -> Iterable[str]:
+        """The document of a verb for a person; without `show`, as JSON."""
+        if self._show is None:
+            return [json.dumps(document, indent=2, default=str)]
+        return self._show(verb)(document, ink, self.how)
+
     def finish(self, answer: Answer) -> int:
         """The last thing that a run prints; returns the exit code."""
         code = answer.code
@@ -92,7 +102,7 @@ class Ending:
             told = self._advised({**body, **error})
             self._write(self._out, [json.dumps({**head, **told}, indent=2, default=str)])
         elif answer.document or not answer.error:
-            self._write(self._out, rendered(self.verb, self._advised(body), self._out_ink, self.how))
+            self._write(self._out, self.lines(self.verb, self._advised(body), self._out_ink))
         if answer.error and not self._json:
             self._write(self._err, map(self.how.again, self._last_words(answer.error)))
         if self._log:
@@ -109,7 +119,7 @@ class Ending:
         """An answer that is not the last one; `anew` puts it in the place of what a terminal shows."""
         if not self._json:
             clear = ["\x1b[H\x1b[J"] if anew and self._out.isatty() else []
-            self._write(self._out, [*clear, *rendered(self.verb, document, self._out_ink, self.how)])
+            self._write(self._out, [*clear, *self.lines(self.verb, document, self._out_ink)])
 
     def fail(self, error: SparkopsError) -> int:
         return self.finish(Answer({}, error=error))

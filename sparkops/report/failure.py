@@ -15,7 +15,7 @@ LAST_LINES = 12
 
 
 @dataclass(frozen=True)
-class Failure:
+class ToldFailure:
     """An error with what the failed steps printed, node by node, and the best reading of it."""
 
     error: SparkopsError
@@ -28,14 +28,14 @@ class Failure:
         return tuple(dict.fromkeys(hint for hint in found if hint))
 
 
-def read(error: SparkopsError, failed: Sequence[Event]) -> Failure:
+def read(error: SparkopsError, failed: Sequence[Event]) -> ToldFailure:
     texts = [(event.node or "", event.text) for event in failed if event.text]
     readings = [found for _, text in texts if (found := diagnose(text.splitlines()))]
     shown = tuple((node, tail(text, LAST_LINES)) for node, text in texts if tail(text, LAST_LINES) not in error.message)
-    return Failure(error, shown, best(readings))
+    return ToldFailure(error, shown, best(readings))
 
 
-def document(told: Failure) -> dict[str, Any]:
+def document(told: ToldFailure) -> dict[str, Any]:
     """What the `error` key has more, when nodes had something to say."""
     found: dict[str, Any] = {"hint": "; ".join(told.hints) or None}
     if told.diagnosis:
@@ -45,7 +45,7 @@ def document(told: Failure) -> dict[str, Any]:
     return found
 
 
-def lines(told: Failure, ink: Ink) -> Iterator[str]:
+def lines(told: ToldFailure, ink: Ink) -> Iterator[str]:
     """What a person reads last."""
     for node, text in told.evidence:
         yield ink.bold(f"last lines of {node}:" if node else "last lines:")

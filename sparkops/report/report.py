@@ -7,11 +7,10 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from sparkops.answer import Answer
 from sparkops.core.plan import Event
 from sparkops.errors import SparkopsError
 from sparkops.report import board, failure
-from sparkops.report.answers import rendered
+from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.report.screen import NoScreen, PlainScreen, Screen
 
@@ -55,7 +54,7 @@ class Report(Ending):
     def told(self, verb: str, answer: Answer) -> None:
         """What a verb answered that ran as a part of this run."""
         with self._lock:
-            self._screen.show(list(rendered(verb, answer.document, self._err_ink, self.how)), self._rows)
+            self._screen.show(list(self.lines(verb, answer.document, self._err_ink)), self._rows)
 
     def confirm(self, question: str) -> bool:
         """Ask on the terminal; without one the answer is no."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparkops.core import models
-from sparkops.core.findings import Change
+from sparkops.core.findings import SettingChange
 from sparkops.core.recipe import MOUNTS, Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, fix, image, is_mxfp4, set_args, set_env
@@ -55,7 +55,7 @@ def env_per_image(effective: Effective, _shape: Shape) -> Verdict | None:
 def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
     targets = {mount.split(":")[1] for mount in effective.mounts if ":" in mount}
     missing = [name for name, (_, target) in MOUNTS.items() if name not in effective.mounts and target not in targets]
-    changes = tuple(Change("mounts", name, None, True) for name in missing)
+    changes = tuple(SettingChange("mounts", name, None, True) for name in missing)
     return fix(f"caches that outlive the container: {', '.join(missing)}", changes)
 
 

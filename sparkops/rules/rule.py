@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from sparkops.core import images, models
-from sparkops.core.findings import Change
-from sparkops.core.images import Image
-from sparkops.core.models import Model
+from sparkops.core.findings import SettingChange
+from sparkops.core.images import KnownImage
+from sparkops.core.models import KnownModel
 from sparkops.core.recipe import Effective, Setting, put
 from sparkops.core.topology import Shape
 
@@ -23,7 +23,7 @@ class Verdict:
     action: Action
     message: str
     hint: str = ""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SettingChange, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Rule:
     judge: Callable[[Effective, Shape], Verdict | None]
 
 
-def image(effective: Effective) -> Image:
+def image(effective: Effective) -> KnownImage:
     known, table = images.known(effective.image), effective.recipe.flags
     own = table.exact and table.image in ("", effective.image)
     return images.with_flags(known, table.flags) if own else known
 
 
-def model(effective: Effective) -> Model | None:
+def model(effective: Effective) -> KnownModel | None:
     return models.known(effective.model)
 
 
@@ -77,26 +77,28 @@ def is_mxfp4(effective: Effective) -> bool:
     return models.is_gpt_oss(effective.model) or effective.value("quantization") == "mxfp4"
 
 
-def set_args(effective: Effective, **wanted: Any) -> tuple[Change, ...]:
+def set_args(effective: Effective, **wanted: Any) -> tuple[SettingChange, ...]:
     """Changes that bring flags to these values: `enforce_eager=True`; None drops one. Equal ones are no change."""
     named = {key.replace("_", "-"): value for key, value in wanted.items()}
-    changes = (Change("args", key, effective.value(key), value) for key, value in named.items())
+    changes = (SettingChange("args", key, effective.value(key), value) for key, value in named.items())
     return tuple(change for change in changes if change.before != change.after)
 
 
-def set_env(effective: Effective, wanted: Mapping[str, str | None]) -> tuple[Change, ...]:
+def set_env(effective: Effective, wanted: Mapping[str, str | None]) -> tuple[SettingChange, ...]:
     """The same for environment variables."""
     found = {name: effective.env[name].value if name in effective.env else None for name in wanted}
-    return tuple(Change("env", name, found[name], value) for name, value in wanted.items() if found[name] != value)
+    return tuple(
+        SettingChange("env", name, found[name], value) for name, value in wanted.items() if found[name] != value
+    )
 
 
-def fix(message: str, changes: Iterable[Change], hint: str = "") -> Verdict | None:
+def fix(message: str, changes: Iterable[SettingChange], hint: str = "") -> Verdict | None:
     """A fix with its changes; nothing to change is nothing to say."""
     made = tuple(changes)
     return Verdict("fix", message, hint, made) if made else None
 
 
-def apply(effective: Effective, changes: Iterable[Change], origin: str) -> Effective:
+def apply(effective: Effective, changes: Iterable[SettingChange], origin: str) -> Effective:
     """The settings after a rule's changes, which carry the rule as their origin."""
     args, env, mounts = dict(effective.args), dict(effective.env), list(effective.mounts)
     for change in changes:
@@ -112,7 +114,7 @@ def apply(effective: Effective, changes: Iterable[Change], origin: str) -> Effec
     return replace(effective, args=args, env=env, mounts=tuple(mounts))
 
 
-def _set(settings: dict[str, Setting], change: Change, origin: str) -> None:
+def _set(settings: dict[str, Setting], change: SettingChange, origin: str) -> None:
     settings.pop(change.key, None)
     if change.after is not None:
         settings[change.key] = Setting(change.after, origin)

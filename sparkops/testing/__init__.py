@@ -6,8 +6,8 @@
 Equal seeds give equal runs. Nothing here opens a socket or a process, nor a file but one that a command uploads.
 """
 
-from sparkops.testing.boot import Boot, BootRule
-from sparkops.testing.engine import Container, Engine
+from sparkops.testing.boot import BootRule, EngineBoot
+from sparkops.testing.engine import Engine, SimulatedContainer
 from sparkops.testing.node import SimulatedNode
 from sparkops.testing.schedule import Crash
 from sparkops.testing.scripts import COMMANDS, SCRIPTS, Handler
@@ -16,13 +16,13 @@ from sparkops.testing.world import Sent, SimulatedWorld, Trouble
 __all__ = [
     "COMMANDS",
     "SCRIPTS",
-    "Boot",
     "BootRule",
-    "Container",
     "Crash",
     "Engine",
+    "EngineBoot",
     "Handler",
     "Sent",
+    "SimulatedContainer",
     "SimulatedNode",
     "SimulatedWorld",
     "Trouble",

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
-from sparkops.measuring import Ended, Look, Outcome, Told, Words
 from sparkops.remote import Cancel
+from sparkops.session.llama_benchy import BenchyEnded, BenchyOutcome, Look, Told, Words
 from sparkops.testing.network import SimulatedNetwork
 
 SECONDS = 30.0
@@ -33,10 +33,10 @@ class SimulatedBenchy:
     def installed(self) -> bool:
         return self.here
 
-    def measure(self, words: Words, key: str, book: str | None, told: Told) -> Ended:
+    def measure(self, words: Words, key: str, book: str | None, told: Told) -> BenchyEnded:
         options = dict(zip(words, (*words[1:], ""), strict=True))
         self.asked.append({name: value for name, value in options.items() if name.startswith("--")})
-        outcome = Outcome(told)
+        outcome = BenchyOutcome(told)
         count, answer = int(options["--concurrency"]), int(options["--tg"])
         requests = [f"request {number}" for number in range(count * int(options["--runs"]))]
         for request in requests:

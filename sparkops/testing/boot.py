@@ -13,7 +13,7 @@ BOOT_LINES = (
 
 
 @dataclass(frozen=True)
-class Boot:
+class EngineBoot:
     """`looks` is how often somebody probes it before it is up (or dead); `never` loads for good.
 
     `falls` is how often it dies at its start, to be started again, before it comes up. `refuses`: what it answers to
@@ -33,13 +33,13 @@ class BootRule:
     """`boot` is what happens to containers that it `matches`, given their image and the words that they run."""
 
     matches: Callable[[str, tuple[str, ...]], bool]
-    boot: Boot
+    boot: EngineBoot
 
     @classmethod
-    def flag(cls, flag: str, boot: Boot) -> BootRule:
+    def flag(cls, flag: str, boot: EngineBoot) -> BootRule:
         """For engines that are started with this flag (or any word)."""
         return cls(lambda _image, words: flag in words, boot)
 
     @classmethod
-    def image(cls, image: str, boot: Boot) -> BootRule:
+    def image(cls, image: str, boot: EngineBoot) -> BootRule:
         return cls(lambda used, _words: used == image, boot)

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkops.core.plan import Result, Word
-from sparkops.testing.node import Job, SimulatedNode
+from sparkops.testing.node import SimulatedJob, SimulatedNode
 
 RATE = 1_000_000_000.0
 """Bytes in a virtual second."""
 NOBODY_CAME = 60.0
 MARK = "sparkops-copy:"
 
-Taker = Callable[[SimulatedNode, "Passing", tuple[str, ...]], str]
+Taker = Callable[[SimulatedNode, "SimulatedCopy", tuple[str, ...]], str]
 """What a node does with what has arrived from another one; why it cannot, where it cannot."""
 
 
@@ -50,7 +50,7 @@ def forget(node: SimulatedNode, state: str, name: str) -> None:
 
 
 @dataclass
-class Passing:
+class SimulatedCopy:
     """One node's part of a copy: what has passed through it at any moment, and to whom it goes on."""
 
     node: SimulatedNode
@@ -58,7 +58,7 @@ class Passing:
     state: str
     size: float
     next: SimulatedNode | None
-    take: Callable[[Passing], str] | None
+    take: Callable[[SimulatedCopy], str] | None
     began: float
     item: str = ""
     address: str = ""
@@ -66,11 +66,11 @@ class Passing:
     taken: bool = field(default=False, init=False)
 
     @property
-    def before(self) -> Passing | None:
+    def before(self) -> SimulatedCopy | None:
         """Who sends to this node."""
         for node in self.node.neighbours.values():
             part = node.jobs[self.name].work if self.name in node.jobs else None
-            if isinstance(part, Passing) and part.next is self.node:
+            if isinstance(part, SimulatedCopy) and part.next is self.node:
                 return part
         return None
 
@@ -81,7 +81,7 @@ class Passing:
             return own
         return min(own, self.before.passed(until)) if self.before else 0.0
 
-    def origin(self) -> Passing:
+    def origin(self) -> SimulatedCopy:
         """The first of the chain."""
         return self.before.origin() if self.before else self
 
@@ -117,7 +117,7 @@ class Passing:
     def _next_took(self, now: float, log: list[str]) -> int | None:
         if self.next is None:
             return 0
-        job: Job | None = self.next.jobs.get(self.name)
+        job: SimulatedJob | None = self.next.jobs.get(self.name)
         code = job.look(now) if job else 1
         if code:
             log.append(f"sparkops: {self.address} did not take all of it (exit code {code})")
@@ -130,13 +130,13 @@ class Passing:
             forget(self.node, self.state, self.name)
 
 
-def starter(takers: Mapping[str, Taker]) -> Callable[[SimulatedNode, str, tuple[str, ...]], Passing]:
+def starter(takers: Mapping[str, Taker]) -> Callable[[SimulatedNode, str, tuple[str, ...]], SimulatedCopy]:
     """`send STATE_DIR ID BYTES STALL IMAGE HOP [-- WORDS]` and `receive STATE_DIR ID BYTES STALL [HOP] [-- WORDS]`.
 
     `takers` are the scripts of WORDS that take a stream in; an image goes to the engine.
     """
 
-    def start(node: SimulatedNode, name: str, words: tuple[str, ...]) -> Passing:
+    def start(node: SimulatedNode, name: str, words: tuple[str, ...]) -> SimulatedCopy:
         place = words.index("--") if "--" in words else len(words)
         given, more = words[:place], words[place + 1 :]
         sends = given[0] == "send"
@@ -144,18 +144,18 @@ def starter(takers: Mapping[str, Taker]) -> Callable[[SimulatedNode, str, tuple[
         others = node.neighbours.values()
         after = next((one for one in others if hop and hop[1] in (one.address, one.fabric_address)), None)
 
-        def take(origin: Passing) -> str:
+        def take(origin: SimulatedCopy) -> str:
             return takers[more[0] if more else "image"](node, origin, more[1:])
 
         item = given[5] if sends else ""
-        return Passing(
+        return SimulatedCopy(
             node, name, given[1], float(given[3]), after, None if sends else take, node.now, item, hop[1] if hop else ""
         )
 
     return start
 
 
-def take_image(node: SimulatedNode, origin: Passing, _words: tuple[str, ...]) -> str:
+def take_image(node: SimulatedNode, origin: SimulatedCopy, _words: tuple[str, ...]) -> str:
     """Into the engine, unless its disk is full."""
     record = origin.node.engine.store.find(origin.item)
     if node.free_kib * 1024 < record["Size"]:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sparkops.core.plan import Result, Script, Word
-from sparkops.testing.boot import Boot
-from sparkops.testing.engine import KEY, Container, Engine, Refused
+from sparkops.testing.boot import EngineBoot
+from sparkops.testing.engine import KEY, DockerRefused, Engine, SimulatedContainer
 
 _VERSION = {
     "Client": {"Version": "29.1.3", "ApiVersion": "1.52"},
@@ -36,7 +36,7 @@ def docker(engine: Engine, words: Sequence[Word], now: float) -> Result:
         return Result("exited", 125, "", f"docker: unknown command: docker {verb}\n")
     try:
         return Result("exited", 0, _VERBS[verb](engine, rest, now))
-    except Refused as refused:
+    except DockerRefused as refused:
         empty = "[]\n" if verb in ("inspect", "image") else ""
         return Result("exited", refused.code, empty, f"{refused}\n")
 
@@ -58,7 +58,7 @@ def _ps(engine: Engine, words: Sequence[Word], _now: float) -> str:
     return "".join(f"{json.dumps(_row(one))}\n" for one in found)
 
 
-def _row(one: Container) -> dict[str, str]:
+def _row(one: SimulatedContainer) -> dict[str, str]:
     status = {
         "running": "Up 5 minutes",
         "created": "Created",
@@ -87,7 +87,7 @@ def _image(engine: Engine, words: Sequence[Word], _now: float) -> str:
 def _run(engine: Engine, words: Sequence[Word], now: float) -> str:
     options, rest = _options(words)
     words_of = tuple(word.name if isinstance(word, Script) else word for word in rest[1:])
-    wanted = Container(
+    wanted = SimulatedContainer(
         id="",
         name=options["--name"][0],
         image=str(rest[0]),
@@ -96,7 +96,7 @@ def _run(engine: Engine, words: Sequence[Word], now: float) -> str:
         mounts=tuple(options.get("-v", ())),
         words=words_of,
         policy=options.get("--restart", ["no"])[0],
-        boot=Boot(),
+        boot=EngineBoot(),
         gpus="--gpus" in options,
     )
     return f"{engine.run(wanted, now).id}\n"
@@ -160,9 +160,9 @@ def _exec(engine: Engine, words: Sequence[Word], _now: float) -> str:
     """Only what shows the key is known."""
     one = engine.find(str(words[0]))
     if not one.running:
-        raise Refused(f"Error response from daemon: container {one.id} is not running")
+        raise DockerRefused(f"Error response from daemon: container {one.id} is not running")
     if KEY not in str(words[-1]) or one.key is None:
-        raise Refused("cat: can't open file")
+        raise DockerRefused("cat: can't open file")
     return one.key
 
 
@@ -204,6 +204,6 @@ def _path(path: str, item: Mapping[str, Any]) -> Any:
     value: Any = item
     for name in filter(None, path.split(".")):
         if not isinstance(value, Mapping) or name not in value:
-            raise Refused(f'template parsing error: template: :1:2: executing "" at <{path}>: no such field')
+            raise DockerRefused(f'template parsing error: template: :1:2: executing "" at <{path}>: no such field')
         value = value[name]
     return value

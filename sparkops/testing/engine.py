@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
-from sparkops.testing.boot import Boot, BootRule
+from sparkops.testing.boot import BootRule, EngineBoot
 from sparkops.testing.store import NoImage, Store
 
 State = Literal["created", "running", "exited", "restarting"]
@@ -19,7 +19,7 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NEVER = "0001-01-01T00:00:00Z"
 
 
-class Refused(Exception):
+class DockerRefused(Exception):
     """What the engine says no with, and docker's exit code."""
 
     def __init__(self, message: str, code: int = 1) -> None:
@@ -28,7 +28,7 @@ class Refused(Exception):
 
 
 @dataclass
-class Container:
+class SimulatedContainer:
     """`words` is what runs behind the entry script; `looks` counts probes since it was started.
 
     `key` is what the file that is mounted as its key held at its last start.
@@ -42,7 +42,7 @@ class Container:
     mounts: tuple[str, ...]
     words: tuple[str, ...]
     policy: str
-    boot: Boot
+    boot: EngineBoot
     gpus: bool = False
     state: State = "running"
     restarts: int = 0
@@ -148,7 +148,7 @@ class Engine:
     def __init__(self, node: str, files: Mapping[str, str] | None = None) -> None:
         self._files = {} if files is None else files
         self.store = Store(lambda image: any(one.image == image for one in self.containers.values()))
-        self.containers: dict[str, Container] = {}
+        self.containers: dict[str, SimulatedContainer] = {}
         self.boots: list[BootRule] = []
         self.denied = False
         """Whether the user may not talk to it."""
@@ -163,21 +163,21 @@ class Engine:
         try:
             return self.store.find(reference)
         except NoImage as missing:
-            raise Refused(str(missing)) from None
+            raise DockerRefused(str(missing)) from None
 
-    def find(self, reference: str) -> Container:
+    def find(self, reference: str) -> SimulatedContainer:
         for one in self.containers.values():
             if reference == one.name or (reference and one.id.startswith(reference)):
                 return one
-        raise Refused(f"Error response from daemon: No such container: {reference}")
+        raise DockerRefused(f"Error response from daemon: No such container: {reference}")
 
-    def run(self, wanted: Container, now: float) -> Container:
+    def run(self, wanted: SimulatedContainer, now: float) -> SimulatedContainer:
         """Make and start it; `wanted` comes without ID and state."""
         self._free(wanted.name)
         try:
             image = self.image(wanted.image)
-        except Refused:
-            raise Refused(f"Unable to find image '{wanted.image}' locally", 125) from None
+        except DockerRefused:
+            raise DockerRefused(f"Unable to find image '{wanted.image}' locally", 125) from None
         wanted.image = image["Id"]
         self._made += 1
         wanted.id = hashlib.sha256(f"{self._node}{self._made}".encode()).hexdigest()
@@ -209,7 +209,7 @@ class Engine:
     def remove(self, reference: str, *, force: bool) -> None:
         one = self.find(reference)
         if one.state not in ("exited", "created") and not force:
-            raise Refused(
+            raise DockerRefused(
                 f'Error response from daemon: cannot remove container "/{one.name}": container is running: stop the '
                 "container before removing or force remove"
             )
@@ -233,7 +233,7 @@ class Engine:
             else:
                 one.state, one.looks, one.restarts, one.log, one.started = "running", 0, 0, [], now
 
-    def listed(self, filters: Sequence[str] = ()) -> Iterator[Container]:
+    def listed(self, filters: Sequence[str] = ()) -> Iterator[SimulatedContainer]:
         """The newest first, as `docker ps` has it."""
         for one in reversed(self.containers.values()):
             if all(_matches(one, wanted) for wanted in filters):
@@ -241,14 +241,14 @@ class Engine:
 
     def _free(self, name: str) -> None:
         if (other := self.containers.get(name)) is not None:
-            raise Refused(
+            raise DockerRefused(
                 f'docker: Error response from daemon: Conflict. The container name "/{name}" is already in use by '
                 f'container "{other.id}". You have to remove (or rename) that container to be able to reuse that name.',
                 125,
             )
 
-    def _boot(self, image: str, words: tuple[str, ...]) -> Boot:
-        return next((rule.boot for rule in self.boots if rule.matches(image, words)), Boot())
+    def _boot(self, image: str, words: tuple[str, ...]) -> EngineBoot:
+        return next((rule.boot for rule in self.boots if rule.matches(image, words)), EngineBoot())
 
 
 def stamp(seconds: float) -> str:
@@ -256,11 +256,11 @@ def stamp(seconds: float) -> str:
     return (_EPOCH + timedelta(seconds=seconds)).isoformat(timespec="microseconds").replace("+00:00", "000Z")
 
 
-def _matches(one: Container, wanted: str) -> bool:
+def _matches(one: SimulatedContainer, wanted: str) -> bool:
     kind, _, value = wanted.partition("=")
     if kind == "name":
         return one.name == value.removeprefix("^/?").removeprefix("^").removesuffix("$")
     if kind == "label":
         key, equals, label = value.partition("=")
         return key in one.labels and (not equals or one.labels[key] == label)
-    raise Refused(f"Error response from daemon: invalid filter '{kind}'")
+    raise DockerRefused(f"Error response from daemon: invalid filter '{kind}'")

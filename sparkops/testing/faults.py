@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sparkops.testing.boot import Boot, BootRule
+from sparkops.testing.boot import BootRule, EngineBoot
 from sparkops.testing.node import SimulatedNode
 from sparkops.testing.store import Store
 from sparkops.testing.world import SimulatedWorld
@@ -32,7 +32,7 @@ def _set(holder: Any, field: str, value: object) -> Off:
     return lambda: setattr(holder, field, before)
 
 
-def _boots(boot: Boot, role: str = "") -> Callable[[SimulatedWorld, SimulatedNode], Off]:
+def _boots(boot: EngineBoot, role: str = "") -> Callable[[SimulatedWorld, SimulatedNode], Off]:
     """Engines that are started from now on come up like this; `role` as the entry script is told it."""
 
     def effect(_world: SimulatedWorld, node: SimulatedNode) -> Off:
@@ -42,7 +42,7 @@ def _boots(boot: Boot, role: str = "") -> Callable[[SimulatedWorld, SimulatedNod
         def off() -> None:
             node.engine.boots.remove(rule)
             for one in node.engine.containers.values():
-                one.boot = Boot() if one.boot is boot else one.boot
+                one.boot = EngineBoot() if one.boot is boot else one.boot
 
         return off
 
@@ -86,9 +86,9 @@ FAULTS: Mapping[str, Callable[[SimulatedWorld, SimulatedNode], Off]] = {
     "cx7-down": lambda _world, node: _set(node, "link", False),
     "gpu-hangs": _probe(nvidia_smi=(124, ""), gpu_processes=(124, "")),
     "port-taken": _probe(listeners=(0, "LISTEN 0 4096 0.0.0.0:22 0.0.0.0:*\nLISTEN 0 5 0.0.0.0:8000 0.0.0.0:*")),
-    "worker-never-joins": _boots(Boot(never=True), "ray-worker"),
-    "crash-while-loading": _boots(Boot(crashes=True, log=DIED)),
-    "slow": _boots(Boot(looks=20)),
+    "worker-never-joins": _boots(EngineBoot(never=True), "ray-worker"),
+    "crash-while-loading": _boots(EngineBoot(crashes=True, log=DIED)),
+    "slow": _boots(EngineBoot(looks=20)),
     "engine-frozen": _silent("health"),
     "peer-dead-health-green": _silent("answer"),
     "engine-killed": _killed,

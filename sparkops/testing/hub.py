@@ -11,7 +11,7 @@ SIZES = {"config.json": 900, "model-00001-of-00001.safetensors": 60_000_000_000}
 
 
 @dataclass
-class Hub:
+class SimulatedHub:
     """Has every model; those that are `gated` only for TOKEN. `held` keeps downloads from their end."""
 
     gated: set[str] = field(default_factory=set)

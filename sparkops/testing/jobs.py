@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkops.core.plan import Result, Script, Word
-from sparkops.testing.node import Job, SimulatedNode, Work
+from sparkops.testing.node import SimulatedJob, SimulatedNode, Work
 from sparkops.testing.upkeep import EPOCH
 
 Starter = Callable[[SimulatedNode, str, tuple[str, ...]], Work | None]
@@ -70,17 +70,17 @@ def _start(node: SimulatedNode, name: str, words: tuple[Word, ...], starters: Ma
     script = words[1].name if isinstance(words[1], Script) else ""
     rest = tuple(str(getattr(word, "name", word)) for word in words[2:])
     work = starters[script](node, name, rest) if script in starters else None
-    node.jobs[name] = Job(words[1:], node.now + float(str(words[0])), started=node.now, work=work)
+    node.jobs[name] = SimulatedJob(words[1:], node.now + float(str(words[0])), started=node.now, work=work)
     return _said(f"started {name}\n")
 
 
-def _row(name: str, one: Job) -> str:
+def _row(name: str, one: SimulatedJob) -> str:
     state, code = ("running", "") if one.code is None else ("ended", str(one.code))
     words = " ".join(str(getattr(word, "name", word)) for word in one.words)[:200]
     return f"{name}\t{state}\t{code}\t{int(EPOCH + one.started)}\t{words}\n"
 
 
-def _state(one: Job | None) -> str:
+def _state(one: SimulatedJob | None) -> str:
     if one is None or one.code == 137:
         return "never no such job, or it was killed"
     if one.code is None:
@@ -89,11 +89,11 @@ def _state(one: Job | None) -> str:
     return "ready" if one.code == 0 else "never its deadline passed" if one.code == 124 else f"never {why}"
 
 
-def _told(one: Job, mark: str) -> list[str]:
+def _told(one: SimulatedJob, mark: str) -> list[str]:
     return [line.removeprefix(mark) for line in one.log if line.startswith(mark)]
 
 
-def _log(one: Job | None, words: tuple[Word, ...]) -> str:
+def _log(one: SimulatedJob | None, words: tuple[Word, ...]) -> str:
     lines = [line for line in one.log if not line.startswith("progress: ")] if one else []
     count = int(str(words[2])) if len(words) > 2 else 200
     return "".join(f"{line}\n" for line in lines[-count:])

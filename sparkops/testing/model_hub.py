@@ -25,7 +25,7 @@ def blob_of(content: bytes) -> str:
 
 
 @dataclass
-class Hub:
+class StandInHub:
     """`models` is model -> revision name -> (commit, path -> content). The rest makes it misbehave."""
 
     models: dict[str, dict[str, tuple[str, dict[str, bytes]]]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Hub:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    hub: Hub
+    hub: StandInHub
 
     def log_message(self, *_: Any) -> None:
         return
@@ -157,7 +157,7 @@ class Quiet(ThreadingHTTPServer):
         return
 
 
-def serve(hub: Hub, address: str = "127.0.0.1") -> Quiet:
+def serve(hub: StandInHub, address: str = "127.0.0.1") -> Quiet:
     handler = type("HubHandler", (Handler,), {"hub": hub})
     server = Quiet((address, 0), handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()

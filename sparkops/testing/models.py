@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from sparkops.core.plan import Result, Word
-from sparkops.testing.copies import Passing
+from sparkops.testing.copies import SimulatedCopy
 from sparkops.testing.hub import SIZES, TOKEN, blobs_of, commit_of
 from sparkops.testing.jobs import Timed
 from sparkops.testing.node import SimulatedNode
@@ -21,7 +21,7 @@ HUB = "https://huggingface.co"
 Answer = Mapping[str, Any]
 
 
-class Trouble(Exception):
+class ModelTrouble(Exception):
     """What the script gives up with, and what it says to do."""
 
 
@@ -33,7 +33,7 @@ def model(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
         return Result("exited", 0 if _worded(node, given) else 1, "", "")
     try:
         found = {"list": _list, "has": _has, "prune": _prune}[verb](node, names, given)
-    except Trouble as trouble:
+    except ModelTrouble as trouble:
         return Result("exited", 1, "".join(f"{line}\n" for line in _told(trouble)), "")
     return Result("exited", 0, f"result {json.dumps(found)}\n", "")
 
@@ -55,13 +55,13 @@ def _held(node: SimulatedNode) -> bool:
 def _ended(do: Callable[[], Answer], log: list[str]) -> int:
     try:
         log.append(f"result {json.dumps(do())}")
-    except Trouble as trouble:
+    except ModelTrouble as trouble:
         log.extend(_told(trouble))
         return 1
     return 0
 
 
-def _told(trouble: Trouble) -> list[str]:
+def _told(trouble: ModelTrouble) -> list[str]:
     message, *hint = trouble.args
     return [f"error: {message}", *(f"next: {text}" for text in hint)]
 
@@ -89,12 +89,12 @@ def _fetch(node: SimulatedNode, name: str, given: Sequence[str], ask: str) -> An
     about = {"model": short, "revision": here or commit_of(short), "files": len(SIZES), "bytes": WHOLE, "fetched": 0}
     if "--offline" in given:
         if here is None:
-            raise Trouble(f"{name} is not complete and --offline forbids to fetch it: * (not in the cache)")
+            raise ModelTrouble(f"{name} is not complete and --offline forbids to fetch it: * (not in the cache)")
         return about
     if short in node.hub.gated and json.loads(ask).get("token") != TOKEN:
         who = "its licence must be accepted, and a token must say by whom"
         page = f"{HUB}/{short}"
-        raise Trouble(f"{short} is gated: {who}", f"accept it at {page}, then give that account's token")
+        raise ModelTrouble(f"{short} is gated: {who}", f"accept it at {page}, then give that account's token")
     _write_words(node, given)
     if here is not None and not problems:
         return about
@@ -135,7 +135,7 @@ def _free(node: SimulatedNode) -> int:
 def _has(node: SimulatedNode, names: Sequence[str], given: Sequence[str]) -> Answer:
     short = names[0].partition("@")[0]
     if short not in node.models:
-        raise Trouble(f"{names[0]} is not here")
+        raise ModelTrouble(f"{names[0]} is not here")
     files = {file: [blob, SIZES[file]] for file, blob in blobs_of(short).items()}
     about = {"model": short, "revision": node.models[short], "refs": ["main"], "pinned": False}
     return {**about, "files": files, "words": _worded(node, given)}
@@ -155,7 +155,7 @@ def _prune(node: SimulatedNode, names: Sequence[str], _given: Sequence[str]) -> 
     return {"removed": list(names), "freed": WHOLE * len(names)}
 
 
-def take(node: SimulatedNode, _origin: Passing, words: tuple[str, ...]) -> str:
+def take(node: SimulatedNode, _origin: SimulatedCopy, words: tuple[str, ...]) -> str:
     """`model take NAME MANIFEST` at the end of a stream; what it says goes to the job's log too."""
     _verb, name, path, *given = words
     short = name.partition("@")[0]

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from sparkops.core.inventory import Node
-from sparkops.remote.reasons import Unreached
+from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.ssh import Options
-from sparkops.remote.trust import HostKey
+from sparkops.remote.trust import SeenHostKey
 from sparkops.testing.upkeep import EPOCH
 from sparkops.testing.world import SimulatedWorld
 
@@ -30,13 +30,13 @@ class SimulatedNetwork:
     def door(self, options: Options) -> SimulatedNetwork:
         return self
 
-    def shown_by(self, node: Node) -> HostKey:
+    def shown_by(self, node: Node) -> SeenHostKey:
         if node.address not in self.world.by_address:
             raise Unreached(node.name, "timeout", f"no answer from {node.address} port {node.port}")
         key = hashlib.sha256(node.address.encode())
         text = b64encode(b"\0\0\0\x0bssh-ed25519\0\0\0 " + key.digest()).decode()
         shown = b64encode(hashlib.sha256(key.digest()).digest()).decode().rstrip("=")
-        return HostKey(node.address, node.port, "ssh-ed25519", text, f"SHA256:{shown}")
+        return SeenHostKey(node.address, node.port, "ssh-ed25519", text, f"SHA256:{shown}")
 
     def get(self, url: str, key: str | None = None) -> str:
         parts = urlsplit(url)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sparkops.core.plan import Command, Result, Script, Word
-from sparkops.testing.engine import Container, Engine
-from sparkops.testing.hub import Hub, commit_of
+from sparkops.testing.engine import Engine, SimulatedContainer
+from sparkops.testing.hub import SimulatedHub, commit_of
 
 BOOTING = 45.0
 """Seconds without an answer when a node reboots."""
@@ -29,7 +29,7 @@ class Work(Protocol):
 
 
 @dataclass
-class Job:
+class SimulatedJob:
     """Detached work; without `work` it runs until it is cancelled or its deadline passes."""
 
     words: tuple[Word, ...]
@@ -87,10 +87,10 @@ class SimulatedNode:
     modes: dict[str, str] = field(default_factory=dict)
     times: dict[str, float] = field(default_factory=dict)
     folders: set[str] = field(default_factory=set)
-    jobs: dict[str, Job] = field(default_factory=dict)
+    jobs: dict[str, SimulatedJob] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
     damaged: set[str] = field(default_factory=set)
-    hub: Hub = field(default_factory=Hub)
+    hub: SimulatedHub = field(default_factory=SimulatedHub)
     probes: dict[str, tuple[int, str]] = field(default_factory=dict)
     engine: Engine = field(init=False)
 
@@ -136,7 +136,7 @@ class SimulatedNode:
             job.end(137)
         self.engine.reboot(self.now)
 
-    def listening(self, port: int) -> Container | None:
+    def listening(self, port: int) -> SimulatedContainer | None:
         """The newest container of ours that was told to listen there: LiteLLM, or an engine."""
         running = (one for one in self.engine.listed() if one.running and one.labels.get("sparkops.role") != "worker")
         return next((one for one in running if _listens(one, port)), None)
@@ -150,12 +150,12 @@ class SimulatedNode:
             return any(node.listening_member(one) for node in self.neighbours.values())
         return self._complete(one)
 
-    def listening_member(self, proxy: Container) -> bool:
+    def listening_member(self, proxy: SimulatedContainer) -> bool:
         """Whether a server of the proxy's own revision is up here."""
         servers = (one for one in self.engine.containers.values() if one.labels.get("sparkops.role") == "server")
         return any(one.up and _same(one, proxy) for one in servers)
 
-    def _complete(self, head: Container) -> bool:
+    def _complete(self, head: SimulatedContainer) -> bool:
         """A cluster answers when as many parts run as its head was told of."""
         wanted = _after(head.words, "--nodes") or _after(head.words, "--nnodes") or "1"
         parts = (
@@ -169,12 +169,12 @@ class SimulatedNode:
         return sum(one.running and not (one.boot.crashes or one.boot.never) for one in parts) >= int(wanted)
 
 
-def _listens(one: Container, port: int) -> bool:
+def _listens(one: SimulatedContainer, port: int) -> bool:
     """A Ray head's words have Ray's port too."""
     return any(pair == ("--port", str(port)) for pair in zip(one.words, one.words[1:], strict=False))
 
 
-def _same(one: Container, other: Container) -> bool:
+def _same(one: SimulatedContainer, other: SimulatedContainer) -> bool:
     keys = ("sparkops.deployment", "sparkops.hash")
     return all(one.labels.get(key) == other.labels.get(key) for key in keys)
 

@@ -17,7 +17,7 @@ class Crash(BaseException):
     """The control process was killed: nothing of it runs any more, so nothing may handle this."""
 
 
-class Flag:
+class ThreadFlag:
     """A cancel without a thread behind it."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class _Turn:
         return self.wakes <= now or (self.cancel is not None and self.cancel.is_set())
 
 
-class Schedule:
+class ThreadSchedule:
     """Runs tasks one at a time; they hand over at every send and pause, who comes next is drawn."""
 
     def __init__(self, seed: int) -> None:

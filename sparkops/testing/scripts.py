@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from sparkops.core.plan import Result, Word
 from sparkops.testing import copies, images, models, shell, upkeep
 from sparkops.testing.docker import docker
-from sparkops.testing.engine import Container
+from sparkops.testing.engine import SimulatedContainer
 from sparkops.testing.facts import capture
 from sparkops.testing.jobs import Starter, job
 from sparkops.testing.node import SimulatedNode
@@ -107,7 +107,7 @@ def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said(f"{verdict}\n{_tail(one, 300 if verdict.startswith('never') else 15)}")
 
 
-def _part(node: SimulatedNode, one: Container, options: Mapping[str, str]) -> str:
+def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, str]) -> str:
     if one.state == "exited":
         return f"never the container ended with exit code {one.exit_code}"
     if _answers(node, options["--api"]):
@@ -149,7 +149,7 @@ def _answers(node: SimulatedNode, url: str) -> bool:
     return there is not None and there.serves(parts.port or 80)
 
 
-def _tail(one: Container, lines: int = 60) -> str:
+def _tail(one: SimulatedContainer, lines: int = 60) -> str:
     return "".join(f"{line}\n" for line in one.log[-lines:])
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import sparkops
 
-PACKAGES = ("workflows", "cli.verbs")
+PACKAGES = ("verbs", "session")
 OTHERS = ("structlog", "sparkops.remote.sshconfig", "sparkops.lab.api")
 
 

@@ -12,13 +12,13 @@ from typing import Literal, Protocol, Self
 
 from sparkops.core.plan import Command, NodeLost, Result, Secret, Upload
 from sparkops.remote import Cancel
+from sparkops.remote.connect_errors import Kind, Unreached
 from sparkops.remote.frame import LOCK_LOST
 from sparkops.remote.lock import Held, refusal
-from sparkops.remote.reasons import Kind, Unreached
 from sparkops.testing.boot import BootRule
-from sparkops.testing.hub import Hub
+from sparkops.testing.hub import SimulatedHub
 from sparkops.testing.node import SimulatedNode
-from sparkops.testing.schedule import Crash, Flag, Schedule
+from sparkops.testing.schedule import Crash, ThreadFlag, ThreadSchedule
 from sparkops.testing.scripts import COMMANDS, SCRIPTS, Handler
 from sparkops.testing.shell import in_time
 
@@ -77,7 +77,7 @@ class SimulatedWorld:
         commands: Mapping[str, Handler] = COMMANDS,
     ) -> None:
         self.by_address: dict[str, SimulatedNode] = {}
-        self.hub = Hub()
+        self.hub = SimulatedHub()
         self.nodes: dict[str, SimulatedNode] = {}
         for rank, name in enumerate(nodes, 1):
             address, fabric = f"192.0.2.{rank}", f"198.51.100.{rank}"
@@ -94,14 +94,14 @@ class SimulatedWorld:
         self.connections = 0
         self.locks = 0
         self.tries = 0
-        self._schedule = Schedule(seed)
+        self._schedule = ThreadSchedule(seed)
         self._troubles = {trouble.at: trouble for trouble in troubles}
         self._away: dict[str, float] = {}
         self._shut: dict[str, tuple[Kind, str]] = {}
         self._connected: set[str] = set()
         self._run: str | None = None
         self._interrupts = 0
-        self._current: Cancel = Flag()
+        self._current: Cancel = ThreadFlag()
         self._later: list[tuple[float, Callable[[], object]]] = []
 
     def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> SimulatedWorld:
@@ -180,7 +180,7 @@ class SimulatedWorld:
         self._schedule.yield_(seconds, cancel)
 
     def cancel(self) -> Cancel:
-        return Flag()
+        return ThreadFlag()
 
     def held(self) -> AbstractContextManager[None]:
         return nullcontext()  # interrupts come while somebody sends

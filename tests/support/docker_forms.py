@@ -143,7 +143,7 @@ def _started(name: str, words: Sequence[str]) -> tuple[str, ...]:
     env = {"SPARKOPS_BACKOFF": "600", "TEXT": "a b=c"}
     first = ("server", "--", *words)
     made = builder.run(
-        builder.Container(
+        builder.ContainerCommand(
             name, "IMAGE-ID", TABLE["labels"], env=env, mounts=("/var/tmp:/srv/data:ro",), words=first, rdma=False
         )
     )

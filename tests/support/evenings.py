@@ -19,7 +19,7 @@ from itertools import takewhile
 from pathlib import Path
 from textwrap import indent
 
-from sparkops.testing import SCRIPTS, Boot, BootRule, Container, Crash, Trouble
+from sparkops.testing import SCRIPTS, BootRule, Crash, EngineBoot, SimulatedContainer, Trouble
 from sparkops.testing.scripts import said
 from sparkops.testing.upkeep import CRONTAB, EPOCH
 from support.paths import RULE_RECIPES
@@ -129,7 +129,7 @@ class Evening:
     def _write(self) -> None:
         self.lab.inventory.write_text(json.dumps({"all": {"hosts": self.inventory}}))
 
-    def ours(self) -> list[Container]:
+    def ours(self) -> list[SimulatedContainer]:
         return [one for node in self.lab.world.nodes.values() for one in node.engine.listed(OURS)]
 
     def relabelled(self, label: str, old: str, new: str) -> None:
@@ -146,12 +146,12 @@ class Evening:
             node.home = f"/home/{name}"
 
     def boot(self, flag: str, **how: object) -> None:
-        self.lab.world.boot(BootRule.flag(flag, Boot(**how)))  # type: ignore[arg-type]
+        self.lab.world.boot(BootRule.flag(flag, EngineBoot(**how)))  # type: ignore[arg-type]
 
     def aside(self) -> None:
         """What starts beside what was put aside crashes."""
         set_aside = lambda _image, _words: any(one.name.endswith(".aside") for one in self.ours())  # noqa: E731
-        self.lab.world.boot(BootRule(set_aside, Boot(crashes=True, log=LAST_WORDS)))
+        self.lab.world.boot(BootRule(set_aside, EngineBoot(crashes=True, log=LAST_WORDS)))
 
     def write(self, name: str, *lines: str) -> None:
         path = self.lab.work / name

@@ -102,7 +102,7 @@ class Home:
 @contextlib.contextmanager
 def serving(files: dict[str, bytes], bound: str = "127.0.0.1", reached: str = "127.0.0.1") -> Iterator[Any]:
     """A hub with the model, bound to one address and reached at another."""
-    made = hubs.Hub()
+    made = hubs.StandInHub()
     made.add(MODEL, FIRST, files)
     server = hubs.serve(made, bound)
     made.endpoint = f"http://{reached}:{server.server_address[1]}"

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from sparkops import measuring
 from sparkops.cli.main import main
 from sparkops.core.plan import Command, shown
 from sparkops.remote.network import replaced
+from sparkops.session import llama_benchy
 from sparkops.testing import Crash, SimulatedWorld, Trouble
 from sparkops.testing.benchy import SimulatedBenchy
 from sparkops.testing.faults import strike
@@ -89,7 +89,7 @@ class Lab(Person):
             patch.dict(os.environ, whole, clear=True),
             contextlib.chdir(self.work),
             replaced(self.network),
-            measuring.replaced(self.benchy),
+            llama_benchy.replaced(self.benchy),
         ):
             yield
 

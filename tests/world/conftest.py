@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.testing import Boot, BootRule
+from sparkops.testing import BootRule, EngineBoot
 from support.world import Lab
 
 
 @pytest.fixture
 def crashing() -> BootRule:
     """Engines started with `--bad` die."""
-    return BootRule.flag("--bad", Boot(looks=3, crashes=True, log=("INFO loading", "RuntimeError: out of memory")))
+    return BootRule.flag(
+        "--bad", EngineBoot(looks=3, crashes=True, log=("INFO loading", "RuntimeError: out of memory"))
+    )
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkops.testing import Boot, BootRule, Trouble
+from sparkops.testing import BootRule, EngineBoot, Trouble
 from support.world import Lab
 
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
@@ -15,8 +15,8 @@ ANOTHER = ("--set", "args.max-num-seqs=4")
 def test_a_worker_may_be_silent_for_as_long_as_its_head_loads(lab: Lab) -> None:
     log = tuple(f"Loading safetensors checkpoint shards: {step}" for step in range(400))
     lab.world.boot(
-        BootRule.flag("ray-worker", Boot(looks=1, log=("sparkops: joining the Ray head",))),
-        BootRule.flag("ray-head", Boot(looks=400, log=log)),
+        BootRule.flag("ray-worker", EngineBoot(looks=1, log=("sparkops: joining the Ray head",))),
+        BootRule.flag("ray-head", EngineBoot(looks=400, log=log)),
     )
     lab.deploy("cluster")
     assert lab.state() == {GPT: "serving"}
@@ -36,7 +36,7 @@ def test_a_note_is_forgotten_only_when_what_it_names_is_gone(lab: Lab, at: int) 
 def test_memory_comes_back_before_anything_is_started_again(lab: Lab) -> None:
     lab.deploy("solo")
     lab.deploy("solo", "--recipe", QWEN)
-    lab.world.boot(BootRule.flag("--max-num-seqs", Boot(crashes=True)))
+    lab.world.boot(BootRule.flag("--max-num-seqs", EngineBoot(crashes=True)))
     for words in (("rollback",), ("key", "rotate"), ("deploy", "--topology", "solo", *ANOTHER)):
         lab.mark()
         lab.cli(*words)

@@ -8,7 +8,7 @@ import pytest
 
 from sparkops.core.plan import Action, Command, Event, Phase, Plan, Script, Step, Wait
 from sparkops.remote.execute import execute
-from sparkops.testing import Boot, BootRule, Crash, SimulatedWorld, Trouble
+from sparkops.testing import BootRule, Crash, EngineBoot, SimulatedWorld, Trouble
 from support.plans import begin, halt, held, load, replacing, world_of, write
 
 
@@ -68,7 +68,7 @@ def test_a_failed_step_undoes_everything_that_was_sent_in_reverse():
 
 def test_a_failure_on_one_node_ends_the_wait_of_the_other(crashing):
     world = world_of()
-    world.boot(crashing, BootRule.flag("--slow", Boot(never=True)))
+    world.boot(crashing, BootRule.flag("--slow", EngineBoot(never=True)))
     phases = (
         Phase("start", (begin("spark1", "new", "--bad"), begin("spark2", "new", "--slow"))),
         Phase("wait", (load("spark1", world, "new"), load("spark2", world, "new"))),
@@ -95,7 +95,7 @@ def test_steps_of_other_nodes_that_were_not_sent_are_skipped():
 
 def test_progress_is_told_when_the_evidence_changes_and_stalls_end_the_wait():
     world = world_of()
-    world.boot(BootRule.flag("--slow", Boot(never=True, log=("one", "two", "three"), looks=99)))
+    world.boot(BootRule.flag("--slow", EngineBoot(never=True, log=("one", "two", "three"), looks=99)))
     phases = (
         Phase("start", (begin("spark1", "new", "--slow"),)),
         Phase("wait", (load("spark1", world, "new", stall=30.0),)),
@@ -108,7 +108,7 @@ def test_progress_is_told_when_the_evidence_changes_and_stalls_end_the_wait():
 
 def test_when_one_node_fails_the_others_are_looked_at_once_more_for_the_cause():
     world = world_of()
-    world.boot(BootRule.flag("--bad", Boot(crashes=True, log=("boom",))))
+    world.boot(BootRule.flag("--bad", EngineBoot(crashes=True, log=("boom",))))
     nodes = ("spark1", "spark2")
     phases = (
         Phase("start", tuple(begin(node, "new", "--bad") for node in nodes)),
@@ -121,7 +121,7 @@ def test_when_one_node_fails_the_others_are_looked_at_once_more_for_the_cause():
 
 def test_a_wait_ends_at_its_deadline_although_something_changes():
     world = world_of()
-    world.boot(BootRule.flag("--slow", Boot(never=True, looks=9999, log=tuple(map(str, range(9999))))))
+    world.boot(BootRule.flag("--slow", EngineBoot(never=True, looks=9999, log=tuple(map(str, range(9999))))))
     phases = (
         Phase("start", (begin("spark1", "new", "--slow"),)),
         Phase("wait", (load("spark1", world, "new", deadline=100.0),)),
@@ -176,7 +176,7 @@ def test_an_interrupt_anywhere_brings_the_old_state_back(at):
 
 def test_a_second_interrupt_ends_the_waits_of_the_undo_but_not_its_commands():
     world = world_of(troubles=[Trouble("interrupt", 3)])
-    world.boot(BootRule.flag("serve", Boot(never=True)))
+    world.boot(BootRule.flag("serve", EngineBoot(never=True)))
     forever = Wait(Command((Script("probe"), "old", "--api", "http://192.0.2.1:8000/health"), reads=True))
     old = halt("spark1", "old")
     old = replace(old, undo=Action(old.undo.command, forever))
@@ -205,7 +205,7 @@ def test_a_second_interrupt_ends_the_waits_of_the_undo_but_not_its_commands():
 
 def test_two_interrupts_at_once_make_the_undo_impatient_from_the_start():
     world = world_of(troubles=[Trouble("interrupt", 1), Trouble("interrupt", 2)])
-    world.boot(BootRule.flag("serve", Boot(never=True)))
+    world.boot(BootRule.flag("serve", EngineBoot(never=True)))
     forever = Wait(Command((Script("probe"), "old", "--api", "http://192.0.2.1:8000/health"), reads=True))
     steps = []
     for node in world.nodes:
@@ -244,7 +244,7 @@ def test_a_node_that_comes_back_during_the_undo_is_undone_too():
 
 def test_a_wait_survives_a_connection_that_comes_back():
     world = world_of()
-    world.boot(BootRule.flag("--slow", Boot(looks=20)))
+    world.boot(BootRule.flag("--slow", EngineBoot(looks=20)))
     start, wait = begin("spark1", "new", "--slow"), load("spark1", world, "new")
 
     def emit(event: Event) -> None:
@@ -261,7 +261,7 @@ def test_a_wait_survives_a_connection_that_comes_back():
 def test_a_wait_ends_at_once_when_the_node_refuses_the_login():
     """Every try more is a line in its log, and maybe the ban of this address."""
     world = world_of()
-    world.boot(BootRule.flag("--slow", Boot(looks=20)))
+    world.boot(BootRule.flag("--slow", EngineBoot(looks=20)))
     start, wait = begin("spark1", "new", "--slow"), load("spark1", world, "new")
 
     def emit(event: Event) -> None:
@@ -276,7 +276,7 @@ def test_a_wait_ends_at_once_when_the_node_refuses_the_login():
 
 def test_a_wait_gives_up_on_a_node_that_stays_away():
     world = world_of()
-    world.boot(BootRule.flag("--slow", Boot(looks=20)))
+    world.boot(BootRule.flag("--slow", EngineBoot(looks=20)))
     start, wait = begin("spark1", "new", "--slow"), load("spark1", world, "new")
     outcome = execute(
         Plan("deploy", None, (Phase("s", (start,)), Phase("w", (wait,)))),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkops.testing import Trouble
-from sparkops.testing.engine import Container
+from sparkops.testing.engine import SimulatedContainer
 from support.world import Lab
 
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
@@ -20,7 +20,7 @@ CHANGES: dict[str, tuple[str, ...]] = {
 }
 
 
-def serving(lab: Lab) -> list[tuple[Container, dict[str, str]]]:
+def serving(lab: Lab) -> list[tuple[SimulatedContainer, dict[str, str]]]:
     """What runs and asks for a key, with the files of its node."""
     found = [(one, node.files) for node in lab.world.nodes.values() for one in node.engine.listed()]
     return [(one, files) for one, files in found if one.running and one.key_file]

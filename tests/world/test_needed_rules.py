@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkops.testing import Boot, BootRule, Container
+from sparkops.testing import BootRule, EngineBoot, SimulatedContainer
 from support.paths import RULE_RECIPES
 from support.world import Lab
 
@@ -35,7 +35,7 @@ CACHE = "/root/.cache/huggingface"
 octet, standing, nodes = emulated.octet, emulated.standing, emulated.nodes
 
 
-def booted(nodes: Any, one: Container, image: str) -> Boot:
+def booted(nodes: Any, one: SimulatedContainer, image: str) -> EngineBoot:
     """How the lab's engine comes up from what a simulated container was started with; its other ranks are there."""
     log, refuses, crashes = io.StringIO(), "", False
     given = list(one.words[one.words.index("serve") + 1 :])
@@ -54,7 +54,7 @@ def booted(nodes: Any, one: Container, image: str) -> Boot:
         except StartError as error:
             crashes = boot.give_up(error) == 1
             log.write("sparkops: the engine ended with exit code 1\n")  # as the entry script has it
-    return Boot(crashes=crashes, refuses=refuses, log=tuple(log.getvalue().splitlines()))
+    return EngineBoot(crashes=crashes, refuses=refuses, log=tuple(log.getvalue().splitlines()))
 
 
 def words(row: dict[str, Any]) -> tuple[object, ...]:
@@ -63,7 +63,7 @@ def words(row: dict[str, Any]) -> tuple[object, ...]:
     return (row["topology"], "--recipe", own if own.is_file() else row["recipe"], *sets)
 
 
-def started(lab: Lab) -> Iterator[tuple[Container, str]]:
+def started(lab: Lab) -> Iterator[tuple[SimulatedContainer, str]]:
     """The engines that run, and their images' names."""
     for node in lab.world.nodes.values():
         names = {one["Id"]: one["RepoTags"][0].removesuffix(":latest") for one in node.engine.store.all()}

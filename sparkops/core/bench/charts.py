@@ -10,7 +10,7 @@ from sparkops.core.bench.measured import Row
 
 
 @dataclass(frozen=True)
-class Line:
+class ChartLine:
     """`spread` is one standard deviation either way; empty where there is none to show."""
 
     label: str
@@ -36,7 +36,7 @@ class Chart:
     title: str
     x_title: str
     y_title: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     crossings: tuple[Crossing, ...] = ()
     doubling: bool = True
     """The x axis doubles from tick to tick, as concurrencies do."""
@@ -67,13 +67,13 @@ def charts(runs: Mapping[str, Sequence[Row]]) -> Iterator[Chart]:
 def power(samples: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
     """Watts of each node over the seconds of the run."""
     lines = tuple(
-        Line(node, tuple(at for at, _ in points), tuple(watts for _, watts in points))
+        ChartLine(node, tuple(at for at, _ in points), tuple(watts for _, watts in points))
         for node, points in samples.items()
     )
     return Chart("power", "Power of the GPUs", "seconds", "W", lines, doubling=False)
 
 
-def crossings(lines: Sequence[Line]) -> Iterator[Crossing]:
+def crossings(lines: Sequence[ChartLine]) -> Iterator[Crossing]:
     """Where one line overtakes another between two neighbouring concurrencies that both have."""
     for first, second in combinations(lines, 2):
         shared = sorted(set(first.x) & set(second.x))
@@ -84,11 +84,11 @@ def crossings(lines: Sequence[Line]) -> Iterator[Crossing]:
                 yield Crossing(leader.label, trailing.label, int(before), int(after))
 
 
-def _at(line: Line, x: float) -> float:
+def _at(line: ChartLine, x: float) -> float:
     return line.y[line.x.index(x)]
 
 
-def _line(label: str, rows: Sequence[Row], metric: str, *, dashed: bool = False) -> Line:
+def _line(label: str, rows: Sequence[Row], metric: str, *, dashed: bool = False) -> ChartLine:
     """Of several prompts or depths the first is drawn; a table has the rest."""
     shape = next(((row.point.prompt, row.point.answer, row.point.depth) for row in rows), None)
     mine = (
@@ -100,7 +100,7 @@ def _line(label: str, rows: Sequence[Row], metric: str, *, dashed: bool = False)
         if shape
         else []
     )
-    return Line(
+    return ChartLine(
         label,
         tuple(float(count) for count, _ in mine),
         tuple(found.mean for _, found in mine),

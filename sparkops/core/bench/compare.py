@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from sparkops.core.bench.measured import Metric, Row
 from sparkops.core.bench.record import Record
-from sparkops.core.lockfile import Change, Lock, NodeLock, changes
-from sparkops.core.reference import Point as Published
+from sparkops.core.lockfile import LockDifference, NodeLock, RecipeLock, changes
+from sparkops.core.reference import ReferencePoint as Published
 
 VARIABLE = ("topology", "flags", "env", "revision", "image", "model", "driver", "kernel", "nodes", "sparkops", "suite")
 """What `--vary` may name."""
@@ -71,7 +71,7 @@ def gaps(first: Record, other: Record, vary: frozenset[str], topology_flags: Ite
             yield Gap(other.label, _told(change))
 
 
-def _varies(change: Change, vary: frozenset[str], flags: frozenset[str]) -> bool:
+def _varies(change: LockDifference, vary: frozenset[str], flags: frozenset[str]) -> bool:
     if change.what in vary:
         return True
     if "topology" not in vary:
@@ -79,15 +79,15 @@ def _varies(change: Change, vary: frozenset[str], flags: frozenset[str]) -> bool
     return (change.what == "revision" and change.key in TOPOLOGY_KEYS) or change.what == "nodes" or change.key in flags
 
 
-def _told(change: Change) -> str:
+def _told(change: LockDifference) -> str:
     where = f"{change.node}: " if change.node else ""
     return f"{change.what}: {where}{change.key} {change.locked!r} and {change.now!r}"
 
 
-def _lock(record: Record) -> Lock:
+def _lock(record: Record) -> RecipeLock:
     lock = dict(record.lock or {})
     nodes = {name: NodeLock(**node) for name, node in lock["nodes"].items()}
-    return Lock(lock["deployment"], lock["hash"], lock["sparkops"], lock["revision"], nodes)
+    return RecipeLock(lock["deployment"], lock["hash"], lock["sparkops"], lock["revision"], nodes)
 
 
 def side_by_side(runs: Sequence[Sequence[Row]]) -> Iterator[Comparison]:

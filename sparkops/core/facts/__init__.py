@@ -4,7 +4,7 @@
 in `PROBES`, a field in `Facts`, a capture in `tests/unit/facts/cases`.
 """
 
-from sparkops.core.facts.access import Disk, Job, Left, Lock, Orphan, Owned, Sudo, User
+from sparkops.core.facts.access import Disk, JobFact, Left, Lock, Orphan, Owned, Sudo, User
 from sparkops.core.facts.containers import Container, DockerInfo, DockerVersion
 from sparkops.core.facts.fabric import Fabric, Port, ring
 from sparkops.core.facts.gpu import Gpu, GpuLoad, GpuProcess, Identity
@@ -48,7 +48,7 @@ __all__ = [
     "Identity",
     "Image",
     "Interface",
-    "Job",
+    "JobFact",
     "Kernel",
     "Left",
     "Listener",

@@ -68,7 +68,7 @@ class Orphan:
 
 
 @dataclass(frozen=True)
-class Job:
+class JobFact:
     """Detached work. `exit` is None while it runs, or when it died without telling."""
 
     id: str
@@ -83,7 +83,7 @@ class Left:
     """What is in sparkops' own folder. `keys` are SHA-256 digests by file name; a key itself is never read."""
 
     orphans: tuple[Orphan, ...]
-    jobs: tuple[Job, ...]
+    jobs: tuple[JobFact, ...]
     keys: Mapping[str, str]
     manifest: str | None
 
@@ -154,9 +154,9 @@ def _orphan(part: Part, folder: str) -> Orphan | None:
     return Orphan(part.name.removeprefix("orphans/"), f"{folder}/{part.name}", *words)
 
 
-def _job(part: Part) -> Job:
+def _job(part: Part) -> JobFact:
     found = pairs(part.text)
-    return Job(
+    return JobFact(
         id=part.name.removeprefix("jobs/"),
         pid=_whole(found.get("pid", "")),
         alive=found.get("alive") == "yes",

@@ -13,7 +13,7 @@ from sparkops.core.playbook.values import OnFailure, Play, Playbook, StepsPlay, 
 from sparkops.core.playbook.words import known, tags
 from sparkops.core.schema import Located, fail
 
-_STEPS = shape.keys(shape.StepsPlay)
+_STEPS = shape.keys(shape.StepsPlayShape)
 _VERB = shape.keys(shape.VerbPlay)
 _MOST_HOSTS = 10_000
 

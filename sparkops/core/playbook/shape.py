@@ -8,17 +8,17 @@ Command = str | tuple[str, ...]
 Words = str | tuple[str, ...]
 
 
-class Copy(TypedDict, total=False):
+class CopyShape(TypedDict, total=False):
     src: Annotated[str, "A file beside the playbook."]
     content: Annotated[str, "The text itself, instead of src."]
     dest: Required[Annotated[str, "Where on the node; may begin with ~/ ."]]
     mode: Annotated[str, "Octal, such as '0644'."]
 
 
-class Step(TypedDict, total=False):
+class StepShape(TypedDict, total=False):
     name: Annotated[str, "What the output calls it."]
     command: Annotated[Command, "Words for the node; no shell reads them."]
-    copy: Annotated[Copy, "Put a file there, whole or not at all."]
+    copy: Annotated[CopyShape, "Put a file there, whole or not at all."]
     phase: Annotated[str, "A built-in phase of deploy."]
     message: Annotated[str, "Told when the step is done; results may stand in it."]
     reads: Annotated[bool, "The command changes nothing; a check runs it."]
@@ -37,7 +37,7 @@ class Step(TypedDict, total=False):
     tags: Annotated[Words, "For --tags and --skip-tags."]
 
 
-class StepsPlay(TypedDict, total=False):
+class StepsPlayShape(TypedDict, total=False):
     name: Annotated[str, "What the output calls it."]
     hosts: Annotated[Words, "Names, groups, globs, !not; without it all of the inventory."]
     serial: Annotated[int, "So many hosts at a time."]
@@ -45,7 +45,7 @@ class StepsPlay(TypedDict, total=False):
     on_failure: Annotated[
         Literal["drop", "stop", "undo", "go-on"], "Drop the host, stop, undo what was sent, or try all the rest."
     ]
-    steps: Required[Annotated[tuple[Step, ...], "In order; all hosts finish one before the next begins."]]
+    steps: Required[Annotated[tuple[StepShape, ...], "In order; all hosts finish one before the next begins."]]
 
 
 VerbPlay = TypedDict(

@@ -16,7 +16,7 @@ ACTIONS = ("command", "copy", "phase", "message")
 _WORDS = ("unless", "until", "undo")
 _FLAGS = ("become", "ignore_errors", "run_once")
 _SECONDS = ("delay", "timeout")
-KEYS = shape.keys(shape.Step)
+KEYS = shape.keys(shape.StepShape)
 
 _A_DAY = 86_400
 _FIT = {RunPhase: ("tags",), Say: ("tags", "when", "message", "run_once")}
@@ -54,7 +54,7 @@ def _action(value: Located, entries: Mapping[str, Located], path: str, scope: Sc
 
 
 def _copy(value: Located, path: str, scope: Scope, beside: Beside) -> CopyFile:
-    entries = known(value, path, shape.keys(shape.Copy))
+    entries = known(value, path, shape.keys(shape.CopyShape))
     if ("src" in entries) == ("content" in entries):
         fail(value, path, "needs either src (a file beside the playbook) or content")
     if "dest" not in entries:

@@ -53,8 +53,8 @@ ANSIBLE = {
 """What an Ansible user writes first, and what to write here."""
 
 
-STEP_KEYS = tuple(key for key in shape.keys(shape.Step) if key not in shape.keys(shape.StepsPlay))
-PLAY_KEYS = tuple(key for key in shape.keys(shape.StepsPlay) if key not in shape.keys(shape.Step))
+STEP_KEYS = tuple(key for key in shape.keys(shape.StepShape) if key not in shape.keys(shape.StepsPlayShape))
+PLAY_KEYS = tuple(key for key in shape.keys(shape.StepsPlayShape) if key not in shape.keys(shape.StepShape))
 
 
 _VERBS_OWN = {

@@ -16,7 +16,7 @@ import pytest
 
 from sparkops.core.inventory import Node
 from sparkops.remote.ssh import Options
-from sparkops.remote.trust import HostKey, pin
+from sparkops.remote.trust import SeenHostKey, pin
 
 FAKE_SUDO = """#!/bin/sh
 # Asks like sudo: -n fails when a password is wanted, -S reads a line a try, nothing is read when none is wanted.
@@ -92,9 +92,9 @@ class SshServer:
         self._thread.join()
         self._loop.close()
 
-    def key_line(self) -> HostKey:
+    def key_line(self) -> SeenHostKey:
         kind, key = self.host_key.export_public_key().decode().split()[:2]
-        return HostKey("127.0.0.1", self.port, kind, key, self.host_key.get_fingerprint())
+        return SeenHostKey("127.0.0.1", self.port, kind, key, self.host_key.get_fingerprint())
 
     def _call(self, work: object) -> object:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)  # type: ignore[arg-type]

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from sparkops.core.inventory import Node
-from sparkops.remote.reasons import Unreached
-from sparkops.remote.ssh import Door
+from sparkops.remote.connect_errors import Unreached
+from sparkops.remote.ssh import Connector
 from sparkops.remote.trust import fetch_host_key, pin
 from support.shells import until
 
@@ -23,7 +23,7 @@ def enter(options):
     """Open one connection and close it; raises what the operator would see."""
 
     def enter(node, **changes):
-        door = Door(replace(options, **changes))
+        door = Connector(replace(options, **changes))
         door.open(door.target(node)).close()
 
     return enter
@@ -121,13 +121,13 @@ def test_a_jump_host_is_used_and_held_to_the_same_trust(enter, options, make_ser
     config.write_text(JUMP.format(jump.port, jump.home / "id"))
     pin(only, [server.key_line()])
     node = Node("a", "127.0.0.1", port=server.port)
-    assert Door(replace(options, ssh_config=config)).shown_by(node) == server.key_line()
+    assert Connector(replace(options, ssh_config=config)).shown_by(node) == server.key_line()
     assert until(lambda: (server.logins, jump.logins) == (0, 1))
     enter(nodes_of(server), ssh_config=config)
     assert until(lambda: (server.logins, jump.logins) == (1, 2))
     assert refused(enter, nodes_of(server), ssh_config=config, known_hosts=(only,)).kind == "unknown-key"
     with pytest.raises(Unreached, match="jump host me@127.0.0.1") as unknown:
-        Door(replace(options, ssh_config=config, known_hosts=(only,))).shown_by(node)
+        Connector(replace(options, ssh_config=config, known_hosts=(only,))).shown_by(node)
     assert f"ssh -p {jump.port} me@127.0.0.1" in unknown.value.hint
     config.write_text(f"Host 127.0.0.1\n  Port {server.port}\n")
-    assert Door(replace(options, ssh_config=config)).shown_by(Node("a", "127.0.0.1")) == server.key_line()
+    assert Connector(replace(options, ssh_config=config)).shown_by(Node("a", "127.0.0.1")) == server.key_line()

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sparkops import load, load_reference, rules
+from sparkops import rules
 from sparkops.core import reference
 from sparkops.core.advice import DECISIONS, METRIC, Evidence, advise, ceiling, published
 from sparkops.core.recipe import Overrides, effective
 from sparkops.core.topology import Shape
+from sparkops.files import recipes
+from sparkops.files import reference as load_reference
 from support import golden
 from support.paths import ARTICLES
 
@@ -43,11 +45,11 @@ def test_the_ceiling_is_the_bandwidth_over_what_the_effective_layers_read_times_
         "solo": Shape("solo", 1, "ray", "solo"),
         "cluster": Shape("cluster", 2, "ray", "cluster"),
     }.items():
-        settings = effective(load.recipe("openai-gpt-oss-120b"), shape.kind, Overrides())
+        settings = effective(recipes.recipe("openai-gpt-oss-120b"), shape.kind, Overrides())
         found[topology] = ceiling(rules.judge(settings, shape, frozenset())[0], shape)
     assert found["solo"] == pytest.approx(99.5, abs=0.5)
     assert found["cluster"] == pytest.approx(2 * 75.9, abs=0.5), "without lm_head in MXFP4 each token reads more"
-    unknown = effective(load.recipe("openai-gpt-oss-120b"), "solo", Overrides(("model=who/knows",)))
+    unknown = effective(recipes.recipe("openai-gpt-oss-120b"), "solo", Overrides(("model=who/knows",)))
     assert ceiling(unknown, Shape("solo", 1, "ray", "solo")) is None
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from sparkops import kept_benches
 from sparkops.cli.main import main
 from sparkops.core.advice import advise, measured_here
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import Suite
+from sparkops.files import bench_records
 
 GPT = "openai/gpt-oss-120b"
 
@@ -78,14 +78,14 @@ def test_advice_takes_what_was_kept_and_names_what_cannot_be_read(
     monkeypatch.delenv("SPARKOPS_INVENTORY", raising=False)
     monkeypatch.chdir(tmp_path)
     for one in (record("cluster", 200.0), record("2x-solo", 250.0)):
-        kept_benches.keep(one)
+        bench_records.keep(one)
     words = ("advise", "--for", "decode", "--concurrency", "8")
     assert main(words) == 0
     text = capsys.readouterr().out
     assert text.startswith("2x-solo for decode at 8")
     assert "2x-solo (your own benchmarks): best at 8: 25 % more than cluster" in text
     assert text.index("your own benchmarks") < text.index("measured by others") < text.index("decision table")
-    kept_benches.keep(replace(record("solo", 1.0), id="broken"))
+    bench_records.keep(replace(record("solo", 1.0), id="broken"))
     for path in (tmp_path / "XDG_STATE_HOME").rglob("broken.json"):
         path.write_text("{}")
     assert main(words) == 0

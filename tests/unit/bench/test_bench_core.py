@@ -18,7 +18,7 @@ from sparkops.core.bench.record import NotARecord, Record, load, series
 from sparkops.core.bench.samples import Sample, watched, wedged
 from sparkops.core.bench.suites import SUITES, Point, Suite, suite
 from sparkops.core.bench.trouble import cure
-from sparkops.core.reference import Point as Published
+from sparkops.core.reference import ReferencePoint as Published
 from support import golden
 
 TWO = Suite("two", "", "", (256,), (16,), (1, 2), runs=2)

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from sparkops import kept_benches, kept_experiments
 from sparkops.core.bench.experiment import Before, Experiment, id_of
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import Suite
 from sparkops.errors import UsageError
-from sparkops.workflows.bench import answer
+from sparkops.files import bench_records, experiment_records
+from sparkops.verbs.bench.run import answer
 
 resource = pytest.importorskip("resource", reason="limits are Unix's")
 
@@ -37,32 +37,32 @@ def place(tmp_path, monkeypatch):
 
 
 def test_a_point_that_finds_no_room_leaves_the_earlier_ones_and_nothing_else(place):
-    kept_benches.keep(FIRST)
+    bench_records.keep(FIRST)
     with no_room_beyond(4096), pytest.raises(UsageError) as error:
-        kept_benches.keep(replace(FIRST, raw=({}, {"text": "x" * 10_000})))
+        bench_records.keep(replace(FIRST, raw=({}, {"text": "x" * 10_000})))
     assert str(place / "bench") in error.value.message
     assert "XDG_STATE_HOME" in error.value.hint
-    assert kept_benches.record("last") == FIRST
+    assert bench_records.record("last") == FIRST
     assert [path.name for path in (place / "bench").iterdir()] == [f"{FIRST.id}.json"]
 
 
 def test_runs_since_an_experiment_began_are_its_own_and_what_cannot_be_read_is_none(place):
     for name in ("20261120T110000Z-two-a", "20261120T130000Z-two-b", "20261120T140000Z-two-c"):
-        kept_benches.keep(replace(FIRST, id=name))
+        bench_records.keep(replace(FIRST, id=name))
     (place / "bench" / "20261120T150000Z-two-d.json").write_text("{")
-    assert [one.id[-1] for one in kept_benches.since("20261120T120000Z")] == ["c", "b"]
+    assert [one.id[-1] for one in bench_records.since("20261120T120000Z")] == ["c", "b"]
 
 
 def test_an_experiment_is_found_by_its_question_until_it_has_ended(place):
     question = {"recipe": "r", "topologies": ("solo", "cluster")}
     one = Experiment(id_of(question), "20261120T120000Z", Before(("h",), ("r h",)))
-    kept_experiments.keep(one)
-    assert kept_experiments.find(id_of({"topologies": ["solo", "cluster"], "recipe": "r"})) == one
-    assert kept_experiments.find(id_of({**question, "recipe": "other"})) is None
-    kept_experiments.forget(one)
-    assert kept_experiments.find(one.id) is None
+    experiment_records.keep(one)
+    assert experiment_records.find(id_of({"topologies": ["solo", "cluster"], "recipe": "r"})) == one
+    assert experiment_records.find(id_of({**question, "recipe": "other"})) is None
+    experiment_records.forget(one)
+    assert experiment_records.find(one.id) is None
     (place / "experiments" / f"{one.id}.json").write_text('{"id": 1, "began": "x", "owed": {"hashes": 3}}')
-    assert kept_experiments.find(one.id) is None
+    assert experiment_records.find(one.id) is None
 
 
 @pytest.mark.parametrize(

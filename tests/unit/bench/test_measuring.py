@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from sparkops.commands import benchy
-from sparkops.measuring import Outcome
+from sparkops.session.llama_benchy import BenchyOutcome
 
 
 def outcome(*ends):
     told = []
-    found = Outcome(told.append)
+    found = BenchyOutcome(told.append)
     for number, end in enumerate(ends):
         found.take({"type": "request_start", "request_id": number, "response_size": 128})
         found.take({"type": "request_end", "request_id": number, **end})
@@ -44,4 +44,4 @@ def test_the_last_words_of_a_container_that_did_not_start_are_why():
     refused = (
         "docker: Error response from daemon: no space left on device\n\nRun 'docker run --help' for more information\n"
     )
-    assert Outcome(lambda event: None).ended(125, benchy.said(refused)).said.endswith("no space left on device")
+    assert BenchyOutcome(lambda event: None).ended(125, benchy.said(refused)).said.endswith("no space left on device")

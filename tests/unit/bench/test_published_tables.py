@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from sparkops import kept_benches
 from sparkops.cli.main import main
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import suite
+from sparkops.files import bench_records
 
 RECIPE = "openai-gpt-oss-120b-concurrency"
 ARTICLE = (
@@ -48,7 +48,7 @@ def measured(tmp_path, monkeypatch):
     asked = suite("concurrency")
     raw = ({"benchmarks": [entry(count) for count in asked.concurrency]},)
     lock = {"revision": {"recipe": RECIPE, "topology": "solo"}, "nodes": {}}
-    kept_benches.keep(Record("one", "2026-11-20", asked, "solo", "http://x/v1", "m", {}, raw, lock))
+    bench_records.keep(Record("one", "2026-11-20", asked, "solo", "http://x/v1", "m", {}, raw, lock))
 
 
 def test_a_run_stands_beside_every_value_of_the_article(measured, capsys):

@@ -18,8 +18,8 @@ from matplotlib.colors import to_rgb  # noqa: E402
 from sparkops.core.bench.record import Record, series  # noqa: E402
 from sparkops.core.bench.samples import Sample  # noqa: E402
 from sparkops.core.bench.suites import Suite  # noqa: E402
-from sparkops.report.charts import COLOURS, svg  # noqa: E402
-from sparkops.report.page import drawn, page  # noqa: E402
+from sparkops.verbs.bench.page import drawn, page  # noqa: E402
+from sparkops.verbs.bench.svg import COLOURS, svg  # noqa: E402
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 COUNTS = (1, 2, 4, 8, 16, 32, 64)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkops import load
 from sparkops.core import models
 from sparkops.core.memory_estimate import GB10_KIB, bytes_per_token, estimate
-from sparkops.core.models import Model
+from sparkops.core.models import KnownModel
 from sparkops.core.recipe import Effective, Metadata, Overrides, Recipe, Setting, effective
 from sparkops.core.topology import Shape
+from sparkops.files import recipes
 from support import golden
 from support.values import fields_said, told
 
@@ -30,7 +30,7 @@ CONFIGS: dict[str, Any] = json.loads((HERE / "configs.json").read_text())
 
 
 def settings(model: str, image: str = "vllm-node", weights: float | None = None, **args: Any) -> Effective:
-    recipe = Recipe("r", "r.yml", model, image, load.flag_table(), metadata=Metadata(weights_gib=weights))
+    recipe = Recipe("r", "r.yml", model, image, recipes.flag_table(), metadata=Metadata(weights_gib=weights))
     named = {name.replace("_", "-"): Setting(value, "r.yml:1") for name, value in args.items()}
     return Effective(recipe, image, named, {}, ())
 
@@ -85,7 +85,7 @@ MEASURED: tuple[tuple[Any, Shape, dict[str, Any], dict[str, Any]], ...] = (
 
 def test_an_estimate_is_what_was_measured() -> None:
     for model, shape, args, measured in MEASURED:
-        own = model if isinstance(model, Model) else None
+        own = model if isinstance(model, KnownModel) else None
         found = estimate(settings(own.id if own else model, **args), shape, model=own)
         assert {name: getattr(found, name) for name in measured} == measured, (model, shape, args)
 
@@ -104,7 +104,7 @@ def test_an_estimate_is_what_its_file_says() -> None:
     golden.hold_lines(HERE / "estimates.txt", told_of)
 
 
-@pytest.mark.parametrize("name", load.recipe_names())
+@pytest.mark.parametrize("name", recipes.recipe_names())
 @pytest.mark.parametrize("shape", [SOLO, CLUSTER], ids=["solo", "cluster"])
 @pytest.mark.parametrize(
     "setting",
@@ -113,7 +113,7 @@ def test_an_estimate_is_what_its_file_says() -> None:
 )  # fmt: skip
 def test_what_would_fit_does_fit(name: str, shape: Shape, setting: str) -> None:
     """Each option is words of a command line, and taken as such it leads to an estimate that is no refusal."""
-    recipe = load.recipe(name)
+    recipe = recipes.recipe(name)
     base = (f"args.{setting}",)
     found = estimate(effective(recipe, shape.kind, Overrides(base)), shape)
     for option in found.would_fit:
@@ -144,7 +144,7 @@ def test_a_configuration_that_does_not_say_is_no_model_and_one_inside_another_is
     whole = CONFIGS[MINIMAX]["config"]
     for config in ({}, {"num_attention_heads": "x", "num_hidden_layers": 2}, {**whole, "kv_lora_rank": 512}):
         assert models.read("x", config, 1) is None
-    assert isinstance(models.read("x", {"text_config": whole, "vision_config": {}}, 2**30), Model)
+    assert isinstance(models.read("x", {"text_config": whole, "vision_config": {}}, 2**30), KnownModel)
 
 
 def test_a_token_reads_less_the_more_layers_are_quantised() -> None:

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from sparkops import load, load_reference
 from sparkops.core import reference
 from sparkops.core.reference import ReferenceTable
-from sparkops.located import parse
+from sparkops.files import recipes
+from sparkops.files import reference as load_reference
+from sparkops.files.yaml_positions import parse
 from support import golden
 from support.paths import ARTICLES, CORPUS
 
@@ -48,7 +49,7 @@ def test_every_table_has_a_source_a_date_and_a_unit_where_it_measures(name: str)
 
 
 def test_reference_files_belong_to_recipes() -> None:
-    folder = load.packaged("recipes") / load_reference.FOLDER
+    folder = recipes.packaged("recipes") / load_reference.FOLDER
     assert {path.stem for path in folder.iterdir()} <= set(CATALOGUE)
 
 

@@ -26,9 +26,9 @@ from sparkops.core.facts.raw import write
 from sparkops.core.findings import Finding
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.situation import Away, Choices, Situation, Span
-from sparkops.workflows.draft import supposed
-from sparkops.workflows.seeing import situation
-from sparkops.workflows.session import Selected
+from sparkops.session.session import Selected
+from sparkops.verbs.deploy.draft import supposed
+from sparkops.verbs.preflight.observe import situation
 from support.captures import probes_of
 
 TABLE = yaml.safe_load((Path(__file__).parent / "cases.yml").read_text())

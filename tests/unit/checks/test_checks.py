@@ -16,11 +16,11 @@ from sparkops.checks.driver import parity
 from sparkops.checks.image import ray
 from sparkops.checks.rails import targets
 from sparkops.checks.rdma import gids
-from sparkops.cli.table import COMMANDS
+from sparkops.cli.registry import COMMANDS
 from sparkops.core.facts import PROBES, Container, Unread
 from sparkops.core.situation import Situation
 from sparkops.errors import UsageError
-from sparkops.phases.mend import MENDS, mending
+from sparkops.phases.fix import MENDS, mending
 from support.paths import ROOT
 
 DOCS = ROOT / "docs" / "preflight.md"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import click
 import pytest
 
-from sparkops.cli import table
+from sparkops.cli import registry
 from sparkops.cli.main import parsed
-from sparkops.cli.shape import Ask, Line
-from sparkops.cli.table import COMMANDS, SECTIONS, VERBS
+from sparkops.cli.registry import COMMANDS
+from sparkops.cli.shape import CommandLine, Invocation
 from sparkops.cli.where import api_key
 from sparkops.errors import UsageError
 
@@ -19,8 +20,8 @@ Run = Callable[..., Any]
 
 
 def asked(*words: str) -> Any:
-    ask = parsed(list(words), Line())
-    assert isinstance(ask, Ask)
+    ask = parsed(list(words), CommandLine())
+    assert isinstance(ask, Invocation)
     return ask.options
 
 
@@ -48,9 +49,10 @@ WRONG = (
 @pytest.mark.parametrize("words", WRONG)
 def test_wrong_usage_is_a_usage_error(words: str) -> None:
     with pytest.raises(UsageError):
-        parsed(words.split(), Line())
+        parsed(words.split(), CommandLine())
 
 
+VERBS = {name for name, verb in registry.VERBS.items() if verb.run}
 BY_OPTION = {"preflight list", "preflight explain"}
 """Verbs that an option of another chooses."""
 
@@ -58,16 +60,16 @@ BY_OPTION = {"preflight list", "preflight explain"}
 def test_every_command_has_a_verb_and_every_verb_a_command() -> None:
     found = set()
     for name in COMMANDS:
-        command = table.command(name)
+        command = registry.command(name)
         below = command.list_commands(click.Context(command)) if isinstance(command, click.Group) else []
         found |= {f"{name} {sub}" for sub in below}
         if not below or getattr(command, "invoke_without_command", False):
             found.add(name)
-    assert found == set(VERBS) - BY_OPTION
+    assert found == VERBS - BY_OPTION
 
 
 def test_every_command_shows_an_example_in_its_help(sparkops: Run) -> None:
-    for verb in set(VERBS) - BY_OPTION:
+    for verb in VERBS - BY_OPTION:
         told = sparkops(*verb.split(), "--help")
         assert told.code == 0
         assert "Example" in told.out, verb
@@ -75,13 +77,14 @@ def test_every_command_shows_an_example_in_its_help(sparkops: Run) -> None:
 
 def test_help_shows_every_command_in_a_group(sparkops: Run) -> None:
     told = sparkops("--help").out
-    assert sorted(name for names in SECTIONS.values() for name in names) == sorted(COMMANDS)
-    assert all(f"\n{title}:\n" in told for title in SECTIONS)
+    shown = re.findall(r"^  ([a-z]+)  ", told.partition("First steps")[0], re.MULTILINE)
+    assert sorted(shown) == sorted(COMMANDS)
+    assert all(f"\n{verb.section}:\n" in told for verb in COMMANDS.values())
 
 
 def test_the_line_of_a_command_in_the_help_is_how_its_own_help_begins() -> None:
-    own = {name: (table.command(name).help or "").split("\n")[0] for name in COMMANDS}
-    assert own == {name: text for name, (_, text) in COMMANDS.items()}
+    own = {name: (registry.command(name).help or "").split("\n")[0] for name in COMMANDS}
+    assert own == {name: verb.summary for name, verb in COMMANDS.items()}
 
 
 def test_a_password_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,10 @@ import structlog
 import yaml
 
 from sparkops import errors
-from sparkops.asks import Answer
+from sparkops.cli import registry
 from sparkops.core.plan import Event
 from sparkops.errors import StepFailed
+from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.report.runlog import KEPT_RUNS, RunLog
 from sparkops.report.terminal import LiveScreen
@@ -55,7 +56,14 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.report = Report(
-            self.verb, as_json=self.as_json, log=self.log, how=self.how, out=self.out, err=self.err, clock=self.clock
+            self.verb,
+            as_json=self.as_json,
+            log=self.log,
+            how=self.how,
+            show=registry.show,
+            out=self.out,
+            err=self.err,
+            clock=self.clock,
         )
 
 

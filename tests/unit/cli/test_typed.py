@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sparkops.cli.main import parsed
-from sparkops.cli.shape import Ask, Line
+from sparkops.cli.shape import CommandLine, Invocation
 from support import golden
 from support.values import told
 
@@ -54,9 +54,9 @@ def test_an_export_can_be_linted_and_is_equal_to_what_it_was_made_of(
 
 def test_words_become_the_options_that_their_file_says() -> None:
     def became(words: str) -> str:
-        line = Line()
+        line = CommandLine()
         ask = parsed(shlex.split(words), line)
-        assert isinstance(ask, Ask)
+        assert isinstance(ask, Invocation)
         return f"{type(ask.options).__name__} {told(ask.options)}\nflags {told(line.flags)}"
 
     golden.hold_lines(HERE / "parsed.txt", became)

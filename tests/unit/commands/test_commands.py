@@ -15,7 +15,7 @@ from sparkops.core.bench.suites import Point, Suite
 from sparkops.core.copying import Hop
 from sparkops.core.model_name import model_name
 from sparkops.core.plan import Command, Script, Secret, Upload
-from sparkops.core.revision import Image, Link, Member, Revision
+from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
 from sparkops.core.schedule import Schedule, When
 from support import golden
 
@@ -30,21 +30,21 @@ NAMES: dict[str, Any] = {
 
 
 def revision(topology: str, executor: str | None) -> Revision:
-    links = [Link(f"192.0.2.{n}", f"enp{n}", f"enP{n}", (f"roce{n}", f"roceP{n}")) for n in (1, 2, 3)]
+    links = [FabricLink(f"192.0.2.{n}", f"enp{n}", f"enP{n}", (f"roce{n}", f"roceP{n}")) for n in (1, 2, 3)]
     roles = ("head", "worker", "worker") if topology == "cluster" else ("server",) * 3
     engines = [
         Member(f"spark{n}", f"10.0.0.{n}", role, n - 1, 8000 if role != "worker" else None, link)
         for n, (role, link) in enumerate(zip(roles, links, strict=True), 1)
     ]
     front = () if topology == "cluster" else (Member("spark1", "10.0.0.1", "proxy", 0, 4000),)
-    image = Image("vllm-node", "0")
+    image = RevisionImage("vllm-node", "0")
     names = ("d", "r", "org/model", "org/model", "chat", topology, executor, image)
     return Revision(*names, {"seed": 1}, {"A": "1"}, ("vllm",), (*engines, *front))
 
 
 NAMES |= {
     "SOLO": revision("3x-solo", None), "RAY": revision("cluster", "ray"), "MP": revision("cluster", "mp"),
-    "BARE": Member("spark9", "10.0.0.9", "server", 0, None, Link("192.0.2.9", "eth0")),
+    "BARE": Member("spark9", "10.0.0.9", "server", 0, None, FabricLink("192.0.2.9", "eth0")),
     "ALONE": Member("spark9", "10.0.0.9", "server", 0, 9000),
 }  # fmt: skip
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from sparkops import load, load_inventory
 from sparkops.core.inventory_file import VARS
 from sparkops.core.recipe import Overrides, command_line, effective
 from sparkops.errors import UsageError
+from sparkops.files import inventory as load_inventory
+from sparkops.files import recipes
 from support import golden
 
 ONE = "all: {hosts: {a: {address: 10.0.0.1}}}\n"
@@ -67,14 +68,14 @@ def test_a_file_that_cannot_be_read_is_one_line(here: Path, name: str, message: 
 
 
 def test_a_recipe_of_the_directory_wins_over_the_packaged_one(here: Path) -> None:
-    assert load.recipe("openai-gpt-oss-120b").source == "recipes/openai-gpt-oss-120b.yml"
+    assert recipes.recipe("openai-gpt-oss-120b").source == "recipes/openai-gpt-oss-120b.yml"
     write(here / "recipes/openai-gpt-oss-120b.yml", HEAD)
-    assert load.recipe("openai-gpt-oss-120b").model == "m"
+    assert recipes.recipe("openai-gpt-oss-120b").model == "m"
 
 
 def test_a_recipe_may_extend_its_packaged_namesake(here: Path) -> None:
     write(here / "recipes/openai-gpt-oss-120b.yml", "extends: openai-gpt-oss-120b\nargs: {seed: 1}\n")
-    found = load.recipe("openai-gpt-oss-120b")
+    found = recipes.recipe("openai-gpt-oss-120b")
     assert found.args["seed"].value == 1
     assert found.args["max-model-len"].value == 4096
 
@@ -82,7 +83,7 @@ def test_a_recipe_may_extend_its_packaged_namesake(here: Path) -> None:
 def test_a_recipe_is_found_by_path_and_its_parents_beside_it(here: Path) -> None:
     write(here / "far/base.yml", HEAD + "args: {seed: 1}\n")
     write(here / "far/mine.yaml", "extends: base\nargs: {dtype: auto}\n")
-    found = load.recipe(str(here / "far/mine.yaml"))
+    found = recipes.recipe(str(here / "far/mine.yaml"))
     assert (found.name, set(found.args)) == ("mine", {"seed", "dtype"})
 
 
@@ -98,14 +99,14 @@ def test_a_recipe_is_found_by_path_and_its_parents_beside_it(here: Path) -> None
 def test_a_recipe_that_cannot_be_found_is_one_line(here: Path, name: str, message: str) -> None:
     write(here / "recipes/a.yml", "extends: b\n")
     write(here / "recipes/b.yml", "extends: a\n")
-    said = golden.refusal(lambda: load.recipe(name).source)
+    said = golden.refusal(lambda: recipes.recipe(name).source)
     assert said.startswith("refused: ")
     assert message in said
 
 
 def test_every_packaged_recipe_is_read_and_documented(here: Path) -> None:
-    for name in load.recipe_names():
-        about = load.recipe(name).metadata
+    for name in recipes.recipe_names():
+        about = recipes.recipe(name).metadata
         needed = (about.description, about.source, about.verified, about.when, about.when_not, about.trade_offs)
         assert all(needed), name
         assert all(len(row) == len(results.columns) for results in about.results for row in results.rows), name
@@ -114,16 +115,16 @@ def test_every_packaged_recipe_is_read_and_documented(here: Path) -> None:
 def test_packaged_recipes_run_what_their_file_says(here: Path) -> None:
     """Among them the articles' numbers: contexts, shares of the memory, the 85 sizes of graphs."""
     told = ""
-    for name in load.recipe_names():
+    for name in recipes.recipe_names():
         for kind in ("solo", "cluster"):
-            found = effective(load.recipe(name), kind, Overrides())
+            found = effective(recipes.recipe(name), kind, Overrides())
             told += f"{name} {kind}: {found.image}: {shlex.join(command_line(found))}\n"
             told += "".join(f"  {name}={setting.value}\n" for name, setting in found.env.items())
     golden.hold(Path(__file__).parent / "said" / "packaged.txt", told)
 
 
 def test_the_example_inventory_is_read_and_mentions_every_key() -> None:
-    path = load.packaged("inventories") / "example.yml"
+    path = recipes.packaged("inventories") / "example.yml"
     inventory = load_inventory.inventory(str(path))
     assert not inventory.warnings
     assert [node.name for node in inventory.nodes] == ["spark1", "spark2", "spark3", "spark4"]
@@ -135,8 +136,8 @@ def test_a_recipe_of_another_tool_is_read_and_can_be_extended(here: Path) -> Non
     theirs = 'recipe_version: "1"\nname: X\ncontainer: c\nsolo_only: true\ncommand: vllm serve m --seed 1 -tp 2\n'
     write(here / "recipes/theirs.yaml", theirs)
     write(here / "recipes/mine.yml", "extends: theirs\nargs: {seed: 2}\n")
-    found = load.recipe("theirs")
+    found = recipes.recipe("theirs")
     assert (found.model, found.args["seed"].value, found.args["seed"].origin) == ("m", 1, "recipes/theirs.yaml:5")
-    mine = load.recipe("mine")
+    mine = recipes.recipe("mine")
     assert (mine.model, mine.only, mine.args["seed"].value) == ("m", ("solo",), 2)
     assert mine.args["tensor-parallel-size"].value == 2

@@ -11,10 +11,10 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkops import located
 from sparkops.core.schema import Located
 from sparkops.errors import UsageError
-from sparkops.located import parse
+from sparkops.files import yaml_positions
+from sparkops.files.yaml_positions import parse
 from support import golden
 
 PARSERS = [getattr(yaml, name) for name in ("CSafeLoader", "SafeLoader") if hasattr(yaml, name)]
@@ -37,7 +37,7 @@ def outcome(data: bytes) -> str:
     made = []
     with pytest.MonkeyPatch.context() as patch:
         for parser in PARSERS:
-            patch.setattr(located, "PARSER", parser)
+            patch.setattr(yaml_positions, "PARSER", parser)
             made.append(golden.refusal(lambda: placed(parse(data, "f.yml"))))
     if len(set(made)) > 1:
         made = [re.sub(r"^(refused: f\.yml:\d+:).*", r"\1", one) for one in made]
@@ -68,7 +68,7 @@ def test_each_file_is_read_or_refused_as_its_line_says() -> None:
 def test_what_has_no_end_is_refused_early(
     monkeypatch: pytest.MonkeyPatch, parser: object, lines: list[str], message: str
 ) -> None:
-    monkeypatch.setattr(located, "PARSER", parser)
+    monkeypatch.setattr(yaml_positions, "PARSER", parser)
     with pytest.raises(UsageError) as error:
         parse("\n".join(lines).encode(), "f.yml")
     assert re.fullmatch(rf"f\.yml:\d+: {message}", error.value.message)

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sparkops import load, rules
+from sparkops import rules
 from sparkops.core import inventory_file, recipe_file
 from sparkops.core.recipe import Overrides, command_line, effective
 from sparkops.core.topology import Shape
-from sparkops.located import parse
+from sparkops.files import recipes
+from sparkops.files.yaml_positions import parse
 from support import golden
 
 WORDS = [
@@ -51,7 +52,7 @@ def test_a_file_of_nonsense(tree: dict[str, Any], kind: str) -> None:
     if kind == "inventory":
         golden.refusal(lambda: str(inventory_file.read(document)))
     else:
-        golden.refusal(lambda: str(recipe_file.read([("f", document)], load.flag_table())))
+        golden.refusal(lambda: str(recipe_file.read([("f", document)], recipes.flag_table())))
 
 
 @settings(max_examples=120, deadline=None)
@@ -60,7 +61,7 @@ def test_what_can_be_read_can_be_judged_and_rendered(tree: dict[str, Any], extra
     document = parse(json.dumps(tree | {"container": "vllm-node-mxfp4"}).encode(), "f.yml")
 
     def all_of_it() -> str:
-        recipe = recipe_file.read([("f", document)], load.flag_table())
+        recipe = recipe_file.read([("f", document)], recipes.flag_table())
         settled, _ = rules.judge(effective(recipe, shape.kind, Overrides((), tuple(extra))), shape, frozenset())
         again, findings = rules.judge(settled, shape, frozenset())
         assert again == settled
@@ -104,11 +105,11 @@ def test_a_hostile_file_is_one_short_line_with_its_place(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("f.yml").write_bytes(data)
-    message = golden.refusal(lambda: str(load.recipe("f.yml")))
+    message = golden.refusal(lambda: str(recipes.recipe("f.yml")))
     assert said in message
     assert len(message) < 300
 
 
 def test_as_many_flags_as_are_allowed_are_read(tmp_path: Path) -> None:
     (tmp_path / "f.yml").write_bytes(HEAD + b"args:\n" + b"".join(b"  flag-%d: 1\n" % i for i in range(1000)))
-    assert len(load.recipe(str(tmp_path / "f.yml")).args) == 1000
+    assert len(recipes.recipe(str(tmp_path / "f.yml")).args) == 1000

@@ -14,14 +14,14 @@ from typing import Any, Literal
 
 import pytest
 
-from sparkops import load
 from sparkops.core import condition, images, inventory_file, jobs, lockfile, models, recipe_file, schema, topology
-from sparkops.core.condition import Heard, Part
+from sparkops.core.condition import MemberContainer, ServingProbe
 from sparkops.core.flags import FORK, VANISHED, rendered
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.recipe import Overrides, command_line, effective, written
 from sparkops.core.schema import Located
-from sparkops.located import parse
+from sparkops.files import recipes as load
+from sparkops.files.yaml_positions import parse
 from support import golden
 from support.values import fields_said, told
 
@@ -130,19 +130,19 @@ def topologies(line: str) -> str:
 
 
 PARTS = {
-    "up": Part("node1", "server", True, "a", "running"),
-    "ended": Part("node1", "server", True, "a", "exited"),
-    "again": Part("node1", "server", True, "a", "restarting"),
-    "paused": Part("node1", "server", True, "a", "paused"),
-    "gone": Part("node1", "server", True, None, ""),
-    "gave-up": Part("node1", "server", True, "a", "running", gave_up=True),
-    "away": Part("node1", "server", False, None, ""),
+    "up": MemberContainer("node1", "server", True, "a", "running"),
+    "ended": MemberContainer("node1", "server", True, "a", "exited"),
+    "again": MemberContainer("node1", "server", True, "a", "restarting"),
+    "paused": MemberContainer("node1", "server", True, "a", "paused"),
+    "gone": MemberContainer("node1", "server", True, None, ""),
+    "gave-up": MemberContainer("node1", "server", True, "a", "running", gave_up=True),
+    "away": MemberContainer("node1", "server", False, None, ""),
 }
 HEARD = {
-    "ready": Heard("ready", health="200", answer="ok"),
-    "loads": Heard("wait", health="refused"),
-    "mute": Heard("wait", health="200"),
-    "silent": Heard("wait", health="silent"),
+    "ready": ServingProbe("ready", health="200", answer="ok"),
+    "loads": ServingProbe("wait", health="refused"),
+    "mute": ServingProbe("wait", health="200"),
+    "silent": ServingProbe("wait", health="silent"),
 }
 """`mute` listens and nobody gets an answer: an engine that hangs, or a proxy before its servers."""
 
@@ -157,7 +157,7 @@ def conditions(line: str) -> str:
 
 def answers(block: str) -> str:
     """What `@serving` printed of one API."""
-    found = condition.heard(block.replace("(nothing)", ""))
+    found = condition.serving_probe(block.replace("(nothing)", ""))
     words = ("serves", "coming", "hangs")
     return f"{told(vars(found))} {' '.join(word for word in words if getattr(found, word))}".rstrip()
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sparkops.workflows.following import Lines
+from sparkops.verbs.status.follow import LogLines
 
 
 def test_lines_come_whole_whatever_the_pieces_are_and_of_a_progress_bar_the_last_state() -> None:
     shown: list[str] = []
-    lines = Lines(shown.append)
+    lines = LogLines(shown.append)
     for piece in (
         b"2026-01-01T00:00:01Z on",
         b"e\n2026-01-01T00:00:02Z 1%\r50%\r100%\r\n2026-01-01T00:00:02Z h",

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkops import load
 from sparkops.core import formats
 from sparkops.core.recipe import Recipe
-from sparkops.located import parse
+from sparkops.files import recipes
+from sparkops.files.yaml_positions import parse
 from support.paths import CORPUS
 
 LAUNCHERS = ("spark-vllm-docker", "sparkrun")
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(scope="session")
 def read() -> Callable[[str], Recipe]:
     """A recipe from its text."""
-    return lambda text: formats.read("theirs", parse(text.encode(), "theirs.yaml"), load.flag_table())
+    return lambda text: formats.read("theirs", parse(text.encode(), "theirs.yaml"), recipes.flag_table())
 
 
 @pytest.fixture(scope="session")

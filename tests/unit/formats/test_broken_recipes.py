@@ -9,13 +9,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sparkops import load, rules
+from sparkops import rules
 from sparkops.core import formats, recipe_file
 from sparkops.core.formats.export import SCHEMAS, exported
 from sparkops.core.recipe import Overrides, Recipe, command_line, effective, written
 from sparkops.core.topology import Shape
 from sparkops.errors import UsageError
-from sparkops.located import parse
+from sparkops.files import recipes
+from sparkops.files.yaml_positions import parse
 from support import golden
 
 SOUND = r"""# how it is served
@@ -70,7 +71,7 @@ def all_of_it(data: bytes) -> str:
         recipe_file.parent(document)
         if not recipe_file.is_foreign(document):
             return ""
-        recipe = formats.read("f", document, load.flag_table())
+        recipe = formats.read("f", document, recipes.flag_table())
     except UsageError as error:
         return str(error) if str(error).startswith("f.yaml:") else f"no place:\n{error}"
     used(recipe)
@@ -86,7 +87,7 @@ def used(recipe: Recipe) -> None:
         text = exported(recipe, schema)
         again = parse(text.encode(), "again.yaml")
         if schema != "sparkops":
-            words = written(formats.read("again", again, load.flag_table()))
+            words = written(formats.read("again", again, recipes.flag_table()))
             assert words == written(recipe)
 
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkops import load_mods
 from sparkops.core import images, mods
 from sparkops.errors import Refused, UsageError
-from sparkops.load_context import Context
+from sparkops.files import mods as load_mods
+from sparkops.files.build_context import Context
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SOURCE = f"https://github.com/owner/repo.git@{COMMIT}:mods/fix-b"

@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkops import load, rules
+from sparkops import rules
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats.export import exported
 from sparkops.core.recipe import Overrides, Recipe, Setting, command_line, effective, written
 from sparkops.core.topology import Shape
 from sparkops.errors import UsageError
+from sparkops.files import recipes
 
 Renderer = Callable[[str], list[str]]
 Read = Callable[[str], Recipe]
@@ -48,16 +49,16 @@ def settings(flags: FlagTable, words: list[str] | tuple[str, ...]) -> dict[str, 
 def test_the_words_are_those_that_the_launcher_passes(theirs: Path, launched: Renderer) -> None:
     if not vllm(theirs):
         with pytest.raises(UsageError, match="sparkops serves with vLLM only"):
-            load.recipe(str(theirs))
+            recipes.recipe(str(theirs))
         return
-    recipe = load.recipe(str(theirs))
+    recipe = recipes.recipe(str(theirs))
     assert list(written(recipe)) == launched(theirs.read_text(encoding="utf-8"))
 
 
 def test_the_settings_are_those_of_the_words(theirs: Path) -> None:
     if not vllm(theirs):
         return
-    recipe = load.recipe(str(theirs))
+    recipe = recipes.recipe(str(theirs))
     ours = {"": recipe.model, **{name: setting.value for name, setting in recipe.args.items()}}
     assert ours == settings(recipe.flags, written(recipe))
 
@@ -66,7 +67,7 @@ def test_the_settings_are_those_of_the_words(theirs: Path) -> None:
 def test_an_export_starts_the_same_engine_by_its_launcher(theirs: Path, schema: str, launched: Renderer) -> None:
     if not vllm(theirs):
         return
-    recipe = load.recipe(str(theirs))
+    recipe = recipes.recipe(str(theirs))
     assert launched(exported(recipe, schema)) == list(written(recipe))
 
 
@@ -74,10 +75,10 @@ def test_an_export_starts_the_same_engine_by_its_launcher(theirs: Path, schema: 
 def test_an_export_is_read_back_as_the_same_recipe(theirs: Path, schema: str, tmp_path: Path) -> None:
     if not vllm(theirs):
         return
-    recipe = load.recipe(str(theirs))
+    recipe = recipes.recipe(str(theirs))
     copy = tmp_path / f"{recipe.name}.yaml"
     copy.write_text(exported(recipe, schema), encoding="utf-8")
-    again = load.recipe(str(copy))
+    again = recipes.recipe(str(copy))
     assert values(again.args) == values(recipe.args)
     assert list(again.args) == list(recipe.args)
     assert values(again.env) == values(recipe.env)

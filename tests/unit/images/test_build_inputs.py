@@ -16,8 +16,8 @@ import yaml
 from sparkops.commands import benchy
 from sparkops.core.build import BENCHY, KNOWN, job_id, read
 from sparkops.errors import UsageError
-from sparkops.load_context import pack
-from sparkops.workflows.image_build import build_of, references, source_of
+from sparkops.files.build_context import pack
+from sparkops.verbs.image.build import build_of, references, source_of
 from support import golden
 
 HERE = Path(__file__).parent

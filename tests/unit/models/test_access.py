@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sparkops.asks.access import Access
-from sparkops.workflows.model_fetch import asking
+from sparkops.core.hub_access import Access
+from sparkops.verbs.model.fetch import asking
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from sparkops.core.playbook import reading
-from sparkops.located import parse
+from sparkops.files.yaml_positions import parse
 
 
 @pytest.fixture

@@ -10,29 +10,29 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import sparkops
-from sparkops import load
 from sparkops.cli.main import main
-from sparkops.cli.verbs.schema import KINDS
 from sparkops.core.file_schemas import schemas
 from sparkops.core.playbook.steps import KEYS
 from sparkops.core.schema import plain
-from sparkops.located import parse
+from sparkops.files import recipes
+from sparkops.files.yaml_positions import parse
+from sparkops.verbs.recipe.command import KINDS
 from support import golden
 from support.paths import ROOT
 
 SHIPPED = Path(sparkops.__file__).parent / "data" / "schemas"
 FOLDERS = {"playbook": "playbooks", "recipe": "recipes", "inventory": "inventories"}
-PACKAGED = [(kind, path) for kind in KINDS for path in sorted(load.packaged(FOLDERS[kind]).glob("*.yml"))]
+PACKAGED = [(kind, path) for kind in KINDS for path in sorted(recipes.packaged(FOLDERS[kind]).glob("*.yml"))]
 
 
 def wrong_in(kind, text):
     """The places of what its schema finds wrong."""
-    found = Draft202012Validator(load.file_schema(kind)).iter_errors(plain(parse(text.encode(), kind)))
+    found = Draft202012Validator(recipes.file_schema(kind)).iter_errors(plain(parse(text.encode(), kind)))
     return sorted({f"{error.json_path} ({error.validator})" for error in found})
 
 
 def test_they_are_shipped_as_the_types_make_them():
-    made = schemas(load.flag_table().flags)
+    made = schemas(recipes.flag_table().flags)
     assert {path.stem: json.loads(path.read_text()) for path in SHIPPED.glob("*.json")} == made
     assert tuple(made) == KINDS
 
@@ -58,13 +58,13 @@ def test_a_mistake_is_marked_and_what_the_reader_takes_is_not():
 
 
 def test_an_editor_completes_every_key_of_a_step_with_a_word_about_it():
-    steps = load.file_schema("playbook")["items"]["else"]["properties"]["steps"]
+    steps = recipes.file_schema("playbook")["items"]["else"]["properties"]["steps"]
     assert {key for key, one in steps["items"]["properties"].items() if one["description"]} == set(KEYS)
 
 
 def test_each_is_a_schema_and_the_verb_prints_it(capsys):
     for kind in KINDS:
-        schema = load.file_schema(kind)
+        schema = recipes.file_schema(kind)
         Draft202012Validator.check_schema(schema)
         assert main(["schema", kind]) == 0
         assert json.loads(capsys.readouterr().out) == schema

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from sparkops import load_playbook
 from sparkops.cli.main import main
 from sparkops.core.playbook import reading
 from sparkops.errors import UsageError
-from sparkops.located import parse
+from sparkops.files import playbooks
+from sparkops.files.yaml_positions import parse
 from support import golden
 
 LINES = st.sampled_from(
@@ -105,14 +105,14 @@ def test_a_file_to_copy_that_never_ends_is_said(lint):
 def test_windows_line_ends_are_read_and_a_copied_file_keeps_its_own(tmp_path):
     (tmp_path / "note.txt").write_bytes(b"a\r\nb\r\n")
     (tmp_path / "book.yml").write_bytes(b"- steps:\r\n    - copy: {src: note.txt, dest: /x}\r\n      name: put\r\n")
-    (play,) = load_playbook.playbook(str(tmp_path / "book.yml")).plays
+    (play,) = playbooks.playbook(str(tmp_path / "book.yml")).plays
     assert play.steps[0].action.content == "a\r\nb\r\n"
     assert play.steps[0].name == "put"
 
 
 def test_a_packaged_file_is_read_by_its_path_and_a_copy_is_told_whose_phases_it_has(lint):
     for name in ("stop", "rollback", "key-rotate", "deploy"):
-        place = load_playbook.packaged(name)
+        place = playbooks.packaged(name)
         assert main(["playbook", "lint", str(place)]) == 0
         code, said = lint(place.read_bytes())
         own = name == "deploy"

@@ -33,10 +33,10 @@ def with_keys(keys, most):
     return st.dictionaries(st.sampled_from(sorted(keys)), VALUE, max_size=most)
 
 
-STEP = st.builds(lambda keys, action: keys | action, with_keys(shape.keys(shape.Step), 4), ACTION)
+STEP = st.builds(lambda keys, action: keys | action, with_keys(shape.keys(shape.StepShape), 4), ACTION)
 STEPS = st.builds(
     lambda keys, steps: keys | {"steps": steps},
-    with_keys(shape.keys(shape.StepsPlay), 2),
+    with_keys(shape.keys(shape.StepsPlayShape), 2),
     st.lists(STEP, min_size=1, max_size=3),
 )
 VERB = st.builds(

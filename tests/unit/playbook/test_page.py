@@ -29,8 +29,8 @@ def test_examples_of_keys_are_read(read):
         step = example if key(example) in ("command", "copy", "phase", "message") else f"command: ls\n      {example}"
         asks = "      until: 'true'\n" if key(example) in ("retries", "delay") else ""
         texts = {
-            shape.Step: f"{BEFORE}    - {step}\n{asks}",
-            shape.StepsPlay: f"- {example}\n  steps: [{{command: ls}}]\n",
+            shape.StepShape: f"{BEFORE}    - {step}\n{asks}",
+            shape.StepsPlayShape: f"- {example}\n  steps: [{{command: ls}}]\n",
             shape.VerbPlay: f"- run: deploy\n  {example}\n" if key(example) != "run" else f"- {example}\n",
         }
         for kind, text in texts.items():
@@ -38,5 +38,5 @@ def test_examples_of_keys_are_read(read):
 
 
 def test_every_key_has_an_example():
-    every = {name for kind in (shape.Step, shape.StepsPlay, shape.VerbPlay) for name in shape.keys(kind)}
+    every = {name for kind in (shape.StepShape, shape.StepsPlayShape, shape.VerbPlay) for name in shape.keys(kind)}
     assert every - {key(example) for example in CELLS} == {"steps"}

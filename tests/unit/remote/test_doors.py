@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 
 from sparkops.core.inventory import Node
-from sparkops.remote.reasons import Unreached
-from sparkops.remote.ssh import Door, Options
-from sparkops.remote.trust import HostKey, KnownHosts, known_hosts_file, pin, pinned_host_keys
+from sparkops.remote.connect_errors import Unreached
+from sparkops.remote.ssh import Connector, Options
+from sparkops.remote.trust import KnownHosts, SeenHostKey, known_hosts_file, pin, pinned_host_keys
 
 KEY = "AAAAC3NzaC1lZDI1NTE5AAAAIHeu5OdjOZsxyQCGwVkn8D4Q1DuPrCh7d0e5lSxIj78I"
 OTHER = "AAAAC3NzaC1lZDI1NTE5AAAAIAkxBotjp+XoK2bfvD5FD8S+77OaQApIzQNjrsmn1rA2"
@@ -26,7 +26,7 @@ def test_pinning_replaces_what_was_pinned_for_the_address_and_nothing_else(tmp_p
     file = tmp_path / "hosts"
     file.write_text(f"# by hand\n[10.0.0.1]:2222 ssh-ed25519 {OTHER}\n")
     for _ in range(2):
-        pin(file, [HostKey("10.0.0.1", 22, "ssh-ed25519", KEY, "")])
+        pin(file, [SeenHostKey("10.0.0.1", 22, "ssh-ed25519", KEY, "")])
     by_hand = ["# by hand", f"[10.0.0.1]:2222 ssh-ed25519 {OTHER}"]
     assert file.read_text().splitlines() == [*by_hand, f"10.0.0.1 ssh-ed25519 {KEY}"]
     assert [one.key for one in pinned_host_keys(file, "10.0.0.1")] == [KEY]
@@ -44,7 +44,7 @@ def test_lines_of_a_known_hosts_file_that_nobody_here_can_read_pin_nothing(tmp_p
 
 
 def test_hashed_names_are_found(tmp_path):
-    pin(tmp_path / "hosts", [HostKey("10.0.0.1", 2222, "ssh-ed25519", KEY, "")])
+    pin(tmp_path / "hosts", [SeenHostKey("10.0.0.1", 2222, "ssh-ed25519", KEY, "")])
     subprocess.run(["ssh-keygen", "-q", "-H", "-f", tmp_path / "hosts"], check=True, capture_output=True)
     assert "10.0.0.1" not in (tmp_path / "hosts").read_text()
     assert len(KnownHosts([tmp_path / "hosts"]).keys("10.0.0.1", 2222)) == 1
@@ -53,7 +53,7 @@ def test_hashed_names_are_found(tmp_path):
 def test_the_ssh_config_fills_in_what_the_inventory_leaves_open(options, tmp_path):
     config = tmp_path / "config"
     config.write_text("Host 10.9.8.7\n  User someone\n  Port 2222\n  IdentityFile ~/.ssh/spark\nHost *\n  User other\n")
-    door = Door(replace(options, ssh_config=config))
+    door = Connector(replace(options, ssh_config=config))
     open_ = door.target(Node("a", "10.9.8.7"))
     assert (open_.user, open_.port, open_.key_file.name) == ("someone", 2222, "spark")
     said = door.target(Node("a", "10.9.8.7", user="me", port=22022, key_file="/k"))
@@ -61,7 +61,7 @@ def test_the_ssh_config_fills_in_what_the_inventory_leaves_open(options, tmp_pat
     assert door.target(Node("b", "10.9.8.8")).user == "other"
     config.write_text("Host *\n  ProxyCommand nc %h %p\n")
     with pytest.raises(Unreached, match="ProxyCommand"):
-        Door(replace(options, ssh_config=config)).target(Node("a", "10.9.8.7"))
+        Connector(replace(options, ssh_config=config)).target(Node("a", "10.9.8.7"))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_closed_port_is_told_from_a_server_that_says_nothing(options, listens,
         if listens:
             server.listen()
         port = server.getsockname()[1]
-        door = Door(replace(options, connect_timeout=0.2))
+        door = Connector(replace(options, connect_timeout=0.2))
         with pytest.raises(Unreached, match=f"{told} 127.0.0.1 port {port}") as error:
             door.open(door.target(Node("a", "127.0.0.1", port=port)))
     assert (error.value.kind, error.value.sent) == (kind, False)

@@ -11,7 +11,7 @@ from importlib.resources import files
 import pytest
 
 from sparkops.core.plan import Command, Script, Secret
-from sparkops.remote.channel import Kept
+from sparkops.remote.channel import KeptOutput
 from sparkops.remote.frame import LONGEST, expand, frame, script_text, shell_line
 
 AWKWARD = ("a b", "it's", "$HOME", "x;y", "", '{"a": "b c"}', "é\n", "-n", "`id`")
@@ -64,7 +64,7 @@ def test_a_line_that_no_shell_would_take_is_refused_before_it_is_sent():
 
 
 def test_a_flood_is_cut_in_the_middle_and_what_cannot_be_decoded_is_shown_as_far_as_it_goes():
-    kept = Kept(cap=20)
+    kept = KeptOutput(cap=20)
     for data in (b"first\n", *[b"0123456789"] * 50, b"a\xffb last\n"):
         kept.add(data)
     text = kept.text()

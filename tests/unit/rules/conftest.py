@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from sparkops import load
 from sparkops.core import mods
 from sparkops.core.inventory import Node
 from sparkops.core.recipe import Benchmark, Caveat, Effective, Foreign, Nodes, Recipe, Setting
 from sparkops.core.topology import Shape, parse, place
+from sparkops.files import recipes
 from sparkops.rules.rule import Example
 
 Built = Callable[[Example], tuple[Effective, Shape]]
@@ -29,7 +29,7 @@ def settings(example: Example) -> tuple[Effective, Shape]:
         source="example.yml",
         model=example.model,
         container=example.image,
-        flags=load.flag_table(),
+        flags=recipes.flag_table(),
         only=example.only,
         nodes=Nodes(max=example.most),
         benchmark=Benchmark(args=example.benchmark),

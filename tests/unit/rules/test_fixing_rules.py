@@ -8,20 +8,21 @@ from typing import Any
 
 import pytest
 
-from sparkops import load, rules
+from sparkops import rules
 from sparkops.core import schema
 from sparkops.core.inventory import Node
 from sparkops.core.recipe import Overrides, effective
 from sparkops.core.topology import parse, place
+from sparkops.files import recipes
 
 HERE = Path(__file__).parent
-ROWS: list[dict[str, Any]] = schema.plain(load.document(HERE / "fixing_rules.yml"))
+ROWS: list[dict[str, Any]] = schema.plain(recipes.document(HERE / "fixing_rules.yml"))
 NODES = (Node("spark1", "10.0.0.1"), Node("spark2", "10.0.0.2"))
 
 
 def judged(row: dict[str, Any], *allow: str) -> Any:
     own = HERE / "recipes" / row["recipe"]
-    recipe = load.recipe(str(own) if own.is_file() else row["recipe"])
+    recipe = recipes.recipe(str(own) if own.is_file() else row["recipe"])
     placement = place(parse(row["topology"]), NODES)
     settings = effective(recipe, placement.topology.kind, Overrides(tuple(row.get("set", ()))))
     return rules.judge(settings, placement.shape, frozenset(allow))

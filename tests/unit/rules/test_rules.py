@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkops import load, rules
+from sparkops import rules
 from sparkops.core.flags import Flag
 from sparkops.core.inventory import Node
 from sparkops.core.recipe import Effective, Overrides, command_line, effective
 from sparkops.core.topology import Shape, parse, place
+from sparkops.files import recipes
 from sparkops.rules.graphs import capture_sizes
 from sparkops.rules.rule import Example, Rule
 from support import golden
@@ -124,11 +125,11 @@ def test_the_sizes_that_a_benchmark_wants_are_offered_as_words_that_add_them(
 
 def judged(name: str, topology: str, *sets: str, extra: Sequence[str] = (), allow: Sequence[str] = ()) -> Any:
     placement = place(parse(topology), NODES[:2])
-    settings = effective(load.recipe(name), placement.topology.kind, Overrides(sets, tuple(extra)))
+    settings = effective(recipes.recipe(name), placement.topology.kind, Overrides(sets, tuple(extra)))
     return rules.judge(settings, placement.shape, frozenset(allow))
 
 
-@pytest.mark.parametrize("name", load.recipe_names())
+@pytest.mark.parametrize("name", recipes.recipe_names())
 @pytest.mark.parametrize("topology", ["solo", "2x-solo", "cluster"])
 def test_a_second_pass_changes_nothing(name: str, topology: str) -> None:
     settings, _ = judged(name, topology)

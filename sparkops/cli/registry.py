@@ -1,0 +1,177 @@
+"""Every verb: where its words are read, what it does, how its answer is shown. A new verb is a folder and a line here.
+
+Modules are below `sparkops.verbs` and are imported when their verb is meant: `sparkops --help` imports none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from sparkops.report.answer import Answer
+from sparkops.report.ending import Show
+
+Run = Callable[[Any, Any], Answer]
+
+
+class Verb(NamedTuple):
+    """`noun`: a folder below `sparkops.verbs`; its `command.py` has the click command, named as the first word.
+
+    `run` and `show` are `module:function` in that folder: `(options, report) -> Answer` and `(document, ink, how) ->
+    lines`. First words also have a `section` and a `summary` for `sparkops --help`. A GROUP only has verbs below it.
+    Advice to type a command includes `-i` unless `needs_nodes` is false.
+    """
+
+    noun: str
+    run: str
+    show: str
+    section: str = ""
+    summary: str = ""
+    needs_nodes: bool = True
+
+
+GROUP = ""
+SET_UP, DEPLOY, IMAGES, OPERATE = "Set up", "Deploy", "Images and models", "Operate"
+INSPECT, RECIPES, BENCHMARKS, LAB = "Inspect", "Recipes and rules", "Benchmarks", "Lab"
+
+VERBS = {
+    "init": Verb(
+        "setup", "run:init", "show:init", SET_UP, "Write an inventory and pin the nodes' host keys.", needs_nodes=False
+    ),
+    "trust": Verb("setup", "run:trust", "show:trust", SET_UP, "Show the nodes' host keys and pin them."),
+    "preflight": Verb(
+        "preflight", "run:preflight", "show:preflight", SET_UP, "Check the nodes and show how to fix what is wrong."
+    ),
+    "preflight list": Verb("preflight", "list:listed", "show:listed"),
+    "preflight explain": Verb("preflight", "list:explained", "show:explained"),
+    "facts": Verb("status", "logs:facts", "show:facts", SET_UP, "Show what sparkops reads from the nodes."),
+    "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show what deploy would do, command by command."),
+    "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),
+    "stop": Verb("deploy", "stop:stop", "show:stop", DEPLOY, "Stop what sparkops started and verify that it is gone."),
+    "rollback": Verb(
+        "deploy", "stop:rollback", "show:rollback", DEPLOY, "Start again what served before the last deploy."
+    ),
+    "image": Verb("image", GROUP, GROUP, IMAGES, "Build, pull, copy and compare engine images."),
+    "image build": Verb("image", "build:build", "show:built"),
+    "image pull": Verb("image", "build:pull", "show:pulled"),
+    "image distribute": Verb("image", "distribute:distribute", "show:distributed"),
+    "image list": Verb("image", "list:listing", "show:listing"),
+    "image verify": Verb("image", "list:verify", "show:verified"),
+    "image flags": Verb("image", "flags:flags", "show_flags:flags"),
+    "image prune": Verb("image", "prune:prune", "show:pruned"),
+    "image export": Verb("image", "archive:export", "show:exported"),
+    "image import": Verb("image", "archive:load", "show:imported"),
+    "model": Verb("model", GROUP, GROUP, IMAGES, "Download, copy, verify and remove models."),
+    "model fetch": Verb("model", "fetch:fetch", "show:fetched"),
+    "model list": Verb("model", "list:listing", "show:listed"),
+    "model verify": Verb("model", "list:verify", "show:verified"),
+    "model prune": Verb("model", "list:prune", "show:pruned"),
+    "jobs": Verb("jobs", "run:jobs", "show:jobs", IMAGES, "List background jobs: builds, downloads, copies."),
+    "jobs logs": Verb("jobs", "run:logs", "show:logs"),
+    "jobs wait": Verb("jobs", "run:wait", "show:jobs"),
+    "jobs cancel": Verb("jobs", "run:cancel", "show:cancelled"),
+    "play": Verb("play", "run:play", "show:play", OPERATE, "Run your playbook on the nodes."),
+    "playbook": Verb(
+        "play", GROUP, GROUP, OPERATE, "Show the included playbooks or check your own.", needs_nodes=False
+    ),
+    "playbook list": Verb("play", "playbooks:names", "show:names"),
+    "playbook show": Verb("play", "playbooks:show", "show:shown"),
+    "playbook lint": Verb("play", "playbooks:lint", "show:linted"),
+    "run": Verb("play", "adhoc:run", "show:run", OPERATE, "Run a command on every selected node."),
+    "cache": Verb("cache", GROUP, GROUP, OPERATE, "Drop page caches, now or on a schedule."),
+    "cache drop": Verb("cache", "run:drop", "show:dropped"),
+    "cache schedule": Verb("cache", "run:schedule", "show:scheduled"),
+    "cache unschedule": Verb("cache", "run:schedule", "show:scheduled"),
+    "cache status": Verb("cache", "run:status", "show:scheduled"),
+    "cache permit": Verb("cache", "run:permit", "show:permitted"),
+    "memory": Verb("memory", "run:memory", "show:memory", OPERATE, "Show where each node's memory is used."),
+    "cleanup": Verb(
+        "cleanup", "run:cleanup", "show:cleanup", OPERATE, "Show what sparkops left on the nodes and remove it."
+    ),
+    "status": Verb("status", "run:status", "show:status", INSPECT, "Show what serves where, verified by a request."),
+    "logs": Verb("status", "logs:logs", "show:logs", INSPECT, "Print the engines' logs, node by node."),
+    "endpoint": Verb("status", "logs:endpoint", "show:endpoint", INSPECT, "Print the variables that a client needs."),
+    "key": Verb("status", "key:key", "show:key", INSPECT, "Print the endpoint's API key or change it."),
+    "key rotate": Verb("status", "key:key", "show:rotated"),
+    "recipe": Verb("recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes.", needs_nodes=False),
+    "recipe list": Verb("recipe", "list:recipes", "show_catalogue:recipes"),
+    "recipe search": Verb("recipe", "list:search", "show_catalogue:found"),
+    "recipe show": Verb("recipe", "describe:show", "show_catalogue:recipe"),
+    "recipe export": Verb("recipe", "compare:export", "show:exported"),
+    "recipe diff": Verb("recipe", "compare:diff", "show:differing"),
+    "recipe lock": Verb("recipe", "recipe_lock:lock", "show:locked"),
+    "recipe verify": Verb("recipe", "recipe_lock:verify", "show:verified"),
+    "advise": Verb(
+        "recipe",
+        "advise:recommend",
+        "show_advice:advice",
+        RECIPES,
+        "Recommend a topology for a workload.",
+        needs_nodes=False,
+    ),
+    "rules": Verb(
+        "recipe",
+        "rules:rules",
+        "show_catalogue:rules",
+        RECIPES,
+        "List the rules that every deploy follows.",
+        needs_nodes=False,
+    ),
+    "lint": Verb(
+        "recipe",
+        "lint:lint",
+        "show_lint:linted",
+        RECIPES,
+        "Check recipe files against the rules, without nodes.",
+        needs_nodes=False,
+    ),
+    "schema": Verb(
+        "recipe",
+        "schema:schema",
+        "show_schema:schema",
+        RECIPES,
+        "Print the JSON Schema of a kind of file.",
+        needs_nodes=False,
+    ),
+    "bench": Verb("bench", GROUP, GROUP, BENCHMARKS, "Measure a deployment, keep and compare the results."),
+    "bench run": Verb("bench", "run:run", "show:run"),
+    "bench topologies": Verb("topologies", "run:topologies", "show:topologies"),
+    "bench suites": Verb("bench", "records:suites", "show:suites"),
+    "bench list": Verb("bench", "records:listing", "show:listing"),
+    "bench show": Verb("bench", "records:show", "show:shown"),
+    "bench export": Verb("bench", "records:export", "show:exported"),
+    "bench compare": Verb("bench", "records:compare", "show:compared"),
+    "lab": Verb("lab", GROUP, GROUP, LAB, "Run emulated nodes on this machine.", needs_nodes=False),
+    "lab up": Verb("lab", "run:up", "show:up"),
+    "lab down": Verb("lab", "run:down", "show:down"),
+    "lab status": Verb("lab", "run:status", "show:status"),
+    "lab fault": Verb("lab", "run:fault", "show:fault"),
+}
+
+COMMANDS = {name: verb for name, verb in VERBS.items() if verb.section}
+"""First words of a command line, in the order of `sparkops --help`."""
+
+NEED_NODES = frozenset(name for name, verb in COMMANDS.items() if verb.needs_nodes)
+
+
+def command(name: str) -> Any:
+    """Return the click command of a first word."""
+    return _load(VERBS[name].noun, f"command:{name}")
+
+
+def run(verb: str) -> Run:
+    """Return the function that does the work of a verb."""
+    function: Run = _load(VERBS[verb].noun, VERBS[verb].run)
+    return function
+
+
+def show(verb: str) -> Show:
+    """Return the function that turns the document of a verb into lines for a person."""
+    function: Show = _load(VERBS[verb].noun, VERBS[verb].show)
+    return function
+
+
+def _load(noun: str, target: str) -> Any:
+    module, _, name = target.partition(":")
+    return getattr(import_module(f"sparkops.verbs.{noun}.{module}"), name)

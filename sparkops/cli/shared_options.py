@@ -1,0 +1,32 @@
+"""Options that several verbs share."""
+
+from __future__ import annotations
+
+import click
+
+from sparkops.cli.shape import duration
+from sparkops.core import copying
+
+BECOME = click.option(
+    "--ask-become-pass", is_flag=True, help="Ask for the sudo password (or $SPARKOPS_BECOME_PASSWORD)."
+)
+STALL = click.option(
+    "--stall",
+    callback=duration,
+    metavar="TIME",
+    default="10m",
+    show_default=True,
+    help="Give up when the engine's log says nothing new for so long.",
+)
+DEADLINE = click.option(
+    "--deadline",
+    callback=duration,
+    metavar="TIME",
+    default="45m",
+    show_default=True,
+    help="Give up when it does not serve after so long.",
+)
+COPY_STALL = click.option(
+    "--stall", callback=duration, metavar="TIME", default=f"{copying.COPY_STALL:.0f}s", show_default=True,
+    help="End a copy that does not get on for so long.",
+)  # fmt: skip

@@ -1,1 +1,0 @@
-"""What each verb takes on the command line: click, and nothing heavier."""

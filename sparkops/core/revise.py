@@ -1,0 +1,124 @@
+"""From what was asked for and what is there to a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sparkops.core.endpoints import PROXY_IMAGE, PROXY_PORT
+from sparkops.core.facts import Facts, Model
+from sparkops.core.recipe import Effective
+from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
+from sparkops.core.topology import Place, Placement
+
+POOLING = {
+    "pooling": "embedding",
+    "embed": "embedding",
+    "embedding": "embedding",
+    "score": "score",
+    "classify": "score",
+}
+
+
+def revise(
+    name: str, effective: Effective, placement: Placement, facts: Mapping[str, Facts], alongside: bool = False
+) -> Revision:
+    """The revision that this placement of the recipe makes; asks for the facts of every placed node.
+
+    `alongside` other deployments of ours an engine listens on the next port that none of them has.
+    """
+    cluster = placement.topology.kind == "cluster"
+    beside = name if alongside else None
+    first = facts[placement.head.node.name]
+    links = _links(placement, facts) if cluster else {}
+    return Revision(
+        deployment=name,
+        recipe=effective.recipe.name,
+        model=effective.model,
+        model_revision=_snapshot(effective, first),
+        served=effective.served_name,
+        kind=model_kind(effective),
+        topology=str(placement.topology),
+        executor=placement.executor if cluster else None,
+        image=_image(effective.image, first),
+        args={key: _plain(setting.value) for key, setting in sorted(effective.args.items())},
+        env={key: str(setting.value) for key, setting in sorted(effective.env.items())},
+        mounts=effective.mounts,
+        members=tuple(_member(place, facts[place.node.name], links, beside) for place in placement.places),
+        proxy_image=_image(PROXY_IMAGE, first) if placement.proxies else None,
+    )
+
+
+def _snapshot(effective: Effective, head: Facts) -> str | None:
+    """The commit that the head has, so that another one is a change; else what the recipe asks for."""
+    model = head.model
+    told = "revision" in effective.args or effective.model.startswith("/")
+    if told or not isinstance(model, Model) or not model.complete:
+        return effective.recipe.revision
+    return model.revision
+
+
+def model_kind(effective: Effective) -> str:
+    """What one short request must be: chat, embedding or score."""
+    for flag in ("task", "convert", "runner"):
+        if (kind := POOLING.get(str(effective.value(flag)))) is not None:
+            return kind
+    return "chat"
+
+
+def _member(place: Place, facts: Facts, links: Mapping[str, FabricLink], alongside: str | None) -> Member:
+    port = {"worker": None, "proxy": PROXY_PORT}.get(place.role, place.node.api_port)
+    if port is not None and alongside is not None:
+        port = _next_port(port, facts, alongside)
+    return Member(
+        name=place.node.name,
+        address=place.node.address,
+        role=place.role,
+        rank=place.rank,
+        port=port,
+        link=links.get(place.node.name),
+        cache_dir=_absolute(place.node.cache_dir, facts.home),
+    )
+
+
+def _absolute(path: str | None, home: str) -> str | None:
+    """Docker takes no other; `~/x` and `x` are below the home, as for the shell that looks into the cache."""
+    if path is None or path.startswith("/"):
+        return path
+    return home if path == "~" else f"{home}/{path.removeprefix('~/')}"
+
+
+def _next_port(port: int, facts: Facts, deployment: str) -> int:
+    """The first port from this one on that no other deployment of ours has on this node."""
+    taken = {
+        member.get("port")
+        for container in facts.containers
+        if container.runs and container.deployment != deployment
+        for member in (container.revision or {}).get("members", ())
+        if member.get("role") == container.role
+    }
+    while port in taken:
+        port += 1
+    return port
+
+
+def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, FabricLink]:
+    """Each node's CX7 side. Where one has none, which a check refuses unless allowed, all meet at their addresses."""
+    found = {place.node: facts[place.node.name].fabric(place.node.fabric_address) for place in placement.engines}
+    fabrics = {
+        node.name: FabricLink(f.address, f.interface, f.twin, f.devices) for node, f in found.items() if f is not None
+    }
+    if len(fabrics) == len(found):
+        return fabrics
+    return {node.name: FabricLink(node.address, facts[node.name].interface_of(node.address) or "") for node in found}
+
+
+def _image(reference: str, facts: Facts) -> RevisionImage:
+    found = facts.image(reference)
+    return RevisionImage(reference, found.fingerprint if found else "")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

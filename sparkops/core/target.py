@@ -1,0 +1,14 @@
+"""Which nodes a command line means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Target:
+    """Which nodes, and how to become root on them. `inventory` None means the usual places (`load_inventory`)."""
+
+    inventory: str | None = None
+    limit: str | None = None
+    become_password: str | None = field(default=None, repr=False)

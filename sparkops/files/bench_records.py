@@ -1,0 +1,58 @@
+"""The benchmarks that were measured from here, by their ids."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from sparkops.core.bench.record import NotARecord, Record, load
+from sparkops.core.schema import did_you_mean, one_line
+from sparkops.errors import UsageError
+from sparkops.files import state
+
+KEPT = "bench"
+
+
+def names() -> list[str]:
+    """Ids, the oldest first."""
+    return sorted(path.stem for path in state.folder(KEPT).glob("*.json"))
+
+
+def record(name: str) -> Record:
+    """One by its id, the beginning of it, or `last`."""
+    known = names()
+    if not known:
+        raise UsageError(f"{name}: nothing was measured from here yet", hint="`sparkops bench run`")
+    exact = known[-1:] if name == "last" else [one for one in known if one == name]
+    found = exact or [one for one in known if one.startswith(name)]
+    if len(found) != 1:
+        what = "several benchmarks begin so" if found else f"no such benchmark{did_you_mean(name, known)}"
+        raise UsageError(f"{name}: {what}", hint="`sparkops bench list`")
+    try:
+        return load(state.read(KEPT, found[0]))
+    except NotARecord as error:
+        raise UsageError(f"{found[0]}: {error}") from None
+
+
+def since(began: str) -> Iterator[Record]:
+    """Those that can be read and whose ids are not before that one, the newest first."""
+    for name in reversed(names()):
+        if name < began:
+            return
+        with contextlib.suppress(UsageError):
+            yield record(name)
+
+
+def keep(one: Record) -> None:
+    """Written whole or not at all; where it cannot be, nothing is to be measured."""
+    try:
+        state.write(KEPT, one.id, one.document())
+    except OSError as error:
+        raise unwritable(KEPT, error) from None
+
+
+def unwritable(kind: str, error: OSError) -> UsageError:
+    """The error of a disk that is full, or not ours."""
+    reason = (error.strerror or "cannot be written").lower()
+    hint = "mend that, or let $XDG_STATE_HOME name another place; what is kept there stays"
+    return UsageError(one_line(f"{state.folder(kind)}: {reason}"), hint=hint)

@@ -1,0 +1,89 @@
+"""Tables of `vllm serve` options: those that came with sparkops, one from a file, and what was read from an image."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from sparkops.core.flags import Flag, FlagTable
+from sparkops.core.schema import one_line
+from sparkops.data import compact, dump
+from sparkops.errors import UsageError
+from sparkops.files import state
+
+KIND = "flags"
+SCHEMA = 1
+LARGEST = 4_000_000
+
+
+def from_file(path: str) -> FlagTable:
+    """A table as `image flags` prints it, or the dump that is made inside an image."""
+    try:
+        data = Path(path).expanduser().read_bytes()[: LARGEST + 1]
+        document = json.loads(data) if len(data) <= LARGEST else None
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or "is no path"
+        raise UsageError(one_line(f"{path}: {reason.lower()}")) from None
+    except (ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", 1)
+        raise UsageError(one_line(f"{path}:{line}: is no JSON")) from None
+    try:
+        return table(document)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise UsageError(
+            one_line(f"{path}:1: is no table of vllm serve options"),
+            hint="`sparkops image flags NAME --json` prints one",
+        ) from None
+
+
+def table(document: Any) -> FlagTable:
+    """Raises ValueError and its like where a document is no table."""
+    if isinstance(document, Mapping) and isinstance(document.get("table"), Mapping):
+        document = document["table"]
+    if isinstance(document, Mapping) and isinstance(document.get("options"), list):
+        document = {**document, **compact.table(document["options"], str(document["version"]))}
+    elif isinstance(document, list):
+        document = compact.table(document, "unknown")
+    return replace(FlagTable.read(document), exact=True)
+
+
+def program() -> str:
+    """What is run inside an image to read its options."""
+    return Path(dump.__file__).read_text(encoding="utf-8")
+
+
+def document(of: FlagTable) -> dict[str, Any]:
+    """A table as it is kept and printed."""
+    usual = Flag("")
+    flags = {
+        name: {key: value for key, value in vars(flag).items() if key != "name" and value != getattr(usual, key)}
+        for name, flag in of.flags.items()
+    }
+    return {"engine": "vllm", "version": of.version, "flags": flags}
+
+
+def of_image(reference: str) -> FlagTable | None:
+    """What was read last from an image of this name on any node."""
+    kept = state.read(KIND, _name(reference))
+    if not isinstance(kept, Mapping) or kept.get("schema") != SCHEMA:
+        return None
+    try:
+        return replace(table(kept["table"]), image=str(kept["image"]), fingerprint=str(kept["fingerprint"]))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        return None
+
+
+def keep(reference: str, fingerprint: str, document: Mapping[str, Any]) -> str:
+    """Keep it for `lint` and `plan` on this machine; returns where."""
+    whole = {"schema": SCHEMA, "image": reference, "fingerprint": fingerprint, "table": dict(document)}
+    return str(state.write(KIND, _name(reference), whole))
+
+
+def _name(reference: str) -> str:
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", reference)[:80]
+    return f"{plain}-{zlib.crc32(reference.encode()):08x}"

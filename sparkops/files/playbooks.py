@@ -1,0 +1,64 @@
+"""Playbooks from files: the packaged ones by name, an operator's by path. A local file never shadows a packaged one."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+
+from sparkops.core.playbook import reading
+from sparkops.core.playbook.values import Playbook, StepsPlay
+from sparkops.core.schema import did_you_mean, one_line
+from sparkops.errors import UsageError
+from sparkops.files import recipes
+
+LARGEST_COPY = 10_000_000
+"""Bytes of a file that `copy:` puts on nodes."""
+
+
+def playbook(path: str, extra: Iterable[str] = ()) -> Playbook:
+    """A playbook's file; `extra` are the names that `-e` gives."""
+    place = Path(path)
+    return reading.read(recipes.document(place), lambda name: _beside(place, name), extra)
+
+
+def packaged(name: str) -> Path:
+    """The file of a packaged playbook."""
+    names = packaged_names()
+    if name not in names:
+        raise UsageError(one_line(f"no such playbook: {name}{did_you_mean(name, names)}"))
+    return recipes.packaged("playbooks") / f"{name}.yml"
+
+
+def is_packaged(path: str) -> bool:
+    """Whether this is the very file of a packaged playbook; a copy of it is the operator's own."""
+    return Path(path).resolve().parent == recipes.packaged("playbooks").resolve()
+
+
+@cache
+def built_in(verb: str) -> StepsPlay:
+    """The play of a verb of ours; only the packaged file counts."""
+    name = verb.replace(" ", "-")
+    (play,) = reading.read(recipes.document(packaged(name), f"playbooks/{name}.yml"), str).plays
+    assert isinstance(play, StepsPlay)
+    return play
+
+
+def packaged_names() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in recipes.packaged("playbooks").glob("*.yml")))
+
+
+def _beside(place: Path, name: str) -> str:
+    """As it stands there, line ends included; `OSError` says what is wrong with it."""
+    path = place.parent / name
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(0, "is not a file")
+    with path.open("rb") as file:
+        data = file.read(LARGEST_COPY + 1)
+    if len(data) > LARGEST_COPY:
+        raise OSError(0, f"is larger than {LARGEST_COPY // 1_000_000} MB")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise OSError(0, "is not UTF-8 text") from None

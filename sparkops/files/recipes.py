@@ -1,0 +1,155 @@
+"""The only reader of files (with `load_inventory`): recipes, playbooks and our own data, each value with its place."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from sparkops.core import mods, recipe_file
+from sparkops.core.flags import FlagTable
+from sparkops.core.recipe import Recipe
+from sparkops.core.schema import Located, did_you_mean, one_line
+from sparkops.errors import UsageError
+from sparkops.files import flag_tables
+from sparkops.files.package import PACKAGE
+from sparkops.files.yaml_positions import parse
+
+LARGEST = 1_000_000
+"""Bytes; a recipe or an inventory that is larger is something else."""
+
+VLLM = "0.32.0"
+"""The vLLM version whose flags stand for those of an image we know no better."""
+
+_YAML = (".yml", ".yaml")
+
+
+def recipe(name: str, directory: Path = Path("recipes"), flags: FlagTable | None = None) -> Recipe:
+    """A recipe by name (`./recipes`, then the packaged ones) or by path, with what it extends.
+
+    Its flags are spelled by the table that was given, else by the one that was read from its image, else by ours.
+    """
+    chain = _chain(name, directory)
+    found = _recipe(chain, flags or flag_table())
+    if flags is None and (own := flag_tables.of_image(mods.derived(found.container, found.mods))) is not None:
+        return _recipe(chain, own)
+    return found
+
+
+def flags_file(path: str) -> FlagTable:
+    """A table of `vllm serve` options from a file."""
+    return flag_tables.from_file(path)
+
+
+def _chain(name: str, directory: Path) -> list[tuple[str, Located]]:
+    """A recipe's file and those it extends, nearest first."""
+    chain: list[tuple[str, Located]] = []
+    seen: list[Path] = []
+    wanted: str | None = name
+    while wanted is not None:
+        path = _find(wanted, (seen[-1].parent if seen else directory, directory), seen)
+        seen.append(path)
+        chain.append((path.stem, document(path, _label(path))))
+        wanted = recipe_file.parent(chain[-1][1])
+    return chain
+
+
+def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
+    """The last of a chain may be another launcher's, whose readers are imported only then."""
+    if not recipe_file.is_foreign(chain[-1][1]):
+        return recipe_file.read(chain, flags)
+    base: Recipe = import_module("sparkops.core.formats").read(*chain[-1], flags)
+    return recipe_file.read(chain[:-1], flags, base) if chain[:-1] else base
+
+
+def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
+    """All recipes that can be named."""
+    found = {path.stem for place in (directory, packaged("recipes")) for path in _files(place)}
+    return tuple(sorted(found))
+
+
+def packaged(kind: str) -> Path:
+    """Our own `recipes`, `playbooks` or `inventories`: in the package of a wheel, else beside it in a checkout."""
+    inside = PACKAGE / kind
+    return inside if inside.is_dir() else PACKAGE.parent / kind
+
+
+@lru_cache(maxsize=4)
+def flag_table(version: str = VLLM) -> FlagTable:
+    text = (PACKAGE / "data" / f"vllm-{version}.json").read_text(encoding="utf-8")
+    return FlagTable.read(json.loads(text))
+
+
+def file_schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a playbook, a recipe or an inventory, as `scripts/schemas.py` wrote it."""
+    text = (PACKAGE / "data" / "schemas" / f"{kind}.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def document(path: Path, label: str | None = None) -> Located:
+    """A YAML file as located values."""
+    return parse(_read(path), label or str(path))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except FileNotFoundError:
+        raise UsageError(one_line(f"{path}: no such file")) from None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "is no path"
+        raise UsageError(one_line(f"{path}: {reason.lower()}")) from None
+    if len(data) > LARGEST:
+        raise UsageError(f"{path}:1: is larger than {LARGEST // 1000} kB")
+    return data
+
+
+def _find(name: str, directories: Iterable[Path], seen: list[Path]) -> Path:
+    """The file of a recipe. A file may extend its packaged namesake, so those already read are passed over."""
+    candidates = list(_candidates(name, directories))
+    existing = [path for path in candidates if exists(path)]
+    for path in existing:
+        if path.resolve() not in {other.resolve() for other in seen}:
+            return path
+    if existing:
+        chain = " > ".join(path.stem for path in (*seen, existing[0]))
+        raise UsageError(f"{_label(seen[-1])}: extends itself: {chain}")
+    if _is_path(name):
+        return candidates[0]
+    raise UsageError(one_line(f"no such recipe: {name}{did_you_mean(name, recipe_names(next(iter(directories))))}"))
+
+
+def _candidates(name: str, directories: Iterable[Path]) -> Iterator[Path]:
+    if _is_path(name):
+        yield Path(os.path.expanduser(name))
+        return
+    for directory in (*directories, packaged("recipes")):
+        for suffix in _YAML:
+            yield directory / f"{name}{suffix}"
+
+
+def _is_path(name: str) -> bool:
+    return name.endswith(_YAML) or "/" in name or os.sep in name
+
+
+def exists(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _files(directory: Path) -> Iterator[Path]:
+    if directory.is_dir():
+        yield from (path for path in directory.iterdir() if path.suffix in _YAML)
+
+
+def _label(path: Path) -> str:
+    """Packaged recipes go by one name wherever the package is installed."""
+    return f"recipes/{path.name}" if path.parent == packaged("recipes") else str(path)

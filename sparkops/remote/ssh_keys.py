@@ -1,0 +1,60 @@
+"""Which keys to show a node: the one that is named, or else what the agent and ~/.ssh hold, read once a run."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import paramiko
+
+from sparkops.remote.connect_errors import Unreached
+
+DEFAULTS = ("id_ed25519", "id_ecdsa", "id_rsa")
+MOST = 5
+"""sshd ends the connection after six tries (MaxAuthTries); one is left for a password."""
+
+
+@lru_cache(maxsize=64)
+def key_from(path: Path) -> paramiko.PKey:
+    """Parsed once a run, not once a node."""
+    try:
+        return paramiko.PKey.from_path(path)
+    except TypeError as error:  # cryptography's way to say that it needs a passphrase
+        raise paramiko.PasswordRequiredException(str(error)) from error
+
+
+def named(node: str, path: Path) -> tuple[paramiko.PKey, ...]:
+    """The key of `key_file`; when a passphrase protects it, the agent may hold it."""
+    try:
+        return (key_from(path),)
+    except FileNotFoundError:
+        raise Unreached(node, "key", f"key file {path} does not exist", "see `key_file` in the inventory") from None
+    except paramiko.PasswordRequiredException:
+        if held := agent():
+            return held
+        raise Unreached(node, "key", f"key file {path} has a passphrase", f"ssh-add {path}") from None
+    except (OSError, ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType) as error:
+        raise Unreached(node, "key", f"key file {path} cannot be read: {error}") from error
+
+
+def default(home: Path) -> tuple[paramiko.PKey, ...]:
+    """What is there when no key is named: nobody is asked for a passphrase."""
+    return (*agent(), *_at_home(home))[:MOST]
+
+
+@lru_cache(maxsize=1)
+def agent() -> tuple[paramiko.PKey, ...]:
+    try:
+        return paramiko.Agent().get_keys()
+    except paramiko.SSHException:
+        return ()
+
+
+def _at_home(home: Path) -> tuple[paramiko.PKey, ...]:
+    found = []
+    for name in DEFAULTS:
+        try:
+            found.append(key_from(home / ".ssh" / name))
+        except (OSError, ValueError, paramiko.SSHException):
+            continue
+    return tuple(found)

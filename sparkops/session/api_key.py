@@ -1,0 +1,110 @@
+"""API keys. One key a node: what serves there reads it at its start; its truth is on the front's node.
+
+The file lies in the home of the user who deployed. Another user of the nodes reads the key from the container, which
+who may use Docker may do; changing it is for the one whose file it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets as random_source
+from collections.abc import Iterable, Mapping
+
+from sparkops.commands import scripts
+from sparkops.core.facts import Container, Facts
+from sparkops.core.plan import NodeLost, Plan
+from sparkops.core.revision import Revision
+from sparkops.core.situation import key_path
+from sparkops.errors import Refused
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.phases.prepare import old_key
+from sparkops.session.find_deployment import front_of
+from sparkops.session.session import Session
+
+
+def new_key() -> str:
+    return f"sk-{random_source.token_urlsafe(32)}"
+
+
+def digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def read_key(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> str:
+    """From the file that the front's container was given, or from the container."""
+    member = front_of(revision)
+    session.require([member.name])
+    name = revision.stored.container(member)
+    front = next((c for node, c in revision.parts if (node, c.name) == (member.name, name)), None)
+    if front is None or _at_home(facts[member.name], front):
+        return own_key(session, facts, member.name)
+    if front.runs:
+        return given_keys(session, {member.name: front})[member.name]
+    hint = f"as that user, or where it runs: the key lies in {front.key_file}"
+    raise Refused(f"{name} on {member.name} has the API key of another user", node=member.name, hint=hint)
+
+
+def own_key(session: Session, facts: Mapping[str, Facts], node: str) -> str:
+    """What lies in this user's home on that node."""
+    if not facts[node].key_digest:
+        raise Refused(f"there is no API key on {node}", node=node, hint="`sparkops deploy` makes one")
+    return session.one(node, scripts.read_key(key_path(facts[node])), "read the API key").strip()
+
+
+def given_keys(session: Session, containers: Mapping[str, Container]) -> dict[str, str]:
+    """What these containers, by node, were given; all nodes at once."""
+    found: dict[str, str] = {}
+    asked = {node: scripts.given_key(one.name) for node, one in containers.items()}
+    for node, result in (session.ask(asked) if asked else {}).items():
+        said = "" if isinstance(result, NodeLost) or not result.ok else result.stdout.strip()
+        if not said:
+            raise Refused(
+                f"{containers[node].name} on {node} has an API key from another home, and does not show it",
+                node=node,
+                hint="deploy as the user who did (`user:` in the inventory), or end it first with `sparkops stop`",
+            )
+        found[node] = said
+    session.report.hide(*found.values())
+    return found
+
+
+def elsewhere(facts: Mapping[str, Facts], revision: Revision) -> dict[str, Container]:
+    """By node the container that tells the key in force, where this user's file does not.
+
+    That of this very revision, or any of ours while nothing there reads this user's file.
+    """
+    found: dict[str, Container] = {}
+    for member in revision.members:
+        running = [c for c in facts[member.name].containers if c.ours and c.runs and c.key_file]
+        foreign = [c for c in running if not _at_home(facts[member.name], c)]
+        mine = next((c for c in foreign if c.name == revision.container(member)), None)
+        if member.port is not None and (mine or (foreign and len(foreign) == len(running))):
+            found.setdefault(member.name, mine or foreign[0])
+    return found
+
+
+def old_keys(session: Session, facts: Mapping[str, Facts], plan: Plan) -> dict[str, str]:
+    """The keys that the plan writes over, for its undo."""
+    return {
+        old_key(step.node).name: own_key(session, facts, step.node)
+        for step in plan.steps
+        if step.undo and step.undo.command and step.undo.command.stdin == old_key(step.node)
+    }
+
+
+def readers(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
+    """Every running revision that reads this user's key file on one of the nodes."""
+    where = set(nodes)
+    return [
+        one
+        for one in deployed_revisions(facts)
+        if any(n in where and reads_home_key(facts[n], c) for n, c in one.running)
+    ]
+
+
+def _at_home(facts: Facts, container: Container) -> bool:
+    return container.key_file in (None, key_path(facts)) and bool(facts.key_digest)
+
+
+def reads_home_key(facts: Facts, container: Container) -> bool:
+    return container.key_file == key_path(facts)

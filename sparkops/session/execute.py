@@ -1,0 +1,81 @@
+"""Execute a plan and turn trouble into the one error that the person sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from contextlib import contextmanager
+
+from sparkops.core.diagnosis import best, diagnose
+from sparkops.core.plan import Plan
+from sparkops.errors import Interrupted, Refused, SparkopsError, StepFailed, Unreachable
+from sparkops.remote.execute import Outcome, StepFailure
+from sparkops.remote.execute import execute as run_plan
+from sparkops.session.session import Session
+
+
+def execute(plan: Plan, session: Session) -> Outcome:
+    """Raises when the plan was not carried out; what was undone is said in the hint."""
+    outcome, error = tried(plan, session)
+    if error is not None:
+        raise error
+    return outcome
+
+
+def tried(plan: Plan, session: Session) -> tuple[Outcome, SparkopsError | None]:
+    """For who tells what was done although it was not all."""
+    outcome = run_plan(plan, session.fleet, session.report.emit)
+    return outcome, error_of(outcome)
+
+
+@contextmanager
+def refused_late(done: Sized) -> Iterator[None]:
+    """What is refused when something was done before is a failure: exit code 3 says that nothing was changed."""
+    try:
+        yield
+    except Refused as error:
+        if done:
+            raise StepFailed(error.message, node=error.node, hint=error.hint) from error
+        raise
+
+
+def error_of(outcome: Outcome) -> SparkopsError | None:
+    """The one error that the person sees; None when all of the plan was done."""
+    if outcome.status == "done":
+        return None
+    hint = _what_now(outcome)
+    if outcome.status == "interrupted":
+        return Interrupted("interrupted", hint=hint)
+    if not outcome.failures:
+        return SparkopsError("the plan ended without a result")
+    first = _root(outcome.failures)
+    kind = Unreachable if outcome.status == "lost" else StepFailed
+    return kind(_message(first), node=first.node, step=first.title, hint=hint)
+
+
+def _root(failures: tuple[StepFailure, ...]) -> StepFailure:
+    """The failure to show: a lost node before others, else the one whose log says most of why."""
+    lost = [failure for failure in failures if failure.lost]
+    readings = [(failure, diagnose(failure.evidence.splitlines())) for failure in failures]
+    cause = best(reading for _, reading in readings if reading)
+    telling = [failure for failure, reading in readings if reading and reading == cause]
+    return [*lost, *telling, *failures][0]
+
+
+def _message(failure: StepFailure) -> str:
+    return f"{failure.node}: {failure.title}: {failure.reason}"
+
+
+def _what_now(outcome: Outcome) -> str:
+    parts = []
+    if outcome.undone:
+        parts.append(f"undone: {len(outcome.undone)} steps")
+    if outcome.unawaited:
+        parts.append("what was replaced was started again, and not waited for")
+    elif outcome.revived:
+        parts.append("what was replaced serves again")
+    if outcome.stuck:
+        parts.append(f"could not be undone: {', '.join(outcome.stuck)}")
+    if outcome.unknown:
+        parts.append(f"unknown whether they happened: {', '.join(outcome.unknown)}")
+    parts.append("`sparkops status` shows what is there; the next deploy plans from that")
+    return "; ".join(parts)

@@ -1,0 +1,65 @@
+"""Which deployment a person means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from sparkops.core.facts import Facts
+from sparkops.core.stored import Stored, StoredMember
+from sparkops.errors import Refused, UsageError
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.session.session import Session, unreachable
+
+
+def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
+    """Every revision that runs, and of deployments that do not run the one stopped last, with a part on these nodes."""
+    wanted = set(nodes)
+    here = [
+        revision
+        for revision in deployed_revisions(facts)
+        if wanted & ({member.name for member in revision.stored.members} | {node for node, _ in revision.parts})
+    ]
+    running = [revision for revision in here if revision.runs]
+    names = {revision.stored.deployment for revision in running}
+    stopped: dict[str, DeployedRevision] = {}
+    for revision in sorted(here, key=lambda one: one.ended):
+        if revision.stored.deployment not in names:
+            stopped[revision.stored.deployment] = revision
+    return [*running, *stopped.values()]
+
+
+def front_of(revision: DeployedRevision) -> StoredMember:
+    """The first member that clients talk to."""
+    if not revision.stored.fronts:
+        raise Refused(f"{revision.title}: its labels name no endpoint", hint="`docker inspect` on the node shows them")
+    return revision.stored.fronts[0]
+
+
+def ours_to_change(revisions: Iterable[Stored]) -> None:
+    """What a newer sparkops made is shown, never changed."""
+    for stored in revisions:
+        if stored.newer:
+            raise Refused(
+                f"{stored.deployment} {stored.hash[:8]} was made by a newer sparkops",
+                hint="use that version to change it",
+            )
+
+
+def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | None) -> DeployedRevision:
+    """The deployment that is meant: the named one, else the only one."""
+    found = current(facts, [node.name for node in session.selected])
+    if name is not None:
+        chosen = [revision for revision in found if revision.stored.deployment == name]
+    else:
+        chosen = [revision for revision in found if revision.runs] or found
+    if not chosen:
+        if session.away:
+            raise unreachable(next(iter(session.away.values())))
+        what = f"no deployment {name}" if name else "nothing is deployed"
+        raise Refused(
+            f"{what} on these nodes", hint="`sparkops deploy --topology ...` starts one, `sparkops status` lists them"
+        )
+    if len(chosen) > 1:
+        names = ", ".join(revision.title for revision in chosen)
+        raise UsageError(f"several deployments are here: {names}", hint="name one of them, or use --limit")
+    return chosen[0]

@@ -1,0 +1,28 @@
+"""Following a job that goes on on the nodes whatever becomes of us."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sparkops.core.plan import Plan
+from sparkops.errors import Interrupted, SparkopsError, StepFailed
+from sparkops.session.execute import execute
+from sparkops.session.session import Session
+
+
+def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFailed], str] = lambda _: "") -> None:
+    """Start it or take it up again. `advice` knows better than the job's log what to do after a failure.
+
+    What is interrupted goes on by itself, and the same command follows it again.
+    """
+    again = f"run the same command again to follow it; `sparkops jobs cancel {job}` ends it"
+    try:
+        execute(plan, session)
+    except Interrupted as error:
+        raise Interrupted(f"interrupted; {job} goes on by itself", hint=again) from error
+    except StepFailed as error:
+        error.hint = advice(error) or f"`sparkops jobs logs {job}` shows all of its log"
+        raise
+    except SparkopsError as error:
+        error.hint = f"{job} may go on by itself: {again}"
+        raise

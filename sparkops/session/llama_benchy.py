@@ -1,0 +1,197 @@
+"""llama-benchy as a process of this machine: one point, its progress as it comes, its result or why there is none."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import IO, Any, Protocol
+
+from sparkops.files.package import PACKAGE
+from sparkops.remote import Cancel
+
+SCRIPT = PACKAGE / "node" / "benchy.py"
+LAST_LINES = 8
+WHOLE, SLACK = 0.9, 4
+"""The share of the tokens asked for, and tokens, within which an answer is whole: those that make no text are lost."""
+
+Words = Sequence[str]
+Told = Callable[[Mapping[str, Any]], None]
+Look = Callable[[float, Cancel], None]
+"""Takes the seconds since the start, and what is set when nobody waits for it any more."""
+FIRST, EVERY = 1.0, 10.0
+
+
+@dataclass(frozen=True)
+class BenchyEnded:
+    """`document` is llama-benchy's result, None when it made none; `said` its last lines where it failed."""
+
+    document: Mapping[str, Any] | None
+    errors: tuple[str, ...]
+    code: int
+    said: str = ""
+
+
+class Tool(Protocol):
+    """llama-benchy on this machine."""
+
+    def installed(self) -> bool:
+        """Whether it is there (the extra `bench`)."""
+
+    def measure(self, words: Words, key: str, book: str | None, told: Told) -> BenchyEnded:
+        """Run it to its end; an interrupt ends it first, and is raised again."""
+
+    def beside(self, look: Look) -> AbstractContextManager[None]:
+        """Inside, look at the nodes now and then, in no way of what is measured."""
+
+
+class Installed:
+    """The process that it is, and a thread that looks."""
+
+    def installed(self) -> bool:
+        return importlib.util.find_spec("llama_benchy") is not None
+
+    def measure(self, words: Words, key: str, book: str | None, told: Told) -> BenchyEnded:
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+            process = subprocess.Popen(
+                [sys.executable, str(SCRIPT), *words], env=_environment(book), text=True, encoding="utf-8",
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, start_new_session=os.name == "posix",
+            )  # fmt: skip
+            try:
+                assert process.stdin is not None
+                with contextlib.suppress(BrokenPipeError):
+                    process.stdin.write(key + "\n")
+                    process.stdin.close()
+                return _ended(process, errors, told)
+            except BaseException:
+                _end(process)
+                raise
+
+    @contextlib.contextmanager
+    def beside(self, look: Look) -> Iterator[None]:
+        end = threading.Event()
+        watcher = threading.Thread(target=_look, args=(look, end), name="bench-watch", daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            end.set()
+            watcher.join()
+
+
+def _look(look: Look, end: threading.Event) -> None:
+    began, pause = time.monotonic(), FIRST
+    while not end.wait(pause):
+        look(round(time.monotonic() - began, 1), end)
+        pause = EVERY
+
+
+_in_use: Tool = Installed()
+
+
+def tool() -> Tool:
+    return _in_use
+
+
+@contextlib.contextmanager
+def replaced(other: Tool) -> Iterator[None]:
+    """Inside, every benchmark is measured by `other` instead."""
+    global _in_use  # noqa: PLW0603  as the network: one process has one
+    before, _in_use = _in_use, other
+    try:
+        yield
+    finally:
+        _in_use = before
+
+
+def events(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
+    """The JSON objects of its output, one a line; whatever else a library prints there is passed over."""
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            event = json.loads(line)
+            if isinstance(event, dict):
+                yield event
+
+
+@dataclass
+class BenchyOutcome:
+    """Its result and the requests that failed, gathered while every event is told."""
+
+    told: Told
+    document: Mapping[str, Any] | None = None
+    errors: list[str] = field(default_factory=list)
+    asked: dict[Any, int] = field(default_factory=dict)
+    """Tokens, by request."""
+    counted: bool = False
+    uncounted: list[str] = field(default_factory=list)
+    """Answers without the server's count, which stands at their end; a failure where it counts at all."""
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        match event.get("type"):
+            case "result":
+                self.document = event.get("document")
+                return
+            case "request_start":
+                self.asked[event.get("request_id")] = int(event.get("response_size") or 0)
+            case "request_end":
+                self._end(event)
+        self.told(event)
+
+    def _end(self, event: Mapping[str, Any]) -> None:
+        """A proxy ends the stream in good order when the server behind it died; llama-benchy then sees no error."""
+        made, asked = int(event.get("total_tokens") or 0), self.asked.get(event.get("request_id"), 0)
+        cut = f"an answer ended after {made} of {asked} tokens"
+        if event.get("error"):
+            self.errors.append(str(event["error"]))
+        elif made < WHOLE * asked - SLACK:
+            self.errors.append(cut)
+        elif event.get("prompt_tokens"):
+            self.counted = True
+        else:
+            self.uncounted.append(cut)
+
+    def ended(self, code: int, said: str) -> BenchyEnded:
+        """What it said matters where it failed."""
+        lines = [line for line in said.splitlines() if line.strip()]
+        last = "\n".join(lines[-LAST_LINES:]) if code else ""
+        errors = [*self.errors, *(self.uncounted if self.counted else ())]
+        return BenchyEnded(self.document, tuple(dict.fromkeys(errors)), code, last)
+
+
+def _ended(process: subprocess.Popen[str], errors: IO[str], told: Told) -> BenchyEnded:
+    assert process.stdout is not None
+    outcome = BenchyOutcome(told)
+    for event in events(process.stdout):
+        outcome.take(event)
+    code = process.wait()
+    errors.seek(0)
+    return outcome.ended(code, errors.read())
+
+
+def _environment(book: str | None) -> dict[str, str]:
+    """No hub and no proxy: the endpoint is in the house, and the tokenizer is here."""
+    own = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "NO_PROXY": "*", "no_proxy": "*"}
+    return {**os.environ, **own, **({"SPARKOPS_BOOK": book} if book else {})}
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    if os.name == "posix":
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+    else:
+        process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

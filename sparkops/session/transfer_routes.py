@@ -1,0 +1,64 @@
+"""The ways by which nodes hand something to each other: chains, a key for this copy alone, what earlier ones left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from sparkops.commands import copies as commands
+from sparkops.core import copying
+from sparkops.core.copying import Hop
+from sparkops.core.facts import Facts
+from sparkops.core.plan import NodeLost
+from sparkops.core.situation import state_dir
+from sparkops.errors import Refused
+from sparkops.phases.copies import PUBLIC, Copy, compile_copy, key_of
+from sparkops.phases.sudo import with_sudo
+from sparkops.remote.copykeys import new_key, pinned_line
+from sparkops.remote.trust import known_hosts_file
+from sparkops.session.execute import execute
+from sparkops.session.session import Session
+
+Chains = tuple[tuple[Hop, ...], ...]
+
+
+def transfer_routes(
+    session: Session, names: Sequence[str], complete: frozenset[str], facts: Mapping[str, Facts]
+) -> Chains:
+    """From those that have it to those that lack it; a way that is not the fabric is said."""
+    chains = tuple(
+        tuple(copying.hop(a, session.nodes[b], facts, session.nodes) for a, b in zip(chain, chain[1:], strict=False))
+        for chain in copying.chains(names, complete)
+    )
+    for one in (hop for chain in chains for hop in chain):
+        if not one.fabric:
+            session.report.warn(f"{one.sender} -> {one.receiver} over the management network: {one.why}", one.receiver)
+    return chains
+
+
+def give_keys(session: Session, chains: Chains) -> None:
+    """A new key, known to those who take part."""
+    key = new_key()
+    session.secrets[PUBLIC.name] = key.public
+    for one in (hop for chain in chains for hop in chain):
+        session.secrets[key_of(one.sender).name] = f"{_pin(session, one.receiver)}\n{key.private}"
+    session.report.hide(key.private)
+
+
+def clear(session: Session, facts: Mapping[str, Facts], sudo: bool = True) -> None:
+    """What killed copies left: keys, pipes. Asked first, so that a run with nothing to do changes nothing."""
+    answers = session.ask({name: commands.left(state_dir(found)) for name, found in facts.items()})
+    left = {n: tuple(r.stdout.split()) for n, r in answers.items() if not isinstance(r, NodeLost) and r.stdout.split()}
+    if left:
+        whole = compile_copy(Copy("", "", 0, (), 0, left), facts)
+        execute(with_sudo(whole, session.sudo) if sudo else whole, session)
+
+
+def _pin(session: Session, name: str) -> str:
+    """The host key under which we ourselves know the node; strict, as everywhere."""
+    node = session.nodes[name]
+    pins = (known_hosts_file(session.inventory.source), Path.home() / ".ssh" / "known_hosts")
+    line = pinned_line(pins, node.address, node.port, commands.ALIAS)
+    if line is None:
+        raise Refused(f"{name}: no host key is pinned, so no node can know it", node=name, hint="sparkops trust")
+    return line

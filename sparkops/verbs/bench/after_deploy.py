@@ -1,0 +1,72 @@
+"""A benchmark right after a deployment: `deploy --bench`, or a recipe that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sparkops.commands import benchy
+from sparkops.core.bench.suites import Suite
+from sparkops.core.recipe import Recipe
+from sparkops.errors import Interrupted, Refused, SparkopsError, StepFailed
+from sparkops.report.report import Report
+from sparkops.session import llama_benchy
+from sparkops.session.session import Session
+from sparkops.verbs.bench import run
+from sparkops.verbs.bench.options import BenchOptions
+from sparkops.verbs.deploy.options import PlanOptions
+
+TOOL = "llama-benchy"
+OWN = "recipe"
+"""`--bench` without a suite: what the recipe itself describes."""
+NO_NUMBERS: Mapping[str, Any] = {"id": None, "ok": False, "record": None, "rows": []}
+
+
+@dataclass(frozen=True)
+class WantedBench:
+    """What is to be measured; `refused` are options of the recipe that have no meaning here."""
+
+    options: BenchOptions
+    suite: Suite
+    refused: tuple[str, ...] = ()
+
+    @property
+    def told(self) -> str:
+        return f"{self.suite.title}, {self.suite.requests} requests"
+
+    def measure(self, deployment: str, session: Session) -> tuple[Mapping[str, Any], SparkopsError | None]:
+        """The document's part, and an error where the numbers are none; what was deployed serves on either way."""
+        report = session.report
+        report.note(f"{deployment} serves; now it is measured: {self.told}")
+        for line in self.refused:
+            report.warn(f"the recipe's benchmark: {line}")
+        try:
+            found = run.answer(run.run_on(replace(self.options, deployment=deployment), self.suite, session))
+        except KeyboardInterrupt:
+            return NO_NUMBERS, Interrupted(f"the benchmark was interrupted; {deployment} serves on")
+        except Interrupted as error:
+            return NO_NUMBERS, Interrupted(f"{error.message}; {deployment} serves on", hint=error.hint)
+        except Refused as error:
+            return NO_NUMBERS, StepFailed(f"{deployment} serves and was not measured: {error.message}", hint=error.hint)
+        except SparkopsError as error:
+            return NO_NUMBERS, error
+        return found.document, found.error
+
+
+def wanted(options: PlanOptions, recipe: Recipe, report: Report) -> WantedBench | None:
+    """Known before anything is deployed, so that what cannot be measured is said before minutes of loading."""
+    if options.bench is None and not llama_benchy.tool().installed():
+        report.warn(f"{recipe.name} asks for a benchmark, and llama-benchy is not installed: {run.EXTRA}")
+        return None
+    asked = BenchOptions(options.where, options.bench or OWN)
+    run.require(asked)
+    if asked.suite != OWN:
+        return WantedBench(asked, run.suite_of(asked))
+    smoke = run.suite_of(replace(asked, suite="smoke"))
+    if recipe.benchmark is None:
+        return WantedBench(asked, smoke)
+    own = replace(smoke, id=OWN, title=f"The benchmark of {recipe.name}", source="its recipe")
+    made, refused = benchy.adjusted(own, benchy.options(recipe.benchmark.args))
+    other = recipe.benchmark.framework
+    return WantedBench(asked, made, (*([f"{other}: {TOOL} is what measures"] if other != TOOL else ()), *refused))

@@ -1,0 +1,142 @@
+"""One benchmark under way: point by point, kept as it goes; what failed is never a number."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sparkops import __version__
+from sparkops.commands import benchy
+from sparkops.core.bench.measured import Row, read
+from sparkops.core.bench.progress import Progress
+from sparkops.core.bench.record import Record
+from sparkops.core.bench.samples import Sample, wedged
+from sparkops.core.bench.suites import Point, Suite
+from sparkops.core.plan import Event, EventKind
+from sparkops.errors import Interrupted, Refused, UsageError
+from sparkops.files import bench_records
+from sparkops.remote.network import network
+from sparkops.report.report import Report
+from sparkops.session.llama_benchy import BenchyEnded
+from sparkops.verbs.bench.options import BenchOptions
+from sparkops.verbs.bench.subject import Subject
+
+
+@dataclass
+class Run:
+    """The record is written before the first point and after every one, so that an interrupt loses one at most."""
+
+    suite: Suite
+    subject: Subject
+    options: BenchOptions
+    report: Report
+    problems: list[str] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    raw: list[Mapping[str, Any]] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+    before: float = 0.0
+    """Seconds that earlier processes of a resumed run took."""
+
+    def measure(self) -> Record:
+        """All points that are left; the record tells what is wrong with them."""
+        record = self._keep(self._begin())
+        again = f"`sparkops bench run --resume {record.id}` goes on"
+        try:
+            with self.subject.watch(self.samples):
+                record = self._points(record)
+        except KeyboardInterrupt:
+            self._keep(record)
+            raise Interrupted("interrupted; what was measured is kept", hint=again) from None
+        except UsageError as error:  # the disk is full: all but the last point is kept
+            raise UsageError(error.message, hint=f"{error.hint}; then {again}") from None
+        self.problems += self.subject.verify()
+        for node, clock in wedged(self.samples).items():
+            self.problems.append(f"{node}: its GPU stayed at {clock:.0f} MHz: unplug it for a minute")
+        return self._keep(record)
+
+    def _points(self, record: Record) -> Record:
+        done = {row.point for row in read(self.raw, self.suite).rows}
+        left = [point for point in self.suite.points if point not in done]
+        for number, point in enumerate(left):
+            row = self._point(point, Progress(len(left), number, point.concurrency * self.suite.runs))
+            record = self._keep(record)
+            if row is None:
+                break
+            self._emit("done", title=f"{point}: {row.metrics['decode'].mean:,.1f} tokens/s")
+        return record
+
+    def _begin(self) -> Record:
+        if self.options.resume:
+            kept = bench_records.record(self.options.resume)
+            self._same(kept)
+            self.raw, self.samples, self.before = list(kept.raw), list(kept.samples), kept.seconds
+            return replace(kept, problems=())
+        now = datetime.fromtimestamp(network().clock(), UTC)
+        name = f"{now:%Y%m%dT%H%M%SZ}-{self.suite.id}-{os.urandom(3).hex()}"
+        about = self.subject
+        versions = {"sparkops": __version__, **about.versions}
+        label = self.options.label or about.label
+        started = f"{now:%Y-%m-%dT%H:%M:%SZ}"
+        return Record(name, started, self.suite, label, about.url, about.model, versions, (), about.lock)
+
+    def _same(self, kept: Record) -> None:
+        """What goes on must be what was begun."""
+        changed = [name for name in ("url", "model") if getattr(kept, name) != getattr(self.subject, name)]
+        if {**(kept.lock or {}), "locked": ""} != {**(self.subject.lock or {}), "locked": ""}:
+            changed.append("deployment")
+        if changed:
+            raise Refused(f"{kept.id} was begun with another {' and '.join(changed)}", hint="start a new run")
+
+    def _point(self, point: Point, progress: Progress) -> Row | None:
+        """One point; None when it failed, which ends the run: the next ones would fail alike, or measure a ruin."""
+        self._emit("start", title=str(point))
+        target = replace(self.subject.target, coherence=self.options.coherence and not self.raw)
+        ended = self.subject.measure(benchy.words(self.suite, point, target), self._tell(point, progress))
+        row, reason = self._judged(point, ended)
+        if row is None:
+            self.problems.append(f"{point}: {reason.removeprefix(f'{point}: ')}")
+            self._emit("failed", f"{reason}\n{ended.said}".strip(), str(point))
+        else:
+            self.raw.append(dict(ended.document or {}))
+        return row
+
+    def _judged(self, point: Point, ended: BenchyEnded) -> tuple[Row | None, str]:
+        """Its row, or why there is none: a request that failed, a null, an exit code."""
+        found = read([ended.document], self.suite.only(point)) if ended.document else None
+        told = [*ended.errors, *(found.problems if found else ()), *ended.said.splitlines()[-1:]]
+        if ended.code == 0 and not told and found is not None:
+            return found.rows[0], ""
+        return None, told[0] if told else f"llama-benchy ended with exit code {ended.code} and no result"
+
+    def _tell(self, point: Point, progress: Progress) -> Callable[[Mapping[str, Any]], None]:
+        ended = 0
+
+        def told(event: Mapping[str, Any]) -> None:
+            nonlocal ended
+            if event.get("type") == "request_end":
+                ended += 1
+                now = replace(progress, ended=ended)
+                self._emit("progress", now.line(time.monotonic() - self.began), str(point))
+
+        return told
+
+    def _emit(self, kind: EventKind, text: str = "", title: str = "") -> None:
+        self.report.emit(Event(kind, text, self.subject.node, "measure", title))
+
+    def _keep(self, record: Record) -> Record:
+        """The record as it is now."""
+        tool = {"llama-benchy": str(self.raw[0]["version"])} if self.raw and "version" in self.raw[0] else {}
+        made = replace(
+            record,
+            versions={**record.versions, **tool},
+            raw=tuple(self.raw),
+            samples=tuple(self.samples),
+            problems=tuple(self.problems),
+            seconds=round(self.before + time.monotonic() - self.began, 1),
+        )
+        bench_records.keep(made)
+        return made

@@ -1,0 +1,73 @@
+"""llama-benchy in a container on a node: no tool is needed here, and no network is measured but the nodes' own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sparkops.commands import benchy
+from sparkops.commands.benchy import Snapshot
+from sparkops.core.facts.images import Image
+from sparkops.core.plan import NodeLost, Secret
+from sparkops.errors import Refused
+from sparkops.phases.sudo import become
+from sparkops.session.llama_benchy import SCRIPT, BenchyEnded, BenchyOutcome, Told, events
+from sparkops.session.session import Session, unreachable
+from sparkops.verbs.bench.options import BenchOptions
+
+KEY = Secret("bench key")
+
+
+@dataclass(frozen=True)
+class NodeTool:
+    """`image` is the ID of the image that measures; a `tokenizer` lies where the container sees it."""
+
+    session: Session
+    node: str
+    image: str
+    model: Snapshot
+    book: str | None
+
+    @property
+    def tokenizer(self) -> str:
+        return Snapshot(benchy.MODEL_INSIDE, self.model.revision).tokenizer
+
+    def measure(self, words: Sequence[str], told: Told) -> BenchyEnded:
+        """Until it ends; it ends with its channel, so also when we are interrupted or killed."""
+        text = SCRIPT.read_text(encoding="utf-8")
+        command = benchy.in_container(text, words, self.model, self.book, KEY)
+        outcome, lines = BenchyOutcome(told), OutputLines()
+
+        def take(data: bytes) -> None:
+            for event in events(lines.take(data)):
+                outcome.take(event)
+
+        fleet, sudo = self.session.fleet, self.node in self.session.sudo
+        try:
+            result = fleet.follow(self.node, become(command) if sudo else command, take, fleet.cancel())
+        except NodeLost as lost:
+            raise unreachable(lost) from None
+        return outcome.ended(result.code or 0 if result.ended == "exited" else 1, benchy.said(result.stderr))
+
+
+class OutputLines:
+    """Whole lines out of bytes as they come."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def take(self, data: bytes) -> list[str]:
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        return [line.decode("utf-8", "replace") for line in whole]
+
+
+def of(options: BenchOptions, session: Session, model: Snapshot, key: str) -> NodeTool:
+    """The tool on that node; refused where its image is missing, as nothing is fetched behind anybody's back."""
+    node = options.on or ""
+    facts = session.facts(images=[benchy.IMAGE]).get(node)
+    image = facts.image(benchy.IMAGE) if facts else None
+    if not isinstance(image, Image):
+        hint = f"`sparkops image build {benchy.IMAGE} --on {node}` makes it there"
+        raise Refused(f"{node}: image {benchy.IMAGE} is not there", hint=hint)
+    session.secrets[KEY.name] = f"{key}\n"
+    return NodeTool(session, node, image.id, model, options.book)

@@ -1,0 +1,49 @@
+"""What the verbs of `bench` take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class BenchOptions:
+    """`url` (with `model`) measures an endpoint of which nothing else is known. `resume` goes on with a kept run.
+
+    `tokenizer` and `book` are files here: else the tokenizer comes from the node, and llama-benchy fetches a book.
+    `sets` are `concurrency=1,2` and the like, laid over the suite.
+    """
+
+    where: Target
+    suite: str = "smoke"
+    deployment: str | None = None
+    url: str | None = None
+    model: str | None = None
+    label: str | None = None
+    tokenizer: str | None = None
+    book: str | None = None
+    coherence: bool = True
+    sets: tuple[str, ...] = ()
+    resume: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    on: str | None = None
+
+
+@dataclass(frozen=True)
+class RecordsOptions:
+    """`names` are ids or beginnings of them, or files; `output` a file (or for a page a directory); None is stdout."""
+
+    names: tuple[str, ...] = ()
+    format: str = "md"
+    output: str | None = None
+
+
+@dataclass(frozen=True)
+class CompareOptions:
+    """`vary` names what may differ; `reference` compares with what a recipe's sources published."""
+
+    names: tuple[str, ...]
+    vary: frozenset[str] = frozenset()
+    reference: bool = False
+    output: str | None = None

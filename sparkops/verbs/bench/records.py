@@ -1,0 +1,229 @@
+"""The verbs of `bench` that need no node: what was measured, as tables, files and pages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sparkops.core import reference
+from sparkops.core.bench.charts import charts
+from sparkops.core.bench.compare import VARIABLE, Comparison, beside_published, gaps, side_by_side
+from sparkops.core.bench.record import Record, series
+from sparkops.core.bench.samples import watched
+from sparkops.core.bench.suites import SUITES
+from sparkops.core.schema import did_you_mean, one_line
+from sparkops.errors import Refused, UsageError
+from sparkops.files import recipes
+from sparkops.files import reference as load_reference
+from sparkops.files.bench_records import names, record
+from sparkops.report.answer import Answer
+from sparkops.report.ending import Ending
+from sparkops.verbs.bench.options import CompareOptions, RecordsOptions
+from sparkops.verbs.bench.show import number
+
+HEAD = ("label", "prompt", "answer", "depth", "concurrency", "metric", "mean", "std", "values")
+
+
+def suites(options: RecordsOptions, report: Ending) -> Answer:
+    """What can be asked for."""
+    return Answer({"suites": [{**_plain(vars(one)), "requests": one.requests} for one in SUITES]})
+
+
+def listing(options: RecordsOptions, report: Ending) -> Answer:
+    """Everything kept; what cannot be read is named, not hidden."""
+    found: list[dict[str, Any]] = []
+    for name in names():
+        try:
+            one = record(name)
+        except UsageError as error:
+            found.append(
+                {"id": name, "label": str(error), "model": "", "suite": "", "ok": False, "state": "unreadable"}
+            )
+            continue
+        about = {"started": one.started, "label": one.label, "model": one.model, "suite": one.suite.id}
+        found.append({"id": name, **about, "ok": one.ok, "state": one.state})
+    return Answer({"records": found})
+
+
+def show(options: RecordsOptions, report: Ending) -> Answer:
+    one = record(options.names[0])
+    nodes = [vars(node) for node in watched(one.samples)]
+    problems = list(one.all_problems)
+    return Answer(
+        {"record": one.document(), "state": one.state, "rows": one.table(), "watched": nodes, "problems": problems}
+    )
+
+
+def export(options: RecordsOptions, report: Ending) -> Answer:
+    """As text, or into files."""
+    records = [record(name) for name in options.names]
+    bad = [one for one in records if not one.ok and options.format != "json"]
+    if bad:
+        raise Refused(f"{bad[0].id} is not a result: {bad[0].all_problems[0]}", hint="--format json has what there is")
+    if options.format == "svg":
+        return _drawings(records, options.output)
+    text = {"md": _markdown, "csv": _csv, "json": _json, "html": page_of}[options.format](records)
+    if options.output is None:
+        return Answer({"text": text})
+    return Answer({"files": [write(Path(options.output), text)]})
+
+
+def compare(options: CompareOptions, report: Ending) -> Answer:
+    """Side by side, when nothing differs but what may."""
+    unknown = sorted(options.vary - set(VARIABLE))
+    if unknown:
+        raise UsageError(f"--vary {unknown[0]}: nothing is called so{did_you_mean(unknown[0], VARIABLE)}")
+    records = [record(name) for name in options.names]
+    broken = [one for one in records if not one.ok]
+    if broken:
+        raise Refused(f"{broken[0].id} is not a result: {broken[0].all_problems[0]}")
+    if options.reference:
+        return _published(records)
+    if len(records) < 2:  # noqa: PLR2004
+        raise UsageError("a comparison needs two runs", hint="or one with --reference")
+    return comparison(records, options.vary, options.output)
+
+
+def comparison(
+    records: Sequence[Record], vary: frozenset[str], output: str | None, failed: Mapping[str, str] | None = None
+) -> Answer:
+    """The comparison of runs that may be compared; else what differs (exit 3). `failed` are reasons by label."""
+    found = [gap for other in records[1:] for gap in gaps(records[0], other, vary, _topology_flags(records[0]))]
+    if found:
+        lines = "\n".join(f"{gap.label}: {gap.text}" for gap in found)
+        named = ",".join(sorted({gap.text.partition(":")[0] for gap in found} & set(VARIABLE)))
+        raise Refused(f"these runs are not of the same thing:\n{lines}", hint=f"--vary {named} compares them so")
+    files = [write(Path(output), page_of(records, failed))] if output else []
+    rows = {label: one.measured.rows for label, one in series("", records).records.items()}
+    compared = _documents(list(side_by_side(list(rows.values()))))
+    throughput = next(iter(charts(rows)))
+    crossings = [vars(one) for one in throughput.crossings]
+    return Answer({"labels": list(rows), "comparisons": compared, "crossings": crossings, "files": files})
+
+
+def _published(records: Sequence[Record]) -> Answer:
+    if len(records) != 1:
+        raise UsageError("--reference compares one run", hint="name one")
+    one = records[0]
+    revision = (one.lock or {}).get("revision", {})
+    recipe, topology = str(revision.get("recipe", "")), str(revision.get("topology", ""))
+    tables = load_reference.tables(recipe) if recipe else ()
+    points = [point for point in reference.points(tables) if point.topology in ("", topology)]
+    found = list(beside_published(one.measured.rows, points))
+    if not found:
+        raise Refused(f"nothing is published for {recipe or one.model} as {topology} at these concurrencies")
+    sources = dict.fromkeys(f"published: {point.source}, {point.date}" for point in points)
+    document = {"labels": ["published", one.label], "comparisons": _documents(found), "notes": list(sources)}
+    return Answer({**document, "reference": [reference.document(table) for table in tables]})
+
+
+def _documents(tables: Sequence[Comparison]) -> list[dict[str, Any]]:
+    return [
+        {
+            "metric": one.metric,
+            "unit": one.unit,
+            "rows": [
+                {
+                    "concurrency": count,
+                    "values": [{"mean": v.mean, "std": v.std} if v else None for v in values],
+                    "gains": one.gains(values),
+                }
+                for count, values in one.rows
+            ],
+        }
+        for one in tables
+    ]
+
+
+def _topology_flags(one: Record) -> Iterator[str]:
+    """What the recipe of the run changes with the topology; nothing when the recipe is not here."""
+    name = str((one.lock or {}).get("revision", {}).get("recipe", ""))
+    try:
+        layers = recipes.recipe(name).topologies.values() if name else ()
+    except UsageError:
+        return
+    for layer in layers:
+        yield from (f"--{flag}" for flag in layer.args)
+
+
+def page_of(records: Sequence[Record], failed: Mapping[str, str] | None = None) -> str:
+    """The page of these runs, and of what could not be measured."""
+    models = ", ".join(dict.fromkeys(one.model for one in records))
+    return str(_drawing().page(series(f"Benchmark of {models}", records, failed)))
+
+
+def _drawings(records: Sequence[Record], output: str | None) -> Answer:
+    if output is None:
+        raise UsageError("--format svg writes several files", hint="-o DIRECTORY")
+    drawing = _drawing()
+    place = Path(output)
+    place.mkdir(parents=True, exist_ok=True)
+    charts = drawing.drawn(series("", records))
+    return Answer({"files": [write(place / f"{one.id}.svg", drawing.svg(one)) for one in charts]})
+
+
+def _drawing() -> ModuleType:
+    """Imports matplotlib, which the extra `bench` brings."""
+    try:
+        from sparkops.verbs.bench import page  # noqa: PLC0415
+    except ImportError:
+        raise UsageError("matplotlib is not installed", hint="pip install 'sparkops[bench]'") from None
+    return page
+
+
+def _markdown(records: Sequence[Record]) -> str:
+    metrics = ("prefill", "decode", "peak", "decode-per-request", "ttft", "itl", "e2e")
+    lines = []
+    for one in records:
+        lines += [f"## {one.label}: {one.model}, {one.suite.id}, {one.started}", ""]
+        lines += ["| point | " + " | ".join(metrics) + " |", "|---|" + "---|" * len(metrics)]
+        for row in one.measured.rows:
+            cells = (number(m.mean, m.std) if (m := row.metrics.get(name)) else "" for name in metrics)
+            lines.append(f"| {row.point} | " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _csv(records: Sequence[Record]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEAD)
+    for one in records:
+        for row in one.measured.rows:
+            for name, m in row.metrics.items():
+                point = (row.point.prompt, row.point.answer, row.point.depth, row.point.concurrency)
+                writer.writerow([one.label, *point, name, m.mean, m.std, " ".join(map(repr, m.values))])
+    return out.getvalue()
+
+
+def _json(records: Sequence[Record]) -> str:
+    return json.dumps([one.document() for one in records], indent=2) + "\n"
+
+
+def write(path: Path, text: str) -> str:
+    """A file of the person's own."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(one_line(f"{path}: {(error.strerror or 'cannot be written').lower()}")) from None
+    return str(path)
+
+
+def writable(path: Path) -> None:
+    """Said before an hour of measuring; what is there already stays as it is."""
+    new = not path.exists()
+    try:
+        path.open("a", encoding="utf-8").close()
+    except OSError as error:
+        raise UsageError(one_line(f"{path}: {(error.strerror or 'cannot be written').lower()}")) from None
+    if new:
+        path.unlink()
+
+
+def _plain(values: Any) -> dict[str, Any]:
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -1,0 +1,100 @@
+"""`bench run`: one suite against what serves, now or right after it was deployed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from sparkops.commands import benchy
+from sparkops.core.bench.record import Record
+from sparkops.core.bench.suites import SUITES, Suite, suite
+from sparkops.core.bench.trouble import cure
+from sparkops.core.schema import did_you_mean, one_line
+from sparkops.errors import StepFailed, UsageError
+from sparkops.files import bench_records
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session import llama_benchy
+from sparkops.session.session import Session, reached
+from sparkops.verbs.bench import subject as bench_subject
+from sparkops.verbs.bench.measure import Run
+from sparkops.verbs.bench.options import BenchOptions
+
+EXTRA = "pip install 'sparkops[bench]'"
+BOOK = "SPARKOPS_BOOK"
+
+
+def run(options: BenchOptions, report: Report) -> Answer:
+    """Measure a deployment, or any URL."""
+    options = _resumed(options)
+    wanted = suite_of(options)
+    require(options)
+    if options.url is not None:
+        return answer(Run(wanted, bench_subject.of_url(options), options, report).measure())
+    with reached(options.where, report) as session:
+        return answer(run_on(options, wanted, session))
+
+
+def run_on(options: BenchOptions, wanted: Suite, session: Session) -> Record:
+    """The same over a session that is open: caches are dropped before, nodes watched, and the engine asked after."""
+    subject = bench_subject.of_deployment(options, session)
+    return Run(wanted, subject, options, session.report).measure()
+
+
+def require(options: BenchOptions) -> None:
+    """What must be here is said before anything is done."""
+    if options.on is None and not llama_benchy.tool().installed():
+        raise UsageError("llama-benchy is not installed", hint=f"{EXTRA}, or --on NODE")
+    if options.on is not None and options.tokenizer is not None:
+        raise UsageError("--on uses the tokenizer of the model on that node", hint="leave --tokenizer out")
+    if options.on is not None and options.url is not None:
+        raise UsageError("--on measures a deployment from its node, --url is measured from here", hint="leave one out")
+    if options.on is None:
+        named = {"--book": options.book, "--tokenizer": options.tokenizer, "$SPARKOPS_BOOK": os.environ.get(BOOK)}
+        for name, path in named.items():
+            if path and not Path(path).exists():
+                raise UsageError(one_line(f"{name} {path}: there is no such file"))
+
+
+def suite_of(options: BenchOptions) -> Suite:
+    """The suite by its name, with what `--set` lays over it; of a run that goes on its own."""
+    if options.resume:
+        return bench_records.record(options.resume).suite
+    found = suite(options.suite)
+    if found is None:
+        names = [one.id for one in SUITES]
+        hint = "`sparkops bench suites`"
+        raise UsageError(f"--suite {options.suite}: no such suite{did_you_mean(options.suite, names)}", hint=hint)
+    made, refused = benchy.adjusted(found, dict(item.partition("=")[::2] for item in options.sets))
+    if refused:
+        raise UsageError(f"--set {refused[0]}", hint=f"{', '.join(benchy.LISTS)}, runs and prefix-caching can be set")
+    return made
+
+
+def _resumed(options: BenchOptions) -> BenchOptions:
+    """A run that goes on measures what it measured, under the name that it had."""
+    if options.resume is None:
+        return options
+    kept = bench_records.record(options.resume)
+    if kept.lock is None:
+        return replace(options, url=kept.url, model=kept.model, label=kept.label)
+    return replace(options, deployment=options.deployment or str(kept.lock["deployment"]), label=kept.label)
+
+
+def answer(record: Record) -> Answer:
+    """The record, and an error where its numbers are no results."""
+    document = {"id": record.id, "ok": record.ok, "record": record.document(), "rows": record.table()}
+    problems = record.all_problems
+    if not problems:
+        return Answer(document)
+    hint = "; ".join(filter(None, (cure(problems[0]), _way_on(record)))) or None
+    return Answer({**document, "rows": []}, error=StepFailed(f"not a result: {problems[0]}", hint=hint))
+
+
+def _way_on(record: Record) -> str | None:
+    """`--resume`, but for a URL at which nothing was measured: there a wrong address or name would only be kept."""
+    resume = f"`sparkops bench run --resume {record.id}`"
+    if record.raw:
+        return f"what was measured is kept: {resume} goes on"
+    return f"{resume} begins it again" if record.lock is not None else None

@@ -1,0 +1,145 @@
+"""Answers of the verbs of `bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sparkops.core.bench.suites import Point, shared
+from sparkops.report.text import How, Ink, columns
+from sparkops.verbs.recipe.show_catalogue import reference
+
+Document = Mapping[str, Any]
+
+RATES = (("prefill", "prefill"), ("decode", "generation"), ("peak", "peak"), ("decode-per-request", "per request"))
+TIMES = (("ttft", "first token"), ("itl", "between tokens"), ("e2e", "whole answer"))
+"""Metrics and their heads: tokens a second, and milliseconds."""
+
+
+def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """The numbers, and what is wrong with them."""
+    yield from numbers(document.get("rows", ()), ink)
+    if document.get("ok"):
+        yield f"kept as {document['id']}"
+
+
+def numbers(rows: Any, ink: Ink) -> Iterator[str]:
+    """Two tables, as a terminal has eighty columns; a size that all rows share stands above them."""
+    if not rows:
+        return
+    points = [Point(row["prompt"], row["answer"], row["depth"], row["concurrency"]) for row in rows]
+    vary, same = shared(points)
+    for metrics, unit in ((RATES, "tokens/s"), (TIMES, "ms")):
+        yield ink.dim("; ".join(filter(None, (same, f"{unit}, ± one standard deviation"))))
+        head = [*(title for _, title in vary), "at once", *(title for _, title in metrics)]
+        body = [
+            [*(row[name] for name, _ in vary), row["concurrency"], *_cells(row["metrics"], metrics)] for row in rows
+        ]
+        yield from columns([head, *body], "  ")
+
+
+def _cells(metrics: Document, wanted: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, _ in wanted:
+        found = metrics.get(name)
+        yield number(found["mean"], found["std"]) if found else ""
+
+
+def number(mean: float, std: float = 0.0) -> str:
+    digits = 1 if abs(mean) < 1000 else 0  # noqa: PLR2004
+    return f"{mean:,.{digits}f}" + (f" ±{std:,.{digits}f}" if std >= 0.05 else "")  # noqa: PLR2004
+
+
+def suites(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    for one in document.get("suites", ()):
+        yield f"{ink.bold(one['id'])}  {one['title']} ({one['source']})"
+        asked = f"prompt {_list(one['prompts'])}, answer {_list(one['answers'])}, at once {_list(one['concurrency'])}"
+        depth = f", after {_list(one['depths'])}" if one["depths"] != [0] else ""
+        yield f"    {asked}{depth}; {one['runs']} runs, {one['requests']} requests"
+
+
+def _list(values: Any) -> str:
+    return ",".join(map(str, values))
+
+
+def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if not document.get("records"):
+        yield "Nothing was measured from here yet: `sparkops bench run`."
+        return
+    rows = [
+        [one["id"], one["label"], one["model"], one["suite"], ink.good("ok") if one["ok"] else ink.bad(one["state"])]
+        for one in document["records"]
+    ]
+    yield from columns([["id", "label", "model", "suite", ""], *rows])
+
+
+def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    record = document.get("record")
+    if not record:
+        return
+    yield f"{ink.bold(record['label'])}  {record['model']}  {record['suite']['id']}  {ink.dim(record['started'])}"
+    problems = document.get("problems", ())
+    if problems and document.get("rows"):
+        yield ink.bad("measured before it failed:" if document.get("state") == "failed" else "so far:")
+    yield from numbers(document.get("rows", ()), ink)
+    yield from _watched(document.get("watched", ()), ink)
+    for problem in problems:
+        yield ink.bad(f"not a result: {problem}")
+
+
+WATCHED = (
+    ("power_mean_w", "power", "W"),
+    ("power_peak_w", "at most", "W"),
+    ("clock_mhz", "clock under load", "MHz"),
+    ("temperature_c", "temperature", "C"),
+    ("available_gib", "memory left", "GiB"),
+)
+
+
+def _watched(nodes: Any, ink: Ink) -> Iterator[str]:
+    """What the nodes did meanwhile."""
+    if not nodes:
+        return
+    yield ink.dim("nodes meanwhile")
+    cells = [
+        [f"{node[name]:,.0f} {unit}" if node[name] is not None else "" for name, _, unit in WATCHED] for node in nodes
+    ]
+    names = [node["node"] for node in nodes]
+    yield from columns(
+        [
+            ["node", *(title for _, title, _ in WATCHED)],
+            *([name, *row] for name, row in zip(names, cells, strict=True)),
+        ],
+        "  ",
+    )
+
+
+def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if document.get("files"):
+        yield from (f"wrote {name}" for name in document["files"])
+    else:
+        yield from str(document.get("text", "")).splitlines()
+
+
+def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    labels = document.get("labels", ())
+    for one in document.get("comparisons", ()):
+        yield ink.bold(f"{one['metric']} ({one['unit']})")
+        head = ["at once", *labels, *(f"{label} against {labels[0]}" for label in labels[1:])]
+        rows = [[row["concurrency"], *map(_side, row["values"]), *map(_gain, row["gains"])] for row in one["rows"]]
+        yield from columns([head, *rows], "  ")
+    for one in document.get("crossings", ()):
+        between = f"between {one['before']} and {one['after']} requests at once"
+        yield ink.bold(f"{one['leader']} overtakes {one['trailing']} {between}")
+    for line in document.get("notes", ()):
+        yield ink.dim(line)
+    for table in document.get("reference", ()):
+        yield from reference(table, ink)
+    yield from (f"wrote {name}" for name in document.get("files", ()))
+
+
+def _side(value: Any) -> str:
+    return number(value["mean"], value["std"]) if value else ""
+
+
+def _gain(value: float | None) -> str:
+    return "" if value is None else f"{value:+.1f} %"

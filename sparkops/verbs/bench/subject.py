@@ -1,0 +1,194 @@
+"""What a benchmark measures: a deployment with all that is known of it, or a URL of which nothing is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from sparkops.commands import caches, scripts
+from sparkops.commands.benchy import BenchTarget, Snapshot
+from sparkops.core.bench.samples import Sample
+from sparkops.core.condition import REPLACE_SECONDS, serving_probe
+from sparkops.core.endpoints import api_url
+from sparkops.core.facts import Facts
+from sparkops.core.facts.models import Model
+from sparkops.core.plan import Command, Result
+from sparkops.errors import Refused, UsageError
+from sparkops.files import bench_records, state
+from sparkops.phases import parts
+from sparkops.phases.parts import DeployedRevision
+from sparkops.session import llama_benchy
+from sparkops.session.api_key import read_key
+from sparkops.session.find_deployment import find_deployment, front_of
+from sparkops.session.llama_benchy import BenchyEnded, Told, Words
+from sparkops.session.reachability import requests_running
+from sparkops.session.session import Session
+from sparkops.verbs.bench import on_node
+from sparkops.verbs.bench.options import BenchOptions
+from sparkops.verbs.bench.watch import watched
+from sparkops.verbs.recipe.recipe_lock import running
+
+
+@dataclass(frozen=True)
+class Subject:
+    """`measure` runs llama-benchy, `watch` samples the nodes meanwhile, `verify` says what is wrong with it afterwards.
+
+    `node` is what progress is told of: the node that answers, or the host of a URL.
+    """
+
+    target: BenchTarget
+    label: str
+    node: str
+    measure: Callable[[Words, Told], BenchyEnded]
+    lock: Mapping[str, Any] | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
+    watch: Callable[[list[Sample]], AbstractContextManager[None]] = lambda into: nullcontext()
+    verify: Callable[[], list[str]] = lambda: []
+
+    @property
+    def url(self) -> str:
+        return self.target.url
+
+    @property
+    def model(self) -> str:
+        return self.target.model
+
+
+def of_url(options: BenchOptions) -> Subject:
+    """Somebody's endpoint: model and tokenizer must be said."""
+    url = (options.url or "").rstrip("/")
+    if not _sound(url):
+        raise UsageError(f"--url {options.url}: must be like http://HOST:PORT", hint="--url http://10.0.0.11:8000")
+    if not options.model or not options.tokenizer:
+        raise UsageError(
+            "--url needs --model and --tokenizer", hint="--tokenizer is a model's directory or tokenizer.json"
+        )
+    whole = url if url.endswith("/v1") else f"{url}/v1"
+    target = BenchTarget(whole, options.model, _here(options.tokenizer))
+    return Subject(target, url, urlsplit(url).netloc or url, _from_here(options, options.api_key or ""))
+
+
+def _from_here(options: BenchOptions, key: str) -> Callable[[Words, Told], BenchyEnded]:
+    book = _here(options.book) if options.book else None
+    return lambda words, told: llama_benchy.tool().measure(words, key, book, told)
+
+
+def _sound(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number
+        return False
+
+
+def _here(path: str) -> str:
+    """llama-benchy takes what begins with / for a file, and asks the internet for the rest."""
+    return str(Path(path).absolute())
+
+
+def of_deployment(options: BenchOptions, session: Session) -> Subject:
+    """What serves on the nodes. Its page caches are dropped first, as a deploy does."""
+    lock = running(session, options.deployment)
+    facts = session.containers()
+    revision = find_deployment(session, facts, options.deployment)
+    if not revision.runs:
+        raise Refused(f"{revision.title} is stopped", hint="`sparkops deploy` or `sparkops rollback` starts it")
+    engines = [member.name for member in revision.stored.engines]
+    session.require(engines)
+    _refuse_others(revision)
+    key = read_key(session, facts, revision)
+    session.report.hide(key)
+    _drop_caches(session, engines)
+    target, measure, versions = _tool(options, session, revision, key)
+    return Subject(
+        target,
+        revision.stored.topology,
+        options.on or front_of(revision).name,
+        measure,
+        lock.document,
+        versions,
+        watch=lambda into: watched(session, engines, into),
+        verify=lambda: _wrong(session, facts, revision),
+    )
+
+
+def _tool(
+    options: BenchOptions, session: Session, revision: DeployedRevision, key: str
+) -> tuple[BenchTarget, Callable[[Words, Told], BenchyEnded], Mapping[str, str]]:
+    """llama-benchy here, or in a container on a node; each has the tokenizer where it can read it."""
+    url, model = f"{api_url(front_of(revision))}/v1", revision.stored.served
+    if options.on is not None:
+        tool = on_node.of(options, session, snapshot(session, revision, options.on), key)
+        return BenchTarget(url, model, tool.tokenizer), tool.measure, {"llama-benchy image": tool.image}
+    tokenizer = _here(options.tokenizer) if options.tokenizer else _tokenizer(session, revision)
+    return BenchTarget(url, model, tokenizer), _from_here(options, key), {}
+
+
+def _refuse_others(revision: DeployedRevision) -> None:
+    """Somebody else's requests would be measured too: another benchmark, or people at work."""
+    for member in revision.stored.engines:
+        if member.port is not None and (count := requests_running(member)):
+            what = f"{count} request{'s' if count > 1 else ''} of somebody else"
+            raise Refused(f"{member.name}: {what} would be measured too", hint="wait until nobody uses the deployment")
+
+
+def _drop_caches(session: Session, nodes: Sequence[str]) -> None:
+    dropped = session.ask({node: caches.drop(session.nodes[node].cache_dir) for node in nodes})
+    for node, result in dropped.items():
+        if not isinstance(result, Result) or not result.ok:
+            session.report.warn("its page cache was not dropped", node)
+
+
+def snapshot(session: Session, revision: DeployedRevision, node: str) -> Snapshot:
+    """Where the model's snapshot lies on a node."""
+    data = revision.stored.data
+    pinned = f"@{data['model_revision']}" if data.get("model_revision") else ""
+    session.require([node])
+    facts = session.facts(model=f"{data['model']}{pinned}").get(node)
+    model = facts.model if facts else None
+    if not isinstance(model, Model) or model.revision is None:
+        raise Refused(f"{node}: the tokenizer of {data['model']} is not there", hint="--tokenizer FILE names one here")
+    return Snapshot(model.folder, model.revision)
+
+
+def _tokenizer(session: Session, revision: DeployedRevision) -> str:
+    """The model's tokenizer.json, from the node that answers, kept here by its content."""
+    node = front_of(revision).name
+    path = snapshot(session, revision, node).tokenizer
+    text = session.one(node, Command(("cat", path), reads=True, timeout=300.0), f"read {path}")
+    name = hashlib.sha256(text.encode()).hexdigest()[:16]
+    place = state.folder("tokenizers") / name / "tokenizer.json"
+    try:
+        if not place.exists():
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise bench_records.unwritable("tokenizers", error) from None
+    return str(Path(place))
+
+
+def _wrong(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> list[str]:
+    """Whether every API that clients use still answers, from containers that ran all the time.
+
+    A proxy hides that a server died: it asks another one, and the numbers are of both.
+    """
+    containers = [(node, one) for node, found in session.containers().items() for one in found.containers]
+    now = {(node, one.id): one.started_at for node, one in containers if one.state == "running"}
+    wrong = [
+        f"{node}: {container.name} died in the middle"
+        for node, container in revision.running
+        if now.get((node, container.id)) != container.started_at
+    ]
+    for front in revision.stored.fronts:
+        asked = session.ask(
+            {front.name: scripts.serving(parts.question(facts, revision.stored, front), REPLACE_SECONDS)}
+        )
+        result = asked.get(front.name)
+        if not isinstance(result, Result) or not serving_probe(result.stdout).serves:
+            wrong.append(f"{front.name}: the engine does not answer after the run")
+    return wrong

@@ -1,0 +1,36 @@
+"""What a person asked for of page caches, memory, and what sparkops leaves on nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops.core.schedule import Schedule
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class DropOptions:
+    """`quiet`: nothing is printed while all goes well, so that cron mails only what is worth it."""
+
+    where: Target
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class ScheduleOptions:
+    where: Target
+    schedule: Schedule | None
+    """None takes it away."""
+
+
+@dataclass(frozen=True)
+class ScheduleStatusOptions:
+    where: Target
+
+
+@dataclass(frozen=True)
+class PermitOptions:
+    """`yes` writes without asking; without it the person is asked, and without a terminal nothing is written."""
+
+    where: Target
+    yes: bool = False

@@ -1,0 +1,167 @@
+"""`cache`: drop the page cache now, have cron do it, see whether it does, and get the right to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from sparkops.commands import caches
+from sparkops.core.facts import Facts, Scheduled, Unread
+from sparkops.core.facts.schedule import drop as read_drop
+from sparkops.core.plan import Command, NodeLost, Result, Script
+from sparkops.errors import Refused, SparkopsError, StepFailed, Unreachable
+from sparkops.files import inventory as load_inventory
+from sparkops.phases.cache import SUDOERS, WantedSchedule, compile_permit, compile_schedule, sudoers_line
+from sparkops.remote.gather import gather
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.attempt import attempt
+from sparkops.session.session import Selected, Session, alone, connected, selected, unreachable
+from sparkops.verbs.cache.options import DropOptions, PermitOptions, ScheduleOptions, ScheduleStatusOptions
+from sparkops.verbs.cache.schedule import last_run, may, odd, row
+
+READ = "clock,id,sudo,schedule"
+"""What these verbs need to know of a node."""
+
+AGAIN_HINT = "`sparkops cache schedule --every 30m` sets it anew on every node"
+CRON_HINT = "this machine's cron can do it too: `sparkops cache drop --quiet`"
+SUDO_HINT = "--ask-become-pass asks for the sudo password; or have root write the line that is shown"
+PERMIT_HINT = "`sparkops cache permit` writes the one sudoers line that allows it"
+
+
+def drop(options: DropOptions, report: Report) -> Answer:
+    """On all selected nodes at once. Takes no lock: beside a deploy or a running server it does no harm."""
+    if options.quiet:
+        inventory = load_inventory.inventory(options.where.inventory)
+        chosen = Selected(inventory, inventory.select(options.where.limit), options.where.become_password)
+    else:
+        chosen = selected(options.where, report)
+    with connected(alone(chosen), report) as session:
+        return drop_on(options, session)
+
+
+def drop_on(options: DropOptions, session: Session) -> Answer:
+    """The same over a session that is open."""
+    commands = {node.name: caches.drop(node.cache_dir) for node in session.selected if node.name not in session.away}
+    if session.sudo_password:
+        commands = {name: replace(c, become=True) if name in session.sudo else c for name, c in commands.items()}
+    rows = [_dropped(name, result) for name, result in {**gather(session.fleet, commands), **session.away}.items()]
+    order = [node.name for node in session.selected]
+    rows = sorted((row for row in rows if row["name"] in order), key=lambda row: order.index(row["name"]))
+    error = _first_away(session) or _first_failure(rows)
+    return Answer({"nodes": rows, "quiet": options.quiet and error is None}, error=error)
+
+
+def schedule(options: ScheduleOptions, report: Report) -> Answer:
+    """One entry in each node's crontab, or none; what else stands there is left as it is."""
+    with connected(alone(selected(options.where, report)), report) as session:
+        return schedule_on(options, session)
+
+
+def schedule_on(options: ScheduleOptions, session: Session) -> Answer:
+    """The same over a session that is open."""
+    names = [node.name for node in session.selected if node.name not in session.away]
+    session.lock(names)
+    before = look(session)
+    names = [name for name in names if name in before]
+    wanted = [WantedSchedule(name, options.schedule, session.nodes[name].cache_dir) for name in names]
+    error = attempt(compile_schedule(wanted), session, CRON_HINT) if wanted else None
+    after = look(session)
+    rows = [
+        {**row(name, after[name]), "changed": _differs(before[name], after[name])} for name in names if name in after
+    ]
+    for entry in rows:
+        if options.schedule and entry["installed"] and entry["permitted"] is False:
+            told = "only the models' own files can be dropped without a right to more"
+            session.report.warn(f"{told}: {PERMIT_HINT}", entry["name"])
+    changed = any(entry["changed"] for entry in rows)
+    return Answer({"nodes": rows, "changed": changed, **_away(session)}, error=_first_away(session) or error)
+
+
+def status(options: ScheduleStatusOptions, report: Report) -> Answer:
+    """Installed, the same everywhere, and doing what it is there for?"""
+    with connected(alone(selected(options.where, report)), report) as session:
+        return status_on(session)
+
+
+def status_on(session: Session) -> Answer:
+    found = look(session)
+    rows = [row(name, facts) for name, facts in found.items()]
+    lines = {entry["entry"] for entry in rows}
+    same = len(lines) <= 1
+    for entry in rows:
+        entry["problem"] = entry["problem"] or ("" if same else odd(entry, rows))
+    trouble = [f"{entry['name']}: {entry['problem']}" for entry in rows if entry["problem"]]
+    error: SparkopsError | None = _first_away(session)
+    if error is None and trouble:
+        barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
+        error = StepFailed(trouble[0], hint=CRON_HINT if barred else AGAIN_HINT)
+    return Answer({"nodes": rows, "same": same, **_away(session)}, error=error)
+
+
+def permit(options: PermitOptions, report: Report) -> Answer:
+    """Shown first; written where it is missing, once the person agrees."""
+    with connected(alone(selected(options.where, report)), report) as session:
+        return permit_on(options, session)
+
+
+def permit_on(options: PermitOptions, session: Session) -> Answer:
+    """The same over a session that is open."""
+    session.require(node.name for node in session.selected)
+    found = look(session)
+    session.require(node.name for node in session.selected)
+    lacking = {name: facts for name, facts in found.items() if not may(facts)}
+    lines = [{"name": name, "file": SUDOERS, "line": sudoers_line(facts)} for name, facts in lacking.items()]
+    for entry in lines:
+        session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
+    if lacking and not options.yes and not session.report.confirm("Write this, checked by visudo, with mode 0440?"):
+        raise Refused("nothing was written", hint="--yes writes without asking")
+    error = None
+    if lacking:
+        session.lock(lacking)
+        error = attempt(compile_permit(lacking), session, SUDO_HINT)
+    return Answer({"nodes": lines, "changed": bool(lacking) and error is None}, error=error)
+
+
+def look(session: Session) -> dict[str, Facts]:
+    """The few facts that these verbs need."""
+    ask = Command((Script("facts"), "--only", READ), reads=True)
+    return session.read({node.name: ask for node in session.selected})
+
+
+def _dropped(name: str, result: Result | NodeLost) -> dict[str, Any]:
+    if isinstance(result, NodeLost):
+        return {"name": name, "dropped": False, "reachable": False, "problem": result.reason}
+    found = read_drop(result.stdout) if result.ok else None
+    if found is None:
+        said = (result.stderr or result.stdout).strip()[-500:] or f"exit code {result.code}"
+        return {"name": name, "dropped": False, "reachable": True, "problem": f"the page cache was not dropped: {said}"}
+    freed = found.free[1] - found.free[0]
+    told = {"name": name, "reachable": True, "freed_kib": freed, **(last_run(found, None) or {})}
+    problem = "" if found.dropped else "nothing could be dropped: no right to, and no file of a model is there"
+    return {**told, "problem": problem}
+
+
+def _differs(before: Facts, after: Facts) -> bool:
+    def shape(facts: Facts) -> object:
+        found = facts.schedule
+        return None if isinstance(found, Unread) else (found.line, found.script)
+
+    return shape(before) != shape(after)
+
+
+def _first_away(session: Session) -> Unreachable | None:
+    away = [session.away[node.name] for node in session.selected if node.name in session.away]
+    return unreachable(away[0]) if away else None
+
+
+def _first_failure(rows: list[dict[str, Any]]) -> StepFailed | None:
+    failed = next((one for one in rows if one["problem"]), None)
+    return (
+        StepFailed(f"{failed['name']}: {failed['problem']}", node=failed["name"], hint=PERMIT_HINT) if failed else None
+    )
+
+
+def _away(session: Session) -> dict[str, Any]:
+    names = [node.name for node in session.selected]
+    return {"unreachable": {name: lost.reason for name, lost in session.away.items() if name in names}}

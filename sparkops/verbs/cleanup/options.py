@@ -1,0 +1,13 @@
+"""What `cleanup` is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class CleanupOptions:
+    where: Target
+    yes: bool = False

@@ -1,0 +1,84 @@
+"""`cleanup`: what sparkops left on the nodes, shown and, once the person agrees, taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sparkops.checks.docker import docker_problem
+from sparkops.core import manifest
+from sparkops.core.facts import Facts, Left
+from sparkops.errors import Refused, SparkopsError, StepFailed
+from sparkops.phases.cleanup import OWN_JOBS, anything, compile_cleanup, items, jobs, ours
+from sparkops.phases.sudo import with_sudo
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.attempt import attempt
+from sparkops.session.session import Session, alone, connected, selected, unreachable
+from sparkops.verbs.cleanup.options import CleanupOptions
+
+SUDO_HINT = "what is left stays listed: `sparkops cleanup`; what only root may remove takes --ask-become-pass"
+
+
+def cleanup(options: CleanupOptions, report: Report) -> Answer:
+    """Models, images and filled engine caches stay: they are the person's, and cost hours."""
+    with connected(alone(selected(options.where, report)), report) as session:
+        return cleanup_on(options, session)
+
+
+def cleanup_on(options: CleanupOptions, session: Session) -> Answer:
+    """The same over a session that is open."""
+    facts = session.facts()
+    shown = _document(facts, session)
+    _refuse(facts)
+    error = _away(session)
+    if not any(anything(known) for known in facts.values()):
+        return Answer({**shown, "removed": False}, error=error)
+    if not options.yes:
+        session.report.show(shown)
+        if not session.report.confirm("Remove all of it?"):
+            return Answer({**shown, "removed": False, "shown": True}, error=error)
+    session.lock(facts)
+    now = {name: known for name, known in session.facts().items() if name in facts}
+    _refuse(now)
+    failed = attempt(with_sudo(compile_cleanup(now), session.sudo), session, SUDO_HINT)
+    left = {name: known for name, known in session.facts().items() if name in now and anything(known)}
+    if failed is None and left:
+        failed = StepFailed(f"{next(iter(left))}: something of ours is still there", hint="`sparkops cleanup` shows it")
+    rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in shown["nodes"]]
+    return Answer({**shown, "nodes": rows, "removed": True}, error=_away(session) or failed)
+
+
+def _refuse(facts: Mapping[str, Facts]) -> None:
+    """What runs needs what would be removed: its key, its configuration, its folder."""
+    for name, known in facts.items():
+        running = [one.name for one in ours(known) if one.runs]
+        if running:
+            raise Refused(f"{running[0]} runs on {name}", node=name, hint="`sparkops stop` first")
+        busy = [job.id for job in jobs(known) if not job.id.startswith(OWN_JOBS)]
+        if busy:
+            raise Refused(
+                f"the job {busy[0]} runs on {name}", node=name, hint=f"`sparkops jobs cancel {busy[0]}` first"
+            )
+        if (problem := docker_problem(known)) and known.key_digest:
+            raise Refused(f"{name}: nobody knows what runs there: {problem}", node=name, hint="--limit leaves it out")
+        _refuse_newer(name, known)
+
+
+def _refuse_newer(name: str, facts: Facts) -> None:
+    found = manifest.version(facts.state.manifest) if isinstance(facts.state, Left) else None
+    if found is not None and found > manifest.VERSION:
+        raise Refused(f"the manifest on {name} is of a newer sparkops", node=name, hint="use that version to clean up")
+
+
+def _document(facts: Mapping[str, Facts], session: Session) -> dict[str, Any]:
+    rows = [{"name": name, "entries": _entries(known)} for name, known in facts.items()]
+    return {"nodes": rows, "unreachable": {name: lost.reason for name, lost in session.away.items()}}
+
+
+def _entries(facts: Facts) -> list[dict[str, str]]:
+    return [{"kind": entry.kind, "what": entry.what, "title": entry.title} for entry in items(facts)]
+
+
+def _away(session: Session) -> SparkopsError | None:
+    return unreachable(next(iter(session.away.values()))) if session.away else None

@@ -1,0 +1,122 @@
+"""The verbs that put a model on nodes and take it away: plan, deploy, rollback, stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from sparkops.cli.hub_access import access
+from sparkops.cli.shape import EngineCommand, Invocation, VerbCommand, example, line
+from sparkops.cli.shared_options import BECOME, DEADLINE, STALL
+from sparkops.cli.where import api_key, where
+from sparkops.core.hub_access import Access
+from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
+
+Decorated = Callable[..., Any]
+
+
+def _engine_options(function: Decorated) -> Decorated:
+    options = (
+        click.option("--topology", required=True, metavar="T", help="solo, 2x-solo (3x-, ...) or cluster."),
+        click.option("--recipe", metavar="R", help="A name from `sparkops recipe list`, or a file."),
+        click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's]."),
+        click.option("--executor", type=click.Choice(["ray", "mp"]), help="What joins the ranks of a cluster."),
+        click.option("--set", "sets", multiple=True, metavar="K=V", help="Override args.FLAG or env.NAME; repeat it."),
+        click.option("--allow", multiple=True, metavar="ID", help="Switch a rule or check off, visibly; repeat it."),
+        click.option("--expect", metavar="ID", help="Refuse (exit 3) when the plan's id is another."),
+        click.option("--alongside", is_flag=True, help="Keep what serves now, where ports and memory allow."),
+        click.option("--refresh", is_flag=True, help="Replace an equal revision that an older sparkops started."),
+        click.option("--setup", is_flag=True, help="First get missing images and models (it may take hours)."),
+        click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
+                     help="Where the endpoint of <n>x-solo runs."),
+        STALL, DEADLINE, BECOME,
+    )  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _plan_options(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], given: Any) -> PlanOptions:
+    return PlanOptions(
+        where=where(context, ask_become_pass),
+        extra=line(context).extra,
+        allow=frozenset(allow),
+        api_key=api_key(),
+        access=access() if given["setup"] else Access(),
+        **given,
+    )
+
+
+@example("sparkops -i lab plan --topology cluster")
+@click.command(cls=EngineCommand)
+@_engine_options
+@click.pass_context
+def plan(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], **given: Any) -> Invocation:
+    """Show what deploy would do, command by command.
+
+    Nodes are only read. Nothing is changed.
+    """
+    return Invocation("plan", _plan_options(context, ask_become_pass, allow, given))
+
+
+BENCH = click.option(
+    "--bench",
+    is_flag=False,
+    flag_value="recipe",
+    metavar="[SUITE]",
+    help="Then measure it, by the recipe's own benchmark or a suite of `sparkops bench suites`.",
+)
+NO_BENCH = click.option("--no-bench", is_flag=True, help="Not even where the recipe has `benchmark.enabled: true`.")
+
+
+@example("""
+    sparkops deploy --topology cluster
+    sparkops deploy --recipe qwen3-next-80b-a3b-instruct-fp8 --topology solo --limit spark1
+    sparkops deploy --topology cluster --set args.max-model-len=65536 -- --seed 7
+    sparkops deploy --topology cluster --setup
+    sparkops deploy --topology solo --bench=smoke
+""")
+@click.command(cls=EngineCommand)
+@_engine_options
+@BENCH
+@NO_BENCH
+@click.pass_context
+def deploy(
+    context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], no_bench: bool, **given: Any
+) -> Invocation:
+    """Start a model and verify that it serves.
+
+    What serves already is left as it is. What was replaced is kept, stopped, for `sparkops rollback`.
+    Clients need the key that `sparkops key` prints: $SPARKOPS_API_KEY if it is set here, else one made once.
+    """
+    given["bench"] = "" if no_bench else given["bench"]
+    return Invocation("deploy", _plan_options(context, ask_become_pass, allow, given))
+
+
+@example("sparkops stop")
+@click.command(cls=VerbCommand)
+@click.argument("deployment", required=False)
+@BECOME
+@click.pass_context
+def stop(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Invocation:
+    """Stop what sparkops started and verify that it is gone.
+
+    Without a name: every deployment on these nodes. Containers of others are never touched.
+    """
+    return Invocation("stop", StopOptions(where(context, ask_become_pass), deployment))
+
+
+@example("sparkops rollback")
+@click.command(cls=VerbCommand)
+@click.argument("deployment", required=False)
+@STALL
+@DEADLINE
+@BECOME
+@click.pass_context
+def rollback(
+    context: click.Context, /, deployment: str | None, stall: float, deadline: float, ask_become_pass: bool
+) -> Invocation:
+    """Start again what served before the last deploy."""
+    return Invocation("rollback", RollbackOptions(where(context, ask_become_pass), deployment, stall, deadline))

@@ -1,0 +1,87 @@
+"""What was asked for, judged by the rules before any node is touched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops import checks, rules
+from sparkops.core import images, topology
+from sparkops.core.findings import Finding
+from sparkops.core.recipe import Effective, Overrides, Recipe, effective
+from sparkops.core.revision import deployment_name
+from sparkops.core.schema import did_you_mean
+from sparkops.core.topology import Placement
+from sparkops.errors import Refused, UsageError
+from sparkops.files import recipes
+from sparkops.report.report import Report
+from sparkops.session.session import Selected
+from sparkops.verbs.deploy.options import PlanOptions
+
+DEFAULT_RECIPE = "openai-gpt-oss-120b"
+GOT_BY_SETUP = {"image-present", "model-present"}
+SETUP = "or let the deploy do that first, as long as it takes: add --setup"
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What was asked for, judged by the rules; no node was touched yet."""
+
+    effective: Effective
+    placement: Placement
+    findings: tuple[Finding, ...]
+
+
+def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
+    """Recipe, topology and overrides, judged by the rules; refuses what they refuse."""
+    wanted = topology.parse(options.topology)
+    if options.name and (usable := deployment_name(options.name)) != options.name:
+        raise UsageError(f"--name {options.name}: Docker takes no such name", hint=f"--name {usable} would do")
+    name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
+    recipe = recipes.recipe(name)
+    settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
+    executor = options.executor or ("mp" if images.known(settings.image).ray is False else "ray")
+    placement = topology.place(wanted, chosen.nodes, executor, options.proxy, _most(recipe, options.allow))
+    if placement.note:
+        report.note(placement.note)
+    rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
+    for unknown in sorted(options.allow - rule_ids - check_ids):
+        hint = "`sparkops rules` lists the rules"
+        raise UsageError(
+            f"--allow {unknown}: no such rule or check{did_you_mean(unknown, rule_ids | check_ids)}", hint=hint
+        )
+    settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
+    refuse(findings)
+    return Draft(settings, placement, findings)
+
+
+def _most(recipe: Recipe, allow: frozenset[str]) -> int | None:
+    """How many nodes a cluster is cut to; one that must not be at all is for the rule to refuse, or to be allowed."""
+    most = recipe.nodes.max
+    limited = most is not None and most >= topology.LEAST_CLUSTER and "topology-allowed" not in allow
+    return most if limited else None
+
+
+def supposed(name: str | None, kind: str | None, chosen: Selected, report: Report) -> Draft:
+    """What a deploy of these nodes would most likely be, for judging them: nothing is refused, only said."""
+    wanted = topology.parse(kind or ("cluster" if len(chosen.nodes) >= topology.LEAST_CLUSTER else "solo"))
+    recipe = recipes.recipe(name or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE)
+    settings = effective(recipe, wanted.kind, Overrides())
+    executor: topology.Executor = "mp" if images.known(settings.image).ray is False else "ray"
+    placement = topology.place(wanted, chosen.nodes, executor)
+    settings, findings = rules.judge(settings, placement.shape, frozenset())
+    for finding in findings:
+        if finding.action == "refuse":
+            report.warn(f"deploy would refuse this recipe here: {finding.message} [{finding.id}]")
+    return Draft(settings, placement, findings)
+
+
+def refuse(findings: tuple[Finding, ...]) -> None:
+    """All that refuses at once, each with its hint."""
+    bad = [finding for finding in findings if finding.action in ("refuse", "fail")]
+    if not bad:
+        return
+    lines = [f"{f'{finding.node}: ' if finding.node else ''}{finding.message} [{finding.id}]" for finding in bad]
+    hints = dict.fromkeys(finding.hint for finding in bad if finding.hint)
+    allow = " ".join(f"--allow {name}" for name in dict.fromkeys(finding.id for finding in bad))
+    ways = [*hints, *([SETUP] if {finding.id for finding in bad} <= GOT_BY_SETUP else [])]
+    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*ways, f"to go on all the same: {allow}"]))

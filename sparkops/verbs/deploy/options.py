@@ -1,0 +1,61 @@
+"""What `plan`, `deploy`, `stop` and `rollback` are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sparkops.core.hub_access import Access
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """For `plan` and `deploy` alike: `deploy` does exactly what `plan` prints.
+
+    `sets` are `args.x=v` and `env.X=v` as typed, `extra` the words behind `--`, `allow` the rules switched off.
+    `expect` is a plan id. `stall` and `deadline` (seconds) bound the wait for a loading engine.
+    `keep` are hashes of stopped revisions that are not to be removed.
+    `bench` is the suite to run when it serves, "" for none, None for what the recipe says.
+    `setup` gets missing images and models first; `access` is how the model hub is asked for them.
+    """
+
+    where: Target
+    topology: str
+    recipe: str | None = None
+    name: str | None = None
+    executor: Literal["ray", "mp"] | None = None
+    sets: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
+    allow: frozenset[str] = frozenset()
+    expect: str | None = None
+    alongside: bool = False
+    refresh: bool = False
+    setup: bool = False
+    keep: frozenset[str] = frozenset()
+    proxy: Literal["first", "all"] = "first"
+    stall: float = 600.0
+    deadline: float = 2700.0
+    api_key: str | None = field(default=None, repr=False)
+    access: Access = Access()
+    bench: str | None = None
+
+
+@dataclass(frozen=True)
+class StopOptions:
+    """`but` are hashes of revisions that serve on."""
+
+    where: Target
+    deployment: str | None = None
+    but: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class RollbackOptions:
+    """`to` are hashes of revisions that are to serve, no others; without them it is what the last deploy replaced."""
+
+    where: Target
+    deployment: str | None = None
+    stall: float = 600.0
+    deadline: float = 2700.0
+    to: frozenset[str] = frozenset()

@@ -1,0 +1,165 @@
+"""`deploy --setup`: what a deploy needs and the nodes lack, each in a stage of its own, which reads the nodes anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from sparkops.commands import models as commands
+from sparkops.commands import proxy
+from sparkops.commands.models import Fetch
+from sparkops.core import vocabulary
+from sparkops.core.facts import Facts, Model
+from sparkops.core.hub_access import Access
+from sparkops.core.model_name import ModelName, model_name
+from sparkops.core.plan import Result
+from sparkops.errors import Refused, UsageError
+from sparkops.session.execute import refused_late
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.draft import Draft
+from sparkops.verbs.deploy.options import PlanOptions
+from sparkops.verbs.image.build import build_of, ensure_built, ensure_pulled, references, source_of
+from sparkops.verbs.image.distribute import ensure_everywhere
+from sparkops.verbs.model.copy import ensure_copied
+from sparkops.verbs.model.fetch import ensure_fetched
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a deploy takes: images with the nodes that run them, and the model with the nodes that load it."""
+
+    images: Mapping[str, tuple[str, ...]]
+    model: ModelName
+    engines: tuple[str, ...]
+    recipe: str | None
+    words: str | None
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for names in (*self.images.values(), self.engines) for name in names))
+
+
+def needs(options: PlanOptions, draft: Draft) -> Needs:
+    engines = tuple(dict.fromkeys(place.node.name for place in draft.placement.engines))
+    proxies = tuple(dict.fromkeys(place.node.name for place in draft.placement.proxies))
+    images = {draft.effective.image: engines} | ({proxy.IMAGE: proxies} if proxies else {})
+    revision = draft.effective.recipe.revision
+    name = ModelName(draft.effective.model) if draft.effective.model.startswith("/") else None
+    return Needs(
+        images,
+        name or model_name(f"{draft.effective.model}@{revision}" if revision else draft.effective.model),
+        engines,
+        options.recipe if draft.effective.recipe.build else None,
+        vocabulary.wanted(draft.effective),
+    )
+
+
+def set_up(want: Needs, session: Session, access: Access) -> list[str]:
+    """What was got, in words; nothing where all is there."""
+    session.require(want.nodes)
+    images = (_image(session, image, names, want.recipe) for image, names in want.images.items())
+    done: list[str] = []
+    with refused_late(done):
+        for told in chain(*images, _model(session, want, access)):
+            done.append(told)  # noqa: PERF402  one by one, as each may be the last
+    return done
+
+
+def refuse_before_setup(want: Needs, session: Session) -> None:
+    """A plan names what is there; what `set_up` would get first is said instead."""
+    if first := _lacking(want, session):
+        raise Refused(
+            "the plan depends on what is not there yet", hint=f"deploy --setup would first {'; '.join(first)}"
+        )
+
+
+def _lacking(want: Needs, session: Session) -> list[str]:
+    facts = session.facts(images=list(want.images), model=str(want.model))
+    session.require(want.nodes)
+    told = []
+    for image, names in want.images.items():
+        have, all_equal = _have(facts, image, names)
+        if not have:
+            told.append(f"{_way(image)} on {names[0]}" + (", copy it to the others" if len(names) > 1 else ""))
+        elif not all_equal:
+            told.append(f"copy {image} from {have[0]}")
+    without = [name for name in want.engines if not _complete(facts[name])]
+    if without and not want.model.local:
+        told.append(f"fetch {want.model} for {', '.join(without)}")
+    return told
+
+
+def _image(session: Session, image: str, names: Sequence[str], recipe: str | None) -> Iterator[str]:
+    facts = session.facts(images=[image])
+    have, all_equal = _have(facts, image, names)
+    if all_equal:
+        return
+    if not have:
+        try:
+            source = source_of(build_of(recipe or image))
+        except UsageError:
+            ensure_pulled(session, *references(image), names[0])
+            yield f"pulled {image} on {names[0]}"
+        else:
+            ensure_built(session, source, names[0])
+            yield f"built {image} on {names[0]}"
+    copied = ensure_everywhere(session, image, names)
+    if copied["changed"]:
+        yield f"copied {image} to {', '.join(copy['to'] for copy in copied['copies'])}"
+
+
+def _have(facts: Mapping[str, Facts], image: str, names: Sequence[str]) -> tuple[list[str], bool]:
+    """Who has it, and whether that is everybody and the same; a difference is for a person to decide."""
+    found = {name: one.fingerprint for name in names if (one := facts[name].image(image)) is not None}
+    if len(set(found.values())) > 1:
+        raise Refused(
+            f"the nodes have different images {image}: {', '.join(found)}",
+            hint=f"`sparkops image distribute {image} --from NODE` says whose it is to be",
+        )
+    return list(found), len(found) == len(names)
+
+
+def _way(image: str) -> str:
+    try:
+        build_of(image)
+    except UsageError:
+        return f"pull {image}"
+    return f"build {image}"
+
+
+def _model(session: Session, want: Needs, access: Access) -> Iterator[str]:
+    """A snapshot that some node has is copied as it is, so that no newer one is downloaded unasked."""
+    if want.model.local:
+        return
+    facts = session.facts(model=str(want.model))
+    have = [name for name in want.engines if _complete(facts[name])]
+    worded = _worded(session, want)
+    if len(have) == len(want.engines) == len(worded) and len({_revision(facts[name]) for name in have}) == 1:
+        return
+    pinned = ModelName(want.model.model, _revision(facts[have[0]])) if have else want.model
+    ready = [name for name in have if name in worded and _revision(facts[name]) == pinned.revision]
+    if ready:
+        copied = ensure_copied(session, pinned, ready[0], want.engines, want.words)
+    else:
+        got = ensure_fetched(session, Fetch(pinned, vocabulary=want.words), access, names=want.engines)
+        yield f"fetched {want.model} at {got['revision'][:12]} on {got['source']}"
+        copied = {node["name"]: node["copied"] for node in got["nodes"] if node["copied"]}
+    if copied:
+        yield f"copied {want.model} to {', '.join(copied)}"
+
+
+def _worded(session: Session, want: Needs) -> list[str]:
+    """Who has the vocabulary files; all, where none are needed."""
+    if want.words is None:
+        return list(want.engines)
+    answers = session.ask({name: commands.words(want.words) for name in want.engines})
+    return [name for name, one in answers.items() if isinstance(one, Result) and one.ok]
+
+
+def _complete(facts: Facts) -> bool:
+    return isinstance(facts.model, Model) and facts.model.complete
+
+
+def _revision(facts: Facts) -> str:
+    return facts.model.revision or "" if isinstance(facts.model, Model) else ""

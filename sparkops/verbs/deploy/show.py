@@ -1,0 +1,144 @@
+"""Answers of the verbs that change nodes, and of the plan that shows it first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns, continued, indented, words, wrapped
+from sparkops.verbs.bench import show
+
+Document = Mapping[str, Any]
+
+_REVISION = re.compile(r"('sparkops\.revision=)[^']*'")
+"""The label that holds a whole revision: a page of JSON in the middle of a command, shown with `-v` alone."""
+
+_CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
+NODE_SCRIPTS = Path(__file__).resolve().parents[2] / "node"
+
+
+def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield ink.bold(_title(document))
+    yield from _placement(document)
+    yield from _settings(document.get("settings", ()), ink)
+    yield from _findings(document.get("rules", ()), ink)
+    steps = document.get("steps", ())
+    yield from _steps(steps, ink, how)
+    if how.verbose:
+        yield from _scripts(steps, ink)
+    if not document.get("changed", document.get("changes")):
+        yield ink.good("Nothing to change: this is what serves now.")
+        return
+    yield ink.bold("Changes")
+    yield from (f"  {change}" for change in document.get("changes") or ())
+    if document.get("id"):
+        yield ink.dim(
+            f"`{how.command} deploy` with the same words does this; `--expect {document['id']}` holds it to it."
+        )
+
+
+def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """Where the model answers and how to ask it."""
+    endpoints = document.get("endpoints", ())
+    if not document.get("changed", True):
+        yield ink.good("Nothing changed: it serves already.")
+    if not endpoints:
+        return
+    seconds = document.get("seconds")
+    took = f" after {seconds:.0f} s" if isinstance(seconds, int | float) and document.get("changed") else ""
+    yield ink.good(f"{_title(document)} serves{took}")
+    yield from columns([[item["url"], item.get("model"), item.get("node")] for item in endpoints], "  ")
+    yield from ask(endpoints[0], how)
+    if document.get("bench"):
+        yield from show.run(document["bench"], ink, how)
+
+
+def ask(endpoint: Document, how: How) -> Iterator[str]:
+    """A request to paste; the key is read when it is run, so it never stands on the screen."""
+    base = endpoint["url"].rstrip("/").removesuffix("/v1")
+    body = f'{{"model": "{endpoint.get("model")}", "messages": [{{"role": "user", "content": "Hello"}}]}}'
+    yield "Ask it:"
+    yield f'  curl {base}/v1/chat/completions -H "Authorization: Bearer $({how.command} key)" \\'
+    yield f"    -H 'Content-Type: application/json' -d '{body}'"
+
+
+def rollback(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    for title in document.get("replaced", ()):
+        yield f"stopped {title}"
+    yield from deploy(document, ink, how)
+
+
+def stop(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    removed = document.get("removed", ())
+    if not removed:
+        yield "Nothing of ours was running."
+        return
+    yield ink.good("Stopped:")
+    yield from columns([[item["node"], item["container"]] for item in removed], "  ")
+
+
+def _title(document: Document) -> str:
+    words = [str(document.get("deployment", "deployment"))]
+    if document.get("topology"):
+        words.append(f"as {document['topology']}")
+    if document.get("hash"):
+        words.append(f"({str(document['hash'])[:8]})")
+    return " ".join(words)
+
+
+def _placement(document: Document) -> Iterator[str]:
+    nodes = (document.get("placement") or {}).get("nodes", ())
+    yield from columns([[node["name"], node.get("address"), node.get("role")] for node in nodes], "  ")
+
+
+def _settings(settings: Sequence[Document], ink: Ink) -> Iterator[str]:
+    """Every flag and variable that the engine gets, and who wanted it."""
+    if settings:
+        yield ink.bold("Settings")
+    rows = [[item.get("flag") or item.get("env"), words(item["value"]), ink.dim(item["origin"])] for item in settings]
+    yield from columns(rows, "  ")
+
+
+def _findings(findings: Sequence[Document], ink: Ink) -> Iterator[str]:
+    """What rules and checks found; the reason stands below, for the plan is where it is read."""
+    if not findings:
+        return
+    paint = {"refuse": ink.bad, "fail": ink.bad, "warn": ink.warn, "fix": ink.good}
+    yield ink.bold("Findings")
+    for found in findings:
+        mark = paint.get(found["action"], ink.dim)(f"{found['action']:<7}")
+        node = f"{found['node']}: " if found.get("node") else ""
+        yield f"  {mark} {ink.bold(found['id'])}: {node}{found['message']}"
+        yield from (ink.dim(line) for line in wrapped(found.get("why") or "", "          "))
+        yield from wrapped(found.get("hint") or "", "          ")
+
+
+def _steps(steps: Sequence[Document], ink: Ink, how: How) -> Iterator[str]:
+    for phase, members in groupby(steps, key=lambda step: step["phase"]):
+        yield ink.bold(f"[{phase}]")
+        for node, own in groupby(members, key=lambda step: step["node"]):
+            yield f"  {node}"
+            for step in own:
+                yield f"    {'*' if step.get('changes') else '-'} {step['title']}"
+                for command in (step.get("command") or "").splitlines():
+                    shown = command if how.verbose else _REVISION.sub(r"\1...'", command)
+                    yield from (ink.dim(line) for line in continued(shown, "        "))
+
+
+def _scripts(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
+    """The text behind each `@name` that the commands show, and behind what that carries."""
+    named = re.findall(r"(?:^|[\s'])@([a-z]+)", " ".join(step.get("command") or "" for step in steps))
+    texts = {name: _script(name) for name in named}
+    texts |= {name: _script(name) for text in list(texts.values()) for name in _CARRIED.findall(text)}
+    for name, text in sorted(texts.items()):
+        if text:
+            yield ink.bold(f"@{name}")
+            yield from (ink.dim(line) for line in indented(text, "  "))
+
+
+def _script(name: str) -> str:
+    source = NODE_SCRIPTS / f"{name}.sh"
+    return source.read_text(encoding="utf-8") if source.is_file() else ""

@@ -1,0 +1,118 @@
+"""`image export` and `import`: an image in a file of this machine, for the day when it cannot be built any more."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import BinaryIO
+
+from sparkops.commands import images as commands
+from sparkops.core.diagnosis import diagnose
+from sparkops.core.plan import Command, NodeLost, Upload
+from sparkops.core.stored_images import listed
+from sparkops.errors import Interrupted, Refused, StepFailed, UsageError
+from sparkops.phases.sudo import become
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.session import Session, reached, unreachable
+from sparkops.session.transfer_progress import TransferProgress
+from sparkops.verbs.image.build import facts_of, one_of
+from sparkops.verbs.image.distribute import room
+from sparkops.verbs.image.options import FileOptions
+
+
+def export(options: FileOptions, report: Report) -> Answer:
+    """Whole or not at all: it is written beside its place and moved there at the end."""
+    path, image = Path(options.file), str(options.image)
+    if path.exists() and not options.force:
+        raise UsageError(f"{path} exists", hint="--force writes it anew")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path.parent}: no such directory")
+    with reached(options.where, report) as session:
+        node = one_of(session, options.node)
+        found = facts_of(session, node, image).image(image)
+        if found is None:
+            raise Refused(f"{node} has no image {image}", node=node, hint="`sparkops image list` shows who has it")
+        free = shutil.disk_usage(path.parent).free
+        if free < found.size_bytes:
+            need, have = found.size_bytes / 1e9, free / 1e9
+            raise Refused(f"{path.parent} needs {need:.1f} GB for {image} and has {have:.1f} GB")
+        size = _saved(session, node, image, path, found.size_bytes)
+        return Answer(
+            {"image": image, "node": node, "file": str(path), "bytes": size, "fingerprint": found.fingerprint}
+        )
+
+
+def load(options: FileOptions, report: Report) -> Answer:
+    path = Path(options.file)
+    try:
+        size = path.stat().st_size
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    with reached(options.where, report) as session:
+        node = one_of(session, options.node)
+        room(node, facts_of(session, node), size)
+        before = _tags(session, node)
+        try:
+            _pass(session, node, f"load {path.name}", commands.load(Upload(str(path), size)), size)
+        except StepFailed as error:
+            error.hint = error.hint or f"is {path} whole, and what `sparkops image export` or `docker save` wrote?"
+            raise
+        after = _tags(session, node)
+        new = sorted(tag for tag, identity in after.items() if before.get(tag) != identity)
+        return Answer({"file": str(path), "node": node, "images": new, "changed": bool(new)})
+
+
+def _tags(session: Session, node: str) -> dict[str, str]:
+    """The ID behind each name on this node."""
+    found = listed(node, session.one(node, commands.listing(), "list its images"))
+    return {tag: one.id for one in found for tag in one.tags}
+
+
+def _saved(session: Session, node: str, image: str, path: Path, about: int) -> int:
+    """The bytes written; what was begun is removed when it does not come to its end."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            _pass(session, node, f"save {image}", commands.save(image), about, file)
+        size = part.stat().st_size
+        os.replace(part, path)
+        return size
+    except OSError as error:
+        free = shutil.disk_usage(path.parent).free
+        told = f"{part} cannot be written: {(error.strerror or str(error)).lower()}"
+        raise UsageError(f"{told}; it needs {about / 1e9:.1f} GB, {free / 1e9:.1f} GB are free") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _pass(session: Session, node: str, title: str, command: Command, about: int, file: BinaryIO | None = None) -> None:
+    """Carry out a transfer, shown by what the node counts; its output goes into the file."""
+    fleet = session.fleet
+    stop, trouble = fleet.cancel(), list[OSError]()
+
+    def take(data: bytes) -> None:
+        try:
+            if file is not None:
+                file.write(data)
+        except OSError as error:  # one of the connection's would be taken for its end
+            trouble.append(error)
+            stop.set()
+
+    shown = TransferProgress(session.report, node, title, about)
+    try:
+        result = fleet.follow(node, become(command) if node in session.sudo else command, take, stop, shown.hear)
+    except NodeLost as lost:
+        raise unreachable(lost) from lost
+    except KeyboardInterrupt as error:
+        raise Interrupted("interrupted; nothing of the image is kept") from error
+    if trouble:
+        raise trouble[0]
+    if not result.ok:
+        said = shown.said(result.stderr)
+        known = diagnose(said.splitlines())
+        raise StepFailed(f"{node}: {title}: {said}", node=node, step=title, hint=known.hint if known else None)
+    shown.done()

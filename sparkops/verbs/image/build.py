@@ -1,0 +1,245 @@
+"""`image build` and `image pull`: one image on one node, as a job that goes on whatever becomes of us."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sparkops.checks.docker import docker_hint, docker_problem
+from sparkops.core import build as building
+from sparkops.core import mods
+from sparkops.core.build import LABEL, Build
+from sparkops.core.facts import Facts
+from sparkops.core.facts.images import Image
+from sparkops.core.schema import did_you_mean
+from sparkops.errors import Refused, StepFailed, UsageError
+from sparkops.files import mods as load_mods
+from sparkops.files import recipes
+from sparkops.files.build_context import Context, pack
+from sparkops.files.package import PACKAGE
+from sparkops.phases.images import CONTEXT, PASSWORD, Building, compile_build, compile_pull, running
+from sparkops.phases.sudo import with_sudo
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.follow_job import follow_job
+from sparkops.session.session import Session, connected, selected
+from sparkops.verbs.image.options import BuildOptions, PullOptions
+
+
+@dataclass(frozen=True)
+class BuildSource:
+    """A build with the files that it needs of this machine."""
+
+    build: Build
+    context: Context | None
+    base: str | None = None
+    """An image that must be there before."""
+
+    @property
+    def digest(self) -> str:
+        return self.build.digest(self.context.digest if self.context else "")
+
+
+def build(options: BuildOptions, report: Report) -> Answer:
+    """Read how, send what it needs, follow the job; a finished build of the same inputs is left as it is."""
+    chosen = selected(options.where, report)
+    source = wanted(options)
+    with connected(chosen, report) as session:
+        node = one_of(session, options.node)
+        return Answer(ensure_built(session, source, node, force=options.force))
+
+
+def wanted(options: BuildOptions) -> BuildSource:
+    """What is asked for; files are read before any node is reached."""
+    if options.mods:
+        return _with_mods(options)
+    if options.context or options.dockerfile:
+        return source_of(_named_here(options))
+    if options.args:
+        raise UsageError("--arg goes with --context or --dockerfile; a recipe's are in its `build`")
+    return source_of(build_of(options.target))
+
+
+def _with_mods(options: BuildOptions) -> BuildSource:
+    """The image of a recipe with the mods in it that the recipe asks for."""
+    recipe = recipes.recipe(options.target)
+    if not mods.needed(recipe.mods):
+        raise UsageError(
+            f"{recipe.source}: asks for no mods", hint=f"`sparkops image build {options.target}` builds its image"
+        )
+    if options.context or options.dockerfile or options.args:
+        raise UsageError("--mods goes with a recipe alone: its image is built upon")
+    context = load_mods.context(str(options.mods), recipe.container, recipe.mods, recipe.mod_sources)
+    return BuildSource(Build(mods.derived(recipe.container, recipe.mods), context="."), context, recipe.container)
+
+
+def source_of(build: Build) -> BuildSource:
+    return BuildSource(build, None if build.git else pack(Path(build.context or "."), build.dockerfile))
+
+
+def ensure_built(session: Session, source: BuildSource, node: str, *, force: bool = False) -> dict[str, Any]:
+    """The image on this node, made from these inputs; raises unless it is there."""
+    image = source.build.image
+    facts = facts_of(session, node, image, *filter(None, (source.base,)))
+    there = facts.image(image)
+    if source.base and facts.image(source.base) is None:
+        hint = f"`sparkops image build {source.base}` or `sparkops image pull {source.base}` gets it"
+        raise Refused(f"{node}: the image {source.base} is not there to be built upon", node=node, hint=hint)
+    job = Building(source.build, node, source.digest)
+    document = {"image": image, "node": node, "job": job.job, "inputs": job.digest}
+    if there and there.labels.get(LABEL) == job.digest and not force:
+        return {**document, "changed": False, **described(there)}
+    _no_other(facts, job)
+    if source.context:
+        session.secrets[CONTEXT.name] = source.context.content
+    follow_job(with_sudo(compile_build(job, facts), session.sudo), session, job.job)
+    return {**document, "changed": True, **described(_made(session, node, image, job.digest))}
+
+
+def pull(options: PullOptions, report: Report) -> Answer:
+    reference, tag = references(options.image)
+    chosen = selected(options.where, report)
+    with connected(chosen, report) as session:
+        report.hide(options.password)
+        session.secrets[PASSWORD.name] = options.password or ""
+        node = one_of(session, options.node)
+        return Answer(ensure_pulled(session, reference, tag, node, options.user))
+
+
+def ensure_pulled(session: Session, reference: str, tag: str, node: str, user: str | None = None) -> dict[str, Any]:
+    """The image on this node, as the registry has it now; a digest that is there is not asked for again."""
+    facts = facts_of(session, node, *filter(None, (reference, tag)))
+    there = facts.image(tag or reference)
+    document = {"image": tag or reference, "reference": reference, "node": node}
+    if "@" in reference and there and reference in there.digests:
+        return {**document, "changed": False, **described(there)}
+    job = building.job_id("pull", reference)
+    plan = compile_pull(node, facts, reference, tag, _registry(reference), user)
+    follow_job(with_sudo(plan, session.sudo), session, job)
+    after = facts_of(session, node, tag or reference).image(tag or reference)
+    if after is None:
+        raise StepFailed(f"{node}: {reference} was pulled and is not there", node=node, step="pull the image")
+    return {**document, "job": job, "changed": there is None or there.id != after.id, **described(after)}
+
+
+def references(name: str) -> tuple[str, str]:
+    """What to pull, and what to call it besides: `NAME:TAG@DIGEST` gets its name too, by which other nodes have it."""
+    plain, at, _ = name.partition("@")
+    if not plain or name.startswith("-") or any(mark.isspace() for mark in name):
+        raise UsageError(f"{name!r} is no image", hint="such as ghcr.io/berriai/litellm:main-stable")
+    if not at:
+        return name, ""
+    tagged = plain if ":" in plain.rpartition("/")[2] else f"{plain}:latest"
+    repository = tagged.rpartition(":")[0]
+    return f"{repository}@{name.partition('@')[2]}", tagged
+
+
+def build_of(target: str) -> Build:
+    """Of a recipe by name or path, or of an image that some recipe runs."""
+    names = recipes.recipe_names()
+    if target in names or target.endswith((".yml", ".yaml")):
+        recipe = recipes.recipe(target)
+        given = recipe.build or building.KNOWN.get(_plain(recipe.container))
+        if not given:
+            raise UsageError(
+                f"{recipe.source}: nothing says how {recipe.container} is built",
+                hint=f"`sparkops image pull {recipe.container}` fetches it, or give the recipe a `build`",
+            )
+        return _beside(building.read(recipe.container, given, recipe.source), recipe.source)
+    for name in names:
+        recipe = recipes.recipe(name)
+        if recipe.build and _plain(recipe.container) == _plain(target):
+            return _beside(building.read(target, recipe.build, recipe.source), recipe.source)
+    if _plain(target) in building.KNOWN:
+        return _beside(building.read(target, building.KNOWN[_plain(target)], target), str(PACKAGE / target))
+    raise UsageError(
+        f"nothing says how {target} is built{did_you_mean(target, names)}",
+        hint="--context DIR builds a directory with a Dockerfile; `sparkops image pull` fetches what is published",
+    )
+
+
+def one_of(session: Session, node: str | None) -> str:
+    """The node that was named, else the first selected."""
+    if node is not None and node not in session.nodes:
+        raise UsageError(f"no node {node} in the inventory{did_you_mean(node, session.nodes)}")
+    name = node or session.selected[0].name
+    session.require([name])
+    return name
+
+
+def facts_of(session: Session, node: str, *images: str) -> Facts:
+    """Of one node whose Docker answers."""
+    found = session.facts(images=images)
+    session.require([node])
+    if problem := docker_problem(found[node]):
+        raise Refused(f"{node}: Docker cannot be used: {problem}", node=node, hint=docker_hint(problem))
+    return found[node]
+
+
+def described(image: Image) -> dict[str, Any]:
+    return {"id": image.id, "fingerprint": image.fingerprint, "size_bytes": image.size_bytes}
+
+
+def _no_other(facts: Facts, wanted: Building) -> None:
+    """Two builds of one name would race for it."""
+    others = [job for job in running(facts) if job.startswith(f"{building.job_id('build', wanted.build.image)}-")]
+    for job in others:
+        if job != wanted.job and len(job) == len(wanted.job):
+            raise Refused(
+                f"{wanted.node} is building {wanted.build.image} from other inputs ({job})",
+                node=wanted.node,
+                hint=f"`sparkops jobs wait {job}`, or `sparkops jobs cancel {job}`",
+            )
+
+
+def _made(session: Session, node: str, image: str, digest: str) -> Image:
+    found = facts_of(session, node, image).image(image)
+    if found is None or found.labels.get(LABEL) != digest:
+        what = "is not there" if found is None else "was made by somebody else meanwhile"
+        raise StepFailed(f"{node}: the build ended well, but {image} {what}", node=node, step="build the image")
+    return found
+
+
+def _named_here(options: BuildOptions) -> Build:
+    args = dict(_pair(text) for text in options.args)
+    path = Path(options.dockerfile) if options.dockerfile else None
+    context = Path(options.context) if options.context else path.parent if path else Path()
+    try:
+        inside = path.resolve().relative_to(context.resolve()).as_posix() if path else None
+    except ValueError:
+        raise UsageError(f"{path} is not below the context {context}", hint="Docker reads it from there") from None
+    return Build(_image_name(options.target), str(context), inside, args)
+
+
+def _image_name(text: str) -> str:
+    references(text)
+    if "@" in text:
+        raise UsageError(f"{text}: a digest cannot be built; name the image NAME or NAME:TAG")
+    return text
+
+
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f"--arg {text}: must be NAME=VALUE")
+    return key, value
+
+
+def _beside(build: Build, source: str) -> Build:
+    """A context is named from the recipe's own directory."""
+    if build.context is None:
+        return build
+    return Build(
+        build.image, str(Path(source).parent / build.context), build.dockerfile, build.args, command=build.command
+    )
+
+
+def _plain(image: str) -> str:
+    return image.removesuffix(":latest")
+
+
+def _registry(reference: str) -> str:
+    """The host of an image's name; empty for Docker Hub."""
+    first, slash, _ = reference.partition("/")
+    return first if slash and ("." in first or ":" in first or first == "localhost") else ""

@@ -1,0 +1,174 @@
+"""The verbs over images: where they come from, and that all nodes have the same."""
+
+from __future__ import annotations
+
+import click
+
+from sparkops.cli.shape import Invocation, VerbGroup, example
+from sparkops.cli.shared_options import BECOME, COPY_STALL
+from sparkops.cli.where import piped, where
+from sparkops.verbs.image.options import (
+    BuildOptions,
+    DistributeOptions,
+    FileOptions,
+    FlagsOptions,
+    ImagesOptions,
+    PruneOptions,
+    PullOptions,
+)
+
+ON = click.option("--on", "node", metavar="NODE", help="The node to do it on [default: the first].")
+NAME = click.argument("image", metavar="NAME")
+
+
+@click.group(cls=VerbGroup)
+def image() -> None:
+    """Build, pull, copy and compare engine images."""
+
+
+@example("""
+    sparkops image build openai-gpt-oss-120b
+    sparkops image build vllm-node-mxfp4 --on spark2
+    sparkops image build my-vllm --context ./my-vllm --arg BUILD_JOBS=8
+    sparkops image build their-recipe.yaml --mods ~/spark-vllm-docker
+""")
+@image.command()
+@click.argument("target", metavar="RECIPE|NAME")
+@ON
+@click.option("--context", "directory", metavar="DIR", help="Build this directory instead of what a recipe says.")
+@click.option("--dockerfile", metavar="FILE", help="Another Dockerfile, below the context.")
+@click.option("--arg", "args", multiple=True, metavar="K=V", help="A build argument; repeat it.")
+@click.option("--mods", metavar="DIR|pinned", help="Build the recipe's mods into its image, from here or as pinned.")
+@click.option("--force", is_flag=True, help="Build again what was built from the same inputs.")
+@BECOME
+@click.pass_context
+def build(
+    context: click.Context,
+    /,
+    target: str,
+    node: str | None,
+    directory: str | None,
+    dockerfile: str | None,
+    args: tuple[str, ...],
+    mods: str | None,
+    force: bool,
+    ask_become_pass: bool,
+) -> Invocation:
+    """Build an image on one node, as a job that goes on without you.
+
+    The same command again follows a build that is under way, and leaves one alone that was made from the same inputs.
+    """
+    options = BuildOptions(where(context, ask_become_pass), target, node, directory, dockerfile, args, force, mods)
+    return Invocation("image build", options)
+
+
+@example("""
+    sparkops image pull ghcr.io/berriai/litellm:main-stable
+    sparkops image pull nvcr.io/nvidia/vllm:26.04-py3 --user '$oauthtoken' < ngc-key
+""")
+@image.command()
+@NAME
+@ON
+@click.option("--user", metavar="NAME", help="Log in to the registry; the password is read from stdin.")
+@BECOME
+@click.pass_context
+def pull(
+    context: click.Context, /, image: str, node: str | None, user: str | None, ask_become_pass: bool
+) -> Invocation:
+    """Fetch an image from its registry on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST to pin it."""
+    password = piped("registry password", "SPARKOPS_REGISTRY_PASSWORD") if user else None
+    return Invocation("image pull", PullOptions(where(context, ask_become_pass), image, node, user, password))
+
+
+@example("sparkops image distribute vllm-node-mxfp4")
+@image.command()
+@NAME
+@click.option("--from", "source", metavar="NODE", help="Whose image it is to be [default: whoever has it].")
+@COPY_STALL
+@BECOME
+@click.pass_context
+def distribute(
+    context: click.Context, /, image: str, source: str | None, stall: float, ask_become_pass: bool
+) -> Invocation:
+    """Copy an image from the node that has it to all others, over the fabric, each node passing it on."""
+    return Invocation("image distribute", DistributeOptions(where(context, ask_become_pass), image, source, stall))
+
+
+@example("sparkops image list")
+@image.command("list")
+@BECOME
+@click.pass_context
+def listing(context: click.Context, /, ask_become_pass: bool) -> Invocation:
+    """List the nodes' images, and which of them differ."""
+    return Invocation("image list", ImagesOptions(where(context, ask_become_pass)))
+
+
+@example("sparkops image verify vllm-node-mxfp4")
+@image.command()
+@click.argument("image", metavar="[NAME]", required=False)
+@BECOME
+@click.pass_context
+def verify(context: click.Context, /, image: str | None, ask_become_pass: bool) -> Invocation:
+    """Tell whether an image (or each) is the same on all nodes: layers, configuration, platform."""
+    return Invocation("image verify", ImagesOptions(where(context, ask_become_pass), image))
+
+
+@example("""
+    sparkops image flags vllm-node-mxfp4
+    sparkops image flags vllm-node --json > vllm-node.flags.json
+""")
+@image.command()
+@click.argument("image", metavar="NAME|RECIPE")
+@ON
+@click.option("--fresh", is_flag=True, help="Read again what was kept.")
+@BECOME
+@click.pass_context
+def flags(context: click.Context, /, image: str, node: str | None, fresh: bool, ask_become_pass: bool) -> Invocation:
+    """Read which options its `vllm serve` takes; plan and lint judge by them from then on.
+
+    Kept on this machine by the image's fingerprint, so that it is read once.
+    """
+    return Invocation("image flags", FlagsOptions(where(context, ask_become_pass), image, node, fresh))
+
+
+@example("""
+    sparkops image prune
+    sparkops image prune vllm-node-mxfp4:january --yes
+""")
+@image.command()
+@click.argument("images", metavar="[NAME]...", nargs=-1)
+@click.option("--yes", is_flag=True, help="Remove what is shown without asking.")
+@BECOME
+@click.pass_context
+def prune(context: click.Context, /, images: tuple[str, ...], yes: bool, ask_become_pass: bool) -> Invocation:
+    """Remove images by name, or those that lost their name to a newer one.
+
+    What a deployment or its rollback needs is never removed.
+    """
+    return Invocation("image prune", PruneOptions(where(context, ask_become_pass), images, yes))
+
+
+@example("sparkops image export vllm-node-mxfp4 mxfp4.tar")
+@image.command()
+@NAME
+@click.argument("file", metavar="FILE")
+@ON
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@BECOME
+@click.pass_context
+def export(
+    context: click.Context, /, image: str, file: str, node: str | None, force: bool, ask_become_pass: bool
+) -> Invocation:
+    """Keep an image in a file of this machine, since rebuilding it may fail one day."""
+    return Invocation("image export", FileOptions(where(context, ask_become_pass), file, image, node, force))
+
+
+@example("sparkops image import mxfp4.tar --on spark1")
+@image.command("import")
+@click.argument("file", metavar="FILE")
+@ON
+@BECOME
+@click.pass_context
+def load(context: click.Context, /, file: str, node: str | None, ask_become_pass: bool) -> Invocation:
+    """Load an image from a file of this machine on one node."""
+    return Invocation("image import", FileOptions(where(context, ask_become_pass), file, None, node))

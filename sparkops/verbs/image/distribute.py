@@ -1,0 +1,185 @@
+"""`image distribute`: one image, the same on all nodes, handed from node to node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sparkops.checks.docker import docker_hint, docker_problem
+from sparkops.core.build import job_id
+from sparkops.core.copying import COPY_STALL, Hop
+from sparkops.core.facts import Facts
+from sparkops.core.facts.images import Image
+from sparkops.core.facts.reading import known
+from sparkops.core.plan import Phase, Plan
+from sparkops.core.schema import did_you_mean
+from sparkops.errors import Refused, StepFailed, UsageError
+from sparkops.phases.copies import Copy, awaited, compile_copy
+from sparkops.phases.images import running
+from sparkops.phases.sudo import with_sudo
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.follow_job import follow_job
+from sparkops.session.session import Session, reached
+from sparkops.session.transfer_routes import clear, give_keys, transfer_routes
+from sparkops.verbs.image.options import DistributeOptions
+
+SPARE = 2_000_000_000
+"""Bytes that stay free beside what an image needs while it is unpacked."""
+
+
+def distribute(options: DistributeOptions, report: Report) -> Answer:
+    """The same image on every selected node; nothing is sent to those that have it."""
+    if "@" in options.image:
+        plain = options.image.partition("@")[0]
+        raise UsageError(
+            f"{options.image}: a digest is known to the registry alone and does not travel with the image",
+            hint=f"`sparkops image pull {options.image}` on one node, then `sparkops image distribute {plain}`",
+        )
+    with reached(options.where, report) as session:
+        names = [node.name for node in session.selected]
+        return Answer(ensure_everywhere(session, options.image, names, options.source, options.stall))
+
+
+def ensure_everywhere(
+    session: Session, image: str, names: Sequence[str], source: str | None = None, stall: float = COPY_STALL
+) -> dict[str, Any]:
+    """Copy until all have it; a second time only when the first got somewhere. Raises unless all have it."""
+    _member(session, source, names)
+    made: list[Hop] = []
+    before = -1
+    while True:
+        facts = _facts(session, image, names)
+        origin = _origin(image, facts, source)
+        complete = frozenset(n for n, found in facts.items() if _fingerprint(found, image) == origin.fingerprint)
+        document = _document(image, origin, facts, made, complete)
+        clear(session, facts)
+        if len(complete) == len(facts):
+            return document
+        job = job_id("copy", image, origin.fingerprint)
+        going = tuple(name for name in names if job in running(facts[name]))
+        try:
+            if going:
+                session.report.note(f"{job} goes on on {', '.join(going)}: following it")
+                steps = tuple(awaited(job, image, going, int(stall)))
+                _follow(Plan("image distribute", None, (Phase("copy the image", steps),)), session, job)
+            else:
+                copy = _copy(session, job, image, origin, names, complete, facts, int(stall))
+                made += copy.hops
+                _follow(compile_copy(copy, facts), session, job)
+        except StepFailed as error:
+            before = _progress(session, image, names, origin, max(before, len(complete)), error)
+
+
+def _progress(session: Session, image: str, names: Sequence[str], origin: Image, before: int, error: StepFailed) -> int:
+    """How many have it after a failure; raises it when they are no more than before, or a disk is too small."""
+    facts = _facts(session, image, names)
+    lacking = [name for name, found in facts.items() if _fingerprint(found, image) != origin.fingerprint]
+    clear(session, facts)
+    full = [told for name in lacking if (told := too_small(name, facts[name], origin.size_bytes))]
+    if lacking and (full or len(facts) - len(lacking) <= before):
+        error.message = "; ".join((error.message, *full))
+        raise error
+    if lacking:
+        session.report.warn("some nodes did not get it; they try again from the nearest one that did")
+    return len(facts) - len(lacking)
+
+
+def _copy(
+    session: Session,
+    job: str,
+    image: str,
+    origin: Image,
+    names: Sequence[str],
+    complete: frozenset[str],
+    facts: Mapping[str, Facts],
+    stall: int,
+) -> Copy:
+    """Chains, room on every disk, and the keys, which are made for this copy alone."""
+    chains = transfer_routes(session, names, complete, facts)
+    for one in (hop for chain in chains for hop in chain):
+        room(one.receiver, facts[one.receiver], origin.size_bytes)
+    give_keys(session, chains)
+    return Copy(job, image, origin.size_bytes, chains, stall, {})
+
+
+def _follow(plan: Plan, session: Session, job: str) -> None:
+    told = f"run the same command again: what is complete is not sent again (`sparkops jobs logs {job}`)"
+    follow_job(with_sudo(plan, session.sudo), session, job, lambda _: told)
+
+
+def _facts(session: Session, image: str, names: Sequence[str]) -> dict[str, Facts]:
+    found = session.facts(images=[image])
+    session.require(names)
+    for name in names:
+        if problem := docker_problem(found[name]):
+            raise Refused(f"{name}: Docker cannot be used: {problem}", node=name, hint=docker_hint(problem))
+    return {name: found[name] for name in names}
+
+
+def _member(session: Session, source: str | None, names: Sequence[str]) -> None:
+    if source is not None and source not in names:
+        raise UsageError(f"--from {source}: is not one of the selected nodes{did_you_mean(source, names)}")
+
+
+def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image:
+    """The image that all are to have; where nodes differ, a person says whose."""
+    here = {name: one for name, found in facts.items() if (one := found.image(image)) is not None}
+    if source is not None:
+        if source not in here:
+            raise Refused(
+                f"{source} has no image {image}", node=source, hint=f"`sparkops image build {image} --on {source}`"
+            )
+        return here[source]
+    if not here:
+        raise Refused(
+            f"no node has the image {image}",
+            hint=f"`sparkops image build {image}` or `sparkops image pull {image}` puts it on one",
+        )
+    if len({one.fingerprint for one in here.values()}) > 1:
+        which = ", ".join(f"{name} (made {one.created[:16].replace('T', ' ')})" for name, one in here.items())
+        raise Refused(f"the nodes have different images {image}: {which}", hint="--from NODE says whose it is to be")
+    return next(iter(here.values()))
+
+
+def _fingerprint(facts: Facts, image: str) -> str | None:
+    found = facts.image(image)
+    return found.fingerprint if found else None
+
+
+def room(node: str, facts: Facts, size: int) -> None:
+    """Refuse what cannot be loaded here."""
+    if told := too_small(node, facts, size):
+        hint = "`sparkops image prune` and `sparkops model prune` remove what nothing needs"
+        raise Refused(told, node=node, hint=hint)
+
+
+def too_small(node: str, facts: Facts, size: int) -> str:
+    """Need and have, where the disk lacks room: Docker holds what arrives and what it unpacks at the same time."""
+    disk = known(facts.disk, {}).get("docker")
+    need = 2 * size + SPARE
+    if disk is None or disk.free_kib * 1024 >= need:
+        return ""
+    have = disk.free_kib * 1024
+    return f"{node} needs {need / 1e9:.1f} GB on {disk.mount} for a moment and has {have / 1e9:.1f} GB"
+
+
+def _document(
+    image: str, origin: Image, facts: Mapping[str, Facts], made: Sequence[Hop], complete: frozenset[str]
+) -> dict[str, Any]:
+    return {
+        "image": image,
+        "fingerprint": origin.fingerprint,
+        "size_bytes": origin.size_bytes,
+        "changed": bool(made),
+        "nodes": [name for name in facts if name in complete],
+        "copies": [
+            {
+                "from": hop.sender,
+                "to": hop.receiver,
+                "address": hop.address,
+                "over": "fabric" if hop.fabric else "management",
+            }
+            for hop in made
+        ],
+    }

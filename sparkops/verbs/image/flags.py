@@ -1,0 +1,84 @@
+"""`image flags`: the options of `vllm serve` as the image itself takes them, read once and kept by fingerprint."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from sparkops.commands.docker import read_flags
+from sparkops.core import mods
+from sparkops.core.facts import Facts
+from sparkops.core.facts.images import Image
+from sparkops.core.flags import FlagTable
+from sparkops.data import compact, dump
+from sparkops.errors import Refused, StepFailed
+from sparkops.files import flag_tables, recipes
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.session import Session, reached
+from sparkops.verbs.image.options import FlagsOptions
+
+
+def flags(options: FlagsOptions, report: Report) -> Answer:
+    """Read it where the image is, unless what was kept is of this very image."""
+    reference = _reference(options.image)
+    with reached(options.where, report) as session:
+        node, image = _where(session, session.facts(images=[reference]), reference, options.node)
+        kept = None if options.fresh else flag_tables.of_image(reference)
+        if kept is None or kept.fingerprint != image.fingerprint:
+            report.note(f"reading the options of {reference}; its imports take some 15 seconds", node)
+            document = _read(session, node, image.id)
+            place = flag_tables.keep(reference, image.fingerprint, document)
+            table = flag_tables.table(document)
+            return Answer(_document(reference, node, image, table, document) | {"read": True, "kept": place})
+    document = flag_tables.document(kept)
+    return Answer(_document(reference, node, image, kept, document) | {"read": False, "kept": None})
+
+
+def _reference(name: str) -> str:
+    """An image by its name, or the one that a recipe serves from."""
+    if name in recipes.recipe_names() or name.endswith((".yml", ".yaml")):
+        recipe = recipes.recipe(name)
+        return mods.derived(recipe.container, recipe.mods)
+    return name
+
+
+def _where(session: Session, facts: dict[str, Facts], reference: str, wanted: str | None) -> tuple[str, Image]:
+    """The node that was named, else the first that has the image."""
+    names = [wanted] if wanted else [node.name for node in session.selected]
+    session.require([wanted] if wanted else [])
+    for name in names:
+        if name in facts and (image := facts[name].image(reference)) is not None:
+            return name, image
+    session.require(names[:1])
+    raise Refused(
+        f"no node of {', '.join(names)} has the image {reference}",
+        hint="`sparkops image list` shows what there is, `image build` and `image pull` get one",
+    )
+
+
+def _read(session: Session, node: str, image: str) -> dict[str, Any]:
+    text = session.one(
+        node, read_flags(image, flag_tables.program()), f"read the options of vllm serve in {image[:19]}"
+    )
+    line = next((line for line in text.splitlines() if line.startswith(dump.MARK)), None)
+    if line is None:
+        raise StepFailed(f"{node}: the image printed no options", node=node, step="read the options")
+    found = json.loads(line.removeprefix(dump.MARK))
+    return compact.table(found["options"], found["version"])
+
+
+def _document(reference: str, node: str, image: Image, table: FlagTable, document: dict[str, Any]) -> dict[str, Any]:
+    """The table, and how it differs from the one that stands for images we know no better."""
+    ours = recipes.flag_table()
+    return {
+        "image": reference,
+        "node": node,
+        "fingerprint": image.fingerprint,
+        "version": table.version,
+        "count": len(table.flags),
+        "beside": ours.version,
+        "added": sorted(set(table.flags) - set(ours.flags)),
+        "missing": sorted(set(ours.flags) - set(table.flags)),
+        "table": document,
+    }

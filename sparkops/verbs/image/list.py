@@ -1,0 +1,104 @@
+"""`image list` and `verify`: what the nodes have, and whether it is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sparkops.checks.docker import docker_hint
+from sparkops.commands import images as commands
+from sparkops.core.plan import NodeLost
+from sparkops.core.schema import did_you_mean
+from sparkops.core.stored_images import StoredImage, listed
+from sparkops.errors import Refused, SparkopsError, StepFailed
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.session import Session, reached, unreachable
+from sparkops.verbs.image.options import ImagesOptions
+
+
+def listing(options: ImagesOptions, report: Report) -> Answer:
+    """Each image once, with the nodes that have it."""
+    with reached(options.where, report) as session:
+        found = stores(session)
+        names = sorted({tag for images in found.values() for image in images for tag in image.tags})
+        shown = [_everywhere(name, found) for name in names]
+        nameless = [document(one) for images in found.values() for one in images if not one.tags]
+        return Answer({"images": shown, "nameless": nameless, **away(session)}, error=lost(session))
+
+
+def verify(options: ImagesOptions, report: Report) -> Answer:
+    """Whether the named image (or each that some node has by a name) is the same on all selected nodes."""
+    with reached(options.where, report) as session:
+        found = stores(session)
+        names = {tag for images in found.values() for image in images for tag in image.tags}
+        if options.image is not None:
+            wanted = normal(options.image)
+            if wanted not in names:
+                missing = f"no node has the image {options.image}{did_you_mean(wanted, names)}"
+                raise lost(session) or Refused(missing, hint=f"`sparkops image build {options.image}` or `image pull`")
+            names = {wanted}
+        shown = [_everywhere(name, found) for name in sorted(names)]
+        wrong = [one for one in shown if not one["same"]]
+        return Answer({"images": shown, **away(session)}, error=lost(session) or _differs(wrong))
+
+
+def stores(session: Session) -> dict[str, tuple[StoredImage, ...]]:
+    """All images of the selected nodes; who does not answer is added to `away`."""
+    found: dict[str, tuple[StoredImage, ...]] = {}
+    for node, result in session.ask({node.name: commands.listing() for node in session.selected}).items():
+        if isinstance(result, NodeLost):
+            session.away[node] = result
+            continue
+        if not result.ok:
+            said = (result.stderr or result.stdout).strip()[-500:]
+            told = f"{node}: its images cannot be listed: {said}"
+            raise StepFailed(told, node=node, step="list the images", hint=docker_hint(said))
+        found[node] = listed(node, result.stdout)
+    return found
+
+
+def normal(name: str) -> str:
+    """As `docker image inspect` prints it: with a tag, without Docker Hub's host."""
+    name = name.removeprefix("docker.io/").removeprefix("library/")
+    return name if "@" in name or ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def _everywhere(name: str, found: Mapping[str, tuple[StoredImage, ...]]) -> dict[str, Any]:
+    here = {node: one for node, images in found.items() for one in images if name in one.tags}
+    fingerprints = {one.fingerprint for one in here.values()}
+    return {
+        "name": name,
+        "same": len(fingerprints) == 1 and len(here) == len(found),
+        "nodes": [document(one) for one in here.values()],
+        "missing": [node for node in found if node not in here],
+    }
+
+
+def document(one: StoredImage) -> dict[str, Any]:
+    return {
+        "node": one.node,
+        "id": one.id,
+        "fingerprint": one.fingerprint,
+        "size_bytes": one.size_bytes,
+        "created": one.created,
+        "used": one.used,
+    }
+
+
+def _differs(wrong: list[dict[str, Any]]) -> SparkopsError | None:
+    if not wrong:
+        return None
+    first = wrong[0]
+    what = f"is missing on {', '.join(first['missing'])}" if first["missing"] else "is not the same on all nodes"
+    more = f" ({len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    return StepFailed(f"{first['name']} {what}{more}", hint=f"`sparkops image distribute {first['name']}`")
+
+
+def away(session: Session) -> dict[str, Any]:
+    return {"unreachable": {n.name: session.away[n.name].reason for n in session.selected if n.name in session.away}}
+
+
+def lost(session: Session) -> SparkopsError | None:
+    first = next((session.away[node.name] for node in session.selected if node.name in session.away), None)
+    return unreachable(first) if first else None

@@ -1,0 +1,85 @@
+"""Asks of `image`: where an image comes from and where it goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sparkops.core.copying import COPY_STALL
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """`target` is a recipe or an image. `context` and `dockerfile` are paths here and stand in for a recipe's `build`.
+
+    `node` None is the first selected one; `force` builds also what is there.
+    """
+
+    where: Target
+    target: str
+    node: str | None = None
+    context: str | None = None
+    dockerfile: str | None = None
+    args: tuple[str, ...] = ()
+    force: bool = False
+    mods: str | None = None
+    """A directory with the recipe's mods, or `pinned`: the image with them is built upon the recipe's own."""
+
+
+@dataclass(frozen=True)
+class PullOptions:
+    """`user` and `password` are for the registry; the password travels on stdin only."""
+
+    where: Target
+    image: str
+    node: str | None = None
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class DistributeOptions:
+    """`source` None is whoever has the image. `stall` seconds without progress end a copy."""
+
+    where: Target
+    image: str
+    source: str | None = None
+    stall: float = COPY_STALL
+
+
+@dataclass(frozen=True)
+class ImagesOptions:
+    """For `list` all, for `verify` the named image."""
+
+    where: Target
+    image: str | None = None
+
+
+@dataclass(frozen=True)
+class FlagsOptions:
+    """`image` may be a recipe's name; `fresh` reads again what was kept."""
+
+    where: Target
+    image: str
+    node: str | None = None
+    fresh: bool = False
+
+
+@dataclass(frozen=True)
+class PruneOptions:
+    """`images` empty means what has no name any more."""
+
+    where: Target
+    images: tuple[str, ...] = ()
+    yes: bool = False
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """For `export` and `import`: a file of this machine and one node."""
+
+    where: Target
+    file: str
+    image: str | None = None
+    node: str | None = None
+    force: bool = False

@@ -1,0 +1,113 @@
+"""`image prune`: what lost its name, or what was named; never what a deployment or its rollback needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from sparkops.commands import images as commands
+from sparkops.core.build import KNOWN, LABEL
+from sparkops.core.facts import Facts
+from sparkops.core.plan import Action, Phase, Plan, Step
+from sparkops.core.schema import did_you_mean
+from sparkops.core.situation import deployed
+from sparkops.core.stored_images import StoredImage
+from sparkops.errors import UsageError
+from sparkops.files import recipes
+from sparkops.phases.sudo import with_sudo
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.execute import execute
+from sparkops.session.session import reached
+from sparkops.verbs.image.list import away, document, lost, normal, stores
+from sparkops.verbs.image.options import PruneOptions
+
+
+@dataclass(frozen=True)
+class PruneTarget:
+    """An image that goes from its node, by a name of several or altogether."""
+
+    image: StoredImage
+    name: str = ""
+
+    @property
+    def reference(self) -> str:
+        return self.name or self.image.id
+
+    @property
+    def told(self) -> str:
+        return self.name or self.image.id[7:19]
+
+
+def prune(options: PruneOptions, report: Report) -> Answer:
+    """Remove what was named, or what has no name any more; shown first."""
+    names = tuple(normal(name) for name in options.images)
+    with reached(options.where, report) as session:
+        session.lock(node.name for node in session.selected)
+        needed = _needed(session.containers())
+        found = tuple(chain.from_iterable(stores(session).values()))
+        if unknown := _unknown(names, found):
+            raise lost(session) or UsageError(unknown)
+        free = [one for one in found if not one.used and one.fingerprint not in needed]
+        gone = list(_named(free, names) if names else _nameless(free))
+        told = {
+            "images": [document(one.image) | {"name": one.name or None} for one in gone],
+            "size_bytes": sum(one.image.size_bytes for one in gone if len(one.image.tags) < 2),
+            "kept": sorted({name for one in found if one not in free for name in names if name in one.tags}),
+            "unneeded": [] if names else _unneeded(free),
+        }
+        removed = bool(gone) and _agreed(gone, options, report)
+        if removed:
+            execute(with_sudo(_removal(gone), session.sudo), session)
+        return Answer({**told, "removed": removed, **away(session)}, error=lost(session))
+
+
+def _agreed(gone: Iterable[PruneTarget], options: PruneOptions, report: Report) -> bool:
+    shown = list(gone)
+    for one in shown:
+        what = f"{one.told} of {one.image.created[:10]}, {one.image.size_bytes / 1e9:.1f} GB"
+        report.note(what if one.name else f"{what}, has no name", one.image.node)
+    return options.yes or report.confirm(f"Remove {len(shown)} images?")
+
+
+def _nameless(free: Iterable[StoredImage]) -> Iterator[PruneTarget]:
+    return (PruneTarget(one) for one in free if not one.tags and not one.digests)
+
+
+def _named(free: Iterable[StoredImage], names: Iterable[str]) -> Iterator[PruneTarget]:
+    wanted = list(names)
+    return (PruneTarget(one, name) for one in free for name in wanted if name in one.tags)
+
+
+def _unneeded(free: Iterable[StoredImage]) -> list[str]:
+    """Names of what sparkops built and neither a deployment nor a recipe that comes with it asks for."""
+    asked = {normal(name) for name in (*KNOWN, *(recipes.recipe(name).container for name in recipes.recipe_names()))}
+    return sorted({name for one in free if LABEL in one.labels for name in one.tags} - asked)
+
+
+def _unknown(names: Iterable[str], found: Iterable[StoredImage]) -> str:
+    here = {tag for one in found for tag in one.tags}
+    return next((f"no node has the image {name}{did_you_mean(name, here)}" for name in names if name not in here), "")
+
+
+def _needed(facts: Mapping[str, Facts]) -> frozenset[str]:
+    """Fingerprints of all revisions that serve or are kept for a rollback, on whichever node their labels are."""
+    images: Iterator[Any] = (
+        stored.data.get(key) for _, stored, _ in deployed(facts) for key in ("image", "proxy_image")
+    )
+    return frozenset(str(image.get("fingerprint", "")) for image in images if isinstance(image, Mapping))
+
+
+def _removal(gone: Iterable[PruneTarget]) -> Plan:
+    steps = (
+        Step(
+            f"remove.{one.image.node}.{one.told}",
+            one.image.node,
+            f"remove {one.told}",
+            Action(commands.remove(one.reference)),
+        )
+        for one in gone
+    )
+    return Plan("image prune", None, (Phase("remove images", tuple(steps)),), on_failure="go-on")

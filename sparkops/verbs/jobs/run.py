@@ -1,0 +1,114 @@
+"""`jobs`: what goes on on the nodes without anybody connected; list, read, await, end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any
+
+from sparkops.commands import images as commands
+from sparkops.core.jobs import Job, listed
+from sparkops.core.plan import Action, Command, NodeLost, Phase, Plan, Step, Wait
+from sparkops.core.schema import did_you_mean
+from sparkops.errors import Interrupted, SparkopsError, UsageError
+from sparkops.phases.sudo import with_sudo
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.execute import execute
+from sparkops.session.session import Session, reached, unreachable
+from sparkops.verbs.jobs.options import JobOptions, JobsOptions
+
+
+def jobs(options: JobsOptions, report: Report) -> Answer:
+    with reached(options.where, report) as session:
+        found = read(session)
+        away = _away(session)
+        return Answer({"jobs": [document(job) for job in found], "unreachable": _reasons(away)}, error=_error(away))
+
+
+def logs(options: JobOptions, report: Report) -> Answer:
+    with reached(options.where, report) as session:
+        chosen = _chosen(session, options.id)
+        asked = {job.node: commands.job_log(job.id, options.tail) for job in chosen}
+        answers = session.ask(asked)
+        entries = [
+            {"node": node, "container": options.id, "text": result.stdout}
+            for node, result in answers.items()
+            if not isinstance(result, NodeLost)
+        ]
+        return Answer({"logs": entries})
+
+
+def wait(options: JobOptions, report: Report) -> Answer:
+    """Until it ended everywhere; fails when it failed."""
+    with reached(options.where, report) as session:
+        chosen = _chosen(session, options.id)
+        waiting = Wait(commands.job_probe(options.id), stall=options.deadline, deadline=options.deadline)
+        _each("wait for", chosen, Action(wait=waiting), session)
+        return _after(session, chosen)
+
+
+def cancel(options: JobOptions, report: Report) -> Answer:
+    with reached(options.where, report) as session:
+        chosen = [job for job in _chosen(session, options.id) if job.state == "running"]
+        if chosen:
+            _each("end", chosen, Action(commands.cancel(options.id)), session)
+        return Answer({**_after(session, chosen).document, "cancelled": [job.node for job in chosen]})
+
+
+def read(session: Session) -> list[Job]:
+    """Every job of the selected nodes, the newest first."""
+    asked: dict[str, Command] = {node.name: commands.jobs() for node in session.selected}
+    found: list[Job] = []
+    for node, result in session.ask(asked).items():
+        if isinstance(result, NodeLost):
+            session.away[node] = result
+        else:
+            found += listed(node, result.stdout)
+    return sorted(found, key=lambda job: -job.started)
+
+
+def document(job: Job) -> dict[str, Any]:
+    started = datetime.fromtimestamp(job.started, UTC).isoformat(timespec="seconds")
+    return {**asdict(job), "started": started}
+
+
+def _chosen(session: Session, name: str) -> list[Job]:
+    found = read(session)
+    chosen = [job for job in found if job.id == name]
+    if not chosen:
+        if away := _away(session):
+            raise unreachable(next(iter(away.values())))
+        close = did_you_mean(name, {job.id for job in found})
+        raise UsageError(f"no job {name} on these nodes{close}", hint="`sparkops jobs` lists them")
+    return chosen
+
+
+def _each(what: str, chosen: Sequence[Job], action: Action, session: Session) -> None:
+    steps = tuple(Step(f"job.{job.node}", job.node, f"{what} {job.id}", action) for job in chosen)
+    plan = with_sudo(Plan("jobs", None, (Phase(f"{what} the job", steps),), on_failure="go-on"), session.sudo)
+    try:
+        execute(plan, session)
+    except Interrupted as error:
+        raise Interrupted("interrupted; the job goes on", hint="`sparkops jobs` lists it") from error
+    except SparkopsError as error:
+        error.hint = f"`sparkops jobs logs {chosen[0].id}` shows all of its log"
+        raise
+
+
+def _after(session: Session, chosen: Sequence[Job]) -> Answer:
+    keys = {(job.node, job.id) for job in chosen}
+    return Answer({"jobs": [document(job) for job in read(session) if (job.node, job.id) in keys]})
+
+
+def _away(session: Session) -> dict[str, NodeLost]:
+    return {node.name: session.away[node.name] for node in session.selected if node.name in session.away}
+
+
+def _reasons(away: Mapping[str, NodeLost]) -> dict[str, str]:
+    return {name: lost.reason for name, lost in away.items()}
+
+
+def _error(away: Mapping[str, NodeLost]) -> SparkopsError | None:
+    return unreachable(next(iter(away.values()))) if away else None

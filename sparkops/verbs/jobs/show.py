@@ -1,0 +1,34 @@
+"""Answers of the verbs over detached work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import How, Ink, clip, columns
+from sparkops.verbs.status import show as status
+
+Document = Mapping[str, Any]
+
+logs = status.logs
+
+
+def jobs(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    rows = document.get("jobs", ())
+    if not rows:
+        yield "No job is there."
+        return
+    table = [[job["node"], job["id"], _state(job, ink), job["started"], clip(job["command"], 60)] for job in rows]
+    yield from columns([["node", "job", "state", "started", "command"], *table])
+
+
+def cancelled(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    nodes = document.get("cancelled", ())
+    yield f"Ended on {', '.join(nodes)}." if nodes else "It had ended already."
+
+
+def _state(job: Document, ink: Ink) -> str:
+    state = str(job["state"])
+    if state == "failed":
+        return ink.bad(f"failed ({job['exit']})")
+    return {"running": ink.good, "lost": ink.bad}.get(state, str)(state)

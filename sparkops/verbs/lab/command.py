@@ -1,0 +1,59 @@
+"""The verbs of the lab: emulated GB10 nodes on this machine."""
+
+from __future__ import annotations
+
+import click
+
+from sparkops.cli.shape import Invocation, VerbGroup, example
+from sparkops.verbs.lab.options import LabOptions
+
+
+@example("sparkops lab up --nodes 2 && sparkops -i lab deploy --topology cluster")
+@click.group(cls=VerbGroup)
+def lab() -> None:
+    """Run emulated nodes on this machine."""
+
+
+@example("sparkops lab up --nodes 2")
+@lab.command()
+@click.option("--nodes", type=click.IntRange(1, 500), default=2, show_default=True)
+@click.option("--backend", type=click.Choice(["embedded", "docker"]), default="embedded", show_default=True)
+@click.option("--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", show_default=True)
+@click.option("--speed", type=float, help="How much faster than life models load [default: 1].")
+def up(nodes: int, backend: str, ray: str, speed: float | None) -> Invocation:
+    """Start the nodes; `-i lab` is their inventory."""
+    return Invocation("lab up", LabOptions(nodes=nodes, backend=backend, ray=ray, speed=speed), logged=False)
+
+
+@example("sparkops lab down")
+@lab.command()
+def down() -> Invocation:
+    """End every node and remove all that they left."""
+    return Invocation("lab down", LabOptions(), logged=False)
+
+
+@example("sparkops lab status --reset")
+@lab.command()
+@click.option("--reset", is_flag=True, help="Begin to count connections and commands anew.")
+def status(reset: bool) -> Invocation:
+    """Show the nodes, what reached them, and their faults."""
+    return Invocation("lab status", LabOptions(reset=reset), logged=False)
+
+
+@example("""
+    sparkops lab fault --list
+    sparkops lab fault node2 worker-never-joins
+""")
+@lab.command()
+@click.argument("node", required=False, default="")
+@click.argument("kind", required=False, default="")
+@click.option("--list", "listing", is_flag=True, help="Show every kind of fault.")
+@click.option("--off", is_flag=True, help="Switch the fault off again.")
+@click.option("--after", type=click.IntRange(0), default=0, help="Let so many changing commands pass first.")
+def fault(node: str, kind: str, listing: bool, off: bool, after: int) -> Invocation:
+    """Make a node fail in a known way."""
+    if not listing and not (node and kind):
+        raise click.UsageError("NODE and KIND are needed; `sparkops lab fault --list` shows the kinds")
+    return Invocation(
+        "lab fault", LabOptions(node=node, kind=kind, listing=listing, off=off, after=after), logged=False
+    )

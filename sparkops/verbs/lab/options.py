@@ -1,0 +1,21 @@
+"""What the verbs of the lab are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class LabOptions:
+    """Each verb takes what it needs. `speed`: how much faster than life models load, None for the default."""
+
+    nodes: int = 2
+    backend: str = "embedded"
+    ray: str = "auto"
+    speed: float | None = None
+    reset: bool = False
+    node: str = ""
+    kind: str = ""
+    listing: bool = False
+    off: bool = False
+    after: int = 0

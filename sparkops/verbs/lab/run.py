@@ -1,0 +1,52 @@
+"""What runs for `lab` and for `-i lab`: the lab itself, its errors as ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sparkops.errors import UsageError
+from sparkops.lab import api
+from sparkops.report.answer import Answer
+from sparkops.report.ending import Ending
+from sparkops.verbs.lab.options import LabOptions
+
+
+def inventory() -> str:
+    """The file that `-i lab` means."""
+    path = api.inventory_path()
+    if not path.is_file():
+        raise UsageError("no lab is up", hint="`sparkops lab up --nodes 2` starts one")
+    return str(path)
+
+
+def up(options: LabOptions, report: Ending) -> Answer:
+    with _said():
+        return Answer(api.up(options.nodes, speed=options.speed, ray=options.ray, backend=options.backend))
+
+
+def down(options: LabOptions, report: Ending) -> Answer:
+    with _said():
+        return Answer(api.down())
+
+
+def status(options: LabOptions, report: Ending) -> Answer:
+    with _said():
+        return Answer(api.status(options.reset))
+
+
+def fault(options: LabOptions, report: Ending) -> Answer:
+    if options.listing:
+        return Answer({"kinds": api.kinds()})
+    with _said():
+        api.fault(options.node, options.kind, options.off, after=options.after)
+    return Answer({"node": options.node, "kind": options.kind, "on": not options.off})
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    """What the lab cannot do is a wrong use of it."""
+    try:
+        yield
+    except api.LabError as error:
+        raise UsageError(str(error), hint=getattr(error, "hint", None)) from error

@@ -1,0 +1,31 @@
+"""The verb that tells where the memory is."""
+
+from __future__ import annotations
+
+import click
+
+from sparkops.cli.shape import Invocation, VerbCommand, duration, example, line
+from sparkops.cli.shared_options import BECOME
+from sparkops.cli.where import where
+from sparkops.verbs.memory.options import MemoryOptions
+
+
+@example("""
+    sparkops memory
+    sparkops memory --watch --every 2s
+""")
+@click.command(cls=VerbCommand)
+@click.option("--watch", is_flag=True, help="Look again and again, until interrupted.")
+@click.option(
+    "--every", callback=duration, metavar="TIME", default="5s", show_default=True, help="How often, with --watch."
+)
+@BECOME
+@click.pass_context
+def memory(context: click.Context, /, watch: bool, every: float, ask_become_pass: bool) -> Invocation:
+    """Show where each node's memory is used.
+
+    Growth comes from the log of `sparkops cache schedule`, so it is known some hours after that was set.
+    """
+    if watch and line(context).flag("json"):
+        raise click.UsageError("--watch is for people; --json prints one document", context)
+    return Invocation("memory", MemoryOptions(where(context, ask_become_pass), every if watch else None), logged=True)

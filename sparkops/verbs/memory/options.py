@@ -1,0 +1,15 @@
+"""What `memory` is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class MemoryOptions:
+    """`every`: look again after so many seconds, until interrupted."""
+
+    where: Target
+    every: float | None = None

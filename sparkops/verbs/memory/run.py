@@ -1,0 +1,102 @@
+"""`memory`: where each node's memory is, what the deployments were promised, and how long what is left will last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from sparkops.commands import caches
+from sparkops.core.facts import Boot, Clock, Facts, Unread, known
+from sparkops.core.facts.schedule import drops
+from sparkops.core.growth import Growth, growth
+from sparkops.core.plan import Command, NodeLost, Script
+from sparkops.core.situation import deployed
+from sparkops.core.utilization import UTILIZATION
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.session import Session, alone, connected, selected, unreachable
+from sparkops.verbs.memory.options import MemoryOptions
+
+AGAIN = "meminfo,gpu-processes"
+SAMPLES = 500
+"""Lines of a node's log that growth is read from: ten days of a run every half hour."""
+
+
+def memory(options: MemoryOptions, report: Report) -> Answer:
+    """Once, or every so often until interrupted."""
+    with connected(alone(selected(options.where, report)), report) as session:
+        facts = session.facts()
+        grows = _growth(session, facts)
+        answer = _answer(session, facts, grows)
+        while options.every is not None:
+            report.show(answer.document, anew=True)
+            session.fleet.pause(options.every, session.fleet.cancel())
+            facts = _again(session, facts)
+            answer = _answer(session, facts, grows)
+        return answer
+
+
+def _answer(session: Session, facts: Mapping[str, Facts], grows: Mapping[str, Growth | None]) -> Answer:
+    rows = [_row(name, facts, grows.get(name)) for name in facts]
+    away = {name: lost.reason for name, lost in session.away.items()}
+    error = unreachable(next(iter(session.away.values()))) if away else None
+    return Answer({"nodes": rows, "unreachable": away}, error=error)
+
+
+def _row(name: str, facts: Mapping[str, Facts], grows: Growth | None) -> dict[str, Any]:
+    node = facts[name]
+    if isinstance(node.meminfo, Unread):
+        return {"name": name, "problem": node.meminfo.reason}
+    found = node.meminfo
+    left = grows.seconds_left(found.available_kib) if grows else None
+    return {
+        "name": name,
+        "total_kib": found.total_kib,
+        "available_kib": found.available_kib,
+        "free_kib": found.free_kib,
+        "page_cache_kib": found.page_cache_kib,
+        "unaccounted_kib": found.unaccounted_kib,
+        "swap_used_kib": found.swap_used_kib,
+        "gpu_processes": [asdict(process) for process in known(node.gpu_processes, ())],
+        "budgets": list(_budgets(name, facts)),
+        "growth": {key: round(value, 1) for key, value in asdict(grows).items()} if grows else None,
+        "seconds_left": None if left is None else round(left),
+    }
+
+
+def _budgets(name: str, facts: Mapping[str, Facts]) -> Iterator[dict[str, Any]]:
+    """What each deployment that runs here was told it may take: its share of the whole memory."""
+    for node, stored, container in deployed(facts):
+        if node != name or not container.runs or container.role == "proxy":
+            continue
+        told = stored.data.get("args", {}).get("gpu-memory-utilization", UTILIZATION)
+        share = float(told) if isinstance(told, int | float) else UTILIZATION
+        kib = round(facts[name].memory.total_kib * share)
+        yield {"deployment": stored.deployment, "container": container.name, "utilization": share, "kib": kib}
+
+
+def _growth(session: Session, facts: Mapping[str, Facts]) -> dict[str, Growth | None]:
+    """From the log of the scheduled drops; a node without one tells nothing."""
+    logs = session.ask({name: caches.runs(SAMPLES) for name in facts})
+    return {
+        name: None if isinstance(log, NodeLost) else growth(drops(log.stdout), _booted(facts[name]))
+        for name, log in logs.items()
+    }
+
+
+def _booted(facts: Facts) -> float:
+    up = facts.boot.uptime_seconds if isinstance(facts.boot, Boot) else None
+    return facts.clock.seconds - up if isinstance(facts.clock, Clock) and up is not None else 0.0
+
+
+def _again(session: Session, facts: Mapping[str, Facts]) -> dict[str, Facts]:
+    """What changes from one look to the next; a node that does not answer this time is asked again."""
+    ask = Command((Script("facts"), "--only", AGAIN), reads=True)
+    for name in facts:
+        session.away.pop(name, None)
+    now = session.read(dict.fromkeys(facts, ask))
+    return {
+        name: replace(old, meminfo=now[name].meminfo, gpu_processes=now[name].gpu_processes) if name in now else old
+        for name, old in facts.items()
+    }

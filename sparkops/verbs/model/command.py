@@ -1,0 +1,86 @@
+"""The verbs over models: fetched once, copied, verified, listed, pruned."""
+
+from __future__ import annotations
+
+import click
+
+from sparkops.cli.hub_access import access
+from sparkops.cli.shape import Invocation, VerbGroup, example
+from sparkops.cli.shared_options import BECOME, COPY_STALL
+from sparkops.cli.where import where
+from sparkops.verbs.model.options import FetchOptions, ModelsOptions, PruneModelsOptions
+
+NAME = click.argument("model", metavar="MODEL[@REVISION]")
+
+
+@click.group(cls=VerbGroup)
+def model() -> None:
+    """Download, copy, verify and remove models."""
+
+
+@example("""
+    sparkops model fetch openai/gpt-oss-120b
+    sparkops model fetch Qwen/Qwen3-Coder-Next-FP8@main --on spark2
+    sparkops model fetch meta-llama/Llama-3.3-70B-Instruct --token-stdin < token
+    sparkops model fetch /srv/models/my-tune
+""")
+@model.command()
+@NAME
+@click.option("--on", "node", metavar="NODE", help="The node that downloads [default: who has it, else the first].")
+@click.option("--exclude", multiple=True, metavar="GLOB", help="Files to leave out beside original/* and metal/*.")
+@click.option("--token-stdin", is_flag=True, help="Read the hub's token from stdin [default: $HF_TOKEN, the node's].")
+@click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has, list what is missing.")
+@COPY_STALL
+@click.pass_context
+def fetch(
+    context: click.Context,
+    /,
+    model: str,
+    node: str | None,
+    exclude: tuple[str, ...],
+    token_stdin: bool,
+    offline: bool,
+    stall: float,
+) -> Invocation:
+    """Download a model once, on one node, verify it, and copy it to the others over the fabric.
+
+    The download goes on without you; the same command again follows it. A directory of a node is copied as it is.
+    $HF_ENDPOINT, $https_proxy and $no_proxy are handed on.
+    """
+    return Invocation(
+        "model fetch", FetchOptions(where(context), model, node, exclude, offline, access(token_stdin), stall)
+    )
+
+
+@example("sparkops model verify openai/gpt-oss-120b")
+@model.command()
+@NAME
+@click.pass_context
+def verify(context: click.Context, /, model: str) -> Invocation:
+    """Hold every file of a model against its hash, on every node."""
+    return Invocation("model verify", ModelsOptions(where(context), model))
+
+
+@example("sparkops model list")
+@model.command("list")
+@click.pass_context
+def listing(context: click.Context, /) -> Invocation:
+    """List the models in the nodes' caches, half downloads too."""
+    return Invocation("model list", ModelsOptions(where(context)))
+
+
+@example("""
+    sparkops model prune
+    sparkops model prune openai/gpt-oss-20b --yes
+""")
+@model.command()
+@click.argument("models", metavar="[MODEL[@REVISION]]...", nargs=-1)
+@click.option("--yes", is_flag=True, help="Remove what is shown without asking.")
+@BECOME
+@click.pass_context
+def prune(context: click.Context, /, models: tuple[str, ...], yes: bool, ask_become_pass: bool) -> Invocation:
+    """Remove models by name, or half downloads and revisions that a newer one replaced.
+
+    What a deployment or its rollback needs is never removed.
+    """
+    return Invocation("model prune", PruneModelsOptions(where(context, ask_become_pass), models, yes))

@@ -1,0 +1,155 @@
+"""A model that one node has, on the others too: what each lacks, over the fabric, down a chain."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.commands import models as commands
+from sparkops.core.copying import COPY_STALL
+from sparkops.core.facts import Facts, known
+from sparkops.core.model_name import ModelName
+from sparkops.core.plan import Phase, Plan, Word
+from sparkops.errors import Refused, StepFailed
+from sparkops.phases.copies import Copy, awaited, compile_copy
+from sparkops.phases.images import running
+from sparkops.phases.models import compile_look, manifest_path
+from sparkops.session.execute import refused_late
+from sparkops.session.session import Session
+from sparkops.session.transfer_routes import clear, give_keys, transfer_routes
+from sparkops.verbs.model.list import follow, parsed, results
+
+LEAST = 2**20
+BESIDE = 64 * 2**20
+"""Bytes that stay free."""
+
+
+@dataclass(frozen=True)
+class WantedCopy:
+    """`name` carries the commit; `manifest` is what the source has, `words` where nodes keep the vocabulary files.
+
+    `stall` seconds without progress end a copy.
+    """
+
+    name: ModelName
+    manifest: str
+    words: str | None
+    stall: int
+
+    @property
+    def bytes(self) -> int:
+        return sum(dict(json.loads(self.manifest)["files"].values()).values())
+
+    @property
+    def job(self) -> str:
+        return self.name.job("copy")
+
+
+def ensure_copied(
+    session: Session, name: ModelName, source: str, names: Sequence[str], words: str | None, stall: float = COPY_STALL
+) -> dict[str, int]:
+    """Bytes copied to each node that lacked any; a second time only when the first got somewhere."""
+    others = [node for node in names if node != source]
+    if not others:
+        return {}
+    facts = session.facts()
+    session.require([source, *others])
+    wanted = _wanted(session, name, source, words, int(stall))
+    copied: dict[str, int] = {}
+    before = -1
+    with refused_late(copied):
+        while True:
+            clear(session, {node: facts[node] for node in names}, sudo=False)
+            lacking = _lacking(session, wanted, others, facts)
+            left = sum(len(one["missing"]) for one in lacking.values())
+            if not left:
+                return copied
+            if 0 <= before <= left:
+                told = f"{name.title}: copying it to {', '.join(lacking)} got nowhere"
+                raise StepFailed(told, hint=f"`sparkops jobs logs {wanted.job}`")
+            before = left
+            need = {node: copied.get(node, one["need"]) for node, one in lacking.items()}
+            done = _copy(session, wanted, names, lacking, facts)
+            copied |= need
+            if done:
+                return copied
+            facts = session.facts()
+
+
+def _wanted(session: Session, name: ModelName, source: str, words: str | None, stall: int) -> WantedCopy:
+    """By commit, so that a name that moves meanwhile changes nothing."""
+    cache = session.nodes[source].cache_dir
+    text = session.one(source, commands.has(name, cache, words), f"look what belongs to {name}")
+    manifest = parsed(source, text)
+    pinned = name if name.local else ModelName(name.model, manifest["revision"])
+    return WantedCopy(pinned, json.dumps(manifest), words, stall)
+
+
+def _lacking(
+    session: Session, wanted: WantedCopy, others: Iterable[str], facts: Mapping[str, Facts]
+) -> dict[str, dict[str, Any]]:
+    """The nodes that lack anything, unless a copy goes on there: that is awaited first."""
+    busy = [node for node in others if wanted.job in running(facts[node])]
+    if busy:
+        session.report.note(f"{wanted.job} goes on on {', '.join(busy)}: following it")
+        steps = tuple(awaited(wanted.job, wanted.name.title, tuple(busy), wanted.stall))
+        follow(Plan("model fetch", None, (Phase("copy the model", steps),), on_failure="go-on"), session, wanted.job)
+    for node in others:
+        disk = known(facts[node].disk, {}).get("cache")
+        if disk is not None and disk.free_kib * 1024 < LEAST:  # not even room to look
+            _room(node, wanted.name, wanted.bytes, disk.free_kib * 1024)
+    caches = {node: session.nodes[node].cache_dir for node in others}
+    follow(compile_look(wanted.name, wanted.manifest, wanted.words, caches, facts), session, wanted.name.job("look"))
+    found = results(session, caches, wanted.name.job("look"))
+    return {node: one for node, one in found.items() if one["missing"]}
+
+
+def _copy(
+    session: Session,
+    wanted: WantedCopy,
+    names: Sequence[str],
+    lacking: Mapping[str, Mapping[str, Any]],
+    facts: Mapping[str, Facts],
+) -> bool:
+    """What the nodes of a chain lack together goes down it. Whoever takes it ends well only with all of it proven."""
+    chains = transfer_routes(session, names, frozenset(names) - set(lacking), facts)
+    give, take, most = {}, {}, 0
+    lengths = {blob: length for blob, length in json.loads(wanted.manifest)["files"].values()}  # noqa: C416
+    for chain in chains:
+        only = sorted({blob for hop in chain for blob in lacking[hop.receiver]["missing"]})
+        need = sum(lengths.get(blob, 0) for blob in only)
+        most = max(most, need)
+        give[chain[0].sender] = _give(session, wanted, chain[0].sender, only)
+        for hop in chain:
+            _room(hop.receiver, wanted.name, need, lacking[hop.receiver]["free"])
+            take[hop.receiver] = _take(session, wanted, hop.receiver, facts)
+    give_keys(session, chains)
+    copy = Copy(wanted.job, wanted.name.title, most, chains, wanted.stall, {}, "model", give, take)
+    try:
+        follow(compile_copy(copy, facts), session, wanted.job)
+    except StepFailed as error:
+        session.report.warn(f"{error.message}; what is missing is tried again")
+        return False
+    return True
+
+
+def _give(session: Session, wanted: WantedCopy, node: str, only: Iterable[str]) -> tuple[Word, ...]:
+    """Twelve digits name a blob well enough among those of one model."""
+    short = [name if "." in name else name[:12] for name in only]
+    return commands.give(wanted.name, session.nodes[node].cache_dir, short, wanted.words)
+
+
+def _take(session: Session, wanted: WantedCopy, node: str, facts: Mapping[str, Facts]) -> tuple[Word, ...]:
+    path = manifest_path(facts[node], wanted.name)
+    return commands.take(wanted.name, session.nodes[node].cache_dir, path, wanted.words)
+
+
+def _room(node: str, name: ModelName, need: int, have: int) -> None:
+    if need + BESIDE > have:
+        raise Refused(
+            f"{node}: the disk is too full for {name.title}: need {need / 2**30:.1f} GiB, have {have / 2**30:.1f} GiB",
+            node=node,
+            hint="`sparkops model prune` and `sparkops image prune` remove what nothing needs",
+        )

@@ -1,0 +1,101 @@
+"""`model fetch`: download on one node, then the same on all."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from sparkops.commands.models import Fetch
+from sparkops.core import vocabulary
+from sparkops.core.copying import COPY_STALL
+from sparkops.core.facts import Facts, Model
+from sparkops.core.hub_access import Access
+from sparkops.core.model_name import ModelName, model_name
+from sparkops.core.schema import did_you_mean
+from sparkops.errors import UsageError
+from sparkops.phases.images import running
+from sparkops.phases.models import ASK, compile_fetch
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.execute import refused_late
+from sparkops.session.session import Session, connected, selected, unreachable
+from sparkops.verbs.model.copy import ensure_copied
+from sparkops.verbs.model.list import away, follow, lost, results
+from sparkops.verbs.model.options import FetchOptions
+
+
+def fetch(options: FetchOptions, report: Report) -> Answer:
+    name = model_name(options.model)
+    want = Fetch(name, options.exclude, options.offline, vocabulary.usual(name.model))
+    chosen = selected(options.where, report)
+    with connected(chosen, report) as session:
+        document = ensure_fetched(session, want, options.access, options.node, stall=options.stall)
+        return Answer({**document, **away(session)}, error=lost(session))
+
+
+def ensure_fetched(
+    session: Session,
+    want: Fetch,
+    access: Access,
+    node: str | None = None,
+    names: Sequence[str] = (),
+    stall: float = COPY_STALL,
+) -> dict[str, Any]:
+    """The model on these nodes (none: those selected that answer), every file proven; raises unless it is there."""
+    facts = session.facts(model=str(want.name))
+    here = names or [one.name for one in session.selected if one.name in facts]
+    if not here:
+        raise unreachable(session.away[session.selected[0].name])
+    source = _source(session, want, facts, here, node)
+    here = tuple(dict.fromkeys((*here, source)))
+    if want.job in running(facts[source]):
+        session.report.note(f"{want.job} runs already; this follows it", source)
+    session.report.hide(access.token)
+    session.secrets[ASK.name] = json.dumps(asking(access, session.nodes[source].address))
+    follow(compile_fetch(want, source, session.nodes[source].cache_dir, facts[source]), session, want.job)
+    got = results(session, [source], want.job)[source]
+    have = ModelName(want.name.model, "" if want.name.local else got["revision"])
+    with refused_late([source] if got["fetched"] else []):
+        copied = ensure_copied(session, have, source, here, want.vocabulary, stall)
+    return {
+        "model": want.name.model,
+        "revision": got["revision"],
+        "changed": bool(got["fetched"] or copied),
+        "size_bytes": got["bytes"],
+        "source": source,
+        "nodes": [
+            {"name": name, "fetched": got["fetched"] if name == source else 0, "copied": copied.get(name, 0)}
+            for name in here
+        ],
+    }
+
+
+def _source(session: Session, want: Fetch, facts: Mapping[str, Facts], here: Sequence[str], node: str | None) -> str:
+    """Who downloads: the named node, who does already, who has it, else the first that can be reached."""
+    if node is not None:
+        if node not in session.nodes:
+            raise UsageError(f"no node {node} in the inventory{did_you_mean(node, session.nodes)}")
+        session.require([node])
+        return node
+    busy = [name for name in here if want.job in running(facts[name])]
+    have = [name for name in here if isinstance(model := facts[name].model, Model) and model.complete]
+    return [*busy, *have, *here][0]
+
+
+def asking(access: Access, address: str) -> dict[str, Any]:
+    """What the node must know. A proxy on this machine's own loopback is nobody's there."""
+    near = ipaddress.ip_address(address).is_loopback
+    proxies = {name: value for name, value in access.proxies.items() if near or not _loopback(value)}
+    given = {"token": access.token, "endpoint": access.endpoint, "proxies": proxies, "encodings": access.encodings}
+    return {key: value for key, value in given.items() if value}
+
+
+def _loopback(proxy: str) -> bool:
+    host = urlsplit(proxy if "//" in proxy else f"//{proxy}").hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,185 @@
+"""`model list`, `verify`, `prune`: what the nodes' caches hold, whether it is whole, and what nothing needs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sparkops.commands import images as jobs
+from sparkops.commands import models as commands
+from sparkops.core.facts import Facts
+from sparkops.core.model_name import ModelName, model_name
+from sparkops.core.plan import Command, NodeLost, Plan, Result
+from sparkops.core.schema import did_you_mean
+from sparkops.core.situation import deployed
+from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
+from sparkops.phases.models import compile_prune, compile_verify
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.execute import execute
+from sparkops.session.follow_job import follow_job
+from sparkops.session.session import Session, reached, unreachable
+from sparkops.verbs.model.options import ModelsOptions, PruneModelsOptions
+
+RESULT = "result "
+NEXT = "next: "
+
+
+def listing(options: ModelsOptions, report: Report) -> Answer:
+    """Each node's models with their revisions, what they take, what is half."""
+    with reached(options.where, report) as session:
+        found = caches(session)
+        nodes = [{"name": name, **about} for name, about in found.items()]
+        return Answer({"nodes": nodes, **away(session)}, error=lost(session))
+
+
+def verify(options: ModelsOptions, report: Report) -> Answer:
+    """Every file against its hash on every node, and the same revision on all."""
+    assert options.model is not None, "the command line asks for one"
+    name = model_name(options.model)
+    with reached(options.where, report) as session:
+        here = {node.name: node.cache_dir for node in session.selected if node.name not in session.away}
+        follow(compile_verify(name, here), session, name.job("verify"))
+        found = results(session, here, name.job("verify"))
+        nodes = [{"name": node, **found[node]} for node in here]
+        document = {"model": name.model, "revision": name.revision or None, "nodes": nodes, **away(session)}
+        return Answer(document, error=lost(session) or _wrong(name, found))
+
+
+def prune(options: PruneModelsOptions, report: Report) -> Answer:
+    """Remove what was named, or what nothing needs; shown first. A deployment's model is never removed."""
+    names = [model_name(text) for text in options.models]
+    with reached(options.where, report) as session:
+        session.lock(node.name for node in session.selected)
+        needed = _needed(session.containers())
+        found = caches(session)
+        if unknown := _unknown(names, found):
+            raise lost(session) or UsageError(unknown)
+        gone = {node: targets for node, about in found.items() if (targets := _gone(about, names, needed))}
+        freed = sum(size for targets in gone.values() for size in targets.values())
+        kept = sorted({name.model for name in names} & set(needed))
+        document = {"models": {n: list(targets) for n, targets in gone.items()}, "size_bytes": freed, "kept": kept}
+        for node, targets in gone.items():
+            for target, size in targets.items():
+                report.note(f"{target.rstrip('@')}, {size / 2**30:.1f} GiB{_what(target)}", node)
+        wanted = bool(gone) and (options.yes or report.confirm("Remove these?"))
+        if wanted:
+            cache_of = {node.name: node.cache_dir for node in session.selected}
+            execute(compile_prune({node: tuple(targets) for node, targets in gone.items()}, cache_of), session)
+        return Answer({**document, "removed": wanted, **away(session)}, error=lost(session))
+
+
+def caches(session: Session) -> dict[str, dict[str, Any]]:
+    """The caches of all selected nodes; who does not answer is added to `away`."""
+    found = {}
+    asked = {node.name: commands.listing(node.cache_dir) for node in session.selected}
+    for node, result in session.ask(asked).items():
+        if isinstance(result, NodeLost):
+            session.away[node] = result
+        else:
+            found[node] = _result(node, result)
+    return found
+
+
+def follow(plan: Plan, session: Session, job: str) -> None:
+    """A job of the models' script, whose log says what to do."""
+    follow_job(plan, session, job, lambda error: _advice(session, error.node, job))
+
+
+def results(session: Session, nodes: Iterable[str], job: str) -> dict[str, dict[str, Any]]:
+    """What a job that ended well had to say, by node."""
+    asked: dict[str, Command] = {node: jobs.job_log(job, 5) for node in nodes}
+    found = {}
+    for node, result in session.ask(asked).items():
+        if isinstance(result, NodeLost):
+            raise unreachable(result)
+        found[node] = _result(node, result)
+    return found
+
+
+def _result(node: str, result: Result) -> dict[str, Any]:
+    return parsed(node, result.stdout, result.stderr.strip() or f"exit code {result.code}")
+
+
+def parsed(node: str, text: str, otherwise: str = "") -> dict[str, Any]:
+    """The one line of the script that is for us."""
+    told = [line.removeprefix(RESULT) for line in text.splitlines() if line.startswith(RESULT)]
+    if not told:
+        raise StepFailed(f"{node}: its models cannot be read: {(text.strip() or otherwise)[-500:]}", node=node)
+    found: dict[str, Any] = json.loads(told[-1])
+    return found
+
+
+def _advice(session: Session, node: str | None, job: str) -> str:
+    """What the job itself says to do."""
+    result = session.ask({node: jobs.job_log(job, 20)}).get(node) if node else None
+    if not isinstance(result, Result):
+        return ""
+    lines = [line.removeprefix(NEXT) for line in result.stdout.splitlines() if line.startswith(NEXT)]
+    return lines[-1] if lines else ""
+
+
+def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsError | None:
+    bad = [(node, one["problems"]) for node, one in found.items() if one["problems"]]
+    if bad:
+        node, problems = bad[0]
+        first = ", ".join(map(_said, problems[:3]))
+        more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
+        others = f"; {len(bad) - 1} other nodes too" if len(bad) > 1 else ""
+        return Refused(f"{node}: {name}: {first}{more}{others}", node=node, hint=f"`sparkops model fetch {name}`")
+    revisions = {str(one["revision"]) for one in found.values()}
+    if len(revisions) > 1:
+        told = ", ".join(f"{node} {str(one['revision'])[:12]}" for node, one in found.items())
+        return Refused(f"{name} is not the same revision on all nodes: {told}", hint=f"`sparkops model fetch {name}`")
+    return None
+
+
+def _said(problem: Mapping[str, str]) -> str:
+    """`*` stands for the whole model."""
+    return problem["problem"] if problem["file"] == "*" else f"{problem['file']} ({problem['problem']})"
+
+
+def _needed(facts: Mapping[str, Facts]) -> dict[str, frozenset[str]]:
+    """Revisions by model that something serves or is kept for; the empty one means whichever is there."""
+    found: dict[str, set[str]] = {}
+    for _, stored, _ in deployed(facts):
+        if model := stored.data.get("model"):
+            found.setdefault(str(model), set()).add(str(stored.data.get("model_revision") or ""))
+    return {model: frozenset(revisions) for model, revisions in found.items()}
+
+
+def _unknown(names: Iterable[ModelName], found: Mapping[str, Mapping[str, Any]]) -> str:
+    here = {one["model"] for about in found.values() for one in about["models"]}
+    return next((f"no node has {n.model}{did_you_mean(n.model, here)}" for n in names if n.model not in here), "")
+
+
+def _gone(about: Mapping[str, Any], names: Iterable[ModelName], needed: Mapping[str, frozenset[str]]) -> dict[str, int]:
+    """What goes from one node, with its size. Named: all of it that is not needed. Else: half, and replaced."""
+    wanted, gone = list(names), {}
+    for one in about["models"]:
+        keep = needed.get(one["model"], frozenset())
+        named = [name for name in wanted if name.model == one["model"]]
+        if wanted and not named:
+            continue
+        for revision in one["revisions"]:
+            used = keep and ("" in keep or {revision["revision"], *revision["refs"]} & keep)
+            asked = any(name.revision in ("", revision["revision"], *revision["refs"]) for name in named)
+            if not used and (asked if named else not (revision["refs"] or revision["pinned"])):
+                gone[f"{one['model']}@{revision['revision']}"] = revision["bytes"]
+        if one["half"] and not (named and any(name.revision for name in named)):
+            gone[f"{one['model']}@"] = one["half"]
+    return gone
+
+
+def _what(target: str) -> str:
+    return " of half downloads" if target.endswith("@") else ""
+
+
+def away(session: Session) -> dict[str, Any]:
+    return {"unreachable": {n.name: session.away[n.name].reason for n in session.selected if n.name in session.away}}
+
+
+def lost(session: Session) -> SparkopsError | None:
+    first = next((session.away[node.name] for node in session.selected if node.name in session.away), None)
+    return unreachable(first) if first else None

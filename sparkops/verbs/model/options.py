@@ -1,0 +1,42 @@
+"""Asks of `model`: weights, fetched once and the same everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops.core.copying import COPY_STALL
+from sparkops.core.hub_access import Access
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class FetchOptions:
+    """`node` downloads (None: whoever has most of it); `exclude` are globs beside those that nobody needs.
+
+    `stall` seconds without progress end a copy.
+    """
+
+    where: Target
+    model: str
+    node: str | None = None
+    exclude: tuple[str, ...] = ()
+    offline: bool = False
+    access: Access = Access()
+    stall: float = COPY_STALL
+
+
+@dataclass(frozen=True)
+class ModelsOptions:
+    """For `list` all, for `verify` the named model."""
+
+    where: Target
+    model: str | None = None
+
+
+@dataclass(frozen=True)
+class PruneModelsOptions:
+    """`models` empty means whatever nothing needs."""
+
+    where: Target
+    models: tuple[str, ...] = ()
+    yes: bool = False

@@ -1,0 +1,112 @@
+"""The verbs of the operator's own procedures: play, playbook, run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from sparkops.cli.shape import Invocation, NodeCommand, VerbCommand, VerbGroup, duration, example, line
+from sparkops.cli.shared_options import BECOME
+from sparkops.cli.where import where
+from sparkops.core.playbook.scope import GIVEN
+from sparkops.core.schema import exact
+from sparkops.verbs.play.options import PlaybookOptions, PlayOptions, RunOptions
+
+
+def _names(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> Mapping[str, Any]:
+    """`K=V` words; a value is what YAML would make of it."""
+    found: dict[str, Any] = {}
+    for value in values:
+        name, equals, text = value.partition("=")
+        if not equals or not name.isidentifier():
+            raise click.BadParameter(f"{value!r} is not NAME=VALUE")
+        if name in GIVEN:
+            raise click.BadParameter(f"{name} is always there and cannot be given")
+        found[name] = exact(text)
+    return found
+
+
+def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(tag.strip() for value in values for tag in value.split(",") if tag.strip())
+
+
+EXTRA = click.option(
+    "-e", "--extra", multiple=True, callback=_names, metavar="K=V", help="A name for the plays; repeat it."
+)
+
+
+@example("""
+    sparkops play drain.yml --check
+    sparkops play drain.yml -e version=1.2 --limit spark1
+    sparkops play drain.yml --limit @last-failed
+""")
+@click.command(cls=VerbCommand)
+@click.argument("file")
+@EXTRA
+@click.option("--tags", multiple=True, callback=_tags, metavar="TAGS", help="Only what has one of these.")
+@click.option("--skip-tags", multiple=True, callback=_tags, metavar="TAGS", help="All but what has one of these.")
+@click.option("--check", is_flag=True, help="Change nothing; show what would be done, and what only the run decides.")
+@click.option("--list-steps", is_flag=True, help="Show plays and steps; no node is reached.")
+@BECOME
+@click.pass_context
+def play(context: click.Context, /, ask_become_pass: bool, **given: Any) -> Invocation:
+    """Run your playbook on the nodes.
+
+    A node that fails is left out of what follows, the others go on; --limit @last-failed repeats for those.
+    """
+    return Invocation("play", PlayOptions(where(context, ask_become_pass), **given))
+
+
+@example("""
+    sparkops playbook show deploy
+    sparkops playbook lint drain.yml
+""")
+@click.group(cls=VerbGroup)
+def playbook() -> None:
+    """Show the included playbooks or check your own."""
+
+
+@example("sparkops playbook list")
+@playbook.command(name="list")
+def names() -> Invocation:
+    """List the playbooks that come with sparkops."""
+    return Invocation("playbook list", PlaybookOptions(""), logged=False)
+
+
+@example("sparkops playbook show rolling-restart > mine.yml")
+@playbook.command()
+@click.argument("name")
+def show(name: str) -> Invocation:
+    """Print one that comes with sparkops; copy it, rename it, change it."""
+    return Invocation("playbook show", PlaybookOptions(name), logged=False)
+
+
+@example("sparkops playbook lint drain.yml")
+@playbook.command()
+@click.argument("file")
+@EXTRA
+def lint(file: str, extra: Mapping[str, Any]) -> Invocation:
+    """Check a playbook without touching a node."""
+    return Invocation("playbook lint", PlaybookOptions(file, extra), logged=False)
+
+
+@example("""
+    sparkops run -- uptime
+    sparkops run --become --limit spark1 -- dmesg --level err
+""")
+@click.command(cls=NodeCommand)
+@click.option("--become", is_flag=True, help="Through sudo.")
+@click.option("--timeout", callback=duration, metavar="TIME", default="1m", show_default=True, help="On each node.")
+@BECOME
+@click.pass_context
+def run(context: click.Context, /, ask_become_pass: bool, become: bool, timeout: float) -> Invocation:
+    """Run a command on every selected node.
+
+    The words behind `--` are sent as they are: no shell reads them on the way.
+    """
+    words = line(context).extra
+    if not words:
+        raise click.UsageError("the command is missing: `sparkops run -- COMMAND`", context)
+    return Invocation("run", RunOptions(where(context, ask_become_pass), words, become, timeout))

@@ -1,0 +1,40 @@
+"""What `play`, `playbook` and `run` take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class PlayOptions:
+    """`extra` are the names that `-e` gives; `check` shows what would be done, `list_steps` only what there is."""
+
+    where: Target
+    file: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    tags: frozenset[str] = frozenset()
+    skip_tags: frozenset[str] = frozenset()
+    check: bool = False
+    list_steps: bool = False
+
+
+@dataclass(frozen=True)
+class PlaybookOptions:
+    """`name` is a packaged playbook, or a file; `extra` are the names that `-e` will give."""
+
+    name: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """`words` go to every selected node as they are; `timeout` is seconds."""
+
+    where: Target
+    words: tuple[str, ...]
+    become: bool = False
+    timeout: float = 60.0

@@ -1,0 +1,147 @@
+"""`playbook`: files of plays, looked at without any node. A play that runs a verb is that verb's own command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stderr
+from io import StringIO
+from typing import Any
+
+from sparkops.cli.main import parsed
+from sparkops.cli.shape import CommandLine, Invocation
+from sparkops.core import topology
+from sparkops.core.playbook.names import BadExpression, fill
+from sparkops.core.playbook.values import Playbook, RunPhase, StepsPlay, VerbPlay
+from sparkops.core.schema import did_you_mean, one_line
+from sparkops.errors import UsageError
+from sparkops.files import playbooks
+from sparkops.phases import PHASES
+from sparkops.report.answer import Answer
+from sparkops.report.ending import Ending
+from sparkops.verbs.play.options import PlaybookOptions
+
+OUTSIDE = ("inventory", "i", "json", "verbose", "v", "help", "h", "ask-become-pass")
+"""Options of every verb that a play cannot give."""
+
+OTHER_BUILT_INS = ("stop", "rollback", "key rotate")
+"""Verbs whose phases no playbook of an operator's can have: what they act on is found by the verb."""
+
+
+def lint(options: PlaybookOptions, report: Ending) -> Answer:
+    """Read it as `play` would; a file that comes with sparkops may have the phases of its verb."""
+    book = playbooks.playbook(options.name, options.extra)
+    ours = playbooks.is_packaged(options.name)
+    for one in book.plays:
+        if isinstance(one, VerbPlay):
+            _refuse_bad_topology(one, ask_of(one))
+        elif not ours:
+            _refuse_unknown_phases(one)
+    return Answer({"file": book.source, "plays": list(listing(book))})
+
+
+def show(options: PlaybookOptions, report: Ending) -> Answer:
+    """A packaged playbook, as it is in its file."""
+    path = playbooks.packaged(options.name)
+    return Answer({"name": options.name, "text": path.read_text(encoding="utf-8")})
+
+
+def names(options: PlaybookOptions, report: Ending) -> Answer:
+    """The packaged playbooks, with the first line of each."""
+    found = []
+    for name in playbooks.packaged_names():
+        first = playbooks.packaged(name).read_text(encoding="utf-8").partition("\n")[0]
+        found.append({"name": name, "title": first.removeprefix("#").strip()})
+    return Answer({"playbooks": found})
+
+
+def listing(book: Playbook) -> Iterator[dict[str, Any]]:
+    """Plays and steps by name."""
+    for one in book.plays:
+        if isinstance(one, VerbPlay):
+            yield {"name": one.name, "verb": one.verb, "with": dict(one.options), "tags": list(one.tags)}
+        else:
+            steps = [{"name": step.name, "tags": list(step.tags)} for step in one.steps]
+            yield {"name": one.name, "hosts": one.hosts or "all", "serial": one.serial, "steps": steps}
+
+
+def ask_of(one: VerbPlay, extra: Mapping[str, Any] | None = None) -> Invocation:
+    """The verb, held to what its command line takes. Without `extra`, `{{ names }}` stay as they are."""
+    place = f"{one.where}: play {one.name!r}: run {one.verb}"
+    try:
+        _refuse_foreign(one)
+        with redirect_stderr(StringIO()):  # a group of verbs answers with its help
+            ask = parsed(list(_words(one, extra)), CommandLine())
+    except (UsageError, BadExpression) as error:
+        message = error.message if isinstance(error, UsageError) else str(error)
+        hint = error.hint if isinstance(error, UsageError) else "`-e NAME=VALUE` makes the names of a verb's play"
+        raise UsageError(one_line(f"{place}: {message}"), hint=hint) from None
+    if not isinstance(ask, Invocation):
+        raise UsageError(f"{place}: is not one verb", hint=f"`sparkops {one.verb} --help` lists its verbs")
+    return ask
+
+
+def _refuse_bad_topology(one: VerbPlay, ask: Invocation) -> None:
+    """What the verb itself would say, where no name is put in."""
+    text = getattr(ask.options, "topology", None)
+    if not isinstance(text, str) or "{{" in text:
+        return
+    try:
+        topology.parse(text)
+    except UsageError as error:
+        raise UsageError(f"{one.where}: play {one.name!r}: {error.message}", hint=error.hint) from None
+
+
+def _refuse_unknown_phases(one: StepsPlay) -> None:
+    for step in one.steps:
+        if isinstance(step.action, RunPhase) and step.action.phase not in PHASES:
+            near = did_you_mean(step.action.phase, PHASES)
+            told = f"{step.where}: play {one.name!r}: no phase {step.action.phase!r} of deploy{near}"
+            raise UsageError(one_line(told), hint=_whose(step.action))
+
+
+def _whose(phase: RunPhase) -> str:
+    for verb in OTHER_BUILT_INS:
+        if any(step.action == phase for step in playbooks.built_in(verb).steps):
+            return f"it is one of `sparkops {verb}`; a playbook of your own has a play with `run: {verb}`"
+    return "a playbook of your own can have the phases of deploy"
+
+
+def _refuse_foreign(one: VerbPlay) -> None:
+    """What would start a playbook in itself, or belongs to the whole playbook's own command line."""
+    words = one.verb.split()
+    if not words or any(not word[0].isalpha() for word in words):
+        raise UsageError("is not a verb", hint="options stand in `with:`")
+    if words[0] == "play":
+        raise UsageError("a playbook cannot run another", hint="put its plays here")
+    for key in one.options:
+        if key in OUTSIDE:
+            raise UsageError(f"with: {key} belongs to the command line of `sparkops play`")
+        if not key[:1].isalpha():
+            raise UsageError(f"with: {key!r} is not the name of an option", hint="without the dashes: `topology: solo`")
+
+
+def _words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:
+    """`with:` as a command line: options by their names, `args:` what has none, `flags:` what stands behind `--`."""
+    yield from one.verb.split()
+    behind: list[str] = []
+    for key, value in one.options.items():
+        values = [_filled(_word(key, item), extra) for item in (value if isinstance(value, list) else [value])]
+        if key == "args":
+            yield from values
+        elif key == "flags":
+            behind = ["--", *values]
+        elif value is True:
+            yield f"--{key}"
+        elif value is not False and value is not None:
+            yield from (word for item in values for word in (f"--{key}", item))
+    yield from behind
+
+
+def _word(key: str, value: Any) -> str:
+    if isinstance(value, (dict, list)):
+        raise UsageError(f"with: {key} must be one value, or a list of them")
+    return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
+
+
+def _filled(text: str, extra: Mapping[str, Any] | None) -> str:
+    return text if extra is None else fill(text, extra)

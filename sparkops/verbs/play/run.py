@@ -1,0 +1,132 @@
+"""`play`: a playbook, play by play, each a verb of its own or steps on hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from sparkops.cli import registry
+from sparkops.cli.shape import Invocation
+from sparkops.core.playbook.chosen import chosen
+from sparkops.core.playbook.recap import Recap, total
+from sparkops.core.playbook.uses import names
+from sparkops.core.playbook.values import Play, Playbook, StepsPlay, VerbPlay
+from sparkops.core.schema import did_you_mean, one_line
+from sparkops.errors import SparkopsError, UsageError
+from sparkops.files import playbooks, state
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.verbs.play.options import PlayOptions
+from sparkops.verbs.play.playbooks import ask_of, listing
+from sparkops.verbs.play.steps import first, play_steps
+
+LAST_FAILED = "@last-failed"
+READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "jobs", "cache status", "bench list")
+"""Verbs that a check may run as they are."""
+
+
+def play(options: PlayOptions, report: Report) -> Answer:
+    """Run a playbook, play by play; a verb that fails ends it, a node that fails is left out of what follows."""
+    options = _repeated(options)
+    whole = playbooks.playbook(options.file, options.extra)
+    _refuse_unused(whole, options.extra)
+    book = chosen(whole, options.tags, options.skip_tags)
+    asks = {number: _ask(one, options) for number, one in enumerate(book.plays) if isinstance(one, VerbPlay)}
+    if options.list_steps:
+        return Answer({"file": book.source, "plays": list(listing(book))})
+    return _Playing(book, asks, options, report).answer()
+
+
+class _Playing:
+    """One run of a playbook, with what has become of the nodes so far."""
+
+    def __init__(self, book: Playbook, asks: Mapping[int, Invocation], options: PlayOptions, report: Report) -> None:
+        self.book, self.asks, self.options, self.report = book, asks, options, report
+        self.recaps: list[Mapping[str, Recap]] = []
+        self.documents: list[dict[str, Any]] = []
+        self.error: SparkopsError | None = None
+        self.cut = False
+        self.again: str | None = None
+
+    def answer(self) -> Answer:
+        for number, one in enumerate(self.book.plays):
+            self.report.note(f"play: {one.name}")
+            try:
+                self._steps(one) if isinstance(one, StepsPlay) else self._verb(one, self.asks[number])
+            except SparkopsError as error:
+                self.error = first(self.error, error)
+                self.again = self._limit(one)
+                break
+            if self.cut:
+                break
+        counts = total(self.recaps)
+        bad = [node for node, recap in counts.items() if recap.bad]
+        if not self.options.check:
+            state.write("plays", "last-failed", [self.again] if self.again else bad)
+        recap = [{"node": node, **asdict(one)} for node, one in counts.items()]
+        document = {"file": self.book.source, "check": self.options.check, "plays": self.documents, "recap": recap}
+        kept = {} if self.error else {"log": self.report.run_log}
+        return Answer(document | kept, error=self.error)
+
+    def _limit(self, one: Play) -> str:
+        """What failed as a whole is repeated as a whole."""
+        return self.options.where.limit or (one.hosts if isinstance(one, StepsPlay) else None) or "all"
+
+    def _steps(self, one: StepsPlay) -> None:
+        failed = frozenset(node for node, recap in total(self.recaps).items() if recap.bad)
+        played = play_steps(one, self.options, failed, self.report)
+        self.recaps.append(played.recap)
+        self.documents.append(
+            {"name": one.name, "recap": {node: asdict(recap) for node, recap in played.recap.items()}}
+        )
+        self.error = first(self.error, played.error)
+        self.cut = played.cut
+        idle = [node for node, recap in played.recap.items() if recap == Recap()]
+        if played.cut and idle:
+            self.report.warn(f"the play ended with the hosts that failed; it did not get to {', '.join(idle)}")
+
+    def _verb(self, one: VerbPlay, ask: Invocation) -> None:
+        verb = ask.verb
+        if self.options.check and verb == "deploy":
+            verb = "plan"
+        if self.options.check and verb not in READS:
+            self.report.note(f"would run: sparkops {verb}")
+            self.documents.append({"name": one.name, "verb": verb, "decided": "in the run"})
+            return
+        try:
+            answer = registry.run(verb)(ask.options, self.report)
+        except UsageError as error:
+            told = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
+            raise UsageError(told, node=error.node, step=error.step, hint=error.hint) from None
+        self.report.told(verb, answer)
+        self.documents.append({"name": one.name, "verb": verb, "document": dict(answer.document)})
+        if answer.error or answer.exit_code:
+            raise answer.error or SparkopsError(f"{verb} ended with exit code {answer.exit_code}")
+
+
+def _refuse_unused(book: Playbook, extra: Iterable[str]) -> None:
+    """A name that no play asks for is a slip, and the play would run with the value that it was to change."""
+    wanted = set(names(book))
+    for name in extra:
+        if name not in wanted:
+            raise UsageError(one_line(f"-e {name}: no play of {book.source} has this name{did_you_mean(name, wanted)}"))
+
+
+def _repeated(options: PlayOptions) -> PlayOptions:
+    """`--limit @last-failed` are the nodes that failed when a playbook was last run."""
+    if options.where.limit != LAST_FAILED:
+        return options
+    failed = state.read("plays", "last-failed")
+    if not failed:
+        raise UsageError(f"--limit {LAST_FAILED}: no node failed when a playbook was last run")
+    return replace(options, where=replace(options.where, limit=",".join(map(str, failed))))
+
+
+def _ask(one: VerbPlay, options: PlayOptions) -> Invocation:
+    """Nodes and passwords are those of the playbook's own command line; a limit of the play's wins."""
+    ask = ask_of(one, options.extra)
+    if not hasattr(ask.options, "where"):
+        return ask
+    where = replace(options.where, limit=ask.options.where.limit or options.where.limit)
+    return replace(ask, options=replace(ask.options, where=where))

@@ -1,0 +1,152 @@
+"""A play of steps on its hosts: compiled from what is known, executed by the one engine, counted node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sparkops.core.inventory import Node
+from sparkops.core.plan import Event, Plan, Step, shown
+from sparkops.core.playbook.known import known
+from sparkops.core.playbook.recap import Recap, recap
+from sparkops.core.playbook.uses import uses_facts, uses_phases
+from sparkops.core.playbook.values import StepsPlay
+from sparkops.core.schema import one_line
+from sparkops.errors import PRECEDENCE, Interrupted, SparkopsError, StepFailed, UsageError
+from sparkops.phases.operator import as_check, compile_play
+from sparkops.remote.execute import execute
+from sparkops.report.report import Report
+from sparkops.session.execute import error_of
+from sparkops.session.session import Selected, Session, connected, selected, unreachable
+from sparkops.verbs.deploy.draft import drafted
+from sparkops.verbs.deploy.options import PlanOptions
+from sparkops.verbs.deploy.run import Own, carry_out, compiled
+from sparkops.verbs.play.options import PlayOptions
+
+
+@dataclass(frozen=True)
+class Played:
+    """How a play ended; `error` when a node failed. `whole`: then nothing of the playbook may follow."""
+
+    recap: Mapping[str, Recap]
+    error: SparkopsError | None = None
+    whole: bool = False
+
+    @property
+    def cut(self) -> bool:
+        """Whether it ended before the nodes that are left had their turn."""
+        if self.error is None:
+            return False
+        return self.whole or all(one.bad or one == Recap() for one in self.recap.values())
+
+
+def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], report: Report) -> Played:
+    """Run it, or with `--check` only what it would decide. `without` are nodes that failed in an earlier play."""
+    chosen = selected(options.where, report)
+    if uses_phases(play):
+        return _with_phases(play, options, chosen, report)
+    nodes = [node for node in _hosts(play, chosen) if node.name not in without]
+    if not nodes:
+        report.warn(f"{play.where}: play {play.name!r} has nothing to do: none of its hosts is left")
+        return Played({})
+    with connected(replace(chosen, nodes=tuple(nodes)), report) as session:
+        plan = _compiled(play, options, session, nodes)
+        if plan.changes and not options.check:
+            session.lock(step.node for step in plan.steps)
+        for name, lost in session.away.items():
+            report.warn(f"is left out: {lost.reason}", name)
+        events: list[Event] = []
+        steps = {step.id: step for step in plan.steps}
+
+        def emit(event: Event) -> None:
+            events.append(event)
+            report.emit(_shown(event, steps.get(event.step or ""), options.check))
+
+        outcome = execute(as_check(plan) if options.check else plan, session.fleet, emit)
+        counted = _away(session, nodes) | recap(plan, events)
+        counts = {node.name: counted[node.name] for node in nodes if node.name in counted}
+        error = first(error_of(outcome), _first_away(session, nodes), None if options.check else _undecided(events))
+        return Played(counts, error, whole=play.on_failure in ("stop", "undo") or isinstance(error, Interrupted))
+
+
+def _shown(event: Event, step: Step | None, check: bool) -> Event:
+    """An event as the operator reads it: a check says what would be done, a failure that may pass is no failure."""
+    if step is None:
+        return event
+    if check and step.changes and event.kind in ("start", "done"):
+        words = shown(step.do.command.words) if step.do.command else ""
+        return replace(event, title=f"would change: {event.title}", text=words if event.kind == "start" else event.text)
+    if event.kind == "failed" and step.terms and step.terms.ignore_errors:
+        return replace(event, kind="warning", text=f"{event.title} failed, which it may: {one_line(event.text)}")
+    return event
+
+
+def _with_phases(play: StepsPlay, options: PlayOptions, chosen: Selected, report: Report) -> Played:
+    """A deploy with steps of the operator's own: judged, locked and undone as a whole, like the verb."""
+    wanted = _deploy_options(play, options)
+    draft = drafted(wanted, chosen, report)
+    own = Own(play, options.extra)
+    with connected(chosen, report) as session:
+        ready = compiled(wanted, session, draft, own) if options.check else carry_out(wanted, session, draft, own)
+    counts = {step.node: Recap() for step in ready.plan.steps}
+    for step in ready.plan.steps:
+        counts[step.node] = counts[step.node].plus(Recap(changed=1) if step.changes else Recap(ok=1))
+    return Played(counts)
+
+
+def _deploy_options(play: StepsPlay, options: PlayOptions) -> PlanOptions:
+    """What `deploy` takes, from the play's vars and `-e`."""
+    said = {**play.vars, **options.extra}
+    if "topology" not in said:
+        raise UsageError(f"{play.where}: play {play.name!r} has phases of deploy, so it needs -e topology=...")
+    if play.on_failure != "undo":
+        raise UsageError(f"{play.where}: play {play.name!r} has phases of deploy, so it needs `on_failure: undo`")
+    for key, given in (("hosts", play.hosts), ("serial", play.serial)):
+        if given is not None:
+            raise UsageError(
+                f"{play.where}: play {play.name!r} has phases of deploy, whose nodes the topology chooses; "
+                f"it cannot have {key}",
+                hint="`when: node.name == ...` on a step, or `--limit`",
+            )
+    recipe, name = (str(said[key]) if key in said else None for key in ("recipe", "name"))
+    return PlanOptions(options.where, str(said["topology"]), recipe, name)
+
+
+def _hosts(play: StepsPlay, chosen: Selected) -> Sequence[Node]:
+    """The play's hosts that `--limit` leaves."""
+    try:
+        hosts = chosen.inventory.select(play.hosts)
+    except UsageError as error:
+        told = error.message.replace("--limit ", "hosts: ", 1)
+        raise UsageError(f"{play.where}: play {play.name!r}: {told}", hint=error.hint) from None
+    return [node for node in hosts if node in chosen.nodes]
+
+
+def _undecided(events: Sequence[Event]) -> StepFailed | None:
+    """A step whose condition needs a result that never came was left out, and nobody may take that for done."""
+    left = next((event for event in events if event.kind == "undecided"), None)
+    if left is None:
+        return None
+    told = "was left out: its condition needs the result of a step that did not run"
+    return StepFailed(f"{left.node}: {left.title}: {told}", node=left.node, step=left.title)
+
+
+def first(*errors: SparkopsError | None) -> SparkopsError | None:
+    """The one that makes the exit code."""
+    found = [error for error in errors if error is not None]
+    return min(found, key=lambda error: PRECEDENCE.index(error.exit_code), default=None)
+
+
+def _compiled(play: StepsPlay, options: PlayOptions, session: Session, nodes: Sequence[Node]) -> Plan:
+    facts = session.facts() if uses_facts(play) else {}
+    there = [node for node in nodes if node.name not in session.away]
+    return compile_play(play, there, known(play, options.extra, there, facts), {})
+
+
+def _away(session: Session, nodes: Sequence[Node]) -> dict[str, Recap]:
+    return {node.name: Recap(unreachable=1) for node in nodes if node.name in session.away}
+
+
+def _first_away(session: Session, nodes: Sequence[Node]) -> SparkopsError | None:
+    lost = next((session.away[node.name] for node in nodes if node.name in session.away), None)
+    return unreachable(lost) if lost else None

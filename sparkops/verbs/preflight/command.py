@@ -1,0 +1,60 @@
+"""The verb that tells what is wrong with nodes, and mends what it may."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from sparkops.cli.shape import Invocation, VerbCommand, example
+from sparkops.cli.shared_options import BECOME
+from sparkops.cli.where import where
+from sparkops.verbs.preflight.options import CheckOptions, PreflightOptions
+
+
+@example("""
+    sparkops preflight
+    sparkops preflight --topology solo --recipe qwen3-next-80b-a3b-instruct-fp8 --limit spark1
+    sparkops preflight --only cx7-speed,cx7-pings -v
+    sparkops preflight --explain memory-fits
+    sparkops preflight --fix --ask-become-pass
+""")
+@click.command(cls=VerbCommand)
+@click.option("--topology", metavar="T", help="Judge for this [default: cluster of the selected nodes; solo for one].")
+@click.option("--recipe", metavar="R", help="Judge for this recipe [default: the inventory's, else deploy's own].")
+@click.option("--only", multiple=True, metavar="ID,...", help="Only these checks.")
+@click.option("--skip", multiple=True, metavar="ID,...", help="Not these checks.")
+@click.option("--deep", is_flag=True, help="Also run a container with the GPU on each node (nvidia-smi, seconds).")
+@click.option("--fix", is_flag=True, help="Mend what is safe and can be undone: shown first, then asked.")
+@click.option("--yes", is_flag=True, help="With --fix: mend without asking.")
+@click.option("--list", "listing", is_flag=True, help="List the checks; no node is touched.")
+@click.option("--explain", metavar="ID", help="Tell what a check asks, why, who says so, and the remedy.")
+@BECOME
+@click.pass_context
+def preflight(
+    context: click.Context,
+    /,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    listing: bool,
+    explain: str | None,
+    ask_become_pass: bool,
+    **given: Any,
+) -> Invocation:
+    """Check the nodes and show how to fix what is wrong.
+
+    Exit 0: fit, perhaps with warnings; 3: a check fails; 4: a node could not be reached (the others are judged).
+    """
+    if listing or explain is not None:
+        return Invocation(
+            "preflight list" if listing else "preflight explain", CheckOptions(explain or ""), logged=False
+        )
+    if given["yes"] and not given["fix"]:
+        raise click.UsageError("--yes goes with --fix", context)
+    options = PreflightOptions(where(context, ask_become_pass), only=_ids(only), skip=_ids(skip), **given)
+    return Invocation("preflight", options)
+
+
+def _ids(given: tuple[str, ...]) -> tuple[str, ...]:
+    """Repeated, or by commas."""
+    return tuple(name.strip() for text in given for name in text.split(",") if name.strip())

@@ -1,0 +1,37 @@
+"""What runs for `preflight --list` and `--explain`: the checks as they stand, no file, no node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparkops.checks import CHECKS, chosen
+from sparkops.checks.check import Check
+from sparkops.report.answer import Answer
+from sparkops.report.ending import Ending
+from sparkops.verbs.preflight.options import CheckOptions
+
+
+def listed(options: CheckOptions, report: Ending) -> Answer:
+    """Every check in a line."""
+    return Answer({"checks": [described(check) for check in CHECKS]})
+
+
+def explained(options: CheckOptions, report: Ending) -> Answer:
+    """All that is known of one."""
+    return Answer({"checks": [described(check) for check in chosen((options.check,), ())], "explain": options.check})
+
+
+def described(check: Check) -> dict[str, Any]:
+    return {
+        "id": check.id,
+        "title": check.title,
+        "why": check.why,
+        "source": check.source,
+        "hint": check.hint,
+        "severity": check.severity,
+        "topologies": list(check.topologies) or ["any"],
+        "compares": "all nodes" if check.together else "each node",
+        "deploy": check.deploys,
+        "fix": check.mended,
+        "reads": list(check.reads),
+    }

@@ -1,0 +1,105 @@
+"""What a preflight reads, in two waves over one connection a node: everything, then what needs the peers' answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from sparkops.checks.check import CannotTell, Check
+from sparkops.checks.rails import targets
+from sparkops.commands import proxy, scripts
+from sparkops.core.facts import PROBES, Facts, Peers, Unread, absent
+from sparkops.core.facts.peers import peers
+from sparkops.core.inventory import Node
+from sparkops.core.plan import Command, NodeLost
+from sparkops.core.revise import revise
+from sparkops.core.revision import deployment_name
+from sparkops.core.situation import Away, Choices, Situation, Span
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.draft import Draft
+
+PINGS, GPU = "cx7-pings", "gpu-in-container"
+TRIED = ("images", "docker-version", "docker-ps")
+"""What to know before a container is tried."""
+
+
+def see(
+    session: Session, draft: Draft, wanted: Iterable[Check], *, narrow: bool, deep: bool, clock: Callable[[], float]
+) -> Situation:
+    """The situation as it is now. `narrow` asks only for what the wanted checks need; `clock` is this machine's."""
+    checks = tuple(wanted)
+    ids = {check.id for check in checks}
+    tried = deep and GPU in ids
+    probes = {name for check in checks for name in check.reads} | set(TRIED if tried else ()) if narrow else set(PROBES)
+    facts, spans = _facts(session, draft, _only(probes), clock)
+    first = _situation(session, draft, facts, spans)
+    asked = _second(session, first, pings=PINGS in ids, deep=tried)
+    return replace(first, peers=_peers(session, asked)) if asked else first
+
+
+def _only(probes: set[str]) -> tuple[str, ...]:
+    return () if probes >= set(PROBES) else tuple(name for name in PROBES if name in probes)
+
+
+def _facts(
+    session: Session, draft: Draft, only: tuple[str, ...], clock: Callable[[], float]
+) -> tuple[dict[str, Facts], dict[str, Span]]:
+    images = [draft.effective.image, *([proxy.IMAGE] if draft.placement.proxies else [])]
+    revision = draft.effective.recipe.revision
+    model = f"{draft.effective.model}@{revision}" if revision else draft.effective.model
+    commands = {node.name: session.facts_command(node, images, model, only) for node in session.selected}
+    ahead = clock() - session.fleet.now()
+    spans: dict[str, tuple[float, float]] = {}
+    facts = session.read(commands, spans)
+    return facts, {name: Span(ahead + sent, ahead + back) for name, (sent, back) in spans.items() if name in facts}
+
+
+def _situation(session: Session, draft: Draft, facts: Mapping[str, Facts], spans: Mapping[str, Span]) -> Situation:
+    away = {
+        name: Away(lost.reason, getattr(lost, "hint", None) or "", getattr(lost, "kind", ""))
+        for name, lost in session.away.items()
+    }
+    known = situation(draft, [node.name for node in session.selected], facts)
+    return replace(known, choices=Choices(sudo_password=session.sudo_password), away=away, spans=spans)
+
+
+def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) -> Situation:
+    """Nodes out of reach are in it with nothing known of them, so that the others can be judged."""
+    every = {name: facts.get(name) or absent("not reached") for name in names}
+    revision = revise(deployment_name(draft.effective.recipe.name), draft.effective, draft.placement, every)
+    digest = every[revision.fronts[0].name].key_digest or "new"
+    return Situation(revision, draft.effective, draft.placement, every, digest)
+
+
+def _second(session: Session, s: Situation, *, pings: bool, deep: bool) -> dict[str, Command]:
+    """One command a node that has something to ask."""
+    try:
+        over = targets(s) if pings and s.placement.topology.kind == "cluster" else {}
+    except CannotTell:
+        over = {}
+    commands = {}
+    for node in session.selected:
+        image = _image(s, node) if deep else None
+        if node.name not in session.away and (node.name in over or image):
+            whole = node.become == "sudo" and session.sudo_password
+            command = scripts.peers(over.get(node.name, ()), image, sudo=node.become == "sudo" and not whole)
+            commands[node.name] = replace(command, become=whole)
+    return commands
+
+
+def _image(s: Situation, node: Node) -> str | None:
+    """An image that is there to run nvidia-smi in."""
+    facts = s.facts[node.name]
+    return next((name for name in (s.revision.image.reference, proxy.IMAGE) if facts.image(name)), None)
+
+
+def _peers(session: Session, asked: Mapping[str, Command]) -> dict[str, Peers | Unread]:
+    found: dict[str, Peers | Unread] = {}
+    for name, result in session.ask(asked).items():
+        if isinstance(result, NodeLost):
+            found[name] = Unread(result.reason)
+            continue
+        found[name] = peers(result.stdout)
+        if not result.ok and isinstance(found[name], Unread):
+            found[name] = Unread(result.stderr.strip()[-200:] or f"exit code {result.code}")
+    return found

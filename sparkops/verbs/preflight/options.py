@@ -1,0 +1,31 @@
+"""What a person asked of a preflight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class PreflightOptions:
+    """`only` and `skip` are ids of checks. `topology` None means a cluster of the selected nodes, or solo for one.
+
+    `fix` shows a plan and asks; `yes` carries it out without asking. `deep` runs a container with the GPU.
+    """
+
+    where: Target
+    topology: str | None = None
+    recipe: str | None = None
+    only: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    fix: bool = False
+    yes: bool = False
+    deep: bool = False
+
+
+@dataclass(frozen=True)
+class CheckOptions:
+    """`preflight --list`, or `--explain` one check."""
+
+    check: str = ""

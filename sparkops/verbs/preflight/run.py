@@ -1,0 +1,133 @@
+"""`preflight`: is every node fit to serve, what exactly is not, and mending what may be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from sparkops import checks
+from sparkops.checks.check import Check
+from sparkops.checks.judging import judged, worst
+from sparkops.core.findings import Finding
+from sparkops.core.plan import Plan, described
+from sparkops.core.situation import Situation
+from sparkops.errors import Refused, SparkopsError, StepFailed
+from sparkops.phases.fix import compile_mend, mending
+from sparkops.phases.sudo import with_sudo
+from sparkops.remote.network import network
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.execute import execute
+from sparkops.session.session import Session, opened, selected, unreachable
+from sparkops.verbs.deploy.draft import Draft, supposed
+from sparkops.verbs.preflight.observe import see
+from sparkops.verbs.preflight.options import PreflightOptions
+
+
+def preflight(options: PreflightOptions, report: Report) -> Answer:
+    """Only the selected nodes are reached; one that does not answer keeps nobody from being judged."""
+    wanted = checks.chosen(options.only, options.skip)
+    chosen = selected(options.where, report)
+    alone = replace(chosen, inventory=replace(chosen.inventory, nodes=chosen.nodes))
+    draft = supposed(options.recipe, options.topology, alone, report)
+    with opened(alone, report) as session:
+        return preflight_on(options, session, draft, wanted)
+
+
+def preflight_on(
+    options: PreflightOptions,
+    session: Session,
+    draft: Draft,
+    wanted: tuple[Check, ...],
+) -> Answer:
+    """The same over a session that is open."""
+    look = partial(see, session, draft, wanted, narrow=bool(options.only), deep=options.deep, clock=network().clock)
+    situation = look()
+    found = judged(situation, session.selected, wanted)
+    if not options.fix:
+        return Answer(document(situation, session, found), error=_error(session, found))
+    mends = mending(situation, session.selected, _held(found))
+    plan = with_sudo(compile_mend(mends.values()), session.sudo)
+    shown = {**document(situation, session, found), "plan": _steps(plan)}
+    trouble = _mend(options, session, plan, shown)
+    if not plan.steps or isinstance(trouble, Refused):
+        return Answer({**shown, "shown": isinstance(trouble, Refused)}, error=_error(session, found, trouble))
+    situation = look()
+    found = _fixed(judged(situation, session.selected, wanted), mends)
+    mended = {**document(situation, session, found), "plan": shown["plan"], "mended": True}
+    return Answer(mended, error=_error(session, found, trouble))
+
+
+def _mend(options: PreflightOptions, session: Session, plan: Plan, shown: dict[str, Any]) -> SparkopsError | None:
+    """Shown first; a refusal means that nothing was touched."""
+    if not plan.steps:
+        session.report.note("--fix has nothing that it could mend here")
+        return None
+    if not options.yes:
+        session.report.show(shown)
+        if not session.report.confirm(f"Do these {len(plan.steps)} steps?"):
+            return Refused("nothing was mended", hint="--fix --yes mends without asking")
+    session.lock(step.node for step in plan.steps)
+    try:
+        execute(plan, session)
+    except StepFailed as error:
+        error.hint = "the verdict tells what is held against the nodes still"
+        return error
+    return None
+
+
+def _held(found: Iterable[Finding]) -> frozenset[tuple[str, str]]:
+    return frozenset((one.node, one.id) for one in found if one.node and one.status in ("fail", "warn"))
+
+
+def _fixed(found: Iterable[Finding], mended: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
+    steps = set(mended)
+    return tuple(
+        replace(one, action="fixed", message="mended")
+        if one.status == "pass" and (one.node or "", one.id) in steps
+        else one
+        for one in found
+    )
+
+
+def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError | None = None) -> SparkopsError | None:
+    """The one that the exit code follows: a node out of reach comes before what failed, and that before a verdict."""
+    lost = next((session.away[node.name] for node in session.selected if node.name in session.away), None)
+    if lost is not None:
+        return unreachable(lost)
+    failing = list(dict.fromkeys(one.id for one in found if one.status == "fail"))
+    if trouble is None and failing:
+        many = f"{len(failing)} checks fail" if len(failing) > 1 else "a check fails"
+        trouble = Refused(f"{many}: {', '.join(failing)}", hint="`sparkops preflight --explain ID` tells more of each")
+    return trouble
+
+
+def document(s: Situation, session: Session, found: tuple[Finding, ...]) -> dict[str, Any]:
+    """What scripts may rely on: a verdict for each node and check, and of all."""
+    mine = {node.name: [one for one in found if one.node == node.name] for node in session.selected}
+    return {
+        "verdict": worst(found),
+        "topology": s.revision.topology,
+        "recipe": s.revision.recipe,
+        "nodes": [
+            {
+                "name": node.name,
+                "address": node.address,
+                "reachable": node.name not in s.away,
+                "verdict": worst(mine[node.name]),
+                "checks": [_check(one) for one in mine[node.name]],
+            }
+            for node in session.selected
+        ],
+        "cluster": [_check(one) for one in found if one.node is None],
+    }
+
+
+def _check(one: Finding) -> dict[str, Any]:
+    return {"id": one.id, "status": one.status, "message": one.message, "hint": one.hint, "evidence": one.evidence}
+
+
+def _steps(plan: Plan) -> list[dict[str, Any]]:
+    return [{"node": step.node, "title": step.title, "command": "\n".join(described(step))} for step in plan.steps]

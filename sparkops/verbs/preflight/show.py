@@ -1,0 +1,147 @@
+"""Answers of `preflight`: what is wrong comes first, and nodes that agree are told of together."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from sparkops.report.text import How, Ink, columns, continued, wrapped
+
+Document = Mapping[str, Any]
+
+ORDER = ("fail", "warn", "fixed", "pass", "skip")
+INDENT = " " * 6
+MOST_NAMES, MOST_WORDINGS = 6, 5
+
+
+def preflight(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if document.get("shown"):
+        return
+    groups = _groups(document)
+    shown = [one for one in groups if how.verbose or one.status in ("fail", "warn", "fixed")]
+    for _, alike in groupby(shown, key=lambda one: (one.status, one.id)):
+        yield from _alike(list(alike), ink, how.verbose)
+    if shown:
+        yield ""
+    if not document.get("mended"):
+        yield from _plan(document.get("plan", ()), ink)
+    yield _summary(document, groups, ink, how)
+
+
+def _alike(groups: Sequence[FindingGroup], ink: Ink, verbose: bool) -> Iterator[str]:
+    """What one check says in different words of many nodes: the first few, and of whom else."""
+    whole = groups if verbose or len(groups) <= MOST_WORDINGS else groups[: MOST_WORDINGS - 1]
+    for one in whole:
+        yield from one.lines(ink, verbose)
+    rest = [name for one in groups[len(whole) :] for name in one.who or ()]
+    if rest:
+        yield f"{groups[0].paint(ink)} {ink.bold(groups[0].id)}: {_some(rest)}: likewise, in words of their own (-v)"
+
+
+class FindingGroup:
+    """Equal verdicts of one check; `who` is None for the cluster's own."""
+
+    def __init__(self, check: Document, who: list[str] | None, all_nodes: int) -> None:
+        self.id, self.status, self.message = str(check["id"]), str(check["status"]), str(check["message"])
+        self.hint = str(check.get("hint") or "")
+        self.who = who
+        self.evidence: dict[str, str] = {}
+        self.all_nodes = all_nodes
+
+    def lines(self, ink: Ink, verbose: bool) -> Iterator[str]:
+        where = f"{self._where()}: " if self.who is not None else ""
+        yield f"{self.paint(ink)} {ink.bold(self.id)}: {where}{self.message or 'in order'}"
+        yield from (ink.dim(line) for line in wrapped(self.hint, INDENT))
+        if verbose:
+            yield from (ink.dim(line) for line in self._evidence())
+
+    def paint(self, ink: Ink) -> str:
+        colours = {"fail": ink.bad, "warn": ink.warn, "fixed": ink.good, "pass": ink.good}
+        return colours.get(self.status, ink.dim)(f"{self.status:<5}")
+
+    def _where(self) -> str:
+        names = self.who or []
+        return f"{len(names)} nodes" if len(names) > 1 and len(names) == self.all_nodes else _some(names)
+
+    def _evidence(self) -> Iterator[str]:
+        told = dict.fromkeys(self.evidence.values())
+        for text in told:
+            names = [name for name, evidence in self.evidence.items() if evidence == text and name]
+            same = len(told) == 1 or not names
+            yield from wrapped(text if same else f"{', '.join(names[:MOST_NAMES])}: {text}", INDENT + "| ")
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - MOST_NAMES
+    return ", ".join(names) if more <= 1 else f"{', '.join(names[:MOST_NAMES])} and {more} more"
+
+
+def _groups(document: Document) -> list[FindingGroup]:
+    """Worst first, and in the order of the checks."""
+    nodes = document.get("nodes", ())
+    found: dict[tuple[str, str, str], FindingGroup] = {}
+    for check in document.get("cluster", ()):
+        group = found.setdefault((check["id"], check["status"], ""), FindingGroup(check, None, len(nodes)))
+        group.evidence |= {"": check["evidence"]} if check.get("evidence") else {}
+    for node in nodes:
+        for check in node.get("checks", ()):
+            key = (check["id"], check["status"], f"{check['message']}\n{check.get('hint')}")
+            group = found.setdefault(key, FindingGroup(check, [], len(nodes)))
+            group.who = [*(group.who or []), str(node["name"])]
+            group.evidence |= {str(node["name"]): check["evidence"]} if check.get("evidence") else {}
+    checks = {name: place for place, name in enumerate(dict.fromkeys(check for check, _, _ in found))}
+    return sorted(found.values(), key=lambda one: (ORDER.index(one.status), checks[one.id]))
+
+
+def _plan(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
+    if steps:
+        yield ink.bold("--fix does")
+    for step in steps:
+        yield f"  {step['node']}: {step['title']}"
+        for command in str(step.get("command") or "").splitlines():
+            yield from (ink.dim(line) for line in continued(command, "    "))
+
+
+def _summary(document: Document, groups: Sequence[FindingGroup], ink: Ink, how: How) -> str:
+    """One line that stands for itself: the verdict, of what, and how many checks said what."""
+    verdict = str(document.get("verdict"))
+    paint = {"fail": ink.bad, "warn": ink.warn}.get(verdict, ink.good)
+    nodes = document.get("nodes", ())
+    what = (
+        f"{document.get('recipe')} as {document.get('topology')} on {len(nodes)} node{'s' if len(nodes) != 1 else ''}"
+    )
+    ids = {status: {one.id for one in groups if one.status == status} for status in ORDER}
+    worse: set[str] = set()
+    counts = []
+    for status in ORDER:
+        own = ids[status] - worse
+        worse |= own
+        counts += [f"{len(own)} {status}"] if own else []
+    more = "" if how.verbose or verdict == "fail" else "; -v shows the evidence"
+    return f"{paint(verdict)}  {what}: {', '.join(counts) or 'nothing was asked'}{more}"
+
+
+def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    rows = [[ink.bold(str(one["id"])), one["severity"], one["title"]] for one in document.get("checks", ())]
+    yield from columns(rows)
+    yield ink.dim("`sparkops preflight --explain ID` tells why and what to do; `--only` and `--skip` choose.")
+
+
+def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    for one in document.get("checks", ()):
+        yield f"{ink.bold(str(one['id']))}: {one['title']}"
+        judged = f"{one['compares']}, topology {' or '.join(one['topologies'])}; at worst {one['severity']}"
+        asked = "preflight and deploy (--allow switches it off there)" if one["deploy"] else "preflight"
+        mends = "preflight --fix" if one["fix"] else "you"
+        rows = {"why": one["why"], "source": one["source"], "judges": judged, "asked by": asked}
+        for name, text in {
+            **rows,
+            "what to do": one["hint"],
+            "mended by": mends,
+            "reads": ", ".join(one["reads"]),
+        }.items():
+            yield ""
+            yield ink.dim(name)
+            yield from textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)

@@ -1,0 +1,79 @@
+"""What runs for `advise`: which topology, from what is known without asking a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+from sparkops.core import reference
+from sparkops.core.advice import Evidence, Goal, advise, ceiling, measured_here, published
+from sparkops.core.bench.record import Record
+from sparkops.core.memory_estimate import bytes_per_token
+from sparkops.core.recipe import Recipe
+from sparkops.errors import UsageError
+from sparkops.files import bench_records, recipes
+from sparkops.files import reference as load_reference
+from sparkops.report.answer import Answer
+from sparkops.report.ending import Ending
+from sparkops.verbs.recipe.list import LIKELY_NODES, fits, known_nodes, settled, shaped
+from sparkops.verbs.recipe.options import AdviseOptions
+
+MEASURED_WITH = "openai-gpt-oss-120b"
+"""The recipe of the one public comparison of topologies, over two nodes; for other models it is the best there is."""
+
+
+def recommend(options: AdviseOptions, report: Ending) -> Answer:
+    recipe = recipes.recipe(options.recipe or MEASURED_WITH)
+    nodes, warnings = known_nodes(options.nodes)
+    found = list(fits(recipe, min(len(nodes), LIKELY_NODES) if nodes else LIKELY_NODES))
+    possible = frozenset(one["topology"] for one in found if one["fit"] != "no")
+    evidence, records = _evidence(recipe), list(_records(warnings))
+    own = measured_here(records, recipe.model)
+    given = advise(cast(Goal, options.goal), options.concurrency, (*own, *evidence), possible)
+    return Answer(
+        {
+            "goal": given.goal,
+            "concurrency": given.concurrency,
+            "recipe": recipe.name,
+            "topology": given.topology,
+            "agreed": given.agreed,
+            "opinions": [_opinion(vars(opinion)) for opinion in given.opinions],
+            "not_possible": [one for one in found if one["fit"] == "no"],
+            "nodes": nodes,
+            "warnings": warnings,
+            "measured_with": sorted({one.model for one in evidence} - {recipe.model}),
+            "ceiling": list(_ceilings(recipe, possible)),
+        }
+    )
+
+
+def _evidence(recipe: Recipe) -> tuple[Evidence, ...]:
+    """The recipe's own tables where they compare topologies, else those of the public comparison."""
+    own = published(reference.points(load_reference.tables(recipe.name)), recipe.model)
+    if len({one.topology for one in own}) > 1 or recipe.name == MEASURED_WITH:
+        return own
+    known = recipes.recipe(MEASURED_WITH)
+    return published(reference.points(load_reference.tables(known.name)), known.model)
+
+
+def _records(warnings: list[str]) -> Iterator[Record]:
+    """Every benchmark that was kept and can be read."""
+    for name in bench_records.names():
+        try:
+            yield bench_records.record(name)
+        except UsageError as error:
+            warnings.append(error.message)
+
+
+def _opinion(said: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**said, "at": list(said["at"]), "values": {topology: round(value, 1) for topology, value in said["values"]}}
+
+
+def _ceilings(recipe: Recipe, possible: frozenset[str]) -> Iterator[Mapping[str, Any]]:
+    """What memory can feed, by topology, with the layers as the rules leave them there."""
+    for topology in sorted(possible):
+        shape = shaped(recipe, topology, LIKELY_NODES)
+        settings, _ = settled(recipe, shape)
+        most, read = ceiling(settings, shape), bytes_per_token(settings)
+        if most is not None and read is not None:
+            yield {"topology": topology, "nodes": shape.span, "gb_per_token": round(read, 2), "tokens_s": round(most)}

@@ -1,0 +1,108 @@
+"""What runs for `lint`: recipe files, and what topologies and the rules make of them; no node."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Any
+
+from sparkops import rules as rulebook
+from sparkops.core import topology as topologies
+from sparkops.core.findings import Finding
+from sparkops.core.flags import FlagTable
+from sparkops.core.recipe import Effective, Overrides, Recipe, effective
+from sparkops.core.shapes import smallest
+from sparkops.errors import Refused, SparkopsError, UsageError
+from sparkops.files import recipes
+from sparkops.report.answer import Answer
+from sparkops.report.ending import Ending
+from sparkops.verbs.recipe.options import LintOptions
+
+UNREADABLE = "unreadable"
+KEYS = {
+    "topology-allowed": ("only", "solo_only", "cluster_only", "mode", "nodes", "max_nodes", "min_nodes"),
+    "mods-image": ("mods",),
+    "env-per-image": ("env",),
+    "mounts-required": ("mounts",),
+    "mxfp4-image": ("container",),
+    "marlin-fallback": ("container",),
+}
+"""What in a file a rule reads, beside flags."""
+_PLACE = re.compile(r"(?:topology (?:solo|cluster) |extends \S+ )*(?P<file>.+):(?P<line>[0-9]+)")
+_FLAG = re.compile(r"--([a-z0-9][a-z0-9-]*)")
+
+
+def lint(options: LintOptions, report: Ending) -> Answer:
+    """What the rules hold against each file in each topology that it may be served in; each file by itself."""
+    wanted = topologies.parse(options.topology) if options.topology else None
+    table = recipes.flags_file(options.flags) if options.flags else None
+    checked = [entry for file in options.files for entry in _file(file, wanted, table)]
+    spoke = {found["id"] for entry in checked for found in entry["findings"]}
+    told = {
+        one.id: {"title": one.title, "why": one.why, "source": one.source} for one in rulebook.RULES if one.id in spoke
+    }
+    return Answer({"files": checked, "rules": told, "format": options.format}, error=_error(checked))
+
+
+def _error(checked: list[dict[str, Any]]) -> SparkopsError | None:
+    """A refusal is the graver of two causes; a file that cannot be read does not keep the others from being linted."""
+    found = [(entry["file"], one) for entry in checked for one in entry["findings"]]
+    refused = dict.fromkeys(file for file, one in found if one["action"] == "refuse" and one["id"] != UNREADABLE)
+    unread = [f"{_at(one)}: {one['message']}" for _, one in found if one["id"] == UNREADABLE]
+    if refused:
+        return Refused(f"a deploy would refuse {', '.join(refused)}", hint="`sparkops rules ID` tells why")
+    return UsageError("\n".join(unread)) if unread else None
+
+
+def _at(found: dict[str, Any]) -> str:
+    return f"{found['in']}:{found['line']}" if found["line"] else str(found["in"])
+
+
+def _file(file: str, wanted: topologies.Topology | None, table: FlagTable | None) -> list[dict[str, Any]]:
+    try:
+        recipe = recipes.recipe(file, flags=table)
+    except UsageError as error:
+        return [{"file": file, "topology": None, "findings": [_unreadable(file, error)]}]
+    kinds = [wanted] if wanted else [topologies.parse(kind) for kind in ("solo", "cluster") if _served(recipe, kind)]
+    return [_linted(recipe, file, topology) for topology in kinds]
+
+
+def _served(recipe: Recipe, kind: str) -> bool:
+    """Whether its author lets a recipe be served so."""
+    most, least = recipe.nodes.max, recipe.nodes.min
+    counts = least <= 1 if kind == "solo" else most is None or most >= topologies.LEAST_CLUSTER
+    return counts and (not recipe.only or kind in recipe.only)
+
+
+def _linted(recipe: Recipe, file: str, topology: topologies.Topology) -> dict[str, Any]:
+    settings = effective(recipe, topology.kind, Overrides())
+    _, findings = rulebook.judge(settings, smallest(topology, recipe), frozenset())
+    return {
+        "file": file,
+        "topology": str(topology),
+        "flags": recipe.flags.version,
+        "findings": [{**asdict(finding), **_place(finding, settings, file)} for finding in findings],
+    }
+
+
+def _place(finding: Finding, settings: Effective, file: str) -> dict[str, Any]:
+    """Where the setting stands that a finding is about: what it changes, else what it names, else the key it reads."""
+    keys = [change.key for change in finding.changes if change.before is not None] + _FLAG.findall(finding.message)
+    origins = [setting.origin for key in keys if (setting := settings.args.get(key) or settings.env.get(key))]
+    origins += re.findall(r"\(([^()]+:[0-9]+)\)", finding.message)
+    places = settings.recipe.places
+    origins += [places[key] for key in (*KEYS.get(finding.id, ()), "command", "args", "model") if key in places]
+    for origin in origins:
+        if found := _PLACE.fullmatch(origin):
+            return {"in": found["file"], "line": int(found["line"])}
+    return {"in": settings.recipe.source or file, "line": None}
+
+
+def _unreadable(file: str, error: UsageError) -> dict[str, Any]:
+    found = re.fullmatch(r"(?P<file>.+?):(?P<line>[0-9]+): (?P<said>.*)", error.message)
+    said = found["said"] if found else error.message.removeprefix(f"{file}: ")
+    return {
+        **asdict(Finding(UNREADABLE, "refuse", said, hint=error.hint or "")),
+        "in": found["file"] if found else file,
+        "line": int(found["line"]) if found else None,
+    }

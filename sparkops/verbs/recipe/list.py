@@ -1,0 +1,115 @@
+"""What runs for `recipe list` and `recipe search`: the catalogue and the recipes of the working directory; no node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops import rules as rulebook
+from sparkops.core import images
+from sparkops.core import topology as topologies
+from sparkops.core.memory_estimate import estimate
+from sparkops.core.recipe import Effective, Overrides, Recipe, effective
+from sparkops.core.topology import Shape
+from sparkops.errors import UsageError
+from sparkops.files import inventory
+from sparkops.files import recipes as load
+from sparkops.report.answer import Answer
+from sparkops.report.ending import Ending
+from sparkops.verbs.recipe.options import CatalogueOptions
+
+LIKELY_NODES = 2
+"""Where there is no inventory, recipes are judged as for the owner of two."""
+
+SEARCHED = ("description", "when", "when_not", "trade_offs", "notes", "source")
+
+
+def recipes(options: CatalogueOptions, report: Ending) -> Answer:
+    """What can be named, each in a line, with the topologies of these nodes that it fits."""
+    found, warnings = _readable()
+    nodes, trouble = known_nodes(options)
+    many = len(nodes) if nodes else LIKELY_NODES
+    listed = [{**summary(recipe), "fits": list(fits(recipe, many))} for recipe in found]
+    return Answer({"recipes": listed, "nodes": nodes, "warnings": [*warnings, *trouble]})
+
+
+def search(options: CatalogueOptions, report: Ending) -> Answer:
+    """The recipes that mention every word, each with the lines that do."""
+    found, warnings = _readable()
+    words = [word.lower() for word in options.words]
+    hits = [(recipe, _mentions(recipe, words)) for recipe in found]
+    listed = [{**summary(recipe), "mentions": lines} for recipe, lines in hits if lines]
+    return Answer({"recipes": listed, "words": list(options.words), "warnings": warnings})
+
+
+def summary(recipe: Recipe) -> Mapping[str, Any]:
+    return {
+        "name": recipe.name,
+        "model": recipe.model,
+        "container": recipe.container,
+        "description": recipe.metadata.description,
+        "verified": recipe.metadata.verified,
+        "only": list(recipe.only),
+    }
+
+
+def fits(recipe: Recipe, nodes: int) -> Iterator[dict[str, str]]:
+    """Each topology of so many nodes: whether the rules let the recipe run there, and whether memory does."""
+    for topology in ("solo", f"{nodes}x-solo", "cluster") if nodes > 1 else ("solo",):
+        shape = shaped(recipe, topology, nodes)
+        settings, refused = settled(recipe, shape)
+        if refused:
+            yield {"topology": topology, "fit": "no", "reason": refused[0]}
+            continue
+        found = estimate(settings, shape)
+        yield {"topology": topology, "fit": found.fit, "reason": found.reason}
+
+
+def shaped(recipe: Recipe, topology: str, nodes: int | None = None) -> Shape:
+    """The placement of that topology on so many nodes; without nodes the smallest that there is."""
+    wanted = topologies.parse(topology)
+    taken = nodes or max(topologies.LEAST_CLUSTER, recipe.nodes.min)
+    spanned = max(topologies.LEAST_CLUSTER, min(taken, recipe.nodes.max or taken))
+    executor: topologies.Executor = "mp" if images.known(recipe.container).ray is False else "ray"
+    return Shape(wanted.kind, spanned if wanted.kind == "cluster" else wanted.count or 1, executor, str(wanted))
+
+
+def settled(recipe: Recipe, shape: Shape) -> tuple[Effective, list[str]]:
+    """The settings after the rules, and what these refuse."""
+    settings, findings = rulebook.judge(effective(recipe, shape.kind, Overrides()), shape, frozenset())
+    return settings, [finding.message for finding in findings if finding.action == "refuse"]
+
+
+def _readable() -> tuple[list[Recipe], list[str]]:
+    """Every recipe that can be read; a file that cannot is a warning, as the others are no worse for it."""
+    found, warnings = [], []
+    for name in load.recipe_names():
+        try:
+            found.append(load.recipe(name))
+        except UsageError as error:
+            gone = error.message.startswith("no such recipe")
+            warnings.append(f"recipes/{name}: is no file that can be read" if gone else error.message)
+    return found, warnings
+
+
+def known_nodes(options: CatalogueOptions) -> tuple[list[str] | None, list[str]]:
+    """The nodes of the inventory that was named, or of the usual one where that can be read."""
+    try:
+        chosen = inventory.inventory(options.inventory).select(options.limit)
+        return [node.name for node in chosen], []
+    except UsageError as error:
+        if options.inventory or options.limit:
+            raise
+        return None, [] if error.message.startswith("no inventory") else [error.message]
+
+
+def _mentions(recipe: Recipe, words: list[str]) -> list[str]:
+    about = recipe.metadata
+    lines = [recipe.name, recipe.model, recipe.container]
+    for name in SEARCHED:
+        value = getattr(about, name)
+        lines += [value] if isinstance(value, str) else value
+    whole = "\n".join(lines).lower()
+    if not all(word in whole for word in words):
+        return []
+    return [line for line in lines if any(word in line.lower() for word in words)]

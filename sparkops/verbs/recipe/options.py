@@ -1,0 +1,95 @@
+"""What the verbs of recipes and rules are asked for. Only `lock` and `verify` reach nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class CatalogueOptions:
+    """`recipe list` and `recipe search`: words to search for, or the nodes that the recipes should fit."""
+
+    inventory: str | None = None
+    limit: str | None = None
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ShowOptions:
+    """`recipe show`; with `topology`, as this topology serves it."""
+
+    name: str
+    topology: str | None = None
+
+
+@dataclass(frozen=True)
+class ExportOptions:
+    """`recipe export` into a schema; with `topology`, as this topology serves it."""
+
+    name: str
+    schema: str
+    topology: str | None = None
+
+
+@dataclass(frozen=True)
+class DiffOptions:
+    """`recipe diff`: two recipes, each under its topology. `only` names what may differ."""
+
+    a: str
+    b: str
+    topologies: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LockOptions:
+    """`recipe lock`; `output` None means stdout."""
+
+    where: Target
+    deployment: str | None = None
+    output: str | None = None
+
+
+@dataclass(frozen=True)
+class VerifyOptions:
+    """`recipe verify`; `ignore` names what may differ, such as `driver` or `sparkops`."""
+
+    where: Target
+    file: str
+    ignore: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class AdviseOptions:
+    """`advise`: what matters, how many requests at once, with which recipe, on which nodes."""
+
+    goal: str
+    concurrency: int
+    recipe: str | None = None
+    nodes: CatalogueOptions = CatalogueOptions()
+
+
+@dataclass(frozen=True)
+class RulesOptions:
+    """`rules`: one rule, or all for None."""
+
+    rule: str | None = None
+
+
+@dataclass(frozen=True)
+class LintOptions:
+    """`lint`: files, as which topology, in which output format, by which flag table."""
+
+    files: tuple[str, ...]
+    topology: str | None = None
+    format: str = "text"
+    flags: str | None = None
+
+
+@dataclass(frozen=True)
+class SchemaOptions:
+    """`schema`: a kind of file."""
+
+    kind: str

@@ -1,0 +1,100 @@
+"""`recipe lock` and `recipe verify`: what runs, written down, and held to what was written down."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from sparkops import __version__
+from sparkops.core import lockfile
+from sparkops.core.facts import Container, Facts
+from sparkops.core.facts.images import Image
+from sparkops.core.facts.models import Model
+from sparkops.core.facts.raw import Unread
+from sparkops.core.lockfile import NodeLock, RecipeLock
+from sparkops.core.schema import one_line
+from sparkops.errors import Refused, UsageError
+from sparkops.files import recipes
+from sparkops.phases.parts import DeployedRevision
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.find_deployment import find_deployment
+from sparkops.session.session import Session, reached
+from sparkops.verbs.recipe.options import LockOptions, VerifyOptions
+
+
+def lock(options: LockOptions, report: Report) -> Answer:
+    """What runs, with all that its numbers depend on."""
+    with reached(options.where, report) as session:
+        found = running(session, options.deployment)
+    document = found.document
+    if options.output is None:
+        return Answer({"lock": document, "file": None})
+    try:
+        Path(options.output).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = (getattr(error, "strerror", None) or "is no path").lower()
+        raise UsageError(one_line(f"{options.output}: {reason}")) from None
+    return Answer({"lock": document, "file": options.output})
+
+
+def verify(options: VerifyOptions, report: Report) -> Answer:
+    """Whether what runs is what was locked."""
+    wanted = lockfile.read(recipes.document(Path(options.file)))
+    with reached(options.where, report) as session:
+        now = running(session, wanted.deployment)
+    found = lockfile.changes(wanted, now, frozenset(options.ignore))
+    document = {
+        "deployment": wanted.deployment,
+        "locked": wanted.locked,
+        "hash": {"locked": wanted.hash, "now": now.hash},
+        "changes": [{**asdict(one), "text": str(one)} for one in found],
+        "ignored": list(options.ignore),
+        "equal": not found,
+    }
+    hint = "what was measured then says nothing of what runs now; --ignore what may differ"
+    count = f"{len(found)} thing{'s' if len(found) > 1 else ''}"
+    error = Refused(f"{wanted.deployment} is not what was locked: {count} changed", hint=hint) if found else None
+    return Answer(document, error=error)
+
+
+def running(session: Session, deployment: str | None) -> RecipeLock:
+    """The deployment that runs, looked at twice: what it is, then its images and its model."""
+    revision = find_deployment(session, session.containers(), deployment)
+    if not revision.runs:
+        raise Refused(f"{revision.title} does not run", hint="`sparkops status` tells what does")
+    session.require(member.name for member in revision.stored.members)
+    parts = {node: part for node, part in revision.running if part.role != "proxy"}
+    data = revision.stored.data
+    pinned = f"@{data['model_revision']}" if data.get("model_revision") else ""
+    images = sorted({part.image_id for part in parts.values() if part.image_id})
+    facts = session.facts(images=images, model=f"{data.get('model', '')}{pinned}")
+    session.require(parts)
+    return _lock(revision, parts, facts)
+
+
+def _lock(revision: DeployedRevision, parts: Mapping[str, Container], facts: Mapping[str, Facts]) -> RecipeLock:
+    return RecipeLock(
+        deployment=revision.stored.deployment,
+        hash=revision.stored.hash,
+        sparkops=__version__,
+        revision=revision.stored.data,
+        nodes={node: _node(part, facts[node]) for node, part in sorted(parts.items())},
+        locked=datetime.now(UTC).date().isoformat(),
+    )
+
+
+def _node(part: Container, facts: Facts) -> NodeLock:
+    image = facts.image(part.image_id) if part.image_id else None
+    model = facts.model.revision if isinstance(facts.model, Model) else None
+    return NodeLock(
+        role=part.role or "?",
+        image=image.fingerprint if isinstance(image, Image) else None,
+        model=model,
+        driver=None if isinstance(facts.driver, Unread) else facts.driver.loaded,
+        kernel=None if isinstance(facts.uname, Unread) else facts.uname.release,
+        spec=part.spec,
+    )

@@ -1,0 +1,12 @@
+"""`schema`: what an editor needs to know of our files."""
+
+from __future__ import annotations
+
+from sparkops.files import recipes
+from sparkops.report.answer import Answer
+from sparkops.report.ending import Ending
+from sparkops.verbs.recipe.options import SchemaOptions
+
+
+def schema(options: SchemaOptions, report: Ending) -> Answer:
+    return Answer({"kind": options.kind, "json_schema": recipes.file_schema(options.kind)})

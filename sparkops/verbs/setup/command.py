@@ -1,0 +1,51 @@
+"""The verbs of the first evening: init, trust."""
+
+from __future__ import annotations
+
+import click
+
+from sparkops.cli.shape import Invocation, VerbCommand, example, line
+from sparkops.cli.where import secret, where
+from sparkops.verbs.setup.options import InitOptions, TrustOptions
+
+
+@example("sparkops init 192.168.1.11 192.168.1.12 --user nvidia --ask-pass")
+@click.command(cls=VerbCommand)
+@click.argument("addresses", nargs=-1, required=True, metavar="IP...")
+@click.option("-o", "--output", metavar="FILE", help="The inventory to write [default: the user's own].")
+@click.option("--user", metavar="NAME", help="The login on the nodes [default: yours].")
+@click.option("--port", type=click.IntRange(1, 65535), default=22, show_default=True)
+@click.option("--key-file", metavar="FILE", help="The private key to log in with.")
+@click.option(
+    "--ask-pass", is_flag=True, help="Log in by password once, to install the public key (or $SPARKOPS_PASSWORD)."
+)
+@click.option("--yes", is_flag=True, help="Pin the host keys that are shown without asking.")
+@click.option("--resolve", is_flag=True, help="Take host names too: look each up once, write its address.")
+@click.option("--force", is_flag=True, help="Write over an inventory that is there.")
+@click.pass_context
+def init(
+    context: click.Context,
+    /,
+    addresses: tuple[str, ...],
+    output: str | None,
+    ask_pass: bool,
+    user: str | None,
+    port: int,
+    key_file: str | None,
+    yes: bool,
+    force: bool,
+    resolve: bool,
+) -> Invocation:
+    """Write an inventory and pin the nodes' host keys."""
+    password = secret("login password on the nodes", "SPARKOPS_PASSWORD") if ask_pass else None
+    path = output or line(context).flag("inventory")
+    return Invocation("init", InitOptions(addresses, path, user, port, key_file, yes, force, resolve, password))
+
+
+@example("sparkops trust")
+@click.command(cls=VerbCommand)
+@click.option("--yes", is_flag=True, help="Pin what is shown without asking.")
+@click.pass_context
+def trust(context: click.Context, /, yes: bool) -> Invocation:
+    """Show the nodes' host keys and pin them."""
+    return Invocation("trust", TrustOptions(where(context), yes))

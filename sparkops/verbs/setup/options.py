@@ -1,0 +1,33 @@
+"""What `trust` and `init` are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class TrustOptions:
+    """`yes` pins without asking; without it the person is asked, and without a terminal nothing is pinned."""
+
+    where: Target
+    yes: bool = False
+
+
+@dataclass(frozen=True)
+class InitOptions:
+    """`output` None means the user's own inventory. `resolve` takes names, and looks each up once.
+
+    `password` logs in once to install the public key of `key_file`.
+    """
+
+    addresses: tuple[str, ...]
+    output: str | None = None
+    user: str | None = None
+    port: int = 22
+    key_file: str | None = None
+    yes: bool = False
+    force: bool = False
+    resolve: bool = False
+    password: str | None = field(default=None, repr=False)

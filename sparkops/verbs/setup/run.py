@@ -1,0 +1,201 @@
+"""The first evening: `trust` pins host keys, `init` writes an inventory and says which rights are missing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+from sparkops.checks.docker import docker_problem
+from sparkops.core.facts import Facts, Sudo
+from sparkops.core.inventory import Inventory, Node
+from sparkops.core.plan import Command, NodeLost, Script
+from sparkops.errors import Refused, Unreachable, UsageError
+from sparkops.files import inventory as load_inventory
+from sparkops.remote.connect_errors import Unreached
+from sparkops.remote.gather import connect, gather
+from sparkops.remote.network import Shows, network
+from sparkops.remote.trust import SeenHostKey, known_hosts_file, pin, pinned_host_keys
+from sparkops.remote.wire import resolve
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.session import Selected, connected, login, unreachable
+from sparkops.verbs.setup.options import InitOptions, TrustOptions
+
+SSH_PORT = 22
+DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
+
+SUDOERS_HINT = (
+    'echo "$USER ALL=(root) NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches" '
+    "| sudo tee /etc/sudoers.d/sparkops-drop-caches && sudo chmod 440 /etc/sudoers.d/sparkops-drop-caches"
+)
+
+
+def trust(options: TrustOptions, report: Report) -> Answer:
+    """Show what each node's host key is and, when the person agrees, pin it beside the inventory."""
+    inventory = load_inventory.inventory(options.where.inventory)
+    path = known_hosts_file(inventory.source)
+    nodes = inventory.select(options.where.limit)
+    door = network().door(login(inventory.source, options.where.become_password, {}))
+    entries, away = _pinned(door, nodes, path, options.yes, report)
+    document = {"nodes": entries, "known_hosts": str(path), "unreachable": {name: e.reason for name, e in away.items()}}
+    return Answer(document, error=unreachable(next(iter(away.values()))) if away else None)
+
+
+def init(options: InitOptions, report: Report) -> Answer:
+    """Pin, install the key when a password was given, detect the fabric, write the inventory."""
+    output = Path(options.output) if options.output else load_inventory.user_config() / "inventory.yml"
+    if output.exists() and not options.force:
+        raise UsageError(f"{output} exists", hint="--force writes it anew, --output names another file")
+    nodes = [
+        Node(f"spark{number}", _address(text, options.resolve), options.user, options.port, options.key_file)
+        for number, text in enumerate(options.addresses, 1)
+    ]
+    if twice := [node.address for node in nodes if sum(node.address == other.address for other in nodes) > 1]:
+        raise UsageError(f"{twice[0]} is given twice")
+    with _writing(output):
+        output.parent.mkdir(parents=True, exist_ok=True)
+    pins = known_hosts_file(str(output))
+    entries, away = _pinned(network().door(login(str(output), None, {})), nodes, pins, options.yes, report)
+    if away:
+        raise unreachable(next(iter(away.values())))
+    if options.password is not None:
+        _install_key(options, str(output), nodes, report)
+    chosen = Selected(Inventory(str(output), tuple(nodes), {}), tuple(nodes), None)
+    with connected(chosen, report) as session:
+        session.require(session.nodes)
+        facts = session.facts()
+        session.require(session.nodes)
+    with _writing(output):
+        output.write_text(_inventory([_detected(node, facts[node.name]) for node in nodes]), encoding="utf-8")
+    shown = [{**entry, **_found(facts[entry["name"]])} for entry in entries]
+    return Answer({"inventory": str(output), "known_hosts": str(pins), "nodes": shown})
+
+
+def _pinned(
+    door: Shows, nodes: Sequence[Node], path: Path, yes: bool, report: Report
+) -> tuple[list[dict[str, Any]], dict[str, Unreached]]:
+    """Fetch, show, ask, pin; refuses when the person does not agree."""
+    shown: dict[str, SeenHostKey] = {}
+    away: dict[str, Unreached] = {}
+    for node in nodes:
+        try:
+            shown[node.name] = door.shown_by(node)
+        except Unreached as lost:
+            away[node.name] = lost
+    known = {name: pinned_host_keys(path, key.address, key.port) for name, key in shown.items()}
+    new = {name: key for name, key in shown.items() if key.key not in {old.key for old in known[name]}}
+    for name, key in shown.items():
+        report.note(f"host key {key.kind} {key.fingerprint} ({_state(name, new, known)})", name)
+    for names in _shared(shown.values(), shown):
+        report.warn(f"{names} show the same host key: units that were cloned; make new ones with ssh-keygen -A")
+    if new and not yes and not report.confirm(f"Trust {'this key' if len(new) == 1 else f'these {len(new)} keys'}?"):
+        raise Refused(
+            "nothing was pinned",
+            hint="compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; --yes pins",
+        )
+    if new:
+        with _writing(path):
+            pin(path, list(new.values()))
+    entries = [
+        {"name": n.name, "address": n.address, "trust": _state(n.name, new, known), "keys": [_key(shown[n.name])]}
+        for n in nodes
+        if n.name in shown
+    ]
+    return entries, away
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """A place that cannot be written is a wrong use, not a bug."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from error
+
+
+def _state(name: str, new: Mapping[str, SeenHostKey], known: Mapping[str, Sequence[SeenHostKey]]) -> str:
+    if name not in new:
+        return "pinned"
+    return "changed" if known[name] else "new"
+
+
+def _key(key: SeenHostKey) -> dict[str, str]:
+    return {"type": key.kind, "fingerprint": key.fingerprint}
+
+
+def _shared(keys: Iterable[SeenHostKey], by_name: Mapping[str, SeenHostKey]) -> list[str]:
+    """Names of nodes with equal host keys (an OEM clone defect)."""
+    groups: dict[str, list[str]] = {}
+    for name, key in by_name.items():
+        groups.setdefault(key.key, []).append(name)
+    return [" and ".join(names) for names in groups.values() if len(names) > 1]
+
+
+def _install_key(options: InitOptions, output: str, nodes: Sequence[Node], report: Report) -> None:
+    """Log in once with the password and add the public key."""
+    public = _public_key(options.key_file)
+    report.hide(options.password)
+    command = Command((Script("authorize"),), stdin=public)
+    with network().fleet(nodes, replace(login(output, None, {}), password=options.password)) as fleet:
+        lost = connect(fleet, (node.name for node in nodes))
+        if lost:
+            raise unreachable(next(iter(lost.values())))
+        for name, result in gather(fleet, dict.fromkeys((node.name for node in nodes), command)).items():
+            if isinstance(result, NodeLost):
+                raise unreachable(result)
+            if not result.ok:
+                raise Unreachable(f"{name}: the key could not be installed: {result.stderr.strip()}", node=name)
+            report.note("your public key may log in", name)
+
+
+def _public_key(key_file: str | None) -> str:
+    places = [Path(key_file).expanduser()] if key_file else [Path.home() / ".ssh" / name for name in DEFAULT_KEYS]
+    for path in places:
+        public = path.with_name(f"{path.name}.pub")
+        if public.is_file():
+            return public.read_text(encoding="utf-8").strip()
+    raise UsageError(f"no public key: there is no {places[0]}.pub", hint="ssh-keygen -t ed25519 makes one")
+
+
+def _address(text: str, look_up: bool) -> str:
+    try:
+        return str(ip_address(resolve(text) if look_up else text))
+    except ValueError:
+        hint = "--resolve looks it up once: mDNS names of busy nodes stop resolving, so the inventory has addresses"
+        raise UsageError(f"{text} is no IP address", hint=hint) from None
+    except OSError as error:
+        raise UsageError(f"{text} has no address: {error.strerror}") from error
+
+
+def _inventory(nodes: Sequence[Node]) -> str:
+    """The file as a person would write it."""
+    lines = ["# Written by `sparkops init`; the first node is the head of a cluster.", "all:", "  hosts:"]
+    for node in nodes:
+        lines += [f"    {node.name}:", f"      address: {node.address}"]
+        wanted = {"user": node.user, "port": node.port if node.port != SSH_PORT else None, "key_file": node.key_file}
+        wanted["fabric_address"] = node.fabric_address
+        lines += [f"      {key}: {json.dumps(value)}" for key, value in wanted.items() if value is not None]
+    return "\n".join([*lines, ""])
+
+
+def _detected(node: Node, facts: Facts) -> Node:
+    fabric = facts.fabric()
+    return replace(node, fabric_address=fabric.address if fabric else None)
+
+
+def _found(facts: Facts) -> dict[str, Any]:
+    """The fabric, and each missing right with the command that gives it."""
+    fabric = facts.fabric()
+    missing = []
+    if problem := docker_problem(facts):
+        missing.append(
+            {"message": f"Docker cannot be used: {problem}", "hint": "sudo usermod -aG docker $USER, then log in again"}
+        )
+    if isinstance(facts.sudo, Sudo) and not facts.sudo.drop_caches:
+        missing.append({"message": "the page cache cannot be dropped without a password", "hint": SUDOERS_HINT})
+    return {"fabric_address": fabric.address if fabric else None, "missing": missing}

@@ -1,0 +1,73 @@
+"""`key` and `key rotate`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sparkops.core.facts import Facts
+from sparkops.core.situation import Choices
+from sparkops.errors import Refused
+from sparkops.files.playbooks import built_in
+from sparkops.phases.kept import compile_rotation
+from sparkops.phases.parts import DeployedRevision
+from sparkops.phases.prepare import API_KEY
+from sparkops.phases.sudo import with_sudo
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.api_key import new_key, old_keys, read_key, readers, reads_home_key
+from sparkops.session.execute import execute
+from sparkops.session.find_deployment import find_deployment, ours_to_change
+from sparkops.session.session import Session, reached
+from sparkops.verbs.status.options import KeyOptions
+
+
+def key(options: KeyOptions, report: Report) -> Answer:
+    """The key that clients must send; `rotate` puts a new one in force."""
+    with reached(options.where, report) as session:
+        return key_on(options, session)
+
+
+def key_on(options: KeyOptions, session: Session) -> Answer:
+    """The same over a session that is open."""
+    if options.rotate:
+        session.lock(node.name for node in session.selected)
+    facts = session.containers() if options.rotate else session.what_runs()
+    revision = find_deployment(session, facts, options.deployment)
+    if not options.rotate:
+        return Answer({"key": read_key(session, facts, revision)})
+    new = options.api_key or new_key()
+    touched = _rotate(session, facts, revision, new)
+    return Answer({"key": new, "rotated": True, "restarted": sorted({one.stored.deployment for one in touched})})
+
+
+def _rotate(
+    session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, new: str
+) -> Sequence[DeployedRevision]:
+    """Write the new key wherever the old one is used, and restart all that read it at its start."""
+    targets, nodes = _together(facts, revision)
+    session.require(member.name for one in targets for member in one.stored.members)
+    ours_to_change(one.stored for one in targets)
+    for node, container in (part for one in targets for part in one.parts):
+        if container.key_file and not reads_home_key(facts[node], container):
+            raise Refused(
+                f"{container.name} on {node} has its API key from {container.key_file}, which is another user's",
+                node=node,
+                hint="rotate as that user, or deploy with another one: SPARKOPS_API_KEY=... sparkops deploy ...",
+            )
+    session.lock(member.name for one in targets for member in one.stored.members)
+    plan = compile_rotation(built_in("key rotate"), facts, targets, nodes, Choices())
+    session.secrets |= {API_KEY.name: new, **old_keys(session, facts, plan)}
+    session.report.hide(*session.secrets.values())
+    execute(with_sudo(plan, session.sudo), session)
+    return [one for one in targets if one.runs]
+
+
+def _together(facts: Mapping[str, Facts], revision: DeployedRevision) -> tuple[list[DeployedRevision], list[str]]:
+    """The revision with all that shares a key file with it, directly or by another one, and the nodes of them all."""
+    found = [revision]
+    while True:
+        nodes = dict.fromkeys(m.name for one in found for m in one.stored.members if m.port is not None)
+        more = [one for one in readers(facts, nodes) if one.stored.hash not in {other.stored.hash for other in found}]
+        if not more:
+            return found, list(nodes)
+        found += more

@@ -1,0 +1,127 @@
+"""Verbs that only read: logs, endpoint, facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sparkops.commands import scripts
+from sparkops.core.endpoints import api_url
+from sparkops.core.facts import Facts, plain
+from sparkops.core.plan import Command, NodeLost, Result
+from sparkops.core.schema import did_you_mean
+from sparkops.core.situation import state_dir
+from sparkops.errors import UsageError
+from sparkops.phases.parts import deployed_revisions
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.api_key import read_key
+from sparkops.session.find_deployment import find_deployment, front_of
+from sparkops.session.session import Selected, Session, opened, selected, unreachable
+from sparkops.verbs.status.follow import follow
+from sparkops.verbs.status.options import EndpointOptions, FactsOptions, LogsOptions
+
+ENDPOINT_VARIABLES = {
+    "openai": ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "/v1"),
+    "claude-code": ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", ""),
+}
+"""Which variables a client reads: base URL, key, model, and what the base URL ends with."""
+
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S* ")
+
+
+def logs(options: LogsOptions, report: Report) -> Answer:
+    """The last lines of every part; `--previous` those of the revision before, also after it was removed."""
+    with opened(selected(options.where, report), report) as session:
+        return logs_on(options, session)
+
+
+def logs_on(options: LogsOptions, session: Session) -> Answer:
+    """The same over a session that is open."""
+    facts = session.what_runs()
+    if options.previous:
+        wanted = [node.name for node in session.selected]
+        entries = _previous_logs(options, session, facts)
+    else:
+        revision = find_deployment(session, facts, options.deployment)
+        if options.follow:
+            return follow(session, revision, options.tail)
+        wanted = [member.name for member in revision.stored.members]
+        entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
+    away = next((session.away[name] for name in wanted if name in session.away), None)
+    return Answer({"logs": entries}, error=unreachable(away) if away else None)
+
+
+def endpoint(options: EndpointOptions, report: Report) -> Answer:
+    """The variables that a client needs."""
+    with opened(selected(options.where, report), report) as session:
+        facts = session.what_runs()
+        revision = find_deployment(session, facts, options.deployment)
+        base, token, model, path = ENDPOINT_VARIABLES[options.client]
+        url = f"{api_url(front_of(revision))}{path}"
+        variables = {base: url, token: read_key(session, facts, revision), model: revision.stored.served}
+        return Answer({"client": options.client, "variables": variables})
+
+
+def facts(options: FactsOptions, report: Report) -> Answer:
+    """What was read from the nodes, and from no other; `--raw` is one node's capture as it came."""
+    with opened(_alone(selected(options.where, report), options.node), report) as session:
+        wanted = [node.name for node in session.selected]
+        if options.raw:
+            name, node = wanted[0], session.selected[0]
+            return Answer({"raw": session.one(name, session.facts_command(node), "read its facts"), "node": name})
+        found = session.facts()
+        shown = [{"name": name, **plain(found[name])} for name in wanted if name in found]
+        away = {name: session.away[name].reason for name in wanted if name in session.away}
+        error = unreachable(session.away[next(iter(away))]) if away else None
+        return Answer({"nodes": shown, "unreachable": away}, error=error)
+
+
+def _alone(chosen: Selected, name: str | None) -> Selected:
+    """The named node, else those selected, as if there were no others: none of them has a say in this."""
+    there = {node.name: node for node in chosen.inventory.nodes}
+    if name is not None and name not in there:
+        raise UsageError(f"no node {name} in the inventory{did_you_mean(name, there)}")
+    nodes = chosen.nodes if name is None else (there[name],)
+    return replace(chosen, inventory=replace(chosen.inventory, nodes=nodes), nodes=nodes)
+
+
+def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
+    """Of (node, container, command); containers of one node in turns."""
+    entries, left = [], list(wanted)
+    while left:
+        turn = {node: (container, command) for node, container, command in reversed(left)}
+        answers = session.ask({node: command for node, (_, command) in turn.items()})
+        entries += [
+            {"node": node, "container": turn[node][0], "text": _in_order(result)}
+            for node, result in answers.items()
+            if not isinstance(result, NodeLost)
+        ]
+        left = [one for one in left if turn[one[0]][0] != one[1]]
+    order = [(node, container) for node, container, _ in wanted]
+    return sorted(entries, key=lambda entry: order.index((entry["node"], entry["container"])))
+
+
+def _in_order(result: Result) -> str:
+    """Both streams of a container as one again, by the times that Docker put before the lines."""
+    lines = [line for stream in (result.stdout, result.stderr) for line in stream.split("\n") if line]
+    timed = sorted(lines, key=lambda line: found[0] if (found := _TIME.match(line)) else "")
+    return "".join(f"{_TIME.sub('', line, count=1)}\n" for line in timed).replace("\r", "\n")
+
+
+def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, Facts]) -> list[dict[str, Any]]:
+    """Stopped containers still have their logs; those of removed ones were kept as files."""
+    stopped = [
+        one for one in deployed_revisions(facts) if not one.runs and options.deployment in (None, one.stored.deployment)
+    ]
+    if stopped:
+        newest = max(stopped, key=lambda one: one.ended)
+        return _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in newest.parts])
+    wanted = [
+        (n, "the last one removed", scripts.newest_kept_log(state_dir(known), options.deployment, options.tail))
+        for n, known in facts.items()
+    ]
+    return [entry for entry in _read_logs(session, wanted) if entry["text"]]

@@ -1,0 +1,51 @@
+"""What `status`, `logs`, `key`, `endpoint` and `facts` are asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from sparkops.core.target import Target
+
+
+@dataclass(frozen=True)
+class StatusOptions:
+    where: Target
+    deployment: str | None = None
+
+
+@dataclass(frozen=True)
+class LogsOptions:
+    """`previous`: the log of the revision before the one that runs, or of what was removed last."""
+
+    where: Target
+    deployment: str | None = None
+    previous: bool = False
+    tail: int = 200
+    follow: bool = False
+
+
+@dataclass(frozen=True)
+class KeyOptions:
+    """`rotate` makes a new key (or takes `api_key`) and puts it in force."""
+
+    where: Target
+    deployment: str | None = None
+    rotate: bool = False
+    api_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class EndpointOptions:
+    where: Target
+    client: Literal["openai", "claude-code"]
+    deployment: str | None = None
+
+
+@dataclass(frozen=True)
+class FactsOptions:
+    """`raw` answers with the capture itself, for one node: a fixture file as it stands."""
+
+    where: Target
+    node: str | None = None
+    raw: bool = False

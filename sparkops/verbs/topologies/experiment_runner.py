@@ -1,0 +1,126 @@
+"""One experiment under way: topology after topology is deployed and measured, and what served before comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+
+from sparkops.core import topology
+from sparkops.core.bench.experiment import Before, Experiment, id_of
+from sparkops.core.bench.record import Record
+from sparkops.core.bench.suites import Suite
+from sparkops.core.target import Target
+from sparkops.errors import Interrupted, SparkopsError, StepFailed, UsageError
+from sparkops.files import bench_records, experiment_records
+from sparkops.remote.network import network
+from sparkops.report.report import Report
+from sparkops.session.session import reached, selected
+from sparkops.verbs.bench.run import run_on, suite_of
+from sparkops.verbs.deploy.options import PlanOptions
+from sparkops.verbs.deploy.run import deploy
+from sparkops.verbs.topologies.options import TopologiesOptions
+from sparkops.verbs.topologies.restore import Restored, before, restore, serving
+
+
+@dataclass
+class ExperimentRunner:
+    """What was measured by topology, and what could not be."""
+
+    options: TopologiesOptions
+    report: Report
+    suite: Suite
+    recipe: str
+    experiment: Experiment
+    before: Before
+    records: dict[str, Record] = field(default_factory=dict)
+    failed: dict[str, SparkopsError] = field(default_factory=dict)
+
+    def measure(self) -> None:
+        """Nobody need look on: a topology that cannot be measured does not keep the others from it."""
+        for wanted in self.options.topologies:
+            try:
+                self.records[wanted] = self._measured(wanted)
+            except (Interrupted, UsageError):
+                raise
+            except SparkopsError as error:
+                self.failed[wanted] = error
+                self.report.warn(f"{wanted}: not measured: {error.message}")
+
+    def bring_back(self) -> Restored:
+        """What served before serves again; the experiment is forgotten when nothing of it is left to do."""
+        restored = restore(self.before, self.options.bench.where, self.report)
+        if restored.error:
+            self.report.warn(restored.error.message)
+        elif len(self.records) == len(self.options.topologies):
+            experiment_records.forget(self.experiment)
+        else:
+            experiment_records.keep(replace(self.experiment, owed=None))
+        return restored
+
+    def _measured(self, wanted: str) -> Record:
+        where = nodes_of(wanted, self.options.bench.where, self.report)
+        known = next(self._known(wanted, where), None)
+        if known is not None and known.ok:
+            self.report.note(f"topology {wanted}: measured already as {known.id}")
+            return known
+        self.report.note(f"topology {wanted}")
+        made = deploy(plan(wanted, where, self.options, self.before), self.report).document
+        same = known is not None and known.lock is not None and known.lock["hash"] == made["hash"]
+        resume = known.id if known is not None and same else None
+        name = str(made["deployment"])
+        asked = replace(self.options.bench, where=where, label=wanted, deployment=name, resume=resume)
+        with reached(where, self.report) as session:
+            record = run_on(asked, self.suite, session)
+        if not record.ok:
+            hint = f"its numbers so far: `sparkops bench show {record.id}`"
+            raise StepFailed(f"not a result: {record.all_problems[0]}", hint=hint)
+        return record
+
+    def _known(self, wanted: str, where: Target) -> Iterator[Record]:
+        """What this experiment measured of it before it was interrupted, the newest first."""
+        names = {node.name for node in selected(where, self.report).nodes}
+        for one in bench_records.since(self.experiment.began):
+            lock = one.lock or {"revision": {}, "nodes": {}}
+            placed = (lock["revision"].get("topology"), lock["revision"].get("recipe")) == (wanted, self.recipe)
+            if placed and one.suite == self.suite and set(lock["nodes"]) <= names and one.state != "failed":
+                yield one
+
+
+def begun(options: TopologiesOptions, recipe: str, report: Report) -> ExperimentRunner:
+    """A new experiment, or the one that the same command began and did not end."""
+    suite, where = suite_of(options.bench), options.bench.where
+    nodes = [(node.name, node.address) for node in selected(where, report).nodes]
+    question = {"recipe": recipe, "topologies": options.topologies, "suite": asdict(suite), "nodes": nodes}
+    name = id_of({**question, "on": options.bench.on})
+    known = experiment_records.find(name)
+    wanted = _owed(known, options, recipe, report)
+    began = f"{datetime.fromtimestamp(network().clock(), UTC):%Y%m%dT%H%M%SZ}"
+    if known and not options.anew:
+        began = known.began
+        report.note(f"goes on with what was begun at {began}; `--anew` starts over")
+    experiment = Experiment(name, began, wanted)
+    experiment_records.keep(experiment)
+    return ExperimentRunner(options, report, suite, recipe, experiment, wanted)
+
+
+def _owed(known: Experiment | None, options: TopologiesOptions, recipe: str, report: Report) -> Before:
+    """What is to serve at the end: what serves now, or what a killed experiment had taken away."""
+    running = serving(options.bench.where, report)
+    ours = all(one.stored.recipe == recipe and one.stored.topology in options.topologies for one in running)
+    if known is None or known.owed is None or not ours or known.owed == before(running):
+        return before(running)
+    report.note(f"before the experiment served {', '.join(known.owed.titles) or 'nothing'}: so it is at its end")
+    return known.owed
+
+
+def plan(wanted: str, where: Target, options: TopologiesOptions, kept: Before) -> PlanOptions:
+    """The recipe's own benchmark is left out: the experiment's suite is what is measured."""
+    return PlanOptions(where, wanted, options.recipe, keep=frozenset(kept.hashes), bench="")
+
+
+def nodes_of(wanted: str, where: Target, report: Report) -> Target:
+    """A topology of so many nodes takes the first of those that are selected."""
+    count = topology.parse(wanted).count
+    names = [node.name for node in selected(where, report).nodes]
+    return where if count is None else replace(where, limit=",".join(names[:count]))

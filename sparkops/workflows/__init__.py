@@ -1,1 +1,0 @@
-"""The verbs, each a straight list of calls: load, judge, gather, compile, execute, answer; imported one by one."""

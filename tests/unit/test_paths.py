@@ -1,0 +1,18 @@
+"""What the pages for contributors name is there."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from support.paths import ROOT
+
+PAGES = ["CONTRIBUTING.md", "docs/architecture.md", "docs/lab.md"]
+PATH = re.compile(r"`((?:sparkops|tests|docs|bench|scripts|recipes|playbooks|inventories)/[\w./-]*\w/?)`")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_path_that_a_page_names_exists(page: str) -> None:
+    named = PATH.findall((ROOT / page).read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
