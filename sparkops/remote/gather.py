@@ -30,6 +30,8 @@ def gather(
 
     `spans` is told when each node was asked and had answered, by the world's clock.
     """
+    if not commands:
+        return {}
     answers: dict[str, Result | NodeLost] = {}
 
     def ask(node: str, command: Command, cancel: Cancel) -> None:

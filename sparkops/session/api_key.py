@@ -14,10 +14,10 @@ from sparkops.commands import scripts
 from sparkops.core.facts import Container, Facts
 from sparkops.core.plan import NodeLost, Plan
 from sparkops.core.revision import Revision
-from sparkops.core.situation import key_path
+from sparkops.core.situation import Situation, key_path
 from sparkops.errors import Refused
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
-from sparkops.phases.prepare import old_key
+from sparkops.phases.prepare import API_KEY, old_key
 from sparkops.session.find_deployment import front_of
 from sparkops.session.session import Session
 
@@ -55,7 +55,7 @@ def given_keys(session: Session, containers: Mapping[str, Container]) -> dict[st
     """What these containers, by node, were given; all nodes at once."""
     found: dict[str, str] = {}
     asked = {node: scripts.given_key(one.name) for node, one in containers.items()}
-    for node, result in (session.ask(asked) if asked else {}).items():
+    for node, result in session.ask(asked).items():
         said = "" if isinstance(result, NodeLost) or not result.ok else result.stdout.strip()
         if not said:
             raise Refused(
@@ -81,6 +81,18 @@ def elsewhere(facts: Mapping[str, Facts], revision: Revision) -> dict[str, Conta
         if member.port is not None and (mine or (foreign and len(foreign) == len(running))):
             found.setdefault(member.name, mine or foreign[0])
     return found
+
+
+def keys_of(session: Session, situation: Situation, plan: Plan) -> dict[str, str]:
+    """All that the plan's steps name: the key to use, and those that it writes over.
+
+    The key is the one known by now, else the one on the front's node, else a new one.
+    """
+    primary = situation.revision.fronts[0].name
+    key = session.secrets.get(API_KEY.name)
+    if key is None:
+        key = own_key(session, situation.facts, primary) if situation.facts[primary].key_digest else new_key()
+    return {API_KEY.name: key, **old_keys(session, situation.facts, plan)}
 
 
 def old_keys(session: Session, facts: Mapping[str, Facts], plan: Plan) -> dict[str, str]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from sparkops.core.plan import Plan
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
 from sparkops.remote.execute import StepFailure
-from sparkops.remote.execute import execute as run_plan
 from sparkops.session.session import Session
 
 
 def attempt(plan: Plan, session: Session, hint: str | None = None) -> SparkopsError | None:
     """The error of the first node that failed, a lost one before others; raises only for an interrupt."""
-    outcome = run_plan(plan, session.fleet, session.report.emit)
+    outcome = session.run(plan)
     if outcome.status == "interrupted":
         raise Interrupted("interrupted")
     if not outcome.failures:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sized
-from contextlib import contextmanager
-
 from sparkops.core.diagnosis import best, diagnose
 from sparkops.core.plan import Plan
-from sparkops.errors import Interrupted, Refused, SparkopsError, StepFailed, Unreachable
+from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
 from sparkops.remote.execute import Outcome, StepFailure
-from sparkops.remote.execute import execute as run_plan
 from sparkops.session.session import Session
 
 
@@ -23,19 +19,8 @@ def execute(plan: Plan, session: Session) -> Outcome:
 
 def tried(plan: Plan, session: Session) -> tuple[Outcome, SparkopsError | None]:
     """For who tells what was done although it was not all."""
-    outcome = run_plan(plan, session.fleet, session.report.emit)
+    outcome = session.run(plan)
     return outcome, error_of(outcome)
-
-
-@contextmanager
-def refused_late(done: Sized) -> Iterator[None]:
-    """What is refused when something was done before is a failure: exit code 3 says that nothing was changed."""
-    try:
-        yield
-    except Refused as error:
-        if done:
-            raise StepFailed(error.message, node=error.node, hint=error.hint) from error
-        raise
 
 
 def error_of(outcome: Outcome) -> SparkopsError | None:

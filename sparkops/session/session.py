@@ -12,12 +12,13 @@ from pathlib import Path
 from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core.facts import WHAT_RUNS, Facts, Unreadable, parse
 from sparkops.core.inventory import Inventory, Node
-from sparkops.core.plan import Command, NodeLost, Result, Script, Word
+from sparkops.core.plan import Command, NodeLost, Plan, Result, Script, Word
 from sparkops.core.target import Target
-from sparkops.errors import StepFailed, Unreachable
+from sparkops.errors import Refused, StepFailed, Unreachable
 from sparkops.files import inventory as load_inventory
 from sparkops.phases.sudo import become
 from sparkops.remote.connect_errors import Unreached
+from sparkops.remote.execute import Emit, Outcome, execute
 from sparkops.remote.gather import connect, gather
 from sparkops.remote.lock import owner_here
 from sparkops.remote.network import Reach, network
@@ -30,7 +31,10 @@ FACTS_SECONDS = 60.0
 
 @dataclass
 class Session:
-    """`away` says why a node could not be reached. `selected` are the nodes that `--limit` names."""
+    """`away` says why a node could not be reached. `selected` are the nodes that `--limit` names.
+
+    `changed`: a plan of this run changed something on a node, and that was not undone.
+    """
 
     inventory: Inventory
     selected: tuple[Node, ...]
@@ -40,6 +44,7 @@ class Session:
     away: dict[str, NodeLost] = field(default_factory=dict)
     locked: set[str] = field(default_factory=set)
     sudo_password: bool = False
+    changed: bool = False
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -121,6 +126,13 @@ class Session:
         wanted = {n: become(c) if n in self.sudo else c for n, c in commands.items() if n not in self.away}
         return gather(self.fleet, wanted, spans)
 
+    def run(self, plan: Plan, emit: Emit | None = None) -> Outcome:
+        """Execute a plan. Trouble on a node is in the outcome; a bug is raised."""
+        outcome = execute(plan, self.fleet, emit or self.report.emit)
+        changing = {step.id for step in plan.steps if step.changes}
+        self.changed |= not changing.isdisjoint(set(outcome.sent) - set(outcome.undone))
+        return outcome
+
     def one(self, node: str, command: Command, what: str) -> str:
         """The output of one reading command on one node; raises when there is none."""
         result = self.ask({node: command}).get(node)
@@ -165,7 +177,13 @@ def opened(chosen: Selected, report: Report) -> Iterator[Session]:
         session = Session(
             inventory, chosen.nodes, fleet, report, secrets, sudo_password=chosen.sudo_password is not None
         )
-        yield session
+        try:
+            yield session
+        except Refused as error:
+            if not session.changed:
+                raise
+            # Exit code 3 promises that nothing was changed.
+            raise StepFailed(error.message, node=error.node, hint=error.hint) from error
 
 
 @contextmanager

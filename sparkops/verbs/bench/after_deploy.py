@@ -9,13 +9,13 @@ from typing import Any
 from sparkops.commands import benchy
 from sparkops.core.bench.suites import Suite
 from sparkops.core.recipe import Recipe
+from sparkops.core.target import Target
 from sparkops.errors import Interrupted, Refused, SparkopsError, StepFailed
 from sparkops.report.report import Report
 from sparkops.session import llama_benchy
 from sparkops.session.session import Session
 from sparkops.verbs.bench import run
 from sparkops.verbs.bench.options import BenchOptions
-from sparkops.verbs.deploy.options import PlanOptions
 
 TOOL = "llama-benchy"
 OWN = "recipe"
@@ -54,12 +54,15 @@ class WantedBench:
         return found.document, found.error
 
 
-def wanted(options: PlanOptions, recipe: Recipe, report: Report) -> WantedBench | None:
-    """Known before anything is deployed, so that what cannot be measured is said before minutes of loading."""
-    if options.bench is None and not llama_benchy.tool().installed():
+def wanted(where: Target, suite: str | None, recipe: Recipe, report: Report) -> WantedBench | None:
+    """Known before anything is deployed, so that what cannot be measured is said before minutes of loading.
+
+    `suite` is None where only the recipe asks; then a tool that is missing is a warning.
+    """
+    if suite is None and not llama_benchy.tool().installed():
         report.warn(f"{recipe.name} asks for a benchmark, and llama-benchy is not installed: {run.EXTRA}")
         return None
-    asked = BenchOptions(options.where, options.bench or OWN)
+    asked = BenchOptions(where, suite or OWN)
     run.require(asked)
     if asked.suite != OWN:
         return WantedBench(asked, run.suite_of(asked))

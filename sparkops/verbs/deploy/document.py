@@ -6,15 +6,16 @@ from typing import Any
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.findings import Finding
-from sparkops.core.plan import Plan, described
+from sparkops.core.plan import described
 from sparkops.core.recipe import Effective
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
+from sparkops.verbs.deploy.compile import Compiled
 
 
-def plan(
-    s: Situation, whole: Plan, findings: tuple[Finding, ...], changes: tuple[str, ...], effective: Effective
-) -> dict[str, Any]:
+def plan(compiled: Compiled, then: tuple[str, ...]) -> dict[str, Any]:
+    """`then` says what follows the plan's own changes."""
+    s, whole = compiled.situation, compiled.plan
     return {
         "id": whole.id,
         "deployment": s.revision.deployment,
@@ -23,12 +24,12 @@ def plan(
         "model": s.revision.model,
         "image": s.revision.image.reference,
         "hash": s.revision.hash,
-        "changes": list(changes),
+        "changes": [*compiled.changes, *then],
         "changed": whole.changes,
         "replaces": whole.replaces,
         "placement": placement(s),
-        "settings": settings(effective),
-        "rules": [rule(finding) for finding in findings],
+        "settings": settings(compiled.draft.effective),
+        "rules": [rule(finding) for finding in compiled.findings],
         "steps": [
             {
                 "phase": phase.name,
@@ -43,19 +44,18 @@ def plan(
     }
 
 
-def deploy(
-    s: Situation, whole: Plan, findings: tuple[Finding, ...], changes: tuple[str, ...], warnings: list[str]
-) -> dict[str, Any]:
+def deploy(compiled: Compiled, warnings: list[str]) -> dict[str, Any]:
+    s, whole = compiled.situation, compiled.plan
     return {
         "changed": whole.changes,
-        "changes": list(changes),
+        "changes": list(compiled.changes),
         "id": whole.id,
         "deployment": s.revision.deployment,
         "topology": s.revision.topology,
         "recipe": s.revision.recipe,
         "hash": s.revision.hash,
         "endpoints": endpoints(s.revision),
-        "rules": [rule(finding) for finding in findings],
+        "rules": [rule(finding) for finding in compiled.findings],
         "warnings": warnings,
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sparkops import checks, rules
+from sparkops.commands import proxy
 from sparkops.core import images, topology
 from sparkops.core.findings import Finding
 from sparkops.core.recipe import Effective, Overrides, Recipe, effective
@@ -29,6 +30,23 @@ class Draft:
     effective: Effective
     placement: Placement
     findings: tuple[Finding, ...]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.placement.nodes)
+
+    @property
+    def images(self) -> dict[str, tuple[str, ...]]:
+        """Each image with the nodes that run it."""
+        engines = tuple(dict.fromkeys(place.node.name for place in self.placement.engines))
+        proxies = tuple(dict.fromkeys(place.node.name for place in self.placement.proxies))
+        return {self.effective.image: engines} | ({proxy.IMAGE: proxies} if proxies else {})
+
+    @property
+    def model(self) -> str:
+        """With the revision that the recipe pins."""
+        revision = self.effective.recipe.revision
+        return f"{self.effective.model}@{revision}" if revision else self.effective.model
 
 
 def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sparkops.commands import models as commands
-from sparkops.commands import proxy
 from sparkops.commands.models import Fetch
 from sparkops.core import vocabulary
 from sparkops.core.facts import Facts, Model
@@ -15,7 +14,6 @@ from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Result
 from sparkops.errors import Refused, UsageError
-from sparkops.session.execute import refused_late
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft
 from sparkops.verbs.deploy.options import PlanOptions
@@ -41,15 +39,11 @@ class Needs:
 
 
 def needs(options: PlanOptions, draft: Draft) -> Needs:
-    engines = tuple(dict.fromkeys(place.node.name for place in draft.placement.engines))
-    proxies = tuple(dict.fromkeys(place.node.name for place in draft.placement.proxies))
-    images = {draft.effective.image: engines} | ({proxy.IMAGE: proxies} if proxies else {})
-    revision = draft.effective.recipe.revision
-    name = ModelName(draft.effective.model) if draft.effective.model.startswith("/") else None
+    local = draft.effective.model.startswith("/")
     return Needs(
-        images,
-        name or model_name(f"{draft.effective.model}@{revision}" if revision else draft.effective.model),
-        engines,
+        draft.images,
+        ModelName(draft.effective.model) if local else model_name(draft.model),
+        draft.images[draft.effective.image],
         options.recipe if draft.effective.recipe.build else None,
         vocabulary.wanted(draft.effective),
     )
@@ -59,11 +53,7 @@ def set_up(want: Needs, session: Session, access: Access) -> list[str]:
     """What was got, in words; nothing where all is there."""
     session.require(want.nodes)
     images = (_image(session, image, names, want.recipe) for image, names in want.images.items())
-    done: list[str] = []
-    with refused_late(done):
-        for told in chain(*images, _model(session, want, access)):
-            done.append(told)  # noqa: PERF402  one by one, as each may be the last
-    return done
+    return list(chain(*images, _model(session, want, access)))
 
 
 def refuse_before_setup(want: Needs, session: Session) -> None:

@@ -16,7 +16,6 @@ from sparkops.errors import Refused, StepFailed
 from sparkops.phases.copies import Copy, awaited, compile_copy
 from sparkops.phases.images import running
 from sparkops.phases.models import compile_look, manifest_path
-from sparkops.session.execute import refused_late
 from sparkops.session.session import Session
 from sparkops.session.transfer_routes import clear, give_keys, transfer_routes
 from sparkops.verbs.model.list import follow, parsed, results
@@ -59,23 +58,22 @@ def ensure_copied(
     wanted = _wanted(session, name, source, words, int(stall))
     copied: dict[str, int] = {}
     before = -1
-    with refused_late(copied):
-        while True:
-            clear(session, {node: facts[node] for node in names}, sudo=False)
-            lacking = _lacking(session, wanted, others, facts)
-            left = sum(len(one["missing"]) for one in lacking.values())
-            if not left:
-                return copied
-            if 0 <= before <= left:
-                told = f"{name.title}: copying it to {', '.join(lacking)} got nowhere"
-                raise StepFailed(told, hint=f"`sparkops jobs logs {wanted.job}`")
-            before = left
-            need = {node: copied.get(node, one["need"]) for node, one in lacking.items()}
-            done = _copy(session, wanted, names, lacking, facts)
-            copied |= need
-            if done:
-                return copied
-            facts = session.facts()
+    while True:
+        clear(session, {node: facts[node] for node in names}, sudo=False)
+        lacking = _lacking(session, wanted, others, facts)
+        left = sum(len(one["missing"]) for one in lacking.values())
+        if not left:
+            return copied
+        if 0 <= before <= left:
+            told = f"{name.title}: copying it to {', '.join(lacking)} got nowhere"
+            raise StepFailed(told, hint=f"`sparkops jobs logs {wanted.job}`")
+        before = left
+        need = {node: copied.get(node, one["need"]) for node, one in lacking.items()}
+        done = _copy(session, wanted, names, lacking, facts)
+        copied |= need
+        if done:
+            return copied
+        facts = session.facts()
 
 
 def _wanted(session: Session, name: ModelName, source: str, words: str | None, stall: int) -> WantedCopy:

@@ -20,7 +20,6 @@ from sparkops.phases.images import running
 from sparkops.phases.models import ASK, compile_fetch
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.execute import refused_late
 from sparkops.session.session import Session, connected, selected, unreachable
 from sparkops.verbs.model.copy import ensure_copied
 from sparkops.verbs.model.list import away, follow, lost, results
@@ -58,8 +57,7 @@ def ensure_fetched(
     follow(compile_fetch(want, source, session.nodes[source].cache_dir, facts[source]), session, want.job)
     got = results(session, [source], want.job)[source]
     have = ModelName(want.name.model, "" if want.name.local else got["revision"])
-    with refused_late([source] if got["fetched"] else []):
-        copied = ensure_copied(session, have, source, here, want.vocabulary, stall)
+    copied = ensure_copied(session, have, source, here, want.vocabulary, stall)
     return {
         "model": want.name.model,
         "revision": got["revision"],

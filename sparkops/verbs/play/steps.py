@@ -14,13 +14,13 @@ from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.schema import one_line
 from sparkops.errors import PRECEDENCE, Interrupted, SparkopsError, StepFailed, UsageError
 from sparkops.phases.operator import as_check, compile_play
-from sparkops.remote.execute import execute
 from sparkops.report.report import Report
 from sparkops.session.execute import error_of
 from sparkops.session.session import Selected, Session, connected, selected, unreachable
+from sparkops.verbs.deploy.compile import OwnPlay
 from sparkops.verbs.deploy.draft import drafted
 from sparkops.verbs.deploy.options import PlanOptions
-from sparkops.verbs.deploy.run import Own, carry_out, compiled
+from sparkops.verbs.deploy.run import carry_out, decide
 from sparkops.verbs.play.options import PlayOptions
 
 
@@ -62,7 +62,7 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
             events.append(event)
             report.emit(_shown(event, steps.get(event.step or ""), options.check))
 
-        outcome = execute(as_check(plan) if options.check else plan, session.fleet, emit)
+        outcome = session.run(as_check(plan) if options.check else plan, emit)
         counted = _away(session, nodes) | recap(plan, events)
         counts = {node.name: counted[node.name] for node in nodes if node.name in counted}
         error = first(error_of(outcome), _first_away(session, nodes), None if options.check else _undecided(events))
@@ -85,11 +85,11 @@ def _with_phases(play: StepsPlay, options: PlayOptions, chosen: Selected, report
     """A deploy with steps of the operator's own: judged, locked and undone as a whole, like the verb."""
     wanted = _deploy_options(play, options)
     draft = drafted(wanted, chosen, report)
-    own = Own(play, options.extra)
+    own = OwnPlay(play, options.extra)
     with connected(chosen, report) as session:
-        ready = compiled(wanted, session, draft, own) if options.check else carry_out(wanted, session, draft, own)
-    counts = {step.node: Recap() for step in ready.plan.steps}
-    for step in ready.plan.steps:
+        done = (decide if options.check else carry_out)(wanted, session, draft, own)
+    counts = {step.node: Recap() for step in done.plan.steps}
+    for step in done.plan.steps:
         counts[step.node] = counts[step.node].plus(Recap(changed=1) if step.changes else Recap(ok=1))
     return Played(counts)
 

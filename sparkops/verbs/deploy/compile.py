@@ -1,0 +1,86 @@
+"""From a situation to the whole plan: judged by the checks, compiled by the phases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sparkops import checks
+from sparkops.core.findings import Finding
+from sparkops.core.plan import Plan
+from sparkops.core.playbook.known import known
+from sparkops.core.playbook.names import Names
+from sparkops.core.playbook.values import StepsPlay
+from sparkops.core.revision import differences
+from sparkops.core.situation import Situation
+from sparkops.errors import Refused
+from sparkops.files.playbooks import built_in
+from sparkops.phases import KEY_PHASE, compile_deploy
+from sparkops.phases.orphans import compile_orphans
+from sparkops.phases.sudo import with_sudo
+from sparkops.session.api_key import readers
+from sparkops.session.find_deployment import ours_to_change
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.draft import Draft, refuse
+
+
+@dataclass(frozen=True)
+class OwnPlay:
+    """An operator's play with phases of deploy in it, and the names that `-e` gives."""
+
+    play: StepsPlay
+    extra: Names
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A plan with all that it was made from. `changes` says in words what will be different."""
+
+    draft: Draft
+    situation: Situation
+    plan: Plan
+    findings: tuple[Finding, ...]
+    changes: tuple[str, ...]
+
+
+def judge(situation: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:
+    """What the checks say of these nodes; raises `Refused` for all that refuses at once."""
+    ours_to_change(stored for _, stored, _ in situation.replaced)
+    found = checks.findings(situation, allow)
+    refuse(found)
+    return found
+
+
+def compile_plan(situation: Situation, draft: Draft, session: Session, own: OwnPlay | None = None) -> Plan:
+    """What earlier runs left behind, then the phases of `playbooks/deploy.yml` or of an operator's own play."""
+    names = known(own.play, own.extra, draft.placement.nodes, situation.facts) if own else None
+    deploys = compile_deploy(situation, own.play if own else built_in("deploy"), names)
+    _keeps_other_keys(situation, deploys)
+    addresses = {node.name: node.address for node in session.inventory.nodes}
+    wanted = {(member.name, situation.revision.container(member)) for member in situation.revision.members}
+    orphans = compile_orphans(situation.facts, addresses, wanted)
+    whole = Plan("deploy", deploys.revision, (*orphans, *deploys.phases), replaces=deploys.replaces)
+    return with_sudo(whole, session.sudo)
+
+
+def changes(situation: Situation) -> tuple[str, ...]:
+    """What differs from the revision of the same deployment that runs now; all new when there is none."""
+    name = situation.revision.deployment
+    old = next((stored for _, stored, _ in situation.replaced if stored.deployment == name), None)
+    if old is not None:
+        return differences(old.data, situation.revision.data)
+    gone = sorted({f"{stored.deployment} {stored.hash[:8]}" for _, stored, _ in situation.replaced})
+    switches = tuple(f"replaces {title}; loading a model again takes minutes" for title in gone)
+    return switches or (f"starts {name} {situation.revision.hash[:8]}",)
+
+
+def _keeps_other_keys(situation: Situation, plan: Plan) -> None:
+    """One key a node: what stays there beside this deployment would have another one after its next start."""
+    written = [step.node for phase in plan.phases if phase.name == KEY_PHASE for step in phase.steps]
+    gone = {situation.revision.hash, *situation.replaces}
+    for other in readers(situation.facts, written):
+        if other.stored.hash not in gone:
+            raise Refused(
+                f"{other.title} serves on {', '.join(sorted({n for n, _ in other.running}))} with another API key",
+                hint=f"give both the same first: SPARKOPS_API_KEY=... sparkops key rotate "
+                f"--deployment {other.stored.deployment}",
+            )

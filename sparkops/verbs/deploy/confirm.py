@@ -1,0 +1,49 @@
+"""What a deploy that was done still says: what is not as it should be although the deployment serves."""
+
+from __future__ import annotations
+
+from sparkops.core.revision import SPEC
+from sparkops.core.situation import Situation
+from sparkops.errors import Interrupted
+from sparkops.phases.orphans import missing
+from sparkops.phases.prepare import API_KEY
+from sparkops.session.reachability import ask_from_here
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.compile import Compiled
+from sparkops.verbs.deploy.marlin_check import by_marlin
+
+
+def confirm(compiled: Compiled, session: Session) -> list[str]:
+    """Warnings, each said to the person too. An interrupt undoes nothing: the deployment serves by now."""
+    revision = compiled.situation.revision
+    try:
+        warnings = [
+            *older(compiled.situation),
+            *out_of_reach(compiled.situation),
+            *(by_marlin(session, compiled.draft.effective, revision) if compiled.plan.changes else ()),
+            *ask_from_here(revision, session.secrets[API_KEY.name]),
+        ]
+    except KeyboardInterrupt:
+        told = f"{revision.deployment} was deployed and serves; only warnings may be missing"
+        raise Interrupted("interrupted", hint=told) from None
+    for warning in warnings:
+        session.report.warn(warning)
+    return warnings
+
+
+def older(situation: Situation) -> list[str]:
+    """What was left serving although this sparkops would start it differently."""
+    found = {m.name: situation.existing(m) for m in situation.revision.members if situation.todo(m) == "keep"}
+    names = [name for name, container in found.items() if container and (container.spec or 0) < SPEC]
+    told = "was started by an older sparkops and left as it is; --refresh replaces it"
+    return [f"{', '.join(names)}: {told}"] if names else []
+
+
+def out_of_reach(situation: Situation) -> list[str]:
+    """What was replaced but may still run, because its node did not answer."""
+    replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
+    return [
+        f"{member.name} did not answer and may still run {stored.container(member)}; the next run to reach it ends that"
+        for stored in replaced.values()
+        for member in missing(situation.facts, stored)
+    ]

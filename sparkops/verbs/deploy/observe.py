@@ -1,0 +1,66 @@
+"""All that a deploy asks the nodes before it decides. What comes after works on the frozen situation alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sparkops.commands import scripts
+from sparkops.core.condition import REPLACE_SECONDS, serving_probe
+from sparkops.core.facts import Facts, Model
+from sparkops.core.plan import Result
+from sparkops.core.revise import revise
+from sparkops.core.revision import Revision, deployment_name
+from sparkops.core.situation import Choices, Situation
+from sparkops.phases.prepare import API_KEY
+from sparkops.phases.verify import question
+from sparkops.session.api_key import digest, elsewhere, given_keys
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.draft import Draft
+from sparkops.verbs.deploy.options import PlanOptions
+
+
+def observe(options: PlanOptions, session: Session, draft: Draft) -> Situation:
+    """Facts, keys in force, and engines that hang. The API key, where it is known by now, joins the session's secrets.
+
+    Raises `Unreachable` for a node of the placement that does not answer, `Refused` for a key that cannot be read.
+    """
+    facts = session.containers(_facts(session, draft), but=draft.nodes)
+    session.require(draft.nodes)
+    name = deployment_name(options.name or draft.effective.recipe.name)
+    revision = revise(name, draft.effective, draft.placement, facts, options.alongside)
+    key_digest, given = _keys(options, session, facts, revision)
+    choices = Choices(options.alongside, options.refresh, options.stall, options.deadline, keep=options.keep)
+    situation = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
+    return replace(situation, broken=_broken(situation, session))
+
+
+def _facts(session: Session, draft: Draft) -> dict[str, Facts]:
+    """Of all nodes. Where a revision's name means different commits, all are asked for the one that the head has."""
+    facts = session.facts(images=tuple(draft.images), model=draft.model)
+    have = {p.node.name: f.model for p in draft.placement.engines if (f := facts.get(p.node.name))}
+    commits = {name: model.revision for name, model in have.items() if isinstance(model, Model) and model.complete}
+    pinned = commits.get(draft.placement.head.node.name)
+    if pinned is None or set(commits.values()) == {pinned}:
+        return facts
+    return facts | session.facts(images=tuple(draft.images), model=f"{draft.effective.model}@{pinned}")
+
+
+def _keys(
+    options: PlanOptions, session: Session, facts: Mapping[str, Facts], revision: Revision
+) -> tuple[str, Mapping[tuple[str, str], str]]:
+    """The digest of the key to use, and of each that a container was given from another user's file."""
+    telling = elsewhere(facts, revision)
+    texts = given_keys(session, telling)
+    primary = revision.fronts[0].name
+    if key := options.api_key or texts.get(primary):
+        session.secrets[API_KEY.name] = key
+    given = {(node, telling[node].key_file or ""): digest(text) for node, text in texts.items()}
+    return digest(key) if key else facts[primary].key_digest or "new", given
+
+
+def _broken(situation: Situation, session: Session) -> frozenset[str]:
+    """Nodes whose engine of this very revision is up and answers nobody: it is replaced instead of waited for."""
+    members = [m for m in situation.revision.engines if m.port is not None and situation.todo(m) == "keep"]
+    asked = session.ask({m.name: scripts.serving(question(situation, m), REPLACE_SECONDS) for m in members})
+    return frozenset(name for name, one in asked.items() if isinstance(one, Result) and serving_probe(one.stdout).hangs)
