@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from statistics import median
 
 import sparkops
 
@@ -15,6 +16,7 @@ PACKAGE = Path(next(iter(sparkops.__path__)))
 NODE = PACKAGE / "node"
 
 MODULE_LINES = 350
+MEDIAN_LINES = 90
 FUNCTION_LINES = 60
 LONG_FUNCTION = 40
 MOST_LONG_FUNCTIONS = 12
@@ -104,6 +106,7 @@ def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
 
 
 KNOWN = {dotted(path) for path in MODULES}
+PRODUCT = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] not in ("lab", "testing")]
 
 
 def part(module: str) -> str:
@@ -223,6 +226,19 @@ def test_only_the_registry_imports_by_name() -> None:
 def test_no_module_is_long() -> None:
     lines = {relative(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {name: count for name, count in lines.items() if count > MODULE_LINES} == {}
+
+
+def test_half_of_the_modules_fit_on_two_screens() -> None:
+    assert median(len(path.read_text(encoding="utf-8").splitlines()) for path in PRODUCT) <= MEDIAN_LINES
+
+
+def test_a_class_name_means_one_thing() -> None:
+    where: dict[str, list[str]] = {}
+    for path in PRODUCT:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(relative(path))
+    assert {name: files for name, files in where.items() if len(files) > 1} == {}
 
 
 def lengths() -> Iterator[tuple[int, str]]:
