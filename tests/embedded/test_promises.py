@@ -1,8 +1,8 @@
 """What scripts and nodes rely on: documents, exit codes, plan ids, hashes, labels and run logs of a table of commands.
 
 Each line of `promises.txt` that begins with `$` is typed behind `sparkops`, with `--json`, over a lab that has the same
-addresses and paths each time. `$~` shows only the keys, where values differ from run to run; a long document is shown by
-its keys and a digest. `?` looks at the nodes or at this machine. To add a line, write it and run the test with
+addresses and paths each time. `$~` shows only the keys, where values differ from run to run; a long document is shown
+by its keys and a digest. `?` looks at the nodes or at this machine. To add a line, write it and run the test with
 SPARKOPS_GOLDEN=write.
 """
 
