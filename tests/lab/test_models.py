@@ -110,7 +110,7 @@ def test_a_disk_that_is_or_becomes_full_is_said_with_numbers_and_left_clean(pers
         assert person.ran_on("node2", "ls", f"{FOLDER}/snapshots/{FIRST}").returncode != 0
         what_it_must_hold = f"copy-{NAME}.json"
         assert [left(person, node) for node in NODES] == ["", what_it_must_hold, ""]
-        refused = person.json(*FETCH, code=3)["error"]["message"]
+        refused = person.json(*FETCH, code=5)["error"]["message"]
     finally:
         person.fault("node2", "disk-full", off=True)
     assert "the disk filled up in the middle, half files are removed: need " in ran.err
