@@ -1,1 +1,1 @@
-"""From the words of a command line to one workflow's options, and from its answer to an exit code."""
+"""From the words of a command line to one verb's options, and from its answer to an exit code."""

@@ -1,4 +1,4 @@
-"""The command `sparkops`: words to an ask, the ask to its workflow, whatever happens to an exit code."""
+"""The command `sparkops`: words to an invocation, the invocation to its verb, whatever happens to an exit code."""
 
 from __future__ import annotations
 

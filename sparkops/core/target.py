@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Target:
-    """Which nodes, and how to become root on them. `inventory` None means the usual places (`load_inventory`)."""
+    """Which nodes, and how to become root on them. `inventory` None means the usual places (`files/inventory.py`)."""
 
     inventory: str | None = None
     limit: str | None = None

@@ -1,4 +1,4 @@
-"""The only reader of files (with `load_inventory`): recipes, playbooks and our own data, each value with its place."""
+"""Recipes and the data that comes with sparkops, read from files; each value knows its place."""
 
 from __future__ import annotations
 
