@@ -98,7 +98,8 @@ def host(text: str) -> dict[str, Any]:
         "ulimits": sorted([one["Name"], one["Soft"], one["Hard"]] for one in asked["Ulimits"]),
         "entrypoint": config["Entrypoint"],
         "command": [config["Cmd"][0], *config["Cmd"][3:]],
-        "env": [one for one in config["Env"] if one.startswith(("SPARKOPS", "TEXT"))],
+        # Docker promises no order: in CI it once listed two of them the other way round.
+        "env": sorted(one for one in config["Env"] if one.startswith(("SPARKOPS", "TEXT"))),
         "stop": config["StopTimeout"],
     }
 
