@@ -8,7 +8,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused, UsageError
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
-from sparkops.session.session import Session, unreachable
+from sparkops.session.session import Session
 
 
 def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
@@ -47,14 +47,14 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
 
 def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | None) -> DeployedRevision:
     """The deployment that is meant: the named one, else the only one."""
-    found = current(facts, [node.name for node in session.selected])
+    found = current(facts, session.names)
     if name is not None:
         chosen = [revision for revision in found if revision.stored.deployment == name]
     else:
         chosen = [revision for revision in found if revision.runs] or found
     if not chosen:
-        if session.away:
-            raise unreachable(next(iter(session.away.values())))
+        if session.away.error:
+            raise session.away.error
         what = f"no deployment {name}" if name else "nothing is deployed"
         raise Refused(
             f"{what} on these nodes", hint="`sparkops deploy --topology ...` starts one, `sparkops status` lists them"

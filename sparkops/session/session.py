@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-import getpass
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core.facts import WHAT_RUNS, Facts, Unreadable, parse
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Plan, Result, Script, Word
-from sparkops.core.target import Target
-from sparkops.errors import Refused, StepFailed, Unreachable
-from sparkops.files import inventory as load_inventory
+from sparkops.errors import SparkopsError, StepFailed, Unreachable
 from sparkops.phases.sudo import become
+from sparkops.remote import Cancel
+from sparkops.remote.channel import Sink
 from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.execute import Emit, Outcome, execute
-from sparkops.remote.gather import connect, gather
+from sparkops.remote.gather import gather
 from sparkops.remote.lock import owner_here
-from sparkops.remote.network import Reach, network
-from sparkops.remote.ssh import Options
-from sparkops.remote.trust import known_hosts_file
+from sparkops.remote.network import Reach
+from sparkops.report.answer import Answer
 from sparkops.report.report import Report
+from sparkops.session.away import Away, unreachable
 
 FACTS_SECONDS = 60.0
 
 
 @dataclass
 class Session:
-    """`away` says why a node could not be reached. `selected` are the nodes that `--limit` names.
+    """`selected` are the nodes that `--limit` names.
 
     `changed`: a plan of this run changed something on a node, and that was not undone.
     """
@@ -41,7 +38,7 @@ class Session:
     fleet: Reach
     report: Report
     secrets: dict[str, str]
-    away: dict[str, NodeLost] = field(default_factory=dict)
+    away: Away = field(default_factory=Away)
     locked: set[str] = field(default_factory=set)
     sudo_password: bool = False
     changed: bool = False
@@ -49,6 +46,20 @@ class Session:
     @property
     def nodes(self) -> Mapping[str, Node]:
         return {node.name: node for node in self.inventory.nodes}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(node.name for node in self.selected)
+
+    @property
+    def lost(self) -> Away:
+        """The selected nodes that could not be reached."""
+        return self.away.among(self.names)
+
+    @property
+    def there(self) -> tuple[Node, ...]:
+        """The selected nodes that were not found to be away."""
+        return tuple(node for node in self.selected if node.name not in self.away)
 
     @property
     def sudo(self) -> frozenset[str]:
@@ -83,10 +94,7 @@ class Session:
     ) -> dict[str, Facts]:
         """What these commands for facts tell."""
         found: dict[str, Facts] = {}
-        for name, result in self.ask(asked, spans).items():
-            if isinstance(result, NodeLost):
-                self.away[name] = result
-                continue
+        for name, result in self.answers(asked, spans).items():
             try:
                 found[name] = parse(result.stdout)
             except Unreadable as error:
@@ -123,8 +131,29 @@ class Session:
         self, commands: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
     ) -> dict[str, Result | NodeLost]:
         """One reading command a node, all at once; through sudo where the inventory wants it."""
-        wanted = {n: become(c) if n in self.sudo else c for n, c in commands.items() if n not in self.away}
+        wanted = {node: self._as_login(node, command) for node, command in commands.items() if node not in self.away}
         return gather(self.fleet, wanted, spans)
+
+    def answers(
+        self, commands: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
+    ) -> dict[str, Result]:
+        """The same of those that answer; who does not joins `away`."""
+        told = self.ask(commands, spans)
+        self.away.update({node: lost for node, lost in told.items() if isinstance(lost, NodeLost)})
+        return {node: result for node, result in told.items() if isinstance(result, Result)}
+
+    def send(self, node: str, command: Command, cancel: Cancel) -> Result:
+        """One reading command; raises `NodeLost`."""
+        return self.fleet.send(node, self._as_login(node, command), cancel)
+
+    def follow(
+        self, node: str, command: Command, sink: Sink, cancel: Cancel | None = None, hear: Sink | None = None
+    ) -> Result:
+        """One command whose output is handed on as it comes; raises `NodeLost`."""
+        return self.fleet.follow(node, self._as_login(node, command), sink, cancel or self.fleet.cancel(), hear)
+
+    def _as_login(self, node: str, command: Command) -> Command:
+        return become(command) if node in self.sudo else command
 
     def run(self, plan: Plan, emit: Emit | None = None) -> Outcome:
         """Execute a plan. Trouble on a node is in the outcome; a bug is raised."""
@@ -132,6 +161,10 @@ class Session:
         changing = {step.id for step in plan.steps if step.changes}
         self.changed |= not changing.isdisjoint(set(outcome.sent) - set(outcome.undone))
         return outcome
+
+    def answer(self, document: Mapping[str, Any], error: SparkopsError | None = None) -> Answer:
+        """What was found on the selected nodes. One that could not be reached comes before `error`."""
+        return Answer({**document, "unreachable": self.lost.reasons}, error=self.lost.error or error)
 
     def one(self, node: str, command: Command, what: str) -> str:
         """The output of one reading command on one node; raises when there is none."""
@@ -144,78 +177,6 @@ class Session:
             said = (result.stderr or result.stdout).strip()[-500:]
             raise StepFailed(f"{node}: {what}: {said or f'exit code {result.code}'}", node=node, step=what)
         return result.stdout
-
-
-@dataclass(frozen=True)
-class Selected:
-    """The inventory and the nodes that `--limit` names; nothing is connected yet."""
-
-    inventory: Inventory
-    nodes: tuple[Node, ...]
-    sudo_password: str | None
-
-
-def selected(where: Target, report: Report) -> Selected:
-    inventory = load_inventory.inventory(where.inventory)
-    for warning in inventory.warnings:
-        report.warn(warning)
-    return Selected(inventory, inventory.select(where.limit), where.become_password)
-
-
-def alone(chosen: Selected) -> Selected:
-    """Only the selected nodes are connected to: another that is off is nobody's business here."""
-    return replace(chosen, inventory=replace(chosen.inventory, nodes=chosen.nodes))
-
-
-@contextmanager
-def opened(chosen: Selected, report: Report) -> Iterator[Session]:
-    """One connection to each node of the inventory, made by the first question to it, closed at the end."""
-    secrets: dict[str, str] = {}
-    report.hide(chosen.sudo_password)
-    inventory = chosen.inventory
-    with network().fleet(inventory.nodes, login(inventory.source, chosen.sudo_password, secrets)) as fleet:
-        session = Session(
-            inventory, chosen.nodes, fleet, report, secrets, sudo_password=chosen.sudo_password is not None
-        )
-        try:
-            yield session
-        except Refused as error:
-            if not session.changed:
-                raise
-            # Exit code 3 promises that nothing was changed.
-            raise StepFailed(error.message, node=error.node, hint=error.hint) from error
-
-
-@contextmanager
-def connected(chosen: Selected, report: Report) -> Iterator[Session]:
-    """The same for verbs that must know who is `away` before they ask."""
-    with opened(chosen, report) as session:
-        session.away.update(connect(session.fleet, session.nodes))
-        yield session
-
-
-@contextmanager
-def reached(where: Target, report: Report) -> Iterator[Session]:
-    """The same for verbs that have nothing to judge before."""
-    with connected(selected(where, report), report) as session:
-        yield session
-
-
-def login(inventory: str, sudo_password: str | None, secrets: Mapping[str, str]) -> Options:
-    """How this person logs in: keys and `~/.ssh/config` of the home, pins beside the inventory."""
-    home = Path.home()
-    return Options(
-        login=getpass.getuser(),
-        home=home,
-        known_hosts=(known_hosts_file(inventory), home / ".ssh" / "known_hosts"),
-        ssh_config=Path(os.environ.get("SPARKOPS_SSH_CONFIG") or home / ".ssh" / "config"),
-        sudo_password=sudo_password,
-        secrets=secrets,
-    )
-
-
-def unreachable(lost: NodeLost) -> Unreachable:
-    return Unreachable(f"{lost.node}: {lost.reason}", node=lost.node, hint=getattr(lost, "hint", None))
 
 
 def _unreadable(node: str, result: Result, error: Unreadable) -> Unreached:

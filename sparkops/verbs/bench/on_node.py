@@ -10,9 +10,9 @@ from sparkops.commands.benchy import Snapshot
 from sparkops.core.facts.images import Image
 from sparkops.core.plan import NodeLost, Secret
 from sparkops.errors import Refused
-from sparkops.phases.sudo import become
+from sparkops.session.away import unreachable
 from sparkops.session.llama_benchy import SCRIPT, BenchyEnded, BenchyOutcome, Told, events
-from sparkops.session.session import Session, unreachable
+from sparkops.session.session import Session
 from sparkops.verbs.bench.options import BenchOptions
 
 KEY = Secret("bench key")
@@ -42,9 +42,8 @@ class NodeTool:
             for event in events(lines.take(data)):
                 outcome.take(event)
 
-        fleet, sudo = self.session.fleet, self.node in self.session.sudo
         try:
-            result = fleet.follow(self.node, become(command) if sudo else command, take, fleet.cancel())
+            result = self.session.follow(self.node, command, take)
         except NodeLost as lost:
             raise unreachable(lost) from None
         return outcome.ended(result.code or 0 if result.ended == "exited" else 1, benchy.said(result.stderr))

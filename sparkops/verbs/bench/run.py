@@ -16,7 +16,8 @@ from sparkops.files import bench_records
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session import llama_benchy
-from sparkops.session.session import Session, reached
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.verbs.bench import subject as bench_subject
 from sparkops.verbs.bench.measure import Run
 from sparkops.verbs.bench.options import BenchOptions

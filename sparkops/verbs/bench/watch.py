@@ -8,7 +8,6 @@ from contextlib import AbstractContextManager
 from sparkops.core.bench.samples import Sample
 from sparkops.core.facts import Facts, Unread, Unreadable, parse
 from sparkops.core.plan import Command, NodeLost, Script
-from sparkops.phases.sudo import become
 from sparkops.remote import Cancel
 from sparkops.session import llama_benchy
 from sparkops.session.session import Session
@@ -29,7 +28,7 @@ def _look(session: Session, node: str, at: float, end: Cancel) -> Sample | None:
     """None for a node that does not answer: its engine is asked after the run."""
     command = Command((Script("facts"), "--only", SAMPLED), reads=True, timeout=20.0)
     try:
-        result = session.fleet.send(node, become(command) if node in session.sudo else command, end)
+        result = session.send(node, command, end)
         return sample(node, result.stdout, at)
     except (NodeLost, Unreadable):
         return None

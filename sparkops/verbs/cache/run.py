@@ -9,14 +9,15 @@ from sparkops.commands import caches
 from sparkops.core.facts import Facts, Scheduled, Unread
 from sparkops.core.facts.schedule import drop as read_drop
 from sparkops.core.plan import Command, NodeLost, Result, Script
-from sparkops.errors import Refused, SparkopsError, StepFailed, Unreachable
+from sparkops.errors import Refused, StepFailed
 from sparkops.files import inventory as load_inventory
 from sparkops.phases.cache import SUDOERS, WantedSchedule, compile_permit, compile_schedule, sudoers_line
 from sparkops.remote.gather import gather
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.attempt import attempt
-from sparkops.session.session import Selected, Session, alone, connected, selected, unreachable
+from sparkops.session.open import Selected, alone, connected, selected
+from sparkops.session.session import Session
 from sparkops.verbs.cache.options import DropOptions, PermitOptions, ScheduleOptions, ScheduleStatusOptions
 from sparkops.verbs.cache.schedule import last_run, may, odd, row
 
@@ -42,13 +43,12 @@ def drop(options: DropOptions, report: Report) -> Answer:
 
 def drop_on(options: DropOptions, session: Session) -> Answer:
     """The same over a session that is open."""
-    commands = {node.name: caches.drop(node.cache_dir) for node in session.selected if node.name not in session.away}
+    commands = {node.name: caches.drop(node.cache_dir) for node in session.there}
     if session.sudo_password:
         commands = {name: replace(c, become=True) if name in session.sudo else c for name, c in commands.items()}
-    rows = [_dropped(name, result) for name, result in {**gather(session.fleet, commands), **session.away}.items()]
-    order = [node.name for node in session.selected]
-    rows = sorted((row for row in rows if row["name"] in order), key=lambda row: order.index(row["name"]))
-    error = _first_away(session) or _first_failure(rows)
+    rows = [_dropped(name, result) for name, result in {**gather(session.fleet, commands), **session.lost}.items()]
+    rows = sorted(rows, key=lambda row: session.names.index(row["name"]))
+    error = session.lost.error or _first_failure(rows)
     return Answer({"nodes": rows, "quiet": options.quiet and error is None}, error=error)
 
 
@@ -60,7 +60,7 @@ def schedule(options: ScheduleOptions, report: Report) -> Answer:
 
 def schedule_on(options: ScheduleOptions, session: Session) -> Answer:
     """The same over a session that is open."""
-    names = [node.name for node in session.selected if node.name not in session.away]
+    names = [node.name for node in session.there]
     session.lock(names)
     before = look(session)
     names = [name for name in names if name in before]
@@ -75,7 +75,7 @@ def schedule_on(options: ScheduleOptions, session: Session) -> Answer:
             told = "only the models' own files can be dropped without a right to more"
             session.report.warn(f"{told}: {PERMIT_HINT}", entry["name"])
     changed = any(entry["changed"] for entry in rows)
-    return Answer({"nodes": rows, "changed": changed, **_away(session)}, error=_first_away(session) or error)
+    return session.answer({"nodes": rows, "changed": changed}, error)
 
 
 def status(options: ScheduleStatusOptions, report: Report) -> Answer:
@@ -92,11 +92,11 @@ def status_on(session: Session) -> Answer:
     for entry in rows:
         entry["problem"] = entry["problem"] or ("" if same else odd(entry, rows))
     trouble = [f"{entry['name']}: {entry['problem']}" for entry in rows if entry["problem"]]
-    error: SparkopsError | None = _first_away(session)
-    if error is None and trouble:
+    error = None
+    if trouble:
         barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
         error = StepFailed(trouble[0], hint=CRON_HINT if barred else AGAIN_HINT)
-    return Answer({"nodes": rows, "same": same, **_away(session)}, error=error)
+    return session.answer({"nodes": rows, "same": same}, error)
 
 
 def permit(options: PermitOptions, report: Report) -> Answer:
@@ -150,18 +150,8 @@ def _differs(before: Facts, after: Facts) -> bool:
     return shape(before) != shape(after)
 
 
-def _first_away(session: Session) -> Unreachable | None:
-    away = [session.away[node.name] for node in session.selected if node.name in session.away]
-    return unreachable(away[0]) if away else None
-
-
 def _first_failure(rows: list[dict[str, Any]]) -> StepFailed | None:
     failed = next((one for one in rows if one["problem"]), None)
     return (
         StepFailed(f"{failed['name']}: {failed['problem']}", node=failed["name"], hint=PERMIT_HINT) if failed else None
     )
-
-
-def _away(session: Session) -> dict[str, Any]:
-    names = [node.name for node in session.selected]
-    return {"unreachable": {name: lost.reason for name, lost in session.away.items() if name in names}}

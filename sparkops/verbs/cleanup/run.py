@@ -8,13 +8,14 @@ from typing import Any
 from sparkops.checks.docker import docker_problem
 from sparkops.core import manifest
 from sparkops.core.facts import Facts, Left
-from sparkops.errors import Refused, SparkopsError, StepFailed
+from sparkops.errors import Refused, StepFailed
 from sparkops.phases.cleanup import OWN_JOBS, anything, compile_cleanup, items, jobs, ours
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.attempt import attempt
-from sparkops.session.session import Session, alone, connected, selected, unreachable
+from sparkops.session.open import alone, connected, selected
+from sparkops.session.session import Session
 from sparkops.verbs.cleanup.options import CleanupOptions
 
 SUDO_HINT = "what is left stays listed: `sparkops cleanup`; what only root may remove takes --ask-become-pass"
@@ -31,7 +32,7 @@ def cleanup_on(options: CleanupOptions, session: Session) -> Answer:
     facts = session.facts()
     shown = _document(facts, session)
     _refuse(facts)
-    error = _away(session)
+    error = session.away.error
     if not any(anything(known) for known in facts.values()):
         return Answer({**shown, "removed": False}, error=error)
     if not options.yes:
@@ -46,7 +47,7 @@ def cleanup_on(options: CleanupOptions, session: Session) -> Answer:
     if failed is None and left:
         failed = StepFailed(f"{next(iter(left))}: something of ours is still there", hint="`sparkops cleanup` shows it")
     rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in shown["nodes"]]
-    return Answer({**shown, "nodes": rows, "removed": True}, error=_away(session) or failed)
+    return Answer({**shown, "nodes": rows, "removed": True}, error=session.away.error or failed)
 
 
 def _refuse(facts: Mapping[str, Facts]) -> None:
@@ -73,12 +74,8 @@ def _refuse_newer(name: str, facts: Facts) -> None:
 
 def _document(facts: Mapping[str, Facts], session: Session) -> dict[str, Any]:
     rows = [{"name": name, "entries": _entries(known)} for name, known in facts.items()]
-    return {"nodes": rows, "unreachable": {name: lost.reason for name, lost in session.away.items()}}
+    return {"nodes": rows, "unreachable": session.away.reasons}
 
 
 def _entries(facts: Facts) -> list[dict[str, str]]:
     return [{"kind": entry.kind, "what": entry.what, "title": entry.title} for entry in items(facts)]
-
-
-def _away(session: Session) -> SparkopsError | None:
-    return unreachable(next(iter(session.away.values()))) if session.away else None

@@ -15,7 +15,7 @@ from sparkops.core.topology import Placement
 from sparkops.errors import Refused, UsageError
 from sparkops.files import recipes
 from sparkops.report.report import Report
-from sparkops.session.session import Selected
+from sparkops.session.open import Selected
 from sparkops.verbs.deploy.options import PlanOptions
 
 DEFAULT_RECIPE = "openai-gpt-oss-120b"

@@ -13,7 +13,8 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import keys_of
 from sparkops.session.execute import execute
-from sparkops.session.session import Session, connected, selected
+from sparkops.session.open import connected, selected
+from sparkops.session.session import Session
 from sparkops.verbs.deploy import document as documents
 from sparkops.verbs.deploy.compile import Compiled, OwnPlay, changes, compile_plan, judge
 from sparkops.verbs.deploy.confirm import confirm

@@ -19,7 +19,8 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute, tried
 from sparkops.session.find_deployment import ours_to_change
-from sparkops.session.session import Session, reached, unreachable
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.verbs.deploy.options import RollbackOptions, StopOptions
 
 
@@ -50,7 +51,7 @@ def stop_on(options: StopOptions, session: Session) -> Answer:
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
     parts = [part for target in targets for part in target.parts if removal(*part) in done]
     if error is None and _matters(session, targets):
-        error = unreachable(next(iter(session.away.values())))
+        error = session.away.error
     removed = [{"node": node, "container": container.name} for node, container in parts]
     return Answer({"removed": removed, "changed": bool(removed)}, error=error)
 

@@ -12,10 +12,11 @@ from sparkops.core.diagnosis import diagnose
 from sparkops.core.plan import Command, NodeLost, Upload
 from sparkops.core.stored_images import listed
 from sparkops.errors import Interrupted, Refused, StepFailed, UsageError
-from sparkops.phases.sudo import become
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.session import Session, reached, unreachable
+from sparkops.session.away import unreachable
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.session.transfer_progress import TransferProgress
 from sparkops.verbs.image.build import facts_of, one_of
 from sparkops.verbs.image.distribute import room
@@ -104,7 +105,7 @@ def _pass(session: Session, node: str, title: str, command: Command, about: int,
 
     shown = TransferProgress(session.report, node, title, about)
     try:
-        result = fleet.follow(node, become(command) if node in session.sudo else command, take, stop, shown.hear)
+        result = session.follow(node, command, take, stop, shown.hear)
     except NodeLost as lost:
         raise unreachable(lost) from lost
     except KeyboardInterrupt as error:

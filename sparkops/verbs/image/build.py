@@ -23,7 +23,8 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.follow_job import follow_job
-from sparkops.session.session import Session, connected, selected
+from sparkops.session.open import connected, selected
+from sparkops.session.session import Session
 from sparkops.verbs.image.options import BuildOptions, PullOptions
 
 

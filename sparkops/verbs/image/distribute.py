@@ -20,7 +20,8 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.follow_job import follow_job
-from sparkops.session.session import Session, reached
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.session.transfer_routes import clear, give_keys, transfer_routes
 from sparkops.verbs.image.options import DistributeOptions
 
@@ -37,7 +38,7 @@ def distribute(options: DistributeOptions, report: Report) -> Answer:
             hint=f"`sparkops image pull {options.image}` on one node, then `sparkops image distribute {plain}`",
         )
     with reached(options.where, report) as session:
-        names = [node.name for node in session.selected]
+        names = list(session.names)
         return Answer(ensure_everywhere(session, options.image, names, options.source, options.stall))
 
 

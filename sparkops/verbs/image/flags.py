@@ -15,7 +15,8 @@ from sparkops.errors import Refused, StepFailed
 from sparkops.files import flag_tables, recipes
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.session import Session, reached
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.verbs.image.options import FlagsOptions
 
 
@@ -45,7 +46,7 @@ def _reference(name: str) -> str:
 
 def _where(session: Session, facts: dict[str, Facts], reference: str, wanted: str | None) -> tuple[str, Image]:
     """The node that was named, else the first that has the image."""
-    names = [wanted] if wanted else [node.name for node in session.selected]
+    names = [wanted] if wanted else list(session.names)
     session.require([wanted] if wanted else [])
     for name in names:
         if name in facts and (image := facts[name].image(reference)) is not None:

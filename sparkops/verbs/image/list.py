@@ -7,13 +7,13 @@ from typing import Any
 
 from sparkops.checks.docker import docker_hint
 from sparkops.commands import images as commands
-from sparkops.core.plan import NodeLost
 from sparkops.core.schema import did_you_mean
 from sparkops.core.stored_images import StoredImage, listed
 from sparkops.errors import Refused, SparkopsError, StepFailed
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.session import Session, reached, unreachable
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.verbs.image.options import ImagesOptions
 
 
@@ -24,7 +24,7 @@ def listing(options: ImagesOptions, report: Report) -> Answer:
         names = sorted({tag for images in found.values() for image in images for tag in image.tags})
         shown = [_everywhere(name, found) for name in names]
         nameless = [document(one) for images in found.values() for one in images if not one.tags]
-        return Answer({"images": shown, "nameless": nameless, **away(session)}, error=lost(session))
+        return session.answer({"images": shown, "nameless": nameless})
 
 
 def verify(options: ImagesOptions, report: Report) -> Answer:
@@ -36,20 +36,18 @@ def verify(options: ImagesOptions, report: Report) -> Answer:
             wanted = normal(options.image)
             if wanted not in names:
                 missing = f"no node has the image {options.image}{did_you_mean(wanted, names)}"
-                raise lost(session) or Refused(missing, hint=f"`sparkops image build {options.image}` or `image pull`")
+                hint = f"`sparkops image build {options.image}` or `image pull`"
+                raise session.lost.error or Refused(missing, hint=hint)
             names = {wanted}
         shown = [_everywhere(name, found) for name in sorted(names)]
         wrong = [one for one in shown if not one["same"]]
-        return Answer({"images": shown, **away(session)}, error=lost(session) or _differs(wrong))
+        return session.answer({"images": shown}, _differs(wrong))
 
 
 def stores(session: Session) -> dict[str, tuple[StoredImage, ...]]:
     """All images of the selected nodes; who does not answer is added to `away`."""
     found: dict[str, tuple[StoredImage, ...]] = {}
-    for node, result in session.ask({node.name: commands.listing() for node in session.selected}).items():
-        if isinstance(result, NodeLost):
-            session.away[node] = result
-            continue
+    for node, result in session.answers(dict.fromkeys(session.names, commands.listing())).items():
         if not result.ok:
             said = (result.stderr or result.stdout).strip()[-500:]
             told = f"{node}: its images cannot be listed: {said}"
@@ -93,12 +91,3 @@ def _differs(wrong: list[dict[str, Any]]) -> SparkopsError | None:
     what = f"is missing on {', '.join(first['missing'])}" if first["missing"] else "is not the same on all nodes"
     more = f" ({len(wrong) - 1} more)" if len(wrong) > 1 else ""
     return StepFailed(f"{first['name']} {what}{more}", hint=f"`sparkops image distribute {first['name']}`")
-
-
-def away(session: Session) -> dict[str, Any]:
-    return {"unreachable": {n.name: session.away[n.name].reason for n in session.selected if n.name in session.away}}
-
-
-def lost(session: Session) -> SparkopsError | None:
-    first = next((session.away[node.name] for node in session.selected if node.name in session.away), None)
-    return unreachable(first) if first else None

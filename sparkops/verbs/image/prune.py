@@ -20,8 +20,8 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.session import reached
-from sparkops.verbs.image.list import away, document, lost, normal, stores
+from sparkops.session.open import reached
+from sparkops.verbs.image.list import document, normal, stores
 from sparkops.verbs.image.options import PruneOptions
 
 
@@ -49,7 +49,7 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         needed = _needed(session.containers())
         found = tuple(chain.from_iterable(stores(session).values()))
         if unknown := _unknown(names, found):
-            raise lost(session) or UsageError(unknown)
+            raise session.lost.error or UsageError(unknown)
         free = [one for one in found if not one.used and one.fingerprint not in needed]
         gone = list(_named(free, names) if names else _nameless(free))
         told = {
@@ -61,7 +61,7 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         removed = bool(gone) and _agreed(gone, options, report)
         if removed:
             execute(with_sudo(_removal(gone), session.sudo), session)
-        return Answer({**told, "removed": removed, **away(session)}, error=lost(session))
+        return session.answer({**told, "removed": removed})
 
 
 def _agreed(gone: Iterable[PruneTarget], options: PruneOptions, report: Report) -> bool:

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
 from sparkops.commands import images as commands
 from sparkops.core.jobs import Job, listed
-from sparkops.core.plan import Action, Command, NodeLost, Phase, Plan, Step, Wait
+from sparkops.core.plan import Action, NodeLost, Phase, Plan, Step, Wait
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import Interrupted, SparkopsError, UsageError
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.session import Session, reached, unreachable
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.verbs.jobs.options import JobOptions, JobsOptions
 
 
 def jobs(options: JobsOptions, report: Report) -> Answer:
     with reached(options.where, report) as session:
         found = read(session)
-        away = _away(session)
-        return Answer({"jobs": [document(job) for job in found], "unreachable": _reasons(away)}, error=_error(away))
+        return session.answer({"jobs": [document(job) for job in found]})
 
 
 def logs(options: JobOptions, report: Report) -> Answer:
@@ -59,13 +59,8 @@ def cancel(options: JobOptions, report: Report) -> Answer:
 
 def read(session: Session) -> list[Job]:
     """Every job of the selected nodes, the newest first."""
-    asked: dict[str, Command] = {node.name: commands.jobs() for node in session.selected}
-    found: list[Job] = []
-    for node, result in session.ask(asked).items():
-        if isinstance(result, NodeLost):
-            session.away[node] = result
-        else:
-            found += listed(node, result.stdout)
+    answers = session.answers(dict.fromkeys(session.names, commands.jobs()))
+    found = [job for node, result in answers.items() for job in listed(node, result.stdout)]
     return sorted(found, key=lambda job: -job.started)
 
 
@@ -78,8 +73,8 @@ def _chosen(session: Session, name: str) -> list[Job]:
     found = read(session)
     chosen = [job for job in found if job.id == name]
     if not chosen:
-        if away := _away(session):
-            raise unreachable(next(iter(away.values())))
+        if session.lost.error:
+            raise session.lost.error
         close = did_you_mean(name, {job.id for job in found})
         raise UsageError(f"no job {name} on these nodes{close}", hint="`sparkops jobs` lists them")
     return chosen
@@ -100,15 +95,3 @@ def _each(what: str, chosen: Sequence[Job], action: Action, session: Session) ->
 def _after(session: Session, chosen: Sequence[Job]) -> Answer:
     keys = {(job.node, job.id) for job in chosen}
     return Answer({"jobs": [document(job) for job in read(session) if (job.node, job.id) in keys]})
-
-
-def _away(session: Session) -> dict[str, NodeLost]:
-    return {node.name: session.away[node.name] for node in session.selected if node.name in session.away}
-
-
-def _reasons(away: Mapping[str, NodeLost]) -> dict[str, str]:
-    return {name: lost.reason for name, lost in away.items()}
-
-
-def _error(away: Mapping[str, NodeLost]) -> SparkopsError | None:
-    return unreachable(next(iter(away.values()))) if away else None

@@ -15,7 +15,8 @@ from sparkops.core.situation import deployed
 from sparkops.core.utilization import UTILIZATION
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.session import Session, alone, connected, selected, unreachable
+from sparkops.session.open import alone, connected, selected
+from sparkops.session.session import Session
 from sparkops.verbs.memory.options import MemoryOptions
 
 AGAIN = "meminfo,gpu-processes"
@@ -39,9 +40,7 @@ def memory(options: MemoryOptions, report: Report) -> Answer:
 
 def _answer(session: Session, facts: Mapping[str, Facts], grows: Mapping[str, Growth | None]) -> Answer:
     rows = [_row(name, facts, grows.get(name)) for name in facts]
-    away = {name: lost.reason for name, lost in session.away.items()}
-    error = unreachable(next(iter(session.away.values()))) if away else None
-    return Answer({"nodes": rows, "unreachable": away}, error=error)
+    return Answer({"nodes": rows, "unreachable": session.away.reasons}, error=session.away.error)
 
 
 def _row(name: str, facts: Mapping[str, Facts], grows: Growth | None) -> dict[str, Any]:

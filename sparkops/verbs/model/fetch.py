@@ -20,9 +20,10 @@ from sparkops.phases.images import running
 from sparkops.phases.models import ASK, compile_fetch
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.session import Session, connected, selected, unreachable
+from sparkops.session.open import connected, selected
+from sparkops.session.session import Session
 from sparkops.verbs.model.copy import ensure_copied
-from sparkops.verbs.model.list import away, follow, lost, results
+from sparkops.verbs.model.list import follow, results
 from sparkops.verbs.model.options import FetchOptions
 
 
@@ -32,7 +33,7 @@ def fetch(options: FetchOptions, report: Report) -> Answer:
     chosen = selected(options.where, report)
     with connected(chosen, report) as session:
         document = ensure_fetched(session, want, options.access, options.node, stall=options.stall)
-        return Answer({**document, **away(session)}, error=lost(session))
+        return session.answer(document)
 
 
 def ensure_fetched(
@@ -46,8 +47,8 @@ def ensure_fetched(
     """The model on these nodes (none: those selected that answer), every file proven; raises unless it is there."""
     facts = session.facts(model=str(want.name))
     here = names or [one.name for one in session.selected if one.name in facts]
-    if not here:
-        raise unreachable(session.away[session.selected[0].name])
+    if not here and session.lost.error:
+        raise session.lost.error
     source = _source(session, want, facts, here, node)
     here = tuple(dict.fromkeys((*here, source)))
     if want.job in running(facts[source]):

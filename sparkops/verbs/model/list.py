@@ -17,9 +17,11 @@ from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.phases.models import compile_prune, compile_verify
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
+from sparkops.session.away import unreachable
 from sparkops.session.execute import execute
 from sparkops.session.follow_job import follow_job
-from sparkops.session.session import Session, reached, unreachable
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.verbs.model.options import ModelsOptions, PruneModelsOptions
 
 RESULT = "result "
@@ -31,7 +33,7 @@ def listing(options: ModelsOptions, report: Report) -> Answer:
     with reached(options.where, report) as session:
         found = caches(session)
         nodes = [{"name": name, **about} for name, about in found.items()]
-        return Answer({"nodes": nodes, **away(session)}, error=lost(session))
+        return session.answer({"nodes": nodes})
 
 
 def verify(options: ModelsOptions, report: Report) -> Answer:
@@ -39,12 +41,12 @@ def verify(options: ModelsOptions, report: Report) -> Answer:
     assert options.model is not None, "the command line asks for one"
     name = model_name(options.model)
     with reached(options.where, report) as session:
-        here = {node.name: node.cache_dir for node in session.selected if node.name not in session.away}
+        here = {node.name: node.cache_dir for node in session.there}
         follow(compile_verify(name, here), session, name.job("verify"))
         found = results(session, here, name.job("verify"))
         nodes = [{"name": node, **found[node]} for node in here]
-        document = {"model": name.model, "revision": name.revision or None, "nodes": nodes, **away(session)}
-        return Answer(document, error=lost(session) or _wrong(name, found))
+        document = {"model": name.model, "revision": name.revision or None, "nodes": nodes}
+        return session.answer(document, _wrong(name, found))
 
 
 def prune(options: PruneModelsOptions, report: Report) -> Answer:
@@ -55,7 +57,7 @@ def prune(options: PruneModelsOptions, report: Report) -> Answer:
         needed = _needed(session.containers())
         found = caches(session)
         if unknown := _unknown(names, found):
-            raise lost(session) or UsageError(unknown)
+            raise session.lost.error or UsageError(unknown)
         gone = {node: targets for node, about in found.items() if (targets := _gone(about, names, needed))}
         freed = sum(size for targets in gone.values() for size in targets.values())
         kept = sorted({name.model for name in names} & set(needed))
@@ -67,19 +69,13 @@ def prune(options: PruneModelsOptions, report: Report) -> Answer:
         if wanted:
             cache_of = {node.name: node.cache_dir for node in session.selected}
             execute(compile_prune({node: tuple(targets) for node, targets in gone.items()}, cache_of), session)
-        return Answer({**document, "removed": wanted, **away(session)}, error=lost(session))
+        return session.answer({**document, "removed": wanted})
 
 
 def caches(session: Session) -> dict[str, dict[str, Any]]:
     """The caches of all selected nodes; who does not answer is added to `away`."""
-    found = {}
     asked = {node.name: commands.listing(node.cache_dir) for node in session.selected}
-    for node, result in session.ask(asked).items():
-        if isinstance(result, NodeLost):
-            session.away[node] = result
-        else:
-            found[node] = _result(node, result)
-    return found
+    return {node: _result(node, result) for node, result in session.answers(asked).items()}
 
 
 def follow(plan: Plan, session: Session, job: str) -> None:
@@ -174,12 +170,3 @@ def _gone(about: Mapping[str, Any], names: Iterable[ModelName], needed: Mapping[
 
 def _what(target: str) -> str:
     return " of half downloads" if target.endswith("@") else ""
-
-
-def away(session: Session) -> dict[str, Any]:
-    return {"unreachable": {n.name: session.away[n.name].reason for n in session.selected if n.name in session.away}}
-
-
-def lost(session: Session) -> SparkopsError | None:
-    first = next((session.away[node.name] for node in session.selected if node.name in session.away), None)
-    return unreachable(first) if first else None

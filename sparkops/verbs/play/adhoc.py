@@ -9,7 +9,7 @@ from sparkops.errors import StepFailed
 from sparkops.remote.gather import gather
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.session import reached, unreachable
+from sparkops.session.open import reached
 from sparkops.verbs.play.options import RunOptions
 
 
@@ -17,18 +17,11 @@ def run(options: RunOptions, report: Report) -> Answer:
     """Whatever it does is the operator's own: no lock, no undo; Ctrl-C ends it on the nodes."""
     with reached(options.where, report) as session:
         command = Command(options.words, reads=True, become=options.become, timeout=options.timeout)
-        wanted = {node.name: command for node in session.selected if node.name not in session.away}
-        answers = gather(session.fleet, wanted)
+        answers = gather(session.fleet, {node.name: command for node in session.there})
+        session.away.update({name: lost for name, lost in answers.items() if isinstance(lost, NodeLost)})
         results = [_result(name, answer) for name, answer in answers.items() if isinstance(answer, Result)]
-        lost = {node.name: session.away.get(node.name) or _lost(answers.get(node.name)) for node in session.selected}
-        away = {name: error for name, error in lost.items() if error is not None}
         bad = [one for one in results if one["code"] != 0 or one["ended"] != "exited"]
-        error = unreachable(next(iter(away.values()))) if away else _failed(bad) if bad else None
-        return Answer({"results": results, "unreachable": {n: e.reason for n, e in away.items()}}, error=error)
-
-
-def _lost(answer: Result | NodeLost | None) -> NodeLost | None:
-    return answer if isinstance(answer, NodeLost) else None
+        return session.answer({"results": results}, _failed(bad) if bad else None)
 
 
 def _result(name: str, result: Result) -> dict[str, Any]:

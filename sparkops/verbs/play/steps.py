@@ -16,7 +16,8 @@ from sparkops.errors import PRECEDENCE, Interrupted, SparkopsError, StepFailed, 
 from sparkops.phases.operator import as_check, compile_play
 from sparkops.report.report import Report
 from sparkops.session.execute import error_of
-from sparkops.session.session import Selected, Session, connected, selected, unreachable
+from sparkops.session.open import Selected, connected, selected
+from sparkops.session.session import Session
 from sparkops.verbs.deploy.compile import OwnPlay
 from sparkops.verbs.deploy.draft import drafted
 from sparkops.verbs.deploy.options import PlanOptions
@@ -65,7 +66,11 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         outcome = session.run(as_check(plan) if options.check else plan, emit)
         counted = _away(session, nodes) | recap(plan, events)
         counts = {node.name: counted[node.name] for node in nodes if node.name in counted}
-        error = first(error_of(outcome), _first_away(session, nodes), None if options.check else _undecided(events))
+        error = first(
+            error_of(outcome),
+            session.away.among(node.name for node in nodes).error,
+            None if options.check else _undecided(events),
+        )
         return Played(counts, error, whole=play.on_failure in ("stop", "undo") or isinstance(error, Interrupted))
 
 
@@ -145,8 +150,3 @@ def _compiled(play: StepsPlay, options: PlayOptions, session: Session, nodes: Se
 
 def _away(session: Session, nodes: Sequence[Node]) -> dict[str, Recap]:
     return {node.name: Recap(unreachable=1) for node in nodes if node.name in session.away}
-
-
-def _first_away(session: Session, nodes: Sequence[Node]) -> SparkopsError | None:
-    lost = next((session.away[node.name] for node in nodes if node.name in session.away), None)
-    return unreachable(lost) if lost else None

@@ -59,7 +59,7 @@ def _situation(session: Session, draft: Draft, facts: Mapping[str, Facts], spans
         name: Away(lost.reason, getattr(lost, "hint", None) or "", getattr(lost, "kind", ""))
         for name, lost in session.away.items()
     }
-    known = situation(draft, [node.name for node in session.selected], facts)
+    known = situation(draft, session.names, facts)
     return replace(known, choices=Choices(sudo_password=session.sudo_password), away=away, spans=spans)
 
 

@@ -20,7 +20,8 @@ from sparkops.remote.network import network
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.session import Session, opened, selected, unreachable
+from sparkops.session.open import opened, selected
+from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft, supposed
 from sparkops.verbs.preflight.observe import see
 from sparkops.verbs.preflight.options import PreflightOptions
@@ -94,9 +95,8 @@ def _fixed(found: Iterable[Finding], mended: Iterable[tuple[str, str]]) -> tuple
 
 def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError | None = None) -> SparkopsError | None:
     """The one that the exit code follows: a node out of reach comes before what failed, and that before a verdict."""
-    lost = next((session.away[node.name] for node in session.selected if node.name in session.away), None)
-    if lost is not None:
-        return unreachable(lost)
+    if session.lost:
+        return session.lost.error
     failing = list(dict.fromkeys(one.id for one in found if one.status == "fail"))
     if trouble is None and failing:
         many = f"{len(failing)} checks fail" if len(failing) > 1 else "a check fails"

@@ -22,7 +22,8 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.find_deployment import find_deployment
-from sparkops.session.session import Session, reached
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.verbs.recipe.options import LockOptions, VerifyOptions
 
 

@@ -23,7 +23,8 @@ from sparkops.remote.trust import SeenHostKey, known_hosts_file, pin, pinned_hos
 from sparkops.remote.wire import resolve
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.session import Selected, connected, login, unreachable
+from sparkops.session.away import unreachable
+from sparkops.session.open import Selected, connected, login
 from sparkops.verbs.setup.options import InitOptions, TrustOptions
 
 SSH_PORT = 22

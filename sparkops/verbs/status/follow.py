@@ -10,7 +10,6 @@ from sparkops.core.facts import Container
 from sparkops.core.plan import NodeLost
 from sparkops.errors import Interrupted
 from sparkops.phases.parts import DeployedRevision, NodeContainer
-from sparkops.phases.sudo import become
 from sparkops.remote import Cancel
 from sparkops.remote.waiting import RECONNECT
 from sparkops.report.answer import Answer
@@ -49,7 +48,7 @@ def _follow(session: Session, node: str, container: Container, label: str, tail:
     while runs and not cancel.is_set():
         command = scripts.follow(container.name, tail, lines.latest)
         try:
-            result = fleet.follow(node, become(command) if node in session.sudo else command, lines.take, cancel)
+            result = session.follow(node, command, lines.take, cancel)
             runs, lost_since = result.ended != "cancelled" and _goes_on(session, node, container, cancel), None
         except NodeLost as lost:
             now = fleet.now()
@@ -66,8 +65,7 @@ def _follow(session: Session, node: str, container: Container, label: str, tail:
 
 def _goes_on(session: Session, node: str, container: Container, cancel: Cancel) -> bool:
     """Whether its engine will start again by itself."""
-    command = scripts.state(container.name)
-    result = session.fleet.send(node, become(command) if node in session.sudo else command, cancel)
+    result = session.send(node, scripts.state(container.name), cancel)
     return result.stdout.strip() in ("running", "restarting", "paused")
 
 

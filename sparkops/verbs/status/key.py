@@ -17,7 +17,8 @@ from sparkops.report.report import Report
 from sparkops.session.api_key import new_key, old_keys, read_key, readers, reads_home_key
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import find_deployment, ours_to_change
-from sparkops.session.session import Session, reached
+from sparkops.session.open import reached
+from sparkops.session.session import Session
 from sparkops.verbs.status.options import KeyOptions
 
 

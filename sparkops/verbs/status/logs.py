@@ -19,7 +19,8 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import read_key
 from sparkops.session.find_deployment import find_deployment, front_of
-from sparkops.session.session import Selected, Session, opened, selected, unreachable
+from sparkops.session.open import Selected, opened, selected
+from sparkops.session.session import Session
 from sparkops.verbs.status.follow import follow
 from sparkops.verbs.status.options import EndpointOptions, FactsOptions, LogsOptions
 
@@ -43,16 +44,15 @@ def logs_on(options: LogsOptions, session: Session) -> Answer:
     """The same over a session that is open."""
     facts = session.what_runs()
     if options.previous:
-        wanted = [node.name for node in session.selected]
+        wanted = session.names
         entries = _previous_logs(options, session, facts)
     else:
         revision = find_deployment(session, facts, options.deployment)
         if options.follow:
             return follow(session, revision, options.tail)
-        wanted = [member.name for member in revision.stored.members]
+        wanted = tuple(member.name for member in revision.stored.members)
         entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
-    away = next((session.away[name] for name in wanted if name in session.away), None)
-    return Answer({"logs": entries}, error=unreachable(away) if away else None)
+    return Answer({"logs": entries}, error=session.away.among(wanted).error)
 
 
 def endpoint(options: EndpointOptions, report: Report) -> Answer:
@@ -69,15 +69,13 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
 def facts(options: FactsOptions, report: Report) -> Answer:
     """What was read from the nodes, and from no other; `--raw` is one node's capture as it came."""
     with opened(_alone(selected(options.where, report), options.node), report) as session:
-        wanted = [node.name for node in session.selected]
+        wanted = session.names
         if options.raw:
             name, node = wanted[0], session.selected[0]
             return Answer({"raw": session.one(name, session.facts_command(node), "read its facts"), "node": name})
         found = session.facts()
         shown = [{"name": name, **plain(found[name])} for name in wanted if name in found]
-        away = {name: session.away[name].reason for name in wanted if name in session.away}
-        error = unreachable(session.away[next(iter(away))]) if away else None
-        return Answer({"nodes": shown, "unreachable": away}, error=error)
+        return session.answer({"nodes": shown})
 
 
 def _alone(chosen: Selected, name: str | None) -> Selected:

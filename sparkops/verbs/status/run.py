@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparkops.commands import scripts
@@ -24,7 +25,8 @@ from sparkops.phases.parts import DeployedRevision, question
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.find_deployment import current
-from sparkops.session.session import Session, opened, selected, unreachable
+from sparkops.session.open import opened, selected
+from sparkops.session.session import Session
 from sparkops.verbs.status.options import StatusOptions
 
 
@@ -37,22 +39,14 @@ def status(options: StatusOptions, report: Report) -> Answer:
 def status_on(options: StatusOptions, session: Session) -> Answer:
     """The same over a session that is open."""
     facts = session.what_runs()
-    shown = [revision for revision in current(facts, _selected(session)) if _named(options, revision)]
+    shown = [revision for revision in current(facts, session.names) if _named(options, revision)]
     if options.deployment is not None and not shown and not session.away:
         session.report.note(f"no deployment {options.deployment} is on these nodes")
     answers = _ask_all(session, facts, shown)
     deployments = [_deployment(session, facts, revision, answers) for revision in shown]
-    away = {name: session.away[name].reason for name in _selected(session) if name in session.away}
-    document = {"deployments": deployments, "unreachable": away}
-    code = worst(*(EXIT_CODES[entry["state"]] for entry in deployments), *([Unreachable.exit_code] if away else []))
-    error = None
-    if away:
-        error = unreachable(session.away[next(iter(away))])
-    return Answer(document, exit_code=code, error=error)
-
-
-def _selected(session: Session) -> list[str]:
-    return [node.name for node in session.selected]
+    lost = [Unreachable.exit_code] if session.lost else []
+    code = worst(*(EXIT_CODES[entry["state"]] for entry in deployments), *lost)
+    return replace(session.answer({"deployments": deployments}), exit_code=code)
 
 
 def _named(options: StatusOptions, revision: DeployedRevision) -> bool:

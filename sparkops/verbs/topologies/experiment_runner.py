@@ -15,7 +15,7 @@ from sparkops.errors import Interrupted, SparkopsError, StepFailed, UsageError
 from sparkops.files import bench_records, experiment_records
 from sparkops.remote.network import network
 from sparkops.report.report import Report
-from sparkops.session.session import reached, selected
+from sparkops.session.open import reached, selected
 from sparkops.verbs.bench.run import run_on, suite_of
 from sparkops.verbs.deploy.options import PlanOptions
 from sparkops.verbs.deploy.run import deploy

@@ -9,7 +9,7 @@ from sparkops.core.target import Target
 from sparkops.errors import SparkopsError, StepFailed
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.report.report import Report
-from sparkops.session.session import reached
+from sparkops.session.open import reached
 from sparkops.verbs.deploy.options import RollbackOptions, StopOptions
 from sparkops.verbs.deploy.stop import rollback, stop
 

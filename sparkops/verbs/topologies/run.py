@@ -10,7 +10,7 @@ from sparkops.core.bench.experiment import Before
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable, UsageError
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.session import selected
+from sparkops.session.open import selected
 from sparkops.verbs.bench.records import comparison, writable
 from sparkops.verbs.bench.run import require, suite_of
 from sparkops.verbs.deploy.draft import drafted

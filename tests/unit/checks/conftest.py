@@ -26,7 +26,7 @@ from sparkops.core.facts.raw import write
 from sparkops.core.findings import Finding
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.situation import Away, Choices, Situation, Span
-from sparkops.session.session import Selected
+from sparkops.session.open import Selected
 from sparkops.verbs.deploy.draft import supposed
 from sparkops.verbs.preflight.observe import situation
 from support.captures import probes_of

@@ -1,0 +1,30 @@
+"""Nodes that could not be reached, with why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sparkops.core.plan import NodeLost
+from sparkops.errors import Unreachable
+
+
+class Away(dict[str, NodeLost]):
+    """By name, in the order in which it was found out."""
+
+    def among(self, names: Iterable[str]) -> Away:
+        """Of these, in their order."""
+        return Away({name: self[name] for name in names if name in self})
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """As documents tell it: `unreachable`."""
+        return {name: lost.reason for name, lost in self.items()}
+
+    @property
+    def error(self) -> Unreachable | None:
+        """What the first of them ends the run with."""
+        return next((unreachable(lost) for lost in self.values()), None)
+
+
+def unreachable(lost: NodeLost) -> Unreachable:
+    return Unreachable(f"{lost.node}: {lost.reason}", node=lost.node, hint=getattr(lost, "hint", None))
