@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from sparkops.checks.check import CannotTell, Check, Here, Said, apart, asked, fail, good, read, some, warn
 from sparkops.checks.docker import docker_problem, need_docker
-from sparkops.commands import proxy
 from sparkops.core import images, mods
 from sparkops.core.facts import Image, Unread, known
 from sparkops.core.situation import Situation
+from sparkops.node_commands import proxy
 
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
 """What `docker info` calls an architecture, and what an image is labelled with."""

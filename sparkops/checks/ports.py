@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, Check, Here, Said, fail, good, read, warn
-from sparkops.commands import vllm
 from sparkops.core.situation import deployed
+from sparkops.node_commands import vllm
 
 OTHERS = {
     vllm.RAY_PORT: "Ray",

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sparkops.commands import caches, scripts
 from sparkops.core.facts import Facts, User
 from sparkops.core.plan import Action, Phase, Plan, Step
 from sparkops.core.schedule import Schedule
+from sparkops.node_commands import caches, scripts
 
 SUDOERS = "/etc/sudoers.d/sparkops-drop-caches"
 """A name without a dot: sudo skips the others."""

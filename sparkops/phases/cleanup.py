@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from sparkops.commands import caches, rights, scripts
 from sparkops.core import manifest
 from sparkops.core.facts import Container, Facts, JobFact, Left, Scheduled
 from sparkops.core.plan import Action, Command, Phase, Plan, Step
 from sparkops.core.situation import state_dir
+from sparkops.node_commands import caches, rights, scripts
 
 OWN_JOBS = "cache-"
 """Jobs that end with the engine they watch."""

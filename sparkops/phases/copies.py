@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sparkops.commands import copies as commands
 from sparkops.core.copying import Hop, origins
 from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Word
 from sparkops.core.situation import state_dir
+from sparkops.node_commands import copies as commands
 from sparkops.phases.images import until_done
 
 PUBLIC = Secret("copy-public-key")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from sparkops.commands import caches, rights, scripts
 from sparkops.core.facts import Sudo, User, known
 from sparkops.core.inventory import Node
 from sparkops.core.plan import Action, Phase, Plan, Step
 from sparkops.core.rights import may_drop, may_sudo, missing_caches
 from sparkops.core.situation import Situation
+from sparkops.node_commands import caches, rights, scripts
 from sparkops.phases.cache import permit_and_check
 
 EARLYOOM = "earlyoom"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sparkops.commands import images as commands
 from sparkops.core.build import LABEL, Build, job_id
 from sparkops.core.facts import Facts, Left
 from sparkops.core.plan import Action, Command, Phase, Plan, Secret, Step, Wait
 from sparkops.core.situation import state_dir
+from sparkops.node_commands import images as commands
 
 CONTEXT = Secret("build-context")
 PASSWORD = Secret("registry-password")

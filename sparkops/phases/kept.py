@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sparkops.commands import scripts
 from sparkops.core.facts import Container, Facts
 from sparkops.core.plan import Action, Plan, Step
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Choices, state_dir
 from sparkops.core.utilization import UTILIZATION
+from sparkops.node_commands import scripts
 from sparkops.phases import parts
 from sparkops.phases.operator import compile_play
 from sparkops.phases.orphans import leave_notes

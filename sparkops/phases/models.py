@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sparkops.commands import models as commands
-from sparkops.commands import scripts
-from sparkops.commands.images import job_probe
-from sparkops.commands.models import Fetch
 from sparkops.core.facts import Facts
 from sparkops.core.model_name import ModelName
 from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Wait
 from sparkops.core.situation import state_dir
+from sparkops.node_commands import models as commands
+from sparkops.node_commands import scripts
+from sparkops.node_commands.images import job_probe
+from sparkops.node_commands.models import Fetch
 from sparkops.phases.images import detached, running
 
 ASK = Secret("model-ask")

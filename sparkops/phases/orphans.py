@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping
 
-from sparkops.commands import scripts
 from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Phase, Step
 from sparkops.core.situation import Situation, state_dir
 from sparkops.core.stored import Stored, StoredMember
+from sparkops.node_commands import scripts
 
 
 def missing(facts: Mapping[str, Facts], stored: Stored) -> tuple[StoredMember, ...]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sparkops.commands import scripts
 from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts
 from sparkops.core.plan import Action, Step
 from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
+from sparkops.node_commands import scripts
 from sparkops.phases.verify import await_answer, await_stored
 
 NodeContainer = tuple[str, Container]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkops.commands import proxy, scripts
 from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Secret, Step
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.revision import Member
 from sparkops.core.situation import Situation, key_path
+from sparkops.node_commands import proxy, scripts
 
 API_KEY = Secret("api-key")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkops.commands import docker, proxy, scripts, vllm
 from sparkops.core.endpoints import health_url
 from sparkops.core.facts import Container, Facts, Model
 from sparkops.core.facts.containers import ASIDE, KEY_IN_CONTAINER
@@ -13,6 +12,7 @@ from sparkops.core.recipe import command_line
 from sparkops.core.revision import SCHEMA, Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.core.utilization import UTILIZATION
+from sparkops.node_commands import docker, proxy, scripts, vllm
 from sparkops.phases.prepare import auth_path, config_path, mounts
 from sparkops.phases.verify import await_again, await_member, await_stored
 

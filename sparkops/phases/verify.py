@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkops.commands import scripts
 from sparkops.core.endpoints import ApiPlace, api_url, health_path, health_url
 from sparkops.core.plan import Action, Step, Wait
 from sparkops.core.revision import Member
 from sparkops.core.situation import Choices, Situation, key_path
 from sparkops.core.stored import Stored
+from sparkops.node_commands import scripts
 
 FORGIVEN = 4
 """So often may an engine that served before end at its start: memory and peers come back later than it does."""

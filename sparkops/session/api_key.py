@@ -10,12 +10,12 @@ import hashlib
 import secrets as random_source
 from collections.abc import Iterable, Mapping
 
-from sparkops.commands import scripts
 from sparkops.core.facts import Container, Facts
 from sparkops.core.plan import NodeLost, Plan
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation, key_path
 from sparkops.errors import Refused
+from sparkops.node_commands import scripts
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.prepare import API_KEY, old_key
 from sparkops.session.find_deployment import front_of

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from sparkops.commands import copies as commands
 from sparkops.core import copying
 from sparkops.core.copying import Hop
 from sparkops.core.facts import Facts
 from sparkops.core.plan import NodeLost
 from sparkops.core.situation import state_dir
 from sparkops.errors import Refused
+from sparkops.node_commands import copies as commands
 from sparkops.phases.copies import PUBLIC, Copy, compile_copy, key_of
 from sparkops.phases.sudo import with_sudo
 from sparkops.remote.copykeys import new_key, pinned_line

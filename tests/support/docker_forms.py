@@ -13,10 +13,10 @@ from typing import Any
 
 import yaml
 
-from sparkops.commands import docker as builder
 from sparkops.core.facts import containers, images
 from sparkops.core.facts.raw import write_parts
 from sparkops.core.plan import Script
+from sparkops.node_commands import docker as builder
 from support.person import Ran
 
 NODE_SCRIPTS = Path(builder.__file__).parents[1] / "node"

@@ -21,7 +21,7 @@ FUNCTION_LINES = 60
 LONG_FUNCTION = 40
 MOST_LONG_FUNCTIONS = 12
 
-PURE = ("core", "rules", "checks", "commands", "phases")
+PURE = ("core", "rules", "checks", "node_commands", "phases")
 IMPURE = {
     "os", "sys", "io", "pathlib", "shutil", "tempfile", "glob", "subprocess", "socket", "select", "selectors", "ssl",
     "time", "random", "secrets", "uuid", "threading", "multiprocessing", "concurrent", "asyncio", "signal", "logging",
@@ -32,14 +32,14 @@ IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "breakpoint"}
 
 BELOW = {
     "core": {"errors"},
-    "commands": {"core", "errors"},
+    "node_commands": {"core", "errors"},
     "rules": {"core", "errors"},
-    "checks": {"commands", "core", "errors"},
-    "phases": {"commands", "core", "errors"},
+    "checks": {"node_commands", "core", "errors"},
+    "phases": {"node_commands", "core", "errors"},
     "report": {"core", "errors"},
     "remote": {"core", "errors"},
     "files": {"core", "errors", "data"},
-    "session": {"files", "remote", "report", "phases", "checks", "commands", "core", "errors"},
+    "session": {"files", "remote", "report", "phases", "checks", "node_commands", "core", "errors"},
     "cli": {"report", "core", "errors"},
     "lab": set(),
 }

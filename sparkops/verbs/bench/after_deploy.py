@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sparkops.commands import benchy
 from sparkops.core.bench.suites import Suite
 from sparkops.core.recipe import Recipe
 from sparkops.core.target import Target
 from sparkops.errors import Interrupted, Refused, SparkopsError, StepFailed
+from sparkops.node_commands import benchy
 from sparkops.report.report import Report
 from sparkops.session import llama_benchy
 from sparkops.session.session import Session

@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sparkops import __version__
-from sparkops.commands import benchy
 from sparkops.core.bench.measured import Row, read
 from sparkops.core.bench.progress import Progress
 from sparkops.core.bench.record import Record
@@ -19,6 +18,7 @@ from sparkops.core.bench.suites import Point, Suite
 from sparkops.core.plan import Event, EventKind
 from sparkops.errors import Interrupted, Refused, UsageError
 from sparkops.files import bench_records
+from sparkops.node_commands import benchy
 from sparkops.remote.network import network
 from sparkops.report.report import Report
 from sparkops.session.llama_benchy import BenchyEnded

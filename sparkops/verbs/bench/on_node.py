@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sparkops.commands import benchy
-from sparkops.commands.benchy import Snapshot
 from sparkops.core.facts.images import Image
 from sparkops.core.plan import NodeLost, Secret
 from sparkops.errors import Refused
+from sparkops.node_commands import benchy
+from sparkops.node_commands.benchy import Snapshot
 from sparkops.session.away import unreachable
 from sparkops.session.llama_benchy import SCRIPT, BenchyEnded, BenchyOutcome, Told, events
 from sparkops.session.session import Session

@@ -6,13 +6,13 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from sparkops.commands import benchy
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import SUITES, Suite, suite
 from sparkops.core.bench.trouble import cure
 from sparkops.core.schema import did_you_mean, one_line
 from sparkops.errors import StepFailed, UsageError
 from sparkops.files import bench_records
+from sparkops.node_commands import benchy
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session import llama_benchy

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sparkops.commands import caches, scripts
-from sparkops.commands.benchy import BenchTarget, Snapshot
 from sparkops.core.bench.samples import Sample
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
 from sparkops.core.endpoints import api_url
@@ -20,6 +18,8 @@ from sparkops.core.facts.models import Model
 from sparkops.core.plan import Command, Result
 from sparkops.errors import Refused, UsageError
 from sparkops.files import bench_records, state
+from sparkops.node_commands import caches, scripts
+from sparkops.node_commands.benchy import BenchTarget, Snapshot
 from sparkops.phases import parts
 from sparkops.phases.parts import DeployedRevision
 from sparkops.session import llama_benchy

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sparkops.commands import caches
 from sparkops.core.facts import Facts, Scheduled, Unread
 from sparkops.core.facts.schedule import drop as read_drop
 from sparkops.core.plan import Command, NodeLost, Result, Script
 from sparkops.errors import Refused, StepFailed
 from sparkops.files import inventory as load_inventory
+from sparkops.node_commands import caches
 from sparkops.phases.cache import SUDOERS, WantedSchedule, compile_permit, compile_schedule, sudoers_line
 from sparkops.remote.gather import gather
 from sparkops.report.answer import Answer

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sparkops import checks, rules
-from sparkops.commands import proxy
 from sparkops.core import images, topology
 from sparkops.core.findings import Finding
 from sparkops.core.recipe import Effective, Overrides, Recipe, effective
@@ -14,6 +13,7 @@ from sparkops.core.schema import did_you_mean
 from sparkops.core.topology import Placement
 from sparkops.errors import Refused, UsageError
 from sparkops.files import recipes
+from sparkops.node_commands import proxy
 from sparkops.report.report import Report
 from sparkops.session.open import Selected
 from sparkops.verbs.deploy.options import PlanOptions

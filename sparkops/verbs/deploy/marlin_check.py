@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sparkops.commands import scripts
 from sparkops.core import models
 from sparkops.core.enginelog import mxfp4_backend
 from sparkops.core.plan import Result
 from sparkops.core.recipe import Effective
 from sparkops.core.revision import Revision
+from sparkops.node_commands import scripts
 from sparkops.session.session import Session
 
 BOOT_LINES = 2000

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sparkops.commands import scripts
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
 from sparkops.core.facts import Facts, Model
 from sparkops.core.plan import Result
 from sparkops.core.revise import revise
 from sparkops.core.revision import Revision, deployment_name
 from sparkops.core.situation import Choices, Situation
+from sparkops.node_commands import scripts
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.verify import question
 from sparkops.session.api_key import digest, elsewhere, given_keys

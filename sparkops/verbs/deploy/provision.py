@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from sparkops.commands import models as commands
-from sparkops.commands.models import Fetch
 from sparkops.core import vocabulary
 from sparkops.core.facts import Facts, Model
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Result
 from sparkops.errors import Refused, UsageError
+from sparkops.node_commands import models as commands
+from sparkops.node_commands.models import Fetch
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft
 from sparkops.verbs.deploy.options import PlanOptions

@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 from typing import BinaryIO
 
-from sparkops.commands import images as commands
 from sparkops.core.diagnosis import diagnose
 from sparkops.core.plan import Command, NodeLost, Upload
 from sparkops.core.stored_images import listed
 from sparkops.errors import Interrupted, Refused, StepFailed, UsageError
+from sparkops.node_commands import images as commands
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import unreachable

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sparkops.commands.docker import read_flags
 from sparkops.core import mods
 from sparkops.core.facts import Facts
 from sparkops.core.facts.images import Image
@@ -13,6 +12,7 @@ from sparkops.core.flags import FlagTable
 from sparkops.data import compact, dump
 from sparkops.errors import Refused, StepFailed
 from sparkops.files import flag_tables, recipes
+from sparkops.node_commands.docker import read_flags
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import reached

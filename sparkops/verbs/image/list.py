@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparkops.checks.docker import docker_hint
-from sparkops.commands import images as commands
 from sparkops.core.schema import did_you_mean
 from sparkops.core.stored_images import StoredImage, listed
 from sparkops.errors import Refused, SparkopsError, StepFailed
+from sparkops.node_commands import images as commands
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import reached

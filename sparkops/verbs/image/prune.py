@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from sparkops.commands import images as commands
 from sparkops.core.build import KNOWN, LABEL
 from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Phase, Plan, Step
@@ -16,6 +15,7 @@ from sparkops.core.situation import deployed
 from sparkops.core.stored_images import StoredImage
 from sparkops.errors import UsageError
 from sparkops.files import recipes
+from sparkops.node_commands import images as commands
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report

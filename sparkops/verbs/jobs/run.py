@@ -7,11 +7,11 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any
 
-from sparkops.commands import images as commands
 from sparkops.core.jobs import Job, listed
 from sparkops.core.plan import Action, NodeLost, Phase, Plan, Step, Wait
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import Interrupted, SparkopsError, UsageError
+from sparkops.node_commands import images as commands
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report

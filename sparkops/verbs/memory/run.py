@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from sparkops.commands import caches
 from sparkops.core.facts import Boot, Clock, Facts, Unread, known
 from sparkops.core.facts.schedule import drops
 from sparkops.core.growth import Growth, growth
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.core.situation import deployed
 from sparkops.core.utilization import UTILIZATION
+from sparkops.node_commands import caches
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import alone, connected, selected

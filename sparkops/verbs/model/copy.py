@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparkops.commands import models as commands
 from sparkops.core.copying import COPY_STALL
 from sparkops.core.facts import Facts, known
 from sparkops.core.model_name import ModelName
 from sparkops.core.plan import Phase, Plan, Word
 from sparkops.errors import Refused, StepFailed
+from sparkops.node_commands import models as commands
 from sparkops.phases.copies import Copy, awaited, compile_copy
 from sparkops.phases.images import running
 from sparkops.phases.models import compile_look, manifest_path

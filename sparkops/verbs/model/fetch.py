@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from sparkops.commands.models import Fetch
 from sparkops.core import vocabulary
 from sparkops.core.copying import COPY_STALL
 from sparkops.core.facts import Facts, Model
@@ -16,6 +15,7 @@ from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import UsageError
+from sparkops.node_commands.models import Fetch
 from sparkops.phases.images import running
 from sparkops.phases.models import ASK, compile_fetch
 from sparkops.report.answer import Answer

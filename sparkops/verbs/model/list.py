@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sparkops.commands import images as jobs
-from sparkops.commands import models as commands
 from sparkops.core.facts import Facts
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Command, NodeLost, Plan, Result
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
+from sparkops.node_commands import images as jobs
+from sparkops.node_commands import models as commands
 from sparkops.phases.models import compile_prune, compile_verify
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report

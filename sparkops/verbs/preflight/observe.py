@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from sparkops.checks.check import CannotTell, Check
 from sparkops.checks.rails import targets
-from sparkops.commands import proxy, scripts
 from sparkops.core.facts import PROBES, Facts, Peers, Unread, absent
 from sparkops.core.facts.peers import peers
 from sparkops.core.inventory import Node
@@ -15,6 +14,7 @@ from sparkops.core.plan import Command, NodeLost
 from sparkops.core.revise import revise
 from sparkops.core.revision import deployment_name
 from sparkops.core.situation import Away, Choices, Situation, Span
+from sparkops.node_commands import proxy, scripts
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from sparkops.commands import scripts
 from sparkops.core.facts import Container
 from sparkops.core.plan import NodeLost
 from sparkops.errors import Interrupted
+from sparkops.node_commands import scripts
 from sparkops.phases.parts import DeployedRevision, NodeContainer
 from sparkops.remote import Cancel
 from sparkops.remote.waiting import RECONNECT

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sparkops.commands import scripts
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts, plain
 from sparkops.core.plan import Command, NodeLost, Result
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import state_dir
 from sparkops.errors import UsageError
+from sparkops.node_commands import scripts
 from sparkops.phases.parts import deployed_revisions
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from sparkops.commands import scripts
 from sparkops.core.condition import (
     EXIT_CODES,
     LOOK_SECONDS,
@@ -21,6 +20,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.plan import NodeLost
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Unreachable, worst
+from sparkops.node_commands import scripts
 from sparkops.phases.parts import DeployedRevision, question
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report

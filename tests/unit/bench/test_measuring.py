@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkops.commands import benchy
+from sparkops.node_commands import benchy
 from sparkops.session.llama_benchy import BenchyOutcome
 
 

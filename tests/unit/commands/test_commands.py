@@ -10,13 +10,13 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from sparkops.commands import benchy, caches, copies, docker, images, models, proxy, rights, scripts, vllm
 from sparkops.core.bench.suites import Point, Suite
 from sparkops.core.copying import Hop
 from sparkops.core.model_name import model_name
 from sparkops.core.plan import Command, Script, Secret, Upload
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
 from sparkops.core.schedule import Schedule, When
+from sparkops.node_commands import benchy, caches, copies, docker, images, models, proxy, rights, scripts, vllm
 from support import golden
 
 FILE = Path(__file__).with_name("commands.txt")

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from sparkops.commands import benchy
 from sparkops.core.build import BENCHY, KNOWN, job_id, read
 from sparkops.errors import UsageError
 from sparkops.files.build_context import pack
+from sparkops.node_commands import benchy
 from sparkops.verbs.image.build import build_of, references, source_of
 from support import golden
 

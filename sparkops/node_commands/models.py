@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkops.commands.images import started
 from sparkops.core.model_name import ModelName
 from sparkops.core.plan import Command, Script, Word
+from sparkops.node_commands.images import started
 
 FETCH_SECONDS = 48 * 3600
 VERIFY_SECONDS = 6 * 3600

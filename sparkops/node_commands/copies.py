@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sparkops.commands.images import started
 from sparkops.core.copying import Hop
 from sparkops.core.plan import Command, Script, Secret, Word
+from sparkops.node_commands.images import started
 
 ALIAS = "sparkops-next"
 """What `relay.sh` calls the next node when it checks its host key."""
