@@ -67,7 +67,7 @@ lint: $(STAMP)
 	"$(PY)" -m ruff check .
 	"$(PY)" -m ruff format --check .
 	"$(PY)" -m mypy --strict
-	find sparkops scripts -name '*.sh' -exec "$(VENV)/bin/shellcheck" -x -P SCRIPTDIR {} + && "$(VENV)/bin/shellcheck" .ci/run
+	find sparkops sparklab scripts -name '*.sh' -exec "$(VENV)/bin/shellcheck" -x -P SCRIPTDIR {} + && "$(VENV)/bin/shellcheck" .ci/run
 
 format: $(STAMP)
 	"$(PY)" -m ruff check --fix-only --quiet .

@@ -36,7 +36,7 @@ from report import report
 
 TREE = judge.TREE
 REACH, VERDICTS = TREE / "reach.json", TREE / "verdicts.jsonl"
-JUDGED = ("pyproject.toml", "sparkops", "tests", "recipes", "playbooks", "inventories")
+JUDGED = ("pyproject.toml", "sparkops", "sparklab", "tests", "recipes", "playbooks", "inventories")
 
 
 @cache

@@ -8,12 +8,12 @@ from sparkops.core.plan import NodeLost
 from sparkops.errors import Unreachable
 
 
-class Away(dict[str, NodeLost]):
+class AwayNodes(dict[str, NodeLost]):
     """By name, in the order in which it was found out."""
 
-    def among(self, names: Iterable[str]) -> Away:
+    def among(self, names: Iterable[str]) -> AwayNodes:
         """Of these, in their order."""
-        return Away({name: self[name] for name in names if name in self})
+        return AwayNodes({name: self[name] for name in names if name in self})
 
     @property
     def reasons(self) -> dict[str, str]:

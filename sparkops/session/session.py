@@ -21,7 +21,7 @@ from sparkops.remote.lock import owner_here
 from sparkops.remote.network import Reach
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.away import Away, unreachable
+from sparkops.session.away import AwayNodes, unreachable
 
 FACTS_SECONDS = 60.0
 
@@ -38,7 +38,7 @@ class Session:
     fleet: Reach
     report: Report
     secrets: dict[str, str]
-    away: Away = field(default_factory=Away)
+    away: AwayNodes = field(default_factory=AwayNodes)
     locked: set[str] = field(default_factory=set)
     sudo_password: bool = False
     changed: bool = False
@@ -52,7 +52,7 @@ class Session:
         return tuple(node.name for node in self.selected)
 
     @property
-    def lost(self) -> Away:
+    def lost(self) -> AwayNodes:
         """The selected nodes that could not be reached."""
         return self.away.among(self.names)
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import sparkops
 
 PACKAGES = ("verbs", "session")
-OTHERS = ("structlog", "sparkops.remote.sshconfig", "sparkops.lab.api")
+OTHERS = ("structlog", "sparkops.remote.sshconfig", "sparklab.api")
 
 
 @dataclass(frozen=True)

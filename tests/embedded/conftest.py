@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 
 import sparkops
-from sparkops.lab import api
-from sparkops.lab.docker import cli as docker
-from sparkops.lab.layout import Node
-from sparkops.lab.tools.answer import answer
+from sparklab import api
+from sparklab.fake_docker import cli as docker
+from sparklab.layout import Node
+from sparklab.tools.answer import answer
 from sparkops.remote.frame import script_text
 from support import serving
 from support.models import home, hub  # noqa: F401  fixtures of the models' tests

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sparkops.lab.faults import FAULTS
+from sparklab.faults import FAULTS
 from support.paths import ROOT
 
 ROWS = re.findall(r"^\| `([a-z0-9-]+)` \| (.+) \| (`.+`) \|$", (ROOT / "docs" / "lab.md").read_text(), re.MULTILINE)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.lab import files
+from sparklab import files
 from support.processes import living
 
 IMAGE = "vllm-node-mxfp4"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.lab import files, processes
+from sparklab import files, processes
 
 pytest.importorskip("ray", reason="real Ray is not installed here")
 

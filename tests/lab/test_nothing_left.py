@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.lab.containers import engine, images, stores
+from sparklab.docker_backend import engine, images, stores
 
 
 def spaces() -> str:

@@ -15,19 +15,19 @@ from unittest.mock import patch
 
 import pytest
 
-from sparkops.lab import embedded, files, processes
-from sparkops.lab.daemon.host import Host
-from sparkops.lab.daemon.trouble import Trouble
-from sparkops.lab.docker import rootfs, store
-from sparkops.lab.engine import http, vllm
-from sparkops.lab.engine.api import Engine, handler
-from sparkops.lab.engine.boot import Boot
-from sparkops.lab.engine.flags import parse
-from sparkops.lab.engine.ranks import Ranks
-from sparkops.lab.engine.settings import Settings
-from sparkops.lab.layout import Node
-from sparkops.lab.tools.answer import Answer, answer
-from sparkops.lab.tree import build, memory, said
+from sparklab import embedded, files, processes
+from sparklab.daemon.host import Host
+from sparklab.daemon.trouble import Trouble
+from sparklab.engine import http, vllm
+from sparklab.engine.api import Engine, handler
+from sparklab.engine.boot import Boot
+from sparklab.engine.flags import parse
+from sparklab.engine.ranks import Ranks
+from sparklab.engine.settings import Settings
+from sparklab.fake_docker import rootfs, store
+from sparklab.layout import Node
+from sparklab.tools.answer import Answer, answer
+from sparklab.tree import build, memory, said
 from support import serving
 
 SPEED = 1000.0

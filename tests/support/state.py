@@ -55,8 +55,8 @@ def of_lab(directory: Path, home: Path | None = None) -> str:
 
 
 def _node(path: Path) -> Iterator[str]:
-    from sparkops.lab.docker.store import containers
-    from sparkops.lab.layout import Node
+    from sparklab.fake_docker.store import containers
+    from sparklab.layout import Node
 
     faults = sorted(one.name for one in (path / "faults").iterdir())
     yield f"{path.name}: {'faults ' + ', '.join(faults) if faults else 'no fault'}"

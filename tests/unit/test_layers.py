@@ -10,9 +10,11 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
+import sparklab
 import sparkops
 
 PACKAGE = Path(next(iter(sparkops.__path__)))
+EMULATED = Path(next(iter(sparklab.__path__)))
 NODE = PACKAGE / "node"
 
 MODULE_LINES = 350
@@ -41,9 +43,9 @@ BELOW = {
     "files": {"core", "errors", "data"},
     "session": {"files", "remote", "report", "phases", "checks", "node_commands", "core", "errors"},
     "cli": {"report", "core", "errors"},
-    "lab": set(),
+    "sparklab": set(),
 }
-"""The floors: what each package of ours may import beside itself. `verbs` may import all of them but the lab."""
+"""The floors: what each package of ours may import beside itself. `verbs` may import all of them but sparklab."""
 
 NOUNS = {
     "bench": {"recipe"},
@@ -77,8 +79,8 @@ LATE = {
 without nodes start in a tenth of a second; matplotlib may be missing; most deploys find images and model in their
 places and measure nothing."""
 
-MODULES = sorted(PACKAGE.rglob("*.py"))
-FOREIGN = PACKAGE / "lab" / "containers" / "image"
+MODULES = sorted([*PACKAGE.rglob("*.py"), *EMULATED.rglob("*.py")])
+FOREIGN = EMULATED / "docker_backend" / "image"
 """Files that run inside containers of the lab, beside the real vLLM: not modules of ours."""
 
 
@@ -88,7 +90,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def dotted(path: Path) -> str:
-    parts = ("sparkops", *path.relative_to(PACKAGE).with_suffix("").parts)
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
@@ -106,12 +108,15 @@ def imports(path: Path) -> Iterator[tuple[str, ast.AST]]:
 
 
 KNOWN = {dotted(path) for path in MODULES}
-PRODUCT = [path for path in MODULES if path.relative_to(PACKAGE).parts[0] not in ("lab", "testing")]
 
 
 def part(module: str) -> str:
-    """The first level below `sparkops`."""
-    return (module.split(".") + [""])[1]
+    """The first level below `sparkops`, or `sparklab`."""
+    package, below = (module.split(".") + [""])[:2]
+    return below if package == "sparkops" else package
+
+
+PRODUCT = [path for path in MODULES if part(dotted(path)) not in ("sparklab", "testing")]
 
 
 def test_there_is_something_to_look_at() -> None:
@@ -119,7 +124,7 @@ def test_there_is_something_to_look_at() -> None:
 
 
 def relative(path: Path) -> str:
-    return str(path.relative_to(PACKAGE))
+    return str(path.relative_to(PACKAGE.parent))
 
 
 def test_the_core_is_pure() -> None:
@@ -139,15 +144,17 @@ def test_imports_go_down() -> None:
 
 
 def upwards(path: Path) -> set[str]:
-    """Packages of ours that a module imports and may not."""
+    """Packages of ours that a module imports and may not; anyone may ask `sparkops` itself for its version."""
     mine = part(dotted(path))
     used = {part(name) for name, _ in ours(path)}
-    return used - {mine} - BELOW.get(mine, used)
+    return used - {mine, ""} - BELOW.get(mine, used)
 
 
 def ours(path: Path) -> Iterator[tuple[str, ast.AST]]:
     """Imports of our own packages, but for those inside functions that LATE gives a reason for."""
-    found = [(name, node) for name, node in imports(path) if name.startswith("sparkops.")]
+    found = [
+        (name, node) for name, node in imports(path) if f"{name}.".startswith(("sparkops.", "sparklab.")) and part(name)
+    ]
     yield from ((name, node) for name, node in found if (dotted(path), name) not in LATE)
 
 
@@ -177,9 +184,9 @@ def test_the_files_of_a_verb_keep_to_their_role() -> None:
         assert foreign <= ({"click"} if path.name == "command.py" else set()), relative(path)
 
 
-def test_only_the_lab_verbs_reach_the_lab() -> None:
-    reaching = {dotted(path) for path in MODULES for name, _ in imports(path) if part(name) == "lab"}
-    assert {name for name in reaching if part(name) != "lab"} == {"sparkops.verbs.lab.run"}
+def test_only_the_lab_verbs_reach_the_emulated_nodes() -> None:
+    reaching = {dotted(path) for path in MODULES for name, _ in imports(path) if part(name) == "sparklab"}
+    assert {name for name in reaching if part(name) != "sparklab"} == {"sparkops.verbs.lab.run"}
 
 
 def test_nothing_that_runs_for_a_person_needs_the_simulated_world() -> None:
@@ -205,7 +212,7 @@ def test_there_is_no_import_cycle() -> None:
 def test_imports_stand_at_the_top() -> None:
     """What is heavy is imported by its module, and the module by the registry. The lab's programs start anew for
     each call, and import by function."""
-    late = {found for path in MODULES if part(dotted(path)) != "lab" for found in late_imports(path)}
+    late = {found for path in MODULES if part(dotted(path)) != "sparklab" for found in late_imports(path)}
     assert late == LATE
 
 
@@ -219,7 +226,7 @@ def late_imports(path: Path) -> set[tuple[str, str]]:
 def test_only_the_registry_imports_by_name() -> None:
     by_name = {dotted(path) for path in MODULES if "import_module(" in path.read_text(encoding="utf-8")}
     readers_of_other_schemas, runs_inside_images = "sparkops.files.recipes", "sparkops.data.dump"
-    found = {name for name in by_name if part(name) != "lab"}
+    found = {name for name in by_name if part(name) != "sparklab"}
     assert found == {"sparkops.cli.registry", readers_of_other_schemas, runs_inside_images}
 
 
@@ -276,7 +283,11 @@ TREE = PACKAGE.parent
 SOURCES = [
     path
     for pattern in ("*.py", "*.sh", "*.md", "*.yml", "*.toml", "*.txt", "*.json", "*.jsonl")
-    for path in (TREE.rglob(pattern) if (TREE / "pyproject.toml").is_file() else PACKAGE.rglob(pattern))
+    for path in (
+        TREE.rglob(pattern)
+        if (TREE / "pyproject.toml").is_file()
+        else (*PACKAGE.rglob(pattern), *EMULATED.rglob(pattern))
+    )
     if not {".git", ".venv", ".venvs", "build", "dist", "node_modules"} & set(path.relative_to(TREE).parts)
 ]
 FORBIDDEN = re.compile(

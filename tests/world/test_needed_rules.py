@@ -24,10 +24,10 @@ from support.world import Lab
 if not sys.platform.startswith("linux"):
     pytest.skip("the lab's engine needs Linux", allow_module_level=True)
 emulated = pytest.importorskip("support.emulated", reason="it needs asyncssh")
-from sparkops.lab.engine import boot, failures  # noqa: E402
-from sparkops.lab.engine.flags import parse  # noqa: E402
-from sparkops.lab.engine.ranks import Ranks  # noqa: E402
-from sparkops.lab.engine.settings import Settings, StartError  # noqa: E402
+from sparklab.engine import boot, failures  # noqa: E402
+from sparklab.engine.flags import parse  # noqa: E402
+from sparklab.engine.ranks import Ranks  # noqa: E402
+from sparklab.engine.settings import Settings, StartError  # noqa: E402
 
 ROWS = yaml.safe_load((RULE_RECIPES.parent / "fixing_rules.yml").read_text(encoding="utf-8"))
 BEFORE = ("solo", "--limit", "node1", "--recipe", "qwen3-next-80b-a3b-instruct-fp8")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sparklab import api
 from sparkops.errors import UsageError
-from sparkops.lab import api
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.lab.options import LabOptions

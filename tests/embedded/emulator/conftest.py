@@ -13,7 +13,7 @@ from typing import Any
 import paramiko
 import pytest
 
-from sparkops.lab import api
+from sparklab import api
 from support.person import Ran
 
 SPEED = 4.0

@@ -7,7 +7,7 @@ import contextlib
 import paramiko
 import pytest
 
-from sparkops.lab import api
+from sparklab import api
 from support import serving
 
 BOOT = "sysctl -n kernel.random.boot_id"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.lab import api
+from sparklab import api
 from support.processes import living
 
 RESTARTS = "docker run -d --restart always --entrypoint= vllm-node sh -c 'setsid sleep 7510 & sleep 7510'"
@@ -43,7 +43,7 @@ def processes_of(directory, word=""):
 
 def kill_daemon(directory):
     """SIGKILL to the oldest of that name: a child that it has just forked is called so too, for a moment."""
-    daemon = min(processes_of(directory, "sparkops.lab.daemon"))
+    daemon = min(processes_of(directory, "sparklab.daemon"))
     os.kill(daemon, signal.SIGKILL)
     try:
         os.waitpid(daemon, 0)

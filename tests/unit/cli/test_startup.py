@@ -12,7 +12,7 @@ Run = Callable[..., Any]
 
 HEAVY = (
     "paramiko", "fabric", "invoke", "cryptography", "ray", "asyncio", "asyncssh", "rich", "structlog", "tenacity",
-    "sparkops.lab", "sparkops.remote", "sparkops.session", "sparkops.phases",
+    "sparklab", "sparkops.remote", "sparkops.session", "sparkops.phases",
 )  # fmt: skip
 
 IMPORTED = """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 
-from sparkops.lab.docker import cli
-from sparkops.lab.tree import said
+from sparklab.fake_docker import cli
+from sparklab.tree import said
 from support import docker_forms as forms
 
 IMAGE = "vllm-node:latest"

@@ -9,11 +9,11 @@ from unittest.mock import patch
 
 import pytest
 
-from sparkops.lab.engine.flags import parse
-from sparkops.lab.engine.ranks import Ranks
-from sparkops.lab.engine.settings import Settings, StartError
-from sparkops.lab.tools import curl
-from sparkops.lab.tree import memory
+from sparklab.engine.flags import parse
+from sparklab.engine.ranks import Ranks
+from sparklab.engine.settings import Settings, StartError
+from sparklab.tools import curl
+from sparklab.tree import memory
 from support import serving
 from support.serving import GPT, MXFP4, MXFP4_FLAGS, QWEN, SMALL, STOCK
 

@@ -7,9 +7,9 @@ import os
 import shlex
 from pathlib import Path
 
-from sparkops.lab import files
-from sparkops.lab.faults import FAULTS
-from sparkops.lab.tree import memory, models
+from sparklab import files
+from sparklab.faults import FAULTS
+from sparklab.tree import memory, models
 from support import golden
 from support.paths import ROOT, TESTS
 

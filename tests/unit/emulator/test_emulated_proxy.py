@@ -12,9 +12,9 @@ from unittest.mock import patch
 
 import pytest
 
-from sparkops.lab.engine import http, litellm
-from sparkops.lab.engine.proxy import Router, handler
-from sparkops.lab.engine.proxy_config import Config
+from sparklab.engine import http, litellm
+from sparklab.engine.proxy import Router, handler
+from sparklab.engine.proxy_config import Config
 from support.emulated import opened
 from support.serving import (
     BACKEND,

@@ -1,4 +1,4 @@
-"""What `sparkops.lab.api` decides before a process runs, and who is answered by the lab's own."""
+"""What `sparklab.api` decides before a process runs, and who is answered by the lab's own."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import random
 
 import pytest
 
-from sparkops.lab import api, embedded
-from sparkops.lab.daemon.answers import Answers
+from sparklab import api, embedded
+from sparklab.daemon.answers import Answers
 
 
 def test_two_labs_that_begin_together_are_not_on_one_network():

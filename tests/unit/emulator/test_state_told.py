@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkops.lab import files
+from sparklab import files
 from support import state
 from support.world import Lab
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from sparkops.lab.tree import models, weights
+from sparklab.tree import models, weights
 
 GIB = 1024**3
 

@@ -1,0 +1,1 @@
+"""Emulated GB10 nodes on this machine. Imports nothing of sparkops, so that it cannot agree with it by construction."""

@@ -1,0 +1,215 @@
+"""One node's SSH server: who may enter, what is counted, and the faults that show on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+
+from sparklab import files, processes
+from sparklab.daemon import modelhub
+from sparklab.daemon.frames import reads
+from sparklab.daemon.remote import Remote
+from sparklab.layout import PASSWORD, PATH, SSH_PORT, USER, Node
+
+MAX_SESSIONS = 10
+LATENCY = 0.3
+API_PORT = 8000
+GARBAGE = "head -c 4096 /dev/urandom; exit 3"
+
+
+class Host:
+    """The sshd of one node."""
+
+    def __init__(self, node: Node, records: str, answers: str) -> None:
+        self.node = node
+        self.records = records
+        self.answers = answers
+        self.connections = 0
+        self.commands = 0
+        self.down = False
+        self.open: set[asyncssh.SSHServerConnection] = set()
+        self._acceptor: asyncssh.SSHAcceptor | asyncio.Server | None = None
+        self._squatter: asyncio.Server | None = None
+
+    async def refresh(self) -> None:
+        """Listen, or not, as the node's faults have it now."""
+        self.close()
+        if self.down or self.node.fault("unreachable"):
+            return
+        link = [] if self.node.unplugged else self.node.fabric
+        if self.node.fault("node-hangs"):
+            self._acceptor = await asyncio.start_server(_silent, [self.node.address, *link], SSH_PORT)
+            return
+        key = "host_key_other" if self.node.fault("bad-host-key") else "host_key"
+        self._acceptor = await asyncssh.listen(
+            [self.node.address, *link],
+            SSH_PORT,
+            server_host_keys=[self.node.path(key)],
+            server_factory=lambda: Login(self),
+            server_version="OpenSSH_9.6p1",
+            encoding=None,
+            line_editor=False,
+            allow_pty=False,
+            agent_forwarding=False,
+            gss_host=None,
+            login_timeout=30,
+            config=[],
+        )
+
+    def close(self) -> None:
+        if self._acceptor is not None:
+            self._acceptor.close()
+            self._acceptor = None
+
+    async def squat(self, off: bool) -> None:
+        """Somebody listens where the API will want to, or no more."""
+        if self._squatter is not None:
+            self._squatter.close()
+            self._squatter = None
+        if not off:
+            self._squatter = await asyncio.start_server(_silent, self.node.address, API_PORT)
+
+    def drop(self) -> None:
+        """Cut every connection without a goodbye."""
+        for connection in list(self.open):
+            connection.abort()
+
+    def drop_fabric(self) -> None:
+        """Cut what came over the cable."""
+        for connection in list(self.open):
+            if connection.get_extra_info("sockname")[0] in self.node.fabric:
+                connection.abort()
+
+    def log(self, event: str, **more: Any) -> None:
+        files.append(self.node.path("ssh.jsonl"), {"time": time.time(), "event": event, **more})
+
+    def environment(self) -> dict[str, str]:
+        hub = modelhub.url(int(self.node.address.split(".")[1]))
+        return {
+            "HOME": self.node.home,
+            "USER": USER,
+            "LOGNAME": USER,
+            "SHELL": "/bin/bash",
+            "LANG": "C.UTF-8",
+            "PATH": f"{self.node.path('bin')}:{PATH}",
+            "SPARKOPS_ROOT": self.node.root(),
+            "HF_ENDPOINT": hub,
+            "SPARKOPS_ENCODINGS": f"{hub}/encodings",
+            "SPARKLAB_HUB": hub,
+            "SPARKLAB_LAB": self.node.lab,
+            "SPARKLAB_NODE": self.node.directory,
+            "SPARKLAB_ANSWERS": self.answers,
+        }
+
+    def accept(self, login: Login, line: str, remote: Remote) -> None:
+        """An exec request: count it, write it down, run it, and lose the connection where a fault says so."""
+        self.commands += 1
+        self.log("forced" if login.forced else "exec", connection=login.number, line=line)
+        delay = LATENCY if self.node.fault("slow") else 0.0
+        loop = asyncio.get_running_loop()
+        if delay:
+            loop.call_later(delay, self._start, login, line, remote)
+        else:
+            loop.call_soon(self._start, login, line, remote)
+
+    def _start(self, login: Login, line: str, remote: Remote) -> None:
+        pid = remote.start(GARBAGE if self.node.fault("garbage") else line, self.environment())
+        files.append(self.records, [pid, processes.start_of(pid)])
+        if self._loses(line) and login.connection is not None:
+            self.log("lost", connection=login.number, line=line)
+            login.connection.abort()
+
+    def _loses(self, line: str) -> bool:
+        """`lost-after-send` strikes once; its file may say how many changing commands pass before."""
+        path = self.node.path("faults", "lost-after-send")
+        if not os.path.exists(path) or reads(line):
+            return False
+        left = int(files.read(path) or 0)
+        if left > 0:
+            files.write(path, str(left - 1))
+            return False
+        Path(path).unlink(missing_ok=True)
+        return True
+
+
+async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Whoever connects waits."""
+    await reader.read()
+    writer.close()
+
+
+def owner(address: str, port: int) -> int:
+    """The user of the socket with this local end on this machine; -1 where there is none."""
+    wanted = "".join(f"{int(part):02X}" for part in reversed(address.split("."))) + f":{port:04X}"
+    for line in files.read("/proc/net/tcp").splitlines()[1:]:
+        row = line.split()
+        if row[1] == wanted:
+            return int(row[7])
+    return -1
+
+
+class Login(asyncssh.SSHServer):
+    """One connection: the lab's user only, by a key of the node's authorized_keys or by password."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._sessions: list[Remote] = []
+        self.connection: asyncssh.SSHServerConnection | None = None
+        self.number = 0
+        self.forced: str | None = None
+
+    def connection_made(self, conn: asyncssh.SSHServerConnection) -> None:
+        self.connection = conn
+        self._host.connections += 1
+        self.number = self._host.connections
+        self._host.open.add(conn)
+        self._host.log("connect", connection=self.number, peer=conn.get_extra_info("peername")[1])
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self.connection is not None:
+            self._host.open.discard(self.connection)
+        self._host.log("disconnect", connection=self.number)
+
+    def begin_auth(self, username: str) -> bool:
+        return True
+
+    def public_key_auth_supported(self) -> bool:
+        return True
+
+    def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
+        """As sshd: `from=` must fit, `command=` is what runs instead of whatever is asked for."""
+        text = files.read(Path(self._host.node.home, ".ssh", "authorized_keys"))
+        try:
+            known = asyncssh.import_authorized_keys(text)
+        except ValueError:
+            return False
+        assert self.connection is not None
+        peer = self.connection.get_extra_info("peername")[0]
+        options = known.validate(key, peer, peer) if username == USER else None
+        if options is not None:
+            self.forced = str(options["command"]) if "command" in options else None
+        return options is not None
+
+    def password_auth_supported(self) -> bool:
+        return True
+
+    def validate_password(self, username: str, password: str) -> bool:
+        """A password that stands in the manual opens the door only to the user who started the lab."""
+        return username == USER and password == PASSWORD and self._same_user()
+
+    def _same_user(self) -> bool:
+        assert self.connection is not None
+        return owner(*self.connection.get_extra_info("peername")[:2]) in (os.getuid(), 0)
+
+    def session_requested(self) -> Remote:
+        self._sessions = [session for session in self._sessions if session.open]
+        if len(self._sessions) >= MAX_SESSIONS:
+            raise asyncssh.ChannelOpenError(asyncssh.OPEN_RESOURCE_SHORTAGE, "open failed")
+        remote = Remote(lambda line, remote: self._host.accept(self, self.forced or line, remote))
+        self._sessions.append(remote)
+        return remote

@@ -1,0 +1,140 @@
+"""Switching faults on and off: a file each, and for some an effect at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from sparklab import files, processes
+from sparklab.daemon.host import Host
+from sparklab.errors import LabError
+from sparklab.faults import FAULTS, ONE_SHOT
+from sparklab.tree import ailments, etc, memory, models, network, said
+
+REBOOT_SECONDS = 1.0
+ENGINE = "SPARKLAB_ENGINE=1"
+HELD = 90 * memory.KB_PER_GIB
+STRANGER = "open-webui"
+STRANGE = ("run", "-d", "--gpus", "all", "--name", STRANGER, "--entrypoint", "sleep", "vllm-node:latest", "86400")
+ASIDE = ".aside"
+
+
+class Trouble:
+    """Faults of one node."""
+
+    def __init__(self, host: Host, record: dict[str, Any]) -> None:
+        self.host = host
+        self.node = host.node
+        self.record = record
+
+    async def switch(self, kind: str, off: bool, after: int) -> None:
+        if kind not in FAULTS:
+            raise LabError(f"no fault is called {kind}", "`sparkops lab fault --list` shows them")
+        path = Path(self.node.path("faults", kind))
+        if off:
+            path.unlink(missing_ok=True)
+        elif kind not in ONE_SHOT:
+            files.write(path, str(after) if after else "")
+        self.host.log("fault", kind=kind, off=off)
+        await self._effect(kind, off)
+        self._publish()
+
+    def _publish(self) -> None:
+        """Everything that is written down of the node, as its faults have it now."""
+        network.publish(self.node)
+        ailments.publish(self.node)
+        memory.change(self.node)
+        said.publish(self.node)
+
+    async def _effect(self, kind: str, off: bool) -> None:
+        match kind:
+            case "unreachable" | "bad-host-key" | "node-hangs":
+                await self.host.refresh()
+                self.host.drop()
+            case "reboot" if not off:
+                await self._reboot()
+            case "engine-killed" if not off:
+                await asyncio.to_thread(self._signal_engine, signal.SIGKILL)
+            case "engine-frozen":
+                await asyncio.to_thread(self._signal_engine, signal.SIGCONT if off else signal.SIGSTOP)
+            case "cx7-down" | "no-cable":
+                await self.host.refresh()
+                self.host.drop_fabric()
+            case "page-cache-full":
+                memory.change(self.node, cached=memory.CACHE_AFTER_BOOT if off else memory.CACHE_FULL)
+            case "no-model":
+                self._move_models(away=not off)
+            case "gpu-held":
+                memory.change(self.node, used={"somebody": 0 if off else HELD})
+            case "gpu-stranger":
+                await asyncio.to_thread(self._docker, ("rm", "-f", STRANGER) if off else STRANGE)
+            case "port-taken":
+                await self.host.squat(off)
+            case "model-torn":
+                self._tear(off)
+
+    def _signal_engine(self, number: int) -> None:
+        """The engine is `vllm serve` on this node, or what a worker's container runs where there is none."""
+        found = [
+            p for p in processes.family([f"SPARKLAB_NODE={self.node.directory}"]) if processes.carries(p.pid, [ENGINE])
+        ]
+        processes.send(found, number)
+
+    def _tear(self, off: bool) -> None:
+        """The first shard of each model is not there."""
+        for shard in models.hub(self.node).glob("*/snapshots/*/*-00001-of-*.safetensors*"):
+            if off == shard.name.endswith(ASIDE):
+                os.rename(shard, str(shard).removesuffix(ASIDE) if off else f"{shard}{ASIDE}")
+
+    def _move_models(self, away: bool) -> None:
+        here, aside = models.hub(self.node), Path(self.node.path("models-aside"))
+        if away and here.exists() and not aside.exists():
+            os.rename(here, aside)
+            here.mkdir()
+        elif not away and aside.exists():
+            shutil.rmtree(here, ignore_errors=True)
+            os.rename(aside, here)
+
+    async def _reboot(self) -> None:
+        """Power off and on: nothing that ran is left, /run is empty, containers come back by their policy."""
+        if self.host.down:
+            return
+        self.host.down = True
+        await self.host.refresh()
+        self.host.drop()
+        await asyncio.to_thread(processes.end, [f"SPARKLAB_NODE={self.node.directory}"])
+        memory.reset(self.node)
+        for left in (self.node.root("run", "lock"), self.node.root("run", "sparkops")):
+            shutil.rmtree(left, ignore_errors=True)
+        os.makedirs(self.node.root("run", "lock"))
+        for path, text in etc.volatile().items():
+            files.write(self.node.root(path), text)
+        for name in filter(str.isdigit, os.listdir(self.node.root("proc"))):
+            shutil.rmtree(self.node.root("proc", name), ignore_errors=True)
+        await asyncio.sleep(self.node.seconds(REBOOT_SECONDS))
+        self.host.down = False
+        self.host.log("boot")
+        await self.host.refresh()
+        await asyncio.to_thread(self._start_docker)
+
+    def _start_docker(self) -> None:
+        self._run("dockerd")
+
+    def _docker(self, words: tuple[str, ...]) -> None:
+        self._run("docker", *words)
+
+    def _run(self, program: str, *words: str) -> None:
+        subprocess.run(
+            [self.node.path("bin", program), *words],
+            env=self.host.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            check=False,
+        )

@@ -1,0 +1,171 @@
+"""Images without a registry: Debian by debootstrap, the node's image, and a seed with the images that nodes hold.
+
+What is kept in the cache, under a hash of what went into it, are image stores of Docker engines in which `docker build`
+has run. The lab's engine and its nodes' start on copies whose layer files are hard links: no load, no second copy on
+the disk, and one page cache for all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from functools import cache
+from pathlib import Path
+
+from sparklab import files
+from sparklab.docker_backend import engine, machine, stores
+from sparklab.docker_backend import place as places
+from sparklab.docker_backend.place import IMAGE, NodePlace, Place
+from sparklab.docker_backend.shell import logged, run, tried
+
+SUITE = "bookworm"
+BASE = f"sparkops-lab-base:{SUITE}"
+HELD = {
+    # what nodes hold, in the order of building
+    "vllm-node-mxfp4": "vllm",
+    "ghcr.io/berriai/litellm:main-stable": "litellm",
+    "llama-benchy:0.4.0": "benchy",
+}
+BUILD = """
+set -eu
+export PATH=/usr/local/lib/sparkops-lab/bin:$PATH DOCKER_BUILDKIT=0
+dockerd --bridge none --iptables=false --ip-forward=false --ip-masq=false --log-level warn >/var/log/dockerd.log 2>&1 &
+engine=$!
+tries=0
+until docker version >/dev/null 2>&1; do
+  tries=$((tries + 1))
+  [ "$tries" -lt 300 ] && kill -0 "$engine" || { tail -3 /var/log/dockerd.log >&2; exit 1; }
+  sleep 0.2
+done
+docker image inspect "$BASE" >/dev/null 2>&1 || docker import - "$BASE" </base.tar
+while [ $# -gt 0 ]; do docker build --network host $PROXIES -t "$1" "/contexts/$2"; shift 2; done
+docker image prune -f >/dev/null
+kill "$engine"
+wait "$engine" || true
+"""
+
+
+def provide(place: Place) -> None:
+    """The node image in the engine, the seed in the cache, the contexts beside the lab; at most one process builds."""
+    contexts(place.contexts)
+    places.cache().mkdir(parents=True, exist_ok=True)
+    with files.locked(places.cache()):
+        _node_image(place)
+        _seed(place)
+
+
+def digest(*roots: Path) -> str:
+    """What a cached image depends on: every file below these directories and the Debian suite."""
+    made = hashlib.sha256(SUITE.encode())
+    for root in roots:
+        for path in sorted(root.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                made.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
+    return made.hexdigest()[:16]
+
+
+@cache
+def node_image() -> str:
+    return f"sparkops-lab-node:{digest(IMAGE / 'node')}"
+
+
+@cache
+def seed() -> Path:
+    return places.cache() / f"seed-{digest(*(IMAGE / name for name in HELD.values()))}"
+
+
+def tokenizer() -> Path:
+    """That of the tiny model: the model cache of a node shows it for every model."""
+    found = seed().glob("overlay2/*/diff/opt/lab/model/tokenizer.json")
+    return max(found, key=lambda path: path.stat().st_mtime)
+
+
+def contexts(folder: Path) -> None:
+    """The build contexts, with what this machine must hand in."""
+    for name in HELD.values():
+        target = folder / name
+        shutil.copytree(IMAGE / name, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        copied = (target / "Dockerfile").read_text()
+        if "COPY machine" in copied:
+            machine.write(target / "machine")
+        if "COPY wheels" in copied:
+            machine.write_wheels(target / "wheels")
+
+
+def _base() -> Path:
+    """Debian as a tar file."""
+    made = places.cache() / f"base-{SUITE}.tar"
+    if made.exists():
+        return made
+    tree = places.cache() / "base.part"
+    shutil.rmtree(tree, ignore_errors=True)
+    logged(places.cache() / "base.log", "debootstrap", "--variant=minbase", SUITE, str(tree))
+    shutil.rmtree(tree / "var/cache/apt/archives", ignore_errors=True)
+    part = places.cache() / "base.tar.part"
+    run("tar", "-C", str(tree), "-cf", str(part), ".")
+    shutil.rmtree(tree)
+    part.rename(made)
+    return made
+
+
+def _node_image(place: Place) -> None:
+    name, env = node_image(), engine.environment(place)
+    if not tried("docker", "image", "inspect", name, env=env):
+        if not tried("docker", "image", "inspect", BASE, env=env):
+            with _base().open("rb") as stream:
+                run("docker", "import", "-", BASE, env=env, stdin=stream)
+        words = ["docker", "build", "--network", "host", *machine.proxies(), "-t", name, str(IMAGE / "node")]
+        logged(places.cache() / "node.log", *words, env=env)
+    kept = node_store()
+    if place.record["engine"]["ours"] and not kept.exists():
+        part = places.cache() / "node.part"
+        shutil.rmtree(part, ignore_errors=True)
+        stores.copy(place.engine_data, part)
+        _forget("node-*")
+        part.rename(kept)
+
+
+def node_store() -> Path:
+    """For an engine of a lab: it holds the node's image, once that was built."""
+    return places.cache() / f"node-{node_image().partition(':')[2]}"
+
+
+def _seed(place: Place) -> None:
+    """Build what nodes hold in an engine like theirs, on the layers of an older seed or of an interrupted build."""
+    made = seed()
+    if made.exists():
+        return
+    part = places.cache() / "seed.part"
+    older = next(iter(places.cache().glob("seed-*")), None)
+    if not part.exists() and older:
+        stores.copy(older, part)
+    part.mkdir(exist_ok=True)
+    base, name = _base(), f"sparkops-lab-{place.id}-seed"
+    # fmt: off
+    words = [
+        "docker", "run", "--rm", "--name", name, "--label", f"sparkops.lab={place.record['id']}",
+        "--privileged", "--network", "host", "--tmpfs", "/run:exec,mode=755",
+        "-v", f"{part}:/var/lib/docker", "-v", f"{place.contexts}:/contexts:ro", "-v", f"{base}:/base.tar:ro",
+        "-e", f"BASE={BASE}", "-e", f"PROXIES={' '.join(machine.proxies())}",
+        "--entrypoint", "sh", node_image(), "-c", BUILD, "build",
+    ]
+    # fmt: on
+    for reference, context in HELD.items():
+        words += [reference, context]
+    logged(places.cache() / "seed.log", *words, env=engine.environment(place))
+    _forget("seed-*")
+    part.rename(made)
+
+
+def _forget(pattern: str) -> None:
+    """Older ones of a kind; what a running lab still links to stays on the disk until it goes."""
+    for old in places.cache().glob(pattern):
+        if old.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.unlink(missing_ok=True)
+
+
+def clone(node: NodePlace) -> None:
+    """A node's own image store: metadata copied, layers linked, or copied where the cache is on another disk."""
+    stores.copy(seed(), node.directory / "docker")

@@ -1,0 +1,63 @@
+"""The one door to other programs: words in, text out, and a failure that says which program and why."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO
+
+from sparklab.errors import LabError
+
+TAIL = 8
+
+
+def run(
+    *words: str,
+    env: Mapping[str, str] | None = None,
+    stdin: IO[bytes] | None = None,
+    stdout: IO[bytes] | None = None,
+    cwd: Path | None = None,
+    timeout: float | None = None,
+) -> str:
+    """Standard output of a program that must succeed."""
+    try:
+        done = subprocess.run(
+            words,
+            env=env,
+            stdin=stdin or subprocess.DEVNULL,
+            stdout=stdout or subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=cwd,
+            timeout=timeout,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise LabError(f"{words[0]}: {error}") from error
+    if done.returncode:
+        said = (done.stderr or done.stdout or b"").decode(errors="replace").strip().splitlines()[-TAIL:]
+        raise LabError(f"`{' '.join(words)[:200]}` failed ({done.returncode}): " + "\n".join(said))
+    return (done.stdout or b"").decode(errors="replace")
+
+
+def tried(*words: str, env: Mapping[str, str] | None = None, timeout: float | None = 60) -> bool:
+    """Did it succeed? For what may well be gone already."""
+    try:
+        done = subprocess.run(
+            words, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+def logged(log: Path, *words: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
+    """Run something long; its output goes to a file, whose end is told on failure."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as stream:
+        done = subprocess.run(
+            words, env=env, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=cwd, check=False
+        )
+    if done.returncode:
+        tail = log.read_text(errors="replace").strip().splitlines()[-TAIL:]
+        raise LabError(f"`{' '.join(words)[:200]}` failed ({done.returncode}), all of it in {log}: " + "\n".join(tail))

@@ -1,0 +1,162 @@
+"""The default backend: SSH servers on loopback in one daemon, no root, no Docker, Linux."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sparklab import files, layout, processes
+from sparklab.daemon.control import ask
+from sparklab.errors import LabError
+from sparklab.faults import FAULTS
+from sparklab.tree import build, keys
+
+__all__ = ["FAULTS", "down", "fault", "running", "status", "up"]
+
+OURS = (
+    "at",
+    "bin",
+    "images",
+    "keys",
+    "nodes",
+    "inventory.yml",
+    "inventory.yml.known_hosts",
+    "daemon.log",
+    "processes.jsonl",
+)
+START_SECONDS = 180.0
+CLAIM_PORT = 2221
+"""Of the first node: held until the lab listens."""
+
+
+def up(directory: Path, record: dict[str, Any]) -> None:
+    """Write the nodes, start the daemon, wait until it answers; a failure leaves nothing."""
+    if not sys.platform.startswith("linux"):
+        raise LabError(
+            "the embedded lab needs Linux",
+            "other systems have neither /proc nor all of 127.0.0.0/8; try --backend docker",
+        )
+    with claimed_octet() as octet:
+        record |= {"octet": octet, "short": tempfile.mkdtemp(prefix="sl-", dir="/tmp")}
+        files.write_json(directory / "lab.json", record)
+        try:
+            _write(directory, record)
+            _start(directory, record)
+        except BaseException:
+            down(directory, record)
+            raise
+
+
+def _write(directory: Path, record: dict[str, Any]) -> None:
+    (directory / "keys").mkdir(mode=0o700)
+    client_key = keys.make(directory / "keys" / "client", "sparkops-lab")
+    (directory / "at").mkdir()
+    build.programs(directory)
+    known = [build.node(directory, record, index, client_key) for index in range(1, record["count"] + 1)]
+    nodes = [layout.Node(directory / "nodes" / f"node{index}") for index in range(1, record["count"] + 1)]
+    for node in nodes:
+        os.makedirs(node.record["short"])
+    files.write(directory / "inventory.yml", build.inventory(directory, nodes))
+    files.write(directory / "inventory.yml.known_hosts", "".join(known))
+
+
+def _start(directory: Path, record: dict[str, Any]) -> None:
+    environment = dict(os.environ) | {"SPARKLAB_LAB": record["id"], "PYTHONPATH": layout.PACKAGE_ROOT}
+    with open(directory / "daemon.log", "ab") as log:
+        daemon = subprocess.Popen(
+            [sys.executable, "-m", "sparklab.daemon.main", str(directory)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            cwd="/",
+            env=environment,
+            start_new_session=True,
+        )
+    files.write_json(directory / "lab.json", record | {"daemon": [daemon.pid, processes.start_of(daemon.pid)]})
+    until = time.monotonic() + START_SECONDS
+    while not os.path.exists(os.path.join(record["short"], "control")):
+        if daemon.poll() is not None or time.monotonic() > until:
+            tail = files.read(directory / "daemon.log").strip().splitlines()[-1:]
+            raise LabError(
+                f"the lab did not start: {' '.join(tail) or 'no answer'}", "`sparkops lab down`, then try again"
+            )
+        time.sleep(0.02)
+    daemon.returncode = 0  # it outlives us on purpose
+
+
+def running(record: dict[str, Any]) -> bool:
+    return bool(record.get("daemon")) and processes.alive(*record["daemon"])
+
+
+def down(directory: Path, record: dict[str, Any]) -> None:
+    """End every process of the lab, daemon alive or not, then remove what `up` wrote and nothing else."""
+    roots = _recorded(directory)
+    if record.get("daemon"):
+        roots.append((record["daemon"][0], record["daemon"][1]))
+    processes.end([f"SPARKLAB_LAB={record['id']}"], roots)
+    if short := record.get("short"):
+        shutil.rmtree(short, ignore_errors=True)
+    for name in OURS:
+        path = directory / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _recorded(directory: Path) -> list[tuple[int, int]]:
+    lines = files.read(directory / "processes.jsonl").splitlines()
+    pairs = (line.strip("[] \n").split(",") for line in lines)
+    return [(int(pair[0]), int(pair[1])) for pair in pairs if len(pair) == 2]
+
+
+def status(directory: Path, record: dict[str, Any], reset: bool) -> dict[str, Any]:
+    return ask(os.path.join(record["short"], "control"), {"do": "status", "reset": reset})
+
+
+def fault(directory: Path, record: dict[str, Any], node: str, kind: str, off: bool, after: int) -> None:
+    if kind not in FAULTS:
+        raise LabError(f"no fault is called {kind}", "one of: " + ", ".join(FAULTS))
+    request = {"do": "fault", "node": node, "kind": kind, "off": off, "after": after}
+    ask(os.path.join(record["short"], "control"), request)
+
+
+@contextmanager
+def claimed_octet() -> Iterator[int]:
+    """A second octet of 127.x that no other lab of this machine uses, or begins to use before the block ends.
+
+    `$SPARKLAB_OCTET` names one, so that addresses, and with them plan ids and hashes, are those of the last time.
+    """
+    given = os.environ.get("SPARKLAB_OCTET")
+    for octet in [int(given)] if given else random.sample(range(20, 250), 230):
+        with socket.socket() as claim:
+            if _free(claim, octet):
+                yield octet
+                return
+    raise LabError(
+        "no free loopback network is left",
+        "other labs run on this machine: `sparkops lab down` where they were started",
+    )
+
+
+def _free(claim: socket.socket, octet: int) -> bool:
+    address = layout.addresses(octet, 1)[0]
+    try:
+        claim.bind((address, CLAIM_PORT))
+        for port in (layout.SSH_PORT, 8000):
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((address, port))
+    except OSError:
+        return False
+    return True

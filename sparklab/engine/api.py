@@ -1,0 +1,241 @@
+"""The OpenAI-compatible server of the emulated engine."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from sparklab.engine import failures, log
+from sparklab.engine.http import Handler
+from sparklab.engine.metrics import Metrics
+from sparklab.engine.ranks import Ranks
+from sparklab.engine.settings import Settings
+
+WORDS = (
+    "Paris",
+    " is",
+    " the",
+    " capital",
+    " of",
+    " France",
+    ",",
+    " as",
+    " this",
+    " emulated",
+    " engine",
+    " says",
+    ".",
+)
+TOKEN_SECONDS = 0.004
+PREFILL_SECONDS = 1 / 500
+"""For each token of a prompt, before anything is sent, as vLLM does; slow enough to be seen beside the network."""
+HANG_CHECK = 0.2
+
+
+class Engine:
+    """What all connections share."""
+
+    def __init__(self, settings: Settings, ranks: Ranks, version: str) -> None:
+        self.settings = settings
+        self.ranks = ranks
+        self.version = version
+        self.metrics = Metrics(settings.names[0])
+        self.created = int(time.time())
+        self.dead = False
+
+    def hangs(self) -> bool:
+        return self.ranks.unnoticed()
+
+
+def handler(engine: Engine) -> type[Handler]:
+    """A handler class bound to one engine."""
+    return type("EngineHandler", (EngineHandler,), {"engine": engine})
+
+
+class EngineHandler(Handler):
+    engine: Engine
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if not self._allowed(path):
+            return
+        engine = self.engine
+        match path:
+            case "/health" | "/ping":
+                self.reply(503 if engine.dead else 200, "", "text/plain; charset=utf-8")
+            case "/version":
+                self.reply(200, {"version": engine.version})
+            case "/metrics":
+                self.reply(200, engine.metrics.text(), "text/plain; version=1.0.0; charset=utf-8")
+            case "/load":
+                self.reply(200, {"server_load": engine.metrics.running})
+            case "/v1/models":
+                self.reply(200, {"object": "list", "data": [self._model(name) for name in engine.settings.names]})
+            case "/v1/completions" | "/v1/chat/completions":
+                self.reply(405, {"detail": "Method Not Allowed"})
+            case _:
+                self.reply(404, {"detail": "Not Found"})
+
+    def do_POST(self) -> None:
+        path = self.path.partition("?")[0]
+        body = self.body()
+        if not self._allowed(path):
+            return
+        if path not in ("/v1/completions", "/v1/chat/completions"):
+            self.reply(200 if path == "/ping" else 404, "" if path == "/ping" else {"detail": "Not Found"})
+        elif body is None:
+            self._refuse(
+                400, "BadRequestError", "[{'type': 'json_invalid', 'loc': ('body', 1), 'msg': 'JSON decode error'}]"
+            )
+        else:
+            self._complete(body, chat=path.endswith("chat/completions"))
+
+    def _allowed(self, path: str) -> bool:
+        keys = self.engine.settings.api_keys
+        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
+        if path.startswith("/v1") and keys and given not in keys:
+            self.reply(401, {"error": "Unauthorized"})
+            return False
+        return True
+
+    def _model(self, name: str) -> dict[str, Any]:
+        settings = self.engine.settings
+        return {
+            "id": name,
+            "object": "model",
+            "created": self.engine.created,
+            "owned_by": "vllm",
+            "root": settings.model,
+            "parent": None,
+            "max_model_len": settings.context,
+            "permission": [],
+        }
+
+    def _refuse(self, code: int, kind: str, message: str, param: str | None = None) -> None:
+        self.reply(code, {"error": {"message": message, "type": kind, "param": param, "code": code}})
+
+    def _complete(self, body: dict[str, Any], chat: bool) -> None:
+        engine, settings = self.engine, self.engine.settings
+        model = body.get("model") or settings.names[0]
+        if model not in settings.names:
+            aliases = ", ".join(settings.names)
+            self._refuse(
+                404, "NotFoundError", f"The model `{model}` does not exist. Valid aliases: {aliases}.", "model"
+            )
+            return
+        if chat and (trace := failures.chat(settings)):
+            log.Speaker("APIServer").error("serving.py:311", trace)
+            self._refuse(500, "InternalServerError", trace)
+            return
+        prompt = _tokens(body, chat)
+        if prompt >= settings.context:
+            told = f"This model's maximum context length is {settings.context} tokens. However, your prompt contains"
+            rest = f"at least {prompt} input tokens. Please reduce the length of the prompt."
+            self._refuse(400, "BadRequestError", f"{told} {rest}")
+            return
+        engine.metrics.add("vllm:num_requests_running", 1)
+        try:
+            while engine.hangs():
+                time.sleep(HANG_CHECK)
+            self._generate(body, chat, prompt)
+        finally:
+            engine.metrics.add("vllm:num_requests_running", -1)
+
+    def _generate(self, body: dict[str, Any], chat: bool, prompt: int) -> None:
+        engine = self.engine
+        asked = body.get("max_tokens") or body.get("max_completion_tokens")
+        limit = min(int(asked or 16 if not chat else asked or len(WORDS)), engine.settings.context - prompt)
+        stops = limit > len(WORDS) and not body.get("ignore_eos")
+        count = len(WORDS) if stops else limit
+        began = time.monotonic()
+        engine.metrics.add("vllm:prompt_tokens_total", prompt)
+        engine.metrics.add("vllm:prefix_cache_queries_total", prompt)
+        time.sleep(engine.settings.node.seconds(prompt * PREFILL_SECONDS))
+        answer = Answer(engine, body, chat, prompt, count, "stop" if stops else "length")
+        if body.get("stream"):
+            self.stream(answer.events())
+        else:
+            text = "".join(answer.pieces())
+            self.reply(200, answer.whole(text))
+        engine.metrics.done(answer.reason, TOKEN_SECONDS, time.monotonic() - began)
+
+
+class Answer:
+    """One request's tokens, whole or as events."""
+
+    def __init__(self, engine: Engine, body: dict[str, Any], chat: bool, prompt: int, count: int, reason: str) -> None:
+        self.engine, self.body, self.chat = engine, body, chat
+        self.prompt, self.count, self.reason = prompt, count, reason
+        self.head = {
+            "id": ("chatcmpl-" if chat else "cmpl-") + uuid.uuid4().hex,
+            "created": int(time.time()),
+            "model": body.get("model") or engine.settings.names[0],
+        }
+
+    def pieces(self) -> Iterator[str]:
+        for place in range(self.count):
+            time.sleep(self.engine.settings.node.seconds(TOKEN_SECONDS))
+            self.engine.metrics.add("vllm:generation_tokens_total", 1)
+            yield WORDS[place % len(WORDS)]
+
+    @property
+    def usage(self) -> dict[str, Any]:
+        return {"prompt_tokens": self.prompt, "total_tokens": self.prompt + self.count, "completion_tokens": self.count}
+
+    def whole(self, text: str) -> dict[str, Any]:
+        choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": self.reason, "stop_reason": None}
+        if self.chat:
+            choice["message"] = {
+                "role": "assistant",
+                "content": text,
+                "refusal": None,
+                "reasoning": None,
+                "tool_calls": [],
+            }
+        else:
+            choice["text"] = text
+        return {
+            **self.head,
+            "object": "chat.completion" if self.chat else "text_completion",
+            "choices": [choice],
+            "usage": self.usage,
+        }
+
+    def events(self) -> Iterator[str]:
+        if self.chat:
+            yield self._event({"delta": {"role": "assistant", "content": ""}}, None)
+        for place, piece in enumerate(self.pieces(), start=1):
+            yield self._event(
+                {"delta": {"content": piece}} if self.chat else {"text": piece},
+                self.reason if place == self.count else None,
+            )
+        if (self.body.get("stream_options") or {}).get("include_usage"):
+            yield json.dumps({**self.head, "object": self._kind, "choices": [], "usage": self.usage})
+        yield "[DONE]"
+
+    @property
+    def _kind(self) -> str:
+        return "chat.completion.chunk" if self.chat else "text_completion"
+
+    def _event(self, part: dict[str, Any], reason: str | None) -> str:
+        return json.dumps(
+            {
+                **self.head,
+                "object": self._kind,
+                "choices": [{"index": 0, **part, "logprobs": None, "finish_reason": reason}],
+            }
+        )
+
+
+def _tokens(body: dict[str, Any], chat: bool) -> int:
+    """About four characters a token."""
+    if chat:
+        text = json.dumps(body.get("messages", []))
+        return len(text) // 4 + 4
+    prompt = body.get("prompt", "")
+    if isinstance(prompt, list) and prompt and isinstance(prompt[0], int):
+        return len(prompt)
+    return max(1, len(prompt if isinstance(prompt, str) else json.dumps(prompt)) // 4)

@@ -1,0 +1,138 @@
+# ruff: noqa: E501 - the lines of real logs are as long as they are
+"""How this engine fails where the real one does on GB10: when, and the lines that say so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from sparklab.engine.settings import Settings
+from sparklab.tree import memory
+
+TOTAL_GIB = 121.69
+LONG_CONTEXT = 131072
+SMALL_BATCH = 16
+GRAPH_CRASH = """Traceback (most recent call last):
+  File "/usr/local/lib/python3.12/dist-packages/vllm/v1/executor/multiproc_executor.py", line 812, in worker_busy_loop
+    output = func(*args, **kwargs)
+  File "/usr/local/lib/python3.12/dist-packages/vllm/v1/worker/gpu_model_runner.py", line 4310, in capture_model
+    self._capture_cudagraphs(
+  File "/usr/local/lib/python3.12/dist-packages/vllm/compilation/cuda_graph.py", line 237, in __call__
+    with torch.cuda.graph(cudagraph, pool=self.graph_pool):
+torch.AcceleratorError: CUDA error: an illegal memory access was encountered
+CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect.
+During handling of the above exception, another exception occurred:
+torch.AcceleratorError: CUDA error: operation failed due to a previous error during capture (cudaErrorStreamCaptureInvalidated)"""
+MARLIN_CRASH = """Traceback (most recent call last):
+  File "/usr/local/lib/python3.12/dist-packages/vllm/v1/worker/gpu_model_runner.py", line 3412, in _dummy_sampler_run
+    logits = self.model.compute_logits(hidden_states)
+  File "/usr/local/lib/python3.12/dist-packages/vllm/model_executor/layers/quantization/mxfp4.py", line 828, in apply
+    return apply_fp4_marlin_linear(
+  File "/usr/local/lib/python3.12/dist-packages/vllm/model_executor/layers/quantization/utils/marlin_utils_fp4.py", line 123, in apply_fp4_marlin_linear
+    output = ops.gptq_marlin_gemm(
+RuntimeError: Invalid thread config: thread_m_blocks = 1, thread_k = -1, thread_n = -1, num_threads = -1 for MKN = [256, {k}, {n}] and num_bits = 4, prob_m_split = 1, group_size = 32, has_act_order = 0, is_k_full = 1, has_zp = 0, is_zp_float = 0, max_shared_mem = 101376"""  # noqa: E501
+
+
+def free_memory(settings: Settings, free: float) -> str:
+    wanted = settings.utilization * TOTAL_GIB
+    return (
+        f"ValueError: Free memory on device cuda:0 ({free:.2f}/{TOTAL_GIB} GiB) on startup is less than desired GPU memory utilization "
+        f"({settings.utilization:g}, {wanted:.2f} GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes."
+    )
+
+
+def at_start(settings: Settings) -> str:
+    """Before any weight is read: is the memory that was asked for there?"""
+    free = memory.free_gib(settings.node)
+    if settings.build == "vllm-mxfp4" and settings.utilization >= 0.95:
+        return free_memory(settings, min(free, 101.93))
+    return free_memory(settings, free) if free < settings.utilization * TOTAL_GIB else ""
+
+
+def while_reading_config(settings: Settings) -> str:
+    """More ranks than GPUs need somebody to spread them; a model whose code comes with it is not loaded unasked."""
+    if settings.executor != "ray" and settings.world > settings.nnodes:
+        return (
+            f"ValueError: World size ({settings.world}) is larger than the number of available GPUs (1) in this node. If this is intentional "
+            "and you are using:\n- ray, set '--distributed-executor-backend ray'.\n- multiprocessing, set '--nnodes' appropriately."
+        )
+    if settings.config.get("model_type") == "qwen3_next" and not settings.given.get("trust_remote_code"):
+        return (
+            f"ValueError: The repository {settings.model} contains custom code which must be executed to correctly load the model. "
+            f"You can inspect the repository content at https://hf.co/{settings.model}.\n"
+            "Please pass the argument `trust_remote_code=True` to allow custom code to be run."
+        )
+    return ""
+
+
+def while_loading(settings: Settings) -> str:
+    forbidden = [
+        name
+        for name in ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_FLASHINFER_MOE_BACKEND")
+        if os.environ.get(name, "0") != "0"
+    ]
+    if settings.config.get("model_type") == "qwen3_next" and forbidden:
+        return "RuntimeError: FlashInfer CUTLASS MoE (fp8 block scale): kernel does not support current device cuda (sm_121)"
+    if (
+        settings.build != "vllm-mxfp4"
+        and os.environ.get("VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8") == "1"
+        and settings.is_mxfp4
+    ):
+        return "RuntimeError: trtllm_fp4_block_scale_moe: kernel does not support current device cuda"
+    return ""
+
+
+def while_profiling(settings: Settings) -> str:
+    if settings.config.get("model_type") == "qwen3_next" and os.environ.get("VLLM_USE_DEEP_GEMM", "1") != "0":
+        return (
+            "RuntimeError: Assertion error (csrc/apis/../jit_kernels/impls/../heuristics/sm100.hpp:43): Unsupported architecture: sm_121\n"
+            "torch.AcceleratorError: CUDA error: an illegal instruction was encountered"
+        )
+    vocabulary, hidden = int(settings.config.get("vocab_size", 0)), int(settings.config.get("hidden_size", 0))
+    share = vocabulary // settings.tp
+    layers = settings.mxfp4_layers & {"lm_head", "all"}
+    if (
+        settings.build == "vllm-mxfp4"
+        and settings.is_mxfp4
+        and settings.tp > 1
+        and layers
+        and share % 128
+        and hidden % 128
+    ):
+        return MARLIN_CRASH.format(k=hidden, n=share)
+    return cache_too_small(settings)
+
+
+def cache_too_small(settings: Settings) -> str:
+    """gpt-oss-120b with its whole context on one node: only few sequences at once, or less memory asked for."""
+    long = settings.is_gpt_oss and settings.context >= LONG_CONTEXT and settings.tp == 1
+    if not long or settings.utilization < 0.85 or settings.sequences <= SMALL_BATCH:
+        return ""
+    return (
+        f"ValueError: To serve at least one request with the models's max seq len ({settings.context}), (4.51 GiB KV cache is needed, which "
+        "is larger than the available KV cache memory (3.72 GiB). Based on the available memory, the estimated maximum model length is "
+        "107920. Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine."
+    )
+
+
+def while_capturing(settings: Settings) -> str:
+    """CUDA graphs with tensor parallelism over nodes on the CUTLASS MXFP4 kernels."""
+    across = settings.executor == "ray" or settings.nnodes > 1
+    return GRAPH_CRASH if settings.build == "vllm-mxfp4" and settings.tp > 1 and across and not settings.eager else ""
+
+
+def chat(settings: Settings) -> str:
+    """The January build fetches the harmony vocabulary at the first chat, unless it is told where it lies."""
+    named = os.environ.get("TIKTOKEN_ENCODINGS_BASE") or os.environ.get("TIKTOKEN_RS_CACHE_DIR")
+    if settings.is_gpt_oss and settings.build == "vllm-mxfp4" and not named:
+        return "openai_harmony.HarmonyError: error downloading or loading vocab file: failed to download or load vocab file"
+    return ""
+
+
+STAGES: dict[str, Callable[[Settings], str]] = {
+    "config": while_reading_config,
+    "start": at_start,
+    "load": while_loading,
+    "profile": while_profiling,
+    "capture": while_capturing,
+}

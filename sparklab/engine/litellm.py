@@ -1,0 +1,59 @@
+"""The emulated LiteLLM proxy: spreads requests over the engines, retries elsewhere, lets failing ones cool down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from typing import Any
+
+from sparklab.engine import http, log
+from sparklab.engine.proxy import Router, handler
+from sparklab.engine.proxy_config import Config, ConfigError
+from sparklab.layout import here
+from sparklab.tools.say import fail, out
+
+VERSION = "1.106.2"
+
+
+def main(name: str, words: list[str]) -> int:
+    if "--version" in words:
+        out(f"\nLiteLLM: Current Version = {VERSION}\n")
+        return 0
+    options = dict(zip(words, [*words[1:], ""], strict=True))
+    path = options.get("--config") or options.get("-c") or ""
+    inside = os.path.join(os.environ.get("SPARKOPS_ROOT", "/"), path.lstrip("/"))
+    try:
+        config = Config(inside)
+    except ConfigError as error:
+        told = f"LiteLLM: config validation failed: {error}" if "--validate_config" in words else str(error)
+        return fail(told)
+    if "--validate_config" in words:
+        out(f"LiteLLM: config OK ({len(config.deployments)} models)")
+        return 0
+    return _serve(config, options.get("--host", "0.0.0.0"), int(options.get("--port") or 4000))
+
+
+def _serve(config: Config, host: str, port: int) -> int:
+    signal.signal(signal.SIGTERM, _stop)
+    log.write(f"INFO:     Started server process [{os.getpid()}]")
+    log.write("INFO:     Waiting for application startup.")
+    log.write("LiteLLM: Proxy initialized with Config, Set models:")
+    for name in dict.fromkeys(deployment.name for deployment in config.deployments):
+        log.write(f"    {name}")
+    try:
+        servers = http.listen(here(), host, port, handler(Router(config)))
+    except OSError:
+        return fail(
+            f"ERROR:    [Errno 98] error while attempting to bind on address ('{host}', {port}): address already in use"
+        )
+    http.serve(servers)
+    log.write("INFO:     Application startup complete.")
+    log.write(f"INFO:     Uvicorn running on http://{host}:{port} (Press CTRL+C to quit)")
+    threading.Event().wait()
+    return 0
+
+
+def _stop(*_: Any) -> None:
+    log.write("INFO:     Shutting down")
+    os._exit(0)

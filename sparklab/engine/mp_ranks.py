@@ -1,0 +1,105 @@
+# ruff: noqa: E501 - the lines of real logs are as long as they are
+"""`vllm serve --headless` on other nodes: rank 0 listens at the master address, the others connect and stay connected."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+
+from sparklab.engine.log import Voices
+from sparklab.engine.ranks import Ranks
+from sparklab.engine.settings import Settings
+from sparklab.layout import Node
+
+NOTICE_SECONDS = 0.4
+CONNECT_EVERY = 0.3
+
+
+class MpRanks(Ranks):
+    """torch.distributed over TCP: rank 0 listens at the master address, the others connect and stay connected."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.master = (settings.given.get("master_addr", "127.0.0.1"), settings.given.get("master_port", 29501))
+        self.sockets: list[socket.socket] = []
+        self.peers: list[str] = []
+
+    def nodes(self) -> list[Node]:
+        others = [node for node in self.settings.node.siblings() if set(self.peers) & set(node.fabric)]
+        return [self.settings.node, *others]
+
+    def addresses(self) -> list[str]:
+        return self.peers
+
+    def meet(self, voices: Voices) -> None:
+        settings = self.settings
+        where = f"tcp://{self.master[0]}:{self.master[1]}"
+        world = f"world_size={settings.world} rank={settings.rank} local_rank=0 distributed_init_method={where} backend=nccl"
+        voices.core.info(
+            "multiproc_executor.py:153",
+            f"DP group leader: node_rank={settings.rank}, master_addr={self.master[0]}, world_size={settings.world}",
+        )
+        voices.worker.info("parallel_state.py:1906", world)
+        if settings.rank == 0:
+            self._gather()
+        else:
+            self._join()
+        super().meet(voices)
+        for peer in self.sockets:
+            threading.Thread(target=self._listen, args=(peer,), daemon=True).start()
+
+    def _gather(self) -> None:
+        with socket.create_server(self.master) as server:
+            while len(self.sockets) < self.settings.nnodes - 1:
+                peer, _ = server.accept()
+                self.peers.append(peer.recv(64).decode().strip())
+                self.sockets.append(peer)
+        for peer in self.sockets:
+            peer.sendall(b"go\n")
+
+    def _join(self) -> None:
+        mine = os.environ.get("VLLM_HOST_IP") or self.settings.node.fabric[0]
+        while True:
+            if self.settings.node.cut_off_from(self.master[0]):
+                time.sleep(CONNECT_EVERY)
+                continue
+            try:
+                link = socket.create_connection(self.master, timeout=5, source_address=(mine, 0))
+                link.settimeout(None)
+                link.sendall(mine.encode() + b"\n")
+                if link.recv(16):
+                    self.sockets.append(link)
+                    self.peers.append(self.master[0])
+                    return
+            except OSError:
+                pass
+            time.sleep(CONNECT_EVERY)
+
+    def _listen(self, peer: socket.socket) -> None:
+        try:
+            while peer.recv(64):
+                pass
+        except OSError:
+            pass
+        if not self.ending and not self.unnoticed():
+            time.sleep(self.settings.node.seconds(NOTICE_SECONDS))
+            self.lost.set()
+
+    def obituary(self) -> str:
+        return "RuntimeError: Worker failed"
+
+    def announce(self, voices: Voices) -> None:
+        other = self.peers[0] if self.peers else self.master[0]
+        voices.core.error(
+            "core.py:1512",
+            "EngineCore encountered a fatal error.\nTraceback (most recent call last):\nRuntimeError: Worker failed with error "
+            f"'[/__w/pytorch/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:537] Read error [{other}]:1768: Connection reset by peer. "
+            "This is typically caused by the remote process exiting'",
+        )
+
+    def close(self) -> None:
+        super().close()
+        for peer in self.sockets:
+            peer.close()

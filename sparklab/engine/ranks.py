@@ -1,0 +1,56 @@
+"""The other ranks of an engine; here: none. `ray_ranks` and `mp_ranks` have some."""
+
+from __future__ import annotations
+
+import threading
+
+from sparklab.engine.log import Voices
+from sparklab.engine.settings import Settings, StartError
+from sparklab.layout import Node
+
+
+class PeerDied(StartError):
+    """A rank has gone; the engine ends, before or after it serves."""
+
+
+class Ranks:
+    """One process alone: nothing to meet, nobody to lose."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.lost = threading.Event()
+        self.ending = False
+
+    def meet(self, voices: Voices) -> None:
+        voices.worker.info(
+            "parallel_state.py:2350",
+            f"rank {self.settings.rank} in world size {self.settings.world} is assigned as DP rank 0, PP rank 0, "
+            f"PCP rank 0, TP rank {self.settings.rank}, EP rank N/A",
+        )
+
+    def nodes(self) -> list[Node]:
+        return [self.settings.node]
+
+    def addresses(self) -> list[str]:
+        """Where the other ranks are reached."""
+        return []
+
+    def unnoticed(self) -> bool:
+        """A peer that died without a sign, or a link that went: requests hang, /health stays green."""
+        nodes = self.nodes()
+        link = any(self.settings.node.cut_off_from(address) for address in self.addresses())
+        frozen = any(node.fault("engine-frozen") for node in nodes[1:])
+        return link or frozen or any(node.fault("peer-dead-health-green") for node in nodes)
+
+    def check(self) -> None:
+        if self.lost.is_set():
+            raise PeerDied(self.obituary())
+
+    def obituary(self) -> str:
+        return "RuntimeError: Executor failed."
+
+    def announce(self, voices: Voices) -> None:
+        """The lines of an engine whose peer has died."""
+
+    def close(self) -> None:
+        self.ending = True

@@ -1,0 +1,151 @@
+# ruff: noqa: E501 - the lines of real logs are as long as they are
+"""The workers that joined the Ray head, as the engine sees them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from sparklab.engine import coordinator, log
+from sparklab.engine.log import Voices
+from sparklab.engine.ranks import Ranks
+from sparklab.engine.settings import Settings, StartError
+from sparklab.layout import Node
+
+NOTICE_SECONDS = 1.5
+REPORT_AFTER = (10, 20, 40)
+MOST_WAIT = 1800.0
+LOOK_EVERY = 0.3
+
+
+class RayRanks(Ranks):
+    """The workers that joined the Ray head; the coordinator says when one has gone."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        self.channel: coordinator.Channel | None = None
+        self.members: list[dict[str, str]] = []
+
+    def nodes(self) -> list[Node]:
+        found = [self.settings.node]
+        return found + [
+            Node(member["node"]) for member in self.members if member["node"] != self.settings.node.directory
+        ]
+
+    def addresses(self) -> list[str]:
+        return [member["ip"] for member in self.members]
+
+    def meet(self, voices: Voices) -> None:
+        address = os.environ.get("RAY_ADDRESS", "")
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S,000")
+        if not address:
+            log.write(
+                f"{stamp}\tINFO worker.py:1841 -- No existing RAY instance detected. A new instance will be launched with current node resources."
+            )
+            self._wait_for_ever(voices)
+        log.write(
+            f"{stamp}\tINFO worker.py:1691 -- Using address {address} set in the environment variable RAY_ADDRESS"
+        )
+        log.write(f"{stamp}\tINFO worker.py:1841 -- Connecting to existing Ray cluster at address: {address}...")
+        self.channel = coordinator.engine_channel(address)
+        if self.channel is None:
+            raise StartError(f"ConnectionError: ray.init() failed: could not connect to Ray at {address}")
+        log.write(f"{stamp}\tINFO worker.py:2029 -- Connected to Ray cluster.")
+        voices.core.info("ray_utils.py:607", "No current placement group found. Creating a new placement group.")
+        self._wait_for_gpus(voices)
+        self.channel.send({"do": "reserve", "gpus": self.settings.world, "utilization": self.settings.utilization})
+        threading.Thread(target=self._listen, daemon=True).start()
+        for rank, member in enumerate(self.members):
+            self._assigned(voices, rank, member)
+
+    def _assigned(self, voices: Voices, rank: int, member: dict[str, str]) -> None:
+        head = (
+            f"\x1b[36m(RayWorkerProc pid={os.getpid() + 2 + rank}, ip={member['ip']})\x1b[0m "
+            if rank
+            else voices.worker.head.split("(W")[0]
+        )
+        speaker = log.Speaker("Worker", 2 + rank, head)
+        world = self.settings.world
+        master = os.environ.get("VLLM_HOST_IP", member["ip"])
+        speaker.info(
+            "parallel_state.py:1906",
+            f"world_size={world} rank={rank} local_rank=0 distributed_init_method=tcp://{master}:46693 backend=nccl",
+        )
+        speaker.info(
+            "parallel_state.py:2350",
+            f"rank {rank} in world size {world} is assigned as DP rank 0, PP rank 0, PCP rank 0, TP rank {rank}, EP rank N/A",
+        )
+
+    def _wait_for_gpus(self, voices: Voices) -> None:
+        assert self.channel
+        began, reports = time.monotonic(), 0
+        while True:
+            answer = self.channel.ask({"do": "list"})
+            self.members = answer["nodes"] if answer else []
+            wanted = os.environ.get("VLLM_HOST_IP", "")
+            known = not wanted or wanted in [member["ip"] for member in self.members]
+            if len(self.members) >= self.settings.world and known:
+                return
+            waited = time.monotonic() - began
+            if waited < LOOK_EVERY:
+                voices.core.warning(
+                    "ray_utils.py:613",
+                    "The number of required GPUs exceeds the total number of available GPUs in the placement group.",
+                )
+            if waited >= self.settings.node.seconds(sum(REPORT_AFTER[: reports + 1])):
+                reports = self._report(voices, reports)
+            if waited > MOST_WAIT:
+                raise StartError(
+                    f"ValueError: Cannot provide a placement group requiring {self.settings.world} GPUs (placement_group_specs="
+                    f"{self._specs()}) within 1800 seconds. Tensor parallel size may exceed available GPUs in your cluster."
+                )
+            time.sleep(LOOK_EVERY)
+
+    def _specs(self) -> str:
+        return str([{"GPU": 1.0}] * self.settings.world)
+
+    def _report(self, voices: Voices, reports: int) -> int:
+        passed = sum(REPORT_AFTER[: reports + 1])
+        voices.core.info(
+            "ray_utils.py:467",
+            f"Waiting for creating a placement group of specs for {passed} seconds. specs={self._specs()}. Check `ray status` and `ray list "
+            "nodes` to see if you have enough resources, and make sure the IP addresses used by ray cluster are the same as VLLM_HOST_IP "
+            "environment variable specified in each node if you are running on a multi-node.",
+        )
+        return reports + 1
+
+    def _wait_for_ever(self, voices: Voices) -> None:
+        reports = 0
+        while True:
+            time.sleep(self.settings.node.seconds(REPORT_AFTER[min(reports, 2)]))
+            reports = self._report(voices, reports)
+
+    def _listen(self) -> None:
+        """A member that leaves, or a head that goes: noticed after a moment, as heartbeats are."""
+        assert self.channel
+        for message in self.channel.messages():
+            if "left" in message:
+                break
+        if not self.ending and not self.unnoticed():
+            time.sleep(self.settings.node.seconds(NOTICE_SECONDS))
+            self.lost.set()
+
+    def obituary(self) -> str:
+        return "RuntimeError: cancelled"
+
+    def announce(self, voices: Voices) -> None:
+        log.write(
+            "\x1b[33m(raylet)\x1b[0m Raylet is terminated. Termination is unexpected. Possible reasons include: (1) SIGKILL by the user or "
+            "system OOM killer, (2) Invalid memory access from Raylet causing SIGSEGV or SIGBUS, (3) Other termination signals."
+        )
+        voices.core.error("ray_executor_v2.py:522", "RayWorkerProc rank=[1] died unexpectedly, shutting down executor.")
+        voices.core.error(
+            "core.py:1512",
+            "EngineCore encountered a fatal error.\nTraceback (most recent call last):\nRuntimeError: cancelled",
+        )
+
+    def close(self) -> None:
+        super().close()
+        if self.channel:
+            self.channel.close()

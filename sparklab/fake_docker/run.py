@@ -1,0 +1,107 @@
+"""`docker run` and `create`: from options to a container's files, then its shim."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sparklab import files
+from sparklab.fake_docker import images, registry, rootfs, start
+from sparklab.fake_docker.errors import DockerError, daemon_says
+from sparklab.fake_docker.logs import follow
+from sparklab.fake_docker.options import USAGE, parse
+from sparklab.fake_docker.store import Container, claim_name, now
+from sparklab.layout import Node
+from sparklab.tools.say import err, out
+
+ADJECTIVES = ("eager", "bold", "calm", "vivid", "quiet", "sharp")
+HINT = "\n\nRun 'docker run --help' for more information"
+
+
+def run(node: Node, words: list[str]) -> int:
+    options, rest = parse(words)
+    try:
+        container = make(node, options, rest)
+        detach = bool(options.get("--detach"))
+        start.start(container, attach_stdin=bool(options.get("--interactive")) and not detach)
+    except DockerError as error:
+        code = error.code if error.code > 1 else 125
+        usage = "" if USAGE in error.message else HINT
+        raise DockerError(f"docker: {error.message}{usage}", code) from None
+    if detach:
+        out(container.id)
+        return 0
+    follow(container)
+    code = int(container.state().get("exit_code", 0))
+    if options.get("--rm"):
+        container.remove()
+    return code
+
+
+def create(node: Node, words: list[str]) -> int:
+    out(make(node, *parse(words)).id)
+    return 0
+
+
+def make(node: Node, options: dict[str, Any], rest: list[str]) -> Container:
+    if not rest:
+        raise DockerError(f"'docker run' requires at least 1 argument{USAGE}")
+    image = images.find(node, rest[0])
+    if image is None:
+        err(f"Unable to find image '{images.normal(rest[0])}' locally")
+        raise DockerError(registry.unreachable(rest[0]))
+    identity = os.urandom(32).hex()
+    name = options.get("--name") or f"{ADJECTIVES[int(identity[-1], 16) % len(ADJECTIVES)]}_{identity[:6]}"
+    config = configuration(node, identity, name, image, rest, options)
+    with files.locked(node.path("docker", "lock")):
+        claim_name(node, name)
+        os.makedirs(node.path("docker", "containers", identity))
+        files.write_json(node.path("docker", "containers", identity, "config.json"), config)
+    container = Container(node, identity)
+    container.save(status="created", restarts=0)
+    try:
+        rootfs.make(container)
+    except DockerError:
+        container.remove()
+        raise
+    return container
+
+
+def configuration(
+    node: Node, identity: str, name: str, image: images.Image, rest: list[str], options: dict[str, Any]
+) -> dict[str, Any]:
+    entrypoint = options.get("--entrypoint")
+    default = image["Config"]["Entrypoint"] if entrypoint is None else [entrypoint] if entrypoint else []
+    command = rest[1:] or ([] if entrypoint is not None else image["Config"]["Cmd"])
+    if not default and not command:
+        raise DockerError("Error response from daemon: no command specified")
+    policy, _, most = str(options.get("--restart", "no")).partition(":")
+    if policy not in ("no", "always", "unless-stopped", "on-failure"):
+        raise daemon_says(
+            f"invalid restart policy: unknown policy '{policy}'; use one of "
+            "'no', 'always', 'on-failure', or 'unless-stopped'"
+        )
+    return {
+        "id": identity,
+        "name": name,
+        "created": now(),
+        "image": rest[0],
+        "image_id": image["Id"],
+        "kind": image["SparklabKind"],
+        "entrypoint": default,
+        "command": command,
+        "env": [*image["Config"]["Env"], *_environment(options)],
+        "labels": image["Config"]["Labels"] | dict(label.partition("=")[::2] for label in options.get("--label", [])),
+        "volumes": options.get("--volume", []),
+        "restart": [policy, int(most or 0)],
+        "stop_timeout": int(options["--stop-timeout"]) if "--stop-timeout" in options else None,
+        "workdir": options.get("--workdir") or image["Config"]["WorkingDir"],
+        "options": options,
+    }
+
+
+def _environment(options: dict[str, Any]) -> list[str]:
+    given = options.get("--env", [])
+    for path in options.get("--env-file", []):
+        given = [line for line in files.read(path).splitlines() if line and not line.startswith("#")] + given
+    return [entry if "=" in entry else f"{entry}={os.environ.get(entry, '')}" for entry in given]

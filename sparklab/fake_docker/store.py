@@ -1,0 +1,158 @@
+"""Containers as files: `config.json` never changes, `state.json` is the shim's, the log has Docker's own format."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import Any
+
+from sparklab import files, processes
+from sparklab.fake_docker.errors import DockerError, daemon_says, no_such_container
+from sparklab.layout import Node
+
+NEVER = "0001-01-01T00:00:00Z"
+KILLED = 137
+SIGTERM_BIT = 1 << (signal.SIGTERM - 1)
+
+
+def now() -> str:
+    """Docker's timestamp, nine digits."""
+    moment = time.time_ns()
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment // 10**9)) + f".{moment % 10**9:09d}Z"
+
+
+def seconds(stamp: str) -> float:
+    """Epoch seconds of such a timestamp."""
+    from datetime import datetime
+
+    whole, _, fraction = stamp.rstrip("Z").partition(".")
+    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{fraction or 0}")
+
+
+class Container:
+    """One container of one node."""
+
+    def __init__(self, node: Node, identity: str) -> None:
+        self.node = node
+        self.id = identity
+        self.directory = node.path("docker", "containers", identity)
+        self.config: dict[str, Any] = files.read_json(self.path("config.json")) or {}
+        self.name: str = self.config.get("name", "")
+
+    def path(self, *parts: str) -> str:
+        return os.path.join(self.directory, *parts)
+
+    @property
+    def log(self) -> str:
+        return self.path(f"{self.id}-json.log")
+
+    @property
+    def markers(self) -> list[str]:
+        return [f"SPARKLAB_CONTAINER={self.id}"]
+
+    def state(self) -> dict[str, Any]:
+        """What the shim last wrote, read again where it is gone: it may have written its end just before it went.
+
+        Else the container died with it.
+        """
+        found: dict[str, Any] = {}
+        for _ in range(2):
+            found = files.read_json(self.path("state.json")) or {"status": "created"}
+            if found["status"] not in ("running", "restarting") or processes.alive(*found["shim"]):
+                return found
+        return found | {"status": "exited", "exit_code": KILLED, "pid": 0}
+
+    def save(self, **changes: Any) -> None:
+        state = files.read_json(self.path("state.json")) or {"status": "created", "restarts": 0}
+        files.write_json(self.path("state.json"), state | changes)
+
+    @property
+    def stopped_by_hand(self) -> bool:
+        return os.path.exists(self.path("stopped"))
+
+    def processes(self) -> list[processes.Process]:
+        """All that runs in it, however it detached itself."""
+        state = files.read_json(self.path("state.json")) or {}
+        roots = [(state["pid"], state["start"])] if state.get("pid") else []
+        return processes.family(self.markers, roots)
+
+    def stop(self, patience: float) -> None:
+        """TERM to the first process where it handles it (the kernel's rule for pid 1); KILL to all after `patience`."""
+        files.write(self.path("stopped"), "")
+        state = self.state()
+        if state["status"] not in ("running", "restarting"):
+            return
+        processes.send([p for p in [processes.look(state["shim"][0])] if p], signal.SIGUSR1)
+        if state.get("pid") and handles_term(state["pid"]):
+            self.signal(signal.SIGTERM)
+        if not self.wait(patience):
+            self.kill()
+
+    def signal(self, number: int) -> None:
+        state = self.state()
+        if state.get("pid"):
+            processes.send([p for p in [processes.look(state["pid"])] if p and p.start == state["start"]], number)
+
+    def kill(self) -> None:
+        """SIGKILL to all of it, then until the shim has taken note."""
+        files.write(self.path("stopped"), "")
+        until = time.monotonic() + 120
+        while (state := self.state())["status"] in ("running", "restarting") and time.monotonic() < until:
+            # the first process before its children, whose end it would outlive for a moment
+            processes.send(sorted(self.processes(), key=lambda one: one.pid != state.get("pid")), signal.SIGKILL)
+            shim = processes.look(state["shim"][0])
+            processes.send([shim] if shim else [], signal.SIGUSR1)
+            self.wait(0.5)
+
+    def wait(self, patience: float) -> bool:
+        until = time.monotonic() + patience
+        while self.state()["status"] in ("running", "restarting"):
+            if time.monotonic() > until:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def remove(self) -> None:
+        files.clear(self.directory)
+
+
+def handles_term(pid: int) -> bool:
+    for line in files.read(f"/proc/{pid}/status").splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) & SIGTERM_BIT)
+    return False
+
+
+def containers(node: Node) -> list[Container]:
+    """All of them, newest first."""
+    try:
+        names = os.listdir(node.path("docker", "containers"))
+    except FileNotFoundError:
+        return []
+    found = [Container(node, name) for name in names]
+    return sorted((c for c in found if c.config), key=lambda c: str(c.config["created"]), reverse=True)
+
+
+def find(node: Node, word: str) -> Container:
+    """By name, ID or unambiguous prefix of one."""
+    every = containers(node)
+    exact = [c for c in every if word.removeprefix("/") == c.name or word == c.id]
+    if exact:
+        return exact[0]
+    starting = [c for c in every if word and c.id.startswith(word)]
+    if len(starting) > 1:
+        raise DockerError(f"Error response from daemon: multiple IDs found with provided prefix: {word}")
+    if not starting:
+        raise no_such_container(word)
+    return starting[0]
+
+
+def claim_name(node: Node, name: str) -> None:
+    """Call with the engine's lock held."""
+    for other in containers(node):
+        if other.name == name:
+            raise daemon_says(
+                f'Conflict. The container name "/{name}" is already in use by container "{other.id}". '
+                "You have to remove (or rename) that container to be able to reuse that name."
+            )

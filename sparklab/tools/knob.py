@@ -1,0 +1,54 @@
+"""`/proc/sys/vm/drop_caches`: refuses everybody but root, and root is whoever came through the emulated sudo."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import stat
+import threading
+from collections.abc import Iterator
+
+from sparklab.layout import Node
+from sparklab.tree import memory
+
+
+def path(node: Node) -> str:
+    return node.root("proc", "sys", "vm", "drop_caches")
+
+
+def close(node: Node) -> None:
+    """A socket's file: it is there, and no write to it succeeds, even where the lab runs as root."""
+    temporary = f"{path(node)}.{os.getpid()}"
+    os.mknod(temporary, stat.S_IFSOCK | 0o200)
+    os.replace(temporary, path(node))
+
+
+@contextlib.contextmanager
+def opened(node: Node) -> Iterator[None]:
+    """While root's command runs, what it writes takes effect at once."""
+    temporary = f"{path(node)}.{os.getpid()}"
+    os.mkfifo(temporary, 0o600)
+    handle = os.open(temporary, os.O_RDWR | os.O_NONBLOCK)
+    os.replace(temporary, path(node))
+    done = threading.Event()
+    follower = threading.Thread(target=_follow, args=(node, handle, done))
+    follower.start()
+    try:
+        yield
+    finally:
+        done.set()
+        follower.join()
+        if os.stat(path(node)).st_ino == os.fstat(handle).st_ino:
+            close(node)
+        os.close(handle)
+
+
+def _follow(node: Node, handle: int, done: threading.Event) -> None:
+    while True:
+        last = done.is_set()
+        if select.select([handle], [], [], 0 if last else 0.05)[0]:
+            if set(os.read(handle, 4096)) & set(b"13"):
+                memory.change(node, cached=memory.CACHE_DROPPED)
+        elif last:
+            return

@@ -1,0 +1,28 @@
+"""Started by every stub as `python -I -S main.py NAME ARGS…`: finds the module and lets it answer."""
+
+import os
+import sys
+
+sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))))
+
+import importlib  # noqa: E402
+
+from sparklab.tools.registry import INSIDE, TOOLS, WHERE_MISSING  # noqa: E402
+
+
+def run(name: str, words: list[str]) -> int:
+    """Every module has `main(name, words) -> exit code`."""
+    module = importlib.import_module((TOOLS | INSIDE | WHERE_MISSING)[name])
+    try:
+        code: int = module.main(name, words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = 141
+    except KeyboardInterrupt:
+        code = 130
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1], sys.argv[2:]))

@@ -1,0 +1,122 @@
+"""sudo and visudo: free of charge by default; with the `sudo-password` fault sudo wants the lab's password, as on a stock
+Spark, but for what a line in `/etc/sudoers.d` permits.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from sparklab import files
+from sparklab.layout import PASSWORD, Node, here
+from sparklab.tools.say import fail, out
+
+WITH_VALUE = ("-U", "-u", "-g", "-p", "-C", "-h", "-r", "-t")
+LONGEST_PASSWORD = 256
+LINE = re.compile(r"\S+ ALL=\([^)]*\) NOPASSWD: (/.+)")
+
+
+def main(name: str, words: list[str]) -> int:
+    if name == "visudo":
+        return visudo(words)
+    node = here()
+    options, command = _split(words)
+    if refusal := _refusal(node, options, command):
+        return fail(refusal)
+    if "-l" in options:
+        rights = "(ALL : ALL) ALL" if node.fault("sudo-password") else "(ALL : ALL) NOPASSWD: ALL"
+        listed = [f"    {rights}", *(f"    (root) NOPASSWD: {one}" for one in _lines(node))]
+        out(" ".join([f"/usr/bin/{command[0]}", *command[1:]]) if command else "\n".join(listed))
+        return 0
+    if not command:
+        return 0 if "-v" in options or "-k" in options else fail("usage: sudo -h | -K | -k | -V")
+    return _run(node, command)
+
+
+def _refusal(node: Node, options: list[str], command: list[str]) -> str:
+    """Why the command may not run; empty when it may."""
+    if not node.fault("sudo-password") or os.environ.get("SPARKLAB_SUDO") == "1" or _permitted(node, options, command):
+        return ""
+    if "-S" in options:
+        wrong = "Sorry, try again.\nsudo: no password was provided\nsudo: 1 incorrect password attempt"
+        return "" if _password() else wrong
+    if "-n" in options:
+        return "sudo: a password is required"
+    return "sudo: a terminal is required to read the password; either use the -S option or configure an askpass helper"
+
+
+def visudo(words: list[str]) -> int:
+    """`visudo -c [-f FILE]`: whether each line names a user, hosts, and commands."""
+    node = here()
+    named = words[-1] if any(word.startswith("-") and "f" in word for word in words) else None
+    folder = node.root("etc", "sudoers.d")
+    for path in [named] if named else [os.path.join(folder, one) for one in sorted(os.listdir(folder))]:
+        for number, line in enumerate(files.read(path).splitlines(), 1):
+            if line.strip() and not line.startswith("#") and not LINE.fullmatch(line):
+                return fail(f"{path}:{number}:1: syntax error")
+        out(f"{path}: parsed OK")
+    return 0
+
+
+def _lines(node: Node) -> list[str]:
+    """Commands that files in `/etc/sudoers.d` permit without a password."""
+    folder = node.root("etc", "sudoers.d")
+    paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if "." not in name]
+    found = (LINE.fullmatch(line) for path in paths for line in files.read(path).splitlines())
+    return [one[1] for one in found if one]
+
+
+def _permitted(node: Node, options: list[str], command: list[str]) -> bool:
+    """A path of the node's own root counts as the path that the line names."""
+    lines = _lines(node)
+    if "-l" in options and not command:
+        return bool(lines)
+    asked = " ".join(command).replace(node.root(), "").replace("//", "/")
+    return any(asked in (line, os.path.basename(line.split()[0]) + line[len(line.split()[0]) :]) for line in lines)
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """Options, then the command; short options may stand together, and some take a value."""
+    options: list[str] = []
+    rest = list(words)
+    while rest and rest[0].startswith("-"):
+        word = rest.pop(0)
+        if word == "--":
+            break
+        if word in WITH_VALUE:
+            rest.pop(0)
+        elif word.startswith("--"):
+            options.append({"--non-interactive": "-n", "--stdin": "-S"}.get(word, word))
+        else:
+            options += [f"-{letter}" for letter in word[1:]]
+    while rest and "=" in rest[0] and rest[0].partition("=")[0].isidentifier():
+        key, _, value = rest.pop(0).partition("=")
+        os.environ[key] = value
+    return options, rest
+
+
+def _password() -> bool:
+    """One line, byte by byte: what follows belongs to the command."""
+    line = b""
+    while len(line) < LONGEST_PASSWORD and (byte := os.read(0, 1)) not in (b"", b"\n"):
+        line += byte
+    return line == PASSWORD.encode()
+
+
+def _run(node: Node, command: list[str]) -> int:
+    """As root: another home, and Docker lets it in. Files stay whose they are: no one here is really root."""
+    os.makedirs(node.root("root"), exist_ok=True)
+    who = {"SUDO_USER": os.environ.get("USER", ""), "SUDO_UID": str(os.getuid()), "SUDO_GID": str(os.getgid())}
+    os.environ.update(who, SPARKLAB_SUDO="1", USER="root", LOGNAME="root", HOME=node.root("root"))
+    try:
+        if any("drop_caches" in word for word in command):
+            import subprocess
+
+            from sparklab.tools import knob
+
+            with knob.opened(node):
+                code = subprocess.call(command)
+            return code if code >= 0 else 128 - code
+        os.execvp(command[0], command)
+    except FileNotFoundError:
+        return fail(f"sudo: {command[0]}: command not found")

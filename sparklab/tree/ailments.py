@@ -1,0 +1,83 @@
+"""Faults that are nothing but other files below the node's root: what each writes, or (None) takes away."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from sparklab import files
+from sparklab.layout import USER, Node
+from sparklab.tree import etc
+
+TARGET = "etc/systemd/system/default.target"
+DEVICES = ("uverbs0", "uverbs1", "uverbs2", "uverbs3", "rdma_cm")
+REBOOT = "*** System restart required ***\n"
+
+AILMENTS: dict[str, dict[str, str | None]] = {
+    "no-toolkit": {"var/run/cdi/nvidia.yaml": None},
+    "no-linger": {f"var/lib/systemd/linger/{USER}": None},
+    "clock-free": {"run/systemd/timesync/synchronized": None},
+    "reboot-pending": {
+        "var/run/reboot-required": REBOOT,
+        "var/run/reboot-required.pkgs": "linux-image-6.17.0-1018-nvidia\n",
+    },
+    "long-up": {"proc/uptime": "7776423.51 153000112.20\n"},
+    "firewall": {"etc/ufw/ufw.conf": "ENABLED=yes\nLOGLEVEL=low\n"},
+    "no-infiniband": {f"dev/infiniband/{name}": None for name in DEVICES},
+    "avahi-conflict": {
+        "run/avahi-daemon/pid": "812\n",
+        "proc/812/cmdline": "avahi-daemon: running [{hostname}-30.local]\n",
+    },
+    "kernel-kho": {
+        "proc/cmdline": "BOOT_IMAGE=/boot/vmlinuz-7.0.0-1019-nvidia root=/dev/nvme0n1p2 ro quiet splash\n",
+        "proc/sys/kernel/osrelease": "7.0.0-1019-nvidia\n",
+    },
+    "kernel-differs": {"proc/sys/kernel/osrelease": "6.17.0-1008-nvidia\n"},
+}
+
+
+def publish(node: Node) -> None:
+    """Every file that a fault may touch, as the faults have it now."""
+    healthy = {**etc.contents(node), **{f"dev/infiniband/{name}": "" for name in DEVICES}}
+    wanted = {path: healthy.get(path) for touched in AILMENTS.values() for path in touched}
+    for kind, touched in AILMENTS.items():
+        if node.fault(kind):
+            wanted |= {path: text and text.replace("{hostname}", node.hostname) for path, text in touched.items()}
+    wanted |= {
+        path: text.replace(etc.DRIVER, driver(node)) for path, text in healthy.items() if "nvidia/version" in path
+    }
+    wanted["etc/machine-id"] = machine_id(node) + "\n"
+    for path, text in wanted.items():
+        _put(node, path, text)
+    target = "graphical" if node.fault("desktop") else "multi-user"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(node.root(TARGET))
+    os.symlink(f"/usr/lib/systemd/system/{target}.target", node.root(TARGET))
+
+
+def _put(node: Node, path: str, text: str | None) -> None:
+    if text is None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(node.root(path))
+    elif files.read(node.root(path), "\0") != text:
+        os.makedirs(os.path.dirname(node.root(path)), exist_ok=True)
+        files.write(node.root(path), text)
+
+
+def machine_id(node: Node) -> str:
+    """A clone has that of the first node, or of the second where it is the first itself."""
+    if not node.fault("cloned"):
+        return str(node.record["machine_id"])
+    other = next(name for name in ("node1", "node2") if name != node.name)
+    return str(Node(os.path.join(os.path.dirname(node.directory), other)).record.get("machine_id", "0" * 32))
+
+
+def driver(node: Node) -> str:
+    """The one that is loaded."""
+    if node.fault("driver-branch"):
+        return "590.48.01"
+    return "580.126.09" if node.fault("driver-differs") else etc.DRIVER
+
+
+def kernel(node: Node) -> str:
+    return files.read(node.root("proc", "sys", "kernel", "osrelease")).strip() or etc.KERNEL

@@ -1,1 +1,0 @@
-"""Emulated GB10 nodes on the operator's own machine; imports nothing of the rest of sparkops."""
