@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Iterator
+from pathlib import Path
 
 from sparkops.core.bench.record import NotARecord, Record, load
 from sparkops.core.schema import did_you_mean, one_line
@@ -49,6 +51,18 @@ def keep(one: Record) -> None:
         state.write(KEPT, one.id, one.document())
     except OSError as error:
         raise unwritable(KEPT, error) from None
+
+
+def keep_tokenizer(text: str) -> Path:
+    """A model's tokenizer.json, kept by its content."""
+    place = state.folder("tokenizers") / hashlib.sha256(text.encode()).hexdigest()[:16] / "tokenizer.json"
+    try:
+        if not place.exists():
+            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise unwritable("tokenizers", error) from None
+    return place
 
 
 def unwritable(kind: str, error: OSError) -> UsageError:

@@ -23,8 +23,12 @@ def playbook(path: str, extra: Iterable[str] = ()) -> Playbook:
     return reading.read(recipes.document(place), lambda name: _beside(place, name), extra)
 
 
+def packaged_text(name: str) -> str:
+    """A packaged playbook as it is in its file."""
+    return packaged(name).read_text(encoding="utf-8")
+
+
 def packaged(name: str) -> Path:
-    """The file of a packaged playbook."""
     names = packaged_names()
     if name not in names:
         raise UsageError(one_line(f"no such playbook: {name}{did_you_mean(name, names)}"))

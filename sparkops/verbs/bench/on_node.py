@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sparkops.core.facts.images import Image
 from sparkops.core.plan import NodeLost, Secret
 from sparkops.errors import Refused
+from sparkops.files.package import node_script
 from sparkops.node_commands import benchy
 from sparkops.node_commands.benchy import Snapshot
 from sparkops.session.away import unreachable
@@ -34,8 +35,7 @@ class NodeTool:
 
     def measure(self, words: Sequence[str], told: Told) -> BenchyEnded:
         """Until it ends; it ends with its channel, so also when we are interrupted or killed."""
-        text = SCRIPT.read_text(encoding="utf-8")
-        command = benchy.in_container(text, words, self.model, self.book, KEY)
+        command = benchy.in_container(node_script(SCRIPT.name), words, self.model, self.book, KEY)
         outcome, lines = BenchyOutcome(told), OutputLines()
 
         def take(data: bytes) -> None:

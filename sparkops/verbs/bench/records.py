@@ -16,9 +16,9 @@ from sparkops.core.bench.compare import VARIABLE, Comparison, beside_published, 
 from sparkops.core.bench.record import Record, series
 from sparkops.core.bench.samples import watched
 from sparkops.core.bench.suites import SUITES
-from sparkops.core.schema import did_you_mean, one_line
+from sparkops.core.schema import did_you_mean
 from sparkops.errors import Refused, UsageError
-from sparkops.files import recipes
+from sparkops.files import own_files, recipes
 from sparkops.files import reference as load_reference
 from sparkops.files.bench_records import names, record
 from sparkops.report.answer import Answer
@@ -70,7 +70,7 @@ def export(options: RecordsOptions, report: Ending) -> Answer:
     text = {"md": _markdown, "csv": _csv, "json": _json, "html": page_of}[options.format](records)
     if options.output is None:
         return Answer({"text": text})
-    return Answer({"files": [write(Path(options.output), text)]})
+    return Answer({"files": [own_files.write(Path(options.output), text)]})
 
 
 def compare(options: CompareOptions, report: Ending) -> Answer:
@@ -98,7 +98,7 @@ def comparison(
         lines = "\n".join(f"{gap.label}: {gap.text}" for gap in found)
         named = ",".join(sorted({gap.text.partition(":")[0] for gap in found} & set(VARIABLE)))
         raise Refused(f"these runs are not of the same thing:\n{lines}", hint=f"--vary {named} compares them so")
-    files = [write(Path(output), page_of(records, failed))] if output else []
+    files = [own_files.write(Path(output), page_of(records, failed))] if output else []
     rows = {label: one.measured.rows for label, one in series("", records).records.items()}
     compared = _documents(list(side_by_side(list(rows.values()))))
     throughput = next(iter(charts(rows)))
@@ -162,9 +162,9 @@ def _drawings(records: Sequence[Record], output: str | None) -> Answer:
         raise UsageError("--format svg writes several files", hint="-o DIRECTORY")
     drawing = _drawing()
     place = Path(output)
-    place.mkdir(parents=True, exist_ok=True)
+    own_files.make_folder(place)
     charts = drawing.drawn(series("", records))
-    return Answer({"files": [write(place / f"{one.id}.svg", drawing.svg(one)) for one in charts]})
+    return Answer({"files": [own_files.write(place / f"{one.id}.svg", drawing.svg(one)) for one in charts]})
 
 
 def _drawing() -> ModuleType:
@@ -203,26 +203,6 @@ def _csv(records: Sequence[Record]) -> str:
 
 def _json(records: Sequence[Record]) -> str:
     return json.dumps([one.document() for one in records], indent=2) + "\n"
-
-
-def write(path: Path, text: str) -> str:
-    """A file of the person's own."""
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(one_line(f"{path}: {(error.strerror or 'cannot be written').lower()}")) from None
-    return str(path)
-
-
-def writable(path: Path) -> None:
-    """Said before an hour of measuring; what is there already stays as it is."""
-    new = not path.exists()
-    try:
-        path.open("a", encoding="utf-8").close()
-    except OSError as error:
-        raise UsageError(one_line(f"{path}: {(error.strerror or 'cannot be written').lower()}")) from None
-    if new:
-        path.unlink()
 
 
 def _plain(values: Any) -> dict[str, Any]:

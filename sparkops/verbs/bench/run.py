@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from pathlib import Path
 
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import SUITES, Suite, suite
 from sparkops.core.bench.trouble import cure
 from sparkops.core.schema import did_you_mean, one_line
 from sparkops.errors import StepFailed, UsageError
-from sparkops.files import bench_records
+from sparkops.files import bench_records, own_files
 from sparkops.node_commands import benchy
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -54,7 +53,7 @@ def require(options: BenchOptions) -> None:
     if options.on is None:
         named = {"--book": options.book, "--tokenizer": options.tokenizer, "$SPARKOPS_BOOK": os.environ.get(BOOK)}
         for name, path in named.items():
-            if path and not Path(path).exists():
+            if path and not own_files.is_there(path):
                 raise UsageError(one_line(f"{name} {path}: there is no such file"))
 
 

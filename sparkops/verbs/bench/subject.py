@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.facts.models import Model
 from sparkops.core.plan import Command, Result
 from sparkops.errors import Refused, UsageError
-from sparkops.files import bench_records, state
+from sparkops.files import bench_records
 from sparkops.node_commands import caches, scripts
 from sparkops.node_commands.benchy import BenchTarget, Snapshot
 from sparkops.phases import parts
@@ -161,15 +160,7 @@ def _tokenizer(session: Session, revision: DeployedRevision) -> str:
     node = front_of(revision).name
     path = snapshot(session, revision, node).tokenizer
     text = session.one(node, Command(("cat", path), reads=True, timeout=300.0), f"read {path}")
-    name = hashlib.sha256(text.encode()).hexdigest()[:16]
-    place = state.folder("tokenizers") / name / "tokenizer.json"
-    try:
-        if not place.exists():
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise bench_records.unwritable("tokenizers", error) from None
-    return str(Path(place))
+    return str(bench_records.keep_tokenizer(text))
 
 
 def _wrong(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> list[str]:

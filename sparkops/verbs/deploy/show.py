@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
+from sparkops.files.package import node_script
 from sparkops.report.text import How, Ink, columns, continued, indented, words, wrapped
 from sparkops.verbs.bench import show
 
@@ -17,7 +17,6 @@ _REVISION = re.compile(r"('sparkops\.revision=)[^']*'")
 """The label that holds a whole revision: a page of JSON in the middle of a command, shown with `-v` alone."""
 
 _CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
-NODE_SCRIPTS = Path(__file__).resolve().parents[2] / "node"
 
 
 def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -131,14 +130,9 @@ def _steps(steps: Sequence[Document], ink: Ink, how: How) -> Iterator[str]:
 def _scripts(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
     """The text behind each `@name` that the commands show, and behind what that carries."""
     named = re.findall(r"(?:^|[\s'])@([a-z]+)", " ".join(step.get("command") or "" for step in steps))
-    texts = {name: _script(name) for name in named}
-    texts |= {name: _script(name) for text in list(texts.values()) for name in _CARRIED.findall(text)}
+    texts = {name: node_script(f"{name}.sh") for name in named}
+    texts |= {name: node_script(f"{name}.sh") for text in list(texts.values()) for name in _CARRIED.findall(text)}
     for name, text in sorted(texts.items()):
         if text:
             yield ink.bold(f"@{name}")
             yield from (ink.dim(line) for line in indented(text, "  "))
-
-
-def _script(name: str) -> str:
-    source = NODE_SCRIPTS / f"{name}.sh"
-    return source.read_text(encoding="utf-8") if source.is_file() else ""

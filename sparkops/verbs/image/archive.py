@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from typing import BinaryIO
 
 from sparkops.core.diagnosis import diagnose
 from sparkops.core.plan import Command, NodeLost, Upload
 from sparkops.core.stored_images import listed
-from sparkops.errors import Interrupted, Refused, StepFailed, UsageError
+from sparkops.errors import Interrupted, Refused, StepFailed
+from sparkops.files import own_files
 from sparkops.node_commands import images as commands
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -26,33 +25,26 @@ from sparkops.verbs.image.options import FileOptions
 def export(options: FileOptions, report: Report) -> Answer:
     """Whole or not at all: it is written beside its place and moved there at the end."""
     path, image = Path(options.file), str(options.image)
-    if path.exists() and not options.force:
-        raise UsageError(f"{path} exists", hint="--force writes it anew")
-    if not path.parent.is_dir():
-        raise UsageError(f"{path.parent}: no such directory")
+    own_files.refuse_existing(path, options.force)
+    free = own_files.free(path.parent)
     with reached(options.where, report) as session:
         node = one_of(session, options.node)
         found = facts_of(session, node, image).image(image)
         if found is None:
             raise Refused(f"{node} has no image {image}", node=node, hint="`sparkops image list` shows who has it")
-        free = shutil.disk_usage(path.parent).free
         if free < found.size_bytes:
             need, have = found.size_bytes / 1e9, free / 1e9
             raise Refused(f"{path.parent} needs {need:.1f} GB for {image} and has {have:.1f} GB")
-        size = _saved(session, node, image, path, found.size_bytes)
-        return Answer(
-            {"image": image, "node": node, "file": str(path), "bytes": size, "fingerprint": found.fingerprint}
-        )
+        with own_files.whole(path, found.size_bytes) as file:
+            _pass(session, node, f"save {image}", commands.save(image), found.size_bytes, file)
+            size = file.tell()
+        about = {"image": image, "node": node, "file": str(path)}
+        return Answer({**about, "bytes": size, "fingerprint": found.fingerprint})
 
 
 def load(options: FileOptions, report: Report) -> Answer:
     path = Path(options.file)
-    try:
-        size = path.stat().st_size
-        with path.open("rb"):
-            pass
-    except OSError as error:
-        raise UsageError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    size = own_files.size_to_read(path)
     with reached(options.where, report) as session:
         node = one_of(session, options.node)
         room(node, facts_of(session, node), size)
@@ -71,23 +63,6 @@ def _tags(session: Session, node: str) -> dict[str, str]:
     """The ID behind each name on this node."""
     found = listed(node, session.one(node, commands.listing(), "list its images"))
     return {tag: one.id for one in found for tag in one.tags}
-
-
-def _saved(session: Session, node: str, image: str, path: Path, about: int) -> int:
-    """The bytes written; what was begun is removed when it does not come to its end."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        with part.open("wb") as file:
-            _pass(session, node, f"save {image}", commands.save(image), about, file)
-        size = part.stat().st_size
-        os.replace(part, path)
-        return size
-    except OSError as error:
-        free = shutil.disk_usage(path.parent).free
-        told = f"{part} cannot be written: {(error.strerror or str(error)).lower()}"
-        raise UsageError(f"{told}; it needs {about / 1e9:.1f} GB, {free / 1e9:.1f} GB are free") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _pass(session: Session, node: str, title: str, command: Command, about: int, file: BinaryIO | None = None) -> None:

@@ -41,15 +41,14 @@ def lint(options: PlaybookOptions, report: Ending) -> Answer:
 
 def show(options: PlaybookOptions, report: Ending) -> Answer:
     """A packaged playbook, as it is in its file."""
-    path = playbooks.packaged(options.name)
-    return Answer({"name": options.name, "text": path.read_text(encoding="utf-8")})
+    return Answer({"name": options.name, "text": playbooks.packaged_text(options.name)})
 
 
 def names(options: PlaybookOptions, report: Ending) -> Answer:
     """The packaged playbooks, with the first line of each."""
     found = []
     for name in playbooks.packaged_names():
-        first = playbooks.packaged(name).read_text(encoding="utf-8").partition("\n")[0]
+        first = playbooks.packaged_text(name).partition("\n")[0]
         found.append({"name": name, "title": first.removeprefix("#").strip()})
     return Answer({"playbooks": found})
 

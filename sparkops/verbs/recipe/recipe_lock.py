@@ -15,9 +15,8 @@ from sparkops.core.facts.images import Image
 from sparkops.core.facts.models import Model
 from sparkops.core.facts.raw import Unread
 from sparkops.core.lockfile import NodeLock, RecipeLock
-from sparkops.core.schema import one_line
-from sparkops.errors import Refused, UsageError
-from sparkops.files import recipes
+from sparkops.errors import Refused
+from sparkops.files import own_files, recipes
 from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -34,11 +33,7 @@ def lock(options: LockOptions, report: Report) -> Answer:
     document = found.document
     if options.output is None:
         return Answer({"lock": document, "file": None})
-    try:
-        Path(options.output).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    except (OSError, ValueError) as error:
-        reason = (getattr(error, "strerror", None) or "is no path").lower()
-        raise UsageError(one_line(f"{options.output}: {reason}")) from None
+    own_files.write(Path(options.output), json.dumps(document, indent=2) + "\n")
     return Answer({"lock": document, "file": options.output})
 
 

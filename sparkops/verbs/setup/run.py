@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -16,6 +15,7 @@ from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.errors import Refused, Unreachable, UsageError
 from sparkops.files import inventory as load_inventory
+from sparkops.files import own_files
 from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.gather import connect, gather
 from sparkops.remote.network import Shows, network
@@ -50,16 +50,14 @@ def trust(options: TrustOptions, report: Report) -> Answer:
 def init(options: InitOptions, report: Report) -> Answer:
     """Pin, install the key when a password was given, detect the fabric, write the inventory."""
     output = Path(options.output) if options.output else load_inventory.user_config() / "inventory.yml"
-    if output.exists() and not options.force:
-        raise UsageError(f"{output} exists", hint="--force writes it anew, --output names another file")
+    own_files.refuse_existing(output, options.force, "--force writes it anew, --output names another file")
     nodes = [
         Node(f"spark{number}", _address(text, options.resolve), options.user, options.port, options.key_file)
         for number, text in enumerate(options.addresses, 1)
     ]
     if twice := [node.address for node in nodes if sum(node.address == other.address for other in nodes) > 1]:
         raise UsageError(f"{twice[0]} is given twice")
-    with _writing(output):
-        output.parent.mkdir(parents=True, exist_ok=True)
+    own_files.make_folder(output.parent)
     pins = known_hosts_file(str(output))
     entries, away = _pinned(network().door(login(str(output), None, {})), nodes, pins, options.yes, report)
     if away:
@@ -71,8 +69,7 @@ def init(options: InitOptions, report: Report) -> Answer:
         session.require(session.nodes)
         facts = session.facts()
         session.require(session.nodes)
-    with _writing(output):
-        output.write_text(_inventory([_detected(node, facts[node.name]) for node in nodes]), encoding="utf-8")
+    own_files.write(output, _inventory([_detected(node, facts[node.name]) for node in nodes]))
     shown = [{**entry, **_found(facts[entry["name"]])} for entry in entries]
     return Answer({"inventory": str(output), "known_hosts": str(pins), "nodes": shown})
 
@@ -100,7 +97,7 @@ def _pinned(
             hint="compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; --yes pins",
         )
     if new:
-        with _writing(path):
+        with own_files.writing(path):
             pin(path, list(new.values()))
     entries = [
         {"name": n.name, "address": n.address, "trust": _state(n.name, new, known), "keys": [_key(shown[n.name])]}
@@ -108,15 +105,6 @@ def _pinned(
         if n.name in shown
     ]
     return entries, away
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """A place that cannot be written is a wrong use, not a bug."""
-    try:
-        yield
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {(error.strerror or str(error)).lower()}") from error
 
 
 def _state(name: str, new: Mapping[str, SeenHostKey], known: Mapping[str, Sequence[SeenHostKey]]) -> str:
@@ -156,10 +144,8 @@ def _install_key(options: InitOptions, output: str, nodes: Sequence[Node], repor
 
 def _public_key(key_file: str | None) -> str:
     places = [Path(key_file).expanduser()] if key_file else [Path.home() / ".ssh" / name for name in DEFAULT_KEYS]
-    for path in places:
-        public = path.with_name(f"{path.name}.pub")
-        if public.is_file():
-            return public.read_text(encoding="utf-8").strip()
+    if found := next(filter(None, map(own_files.public_key, places)), None):
+        return found
     raise UsageError(f"no public key: there is no {places[0]}.pub", hint="ssh-keygen -t ed25519 makes one")
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 from sparkops.core import topology
 from sparkops.core.bench.experiment import Before
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable, UsageError
+from sparkops.files import own_files
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import selected
-from sparkops.verbs.bench.records import comparison, writable
+from sparkops.verbs.bench.records import comparison
 from sparkops.verbs.bench.run import require, suite_of
 from sparkops.verbs.deploy.draft import drafted
 from sparkops.verbs.topologies.experiment_runner import ExperimentRunner, begun, nodes_of, plan
@@ -45,7 +46,7 @@ def _recipe(options: TopologiesOptions, report: Report) -> str:
     if len(set(options.topologies)) < max(2, len(options.topologies)):
         raise UsageError("--topologies: an experiment compares at least two, each once")
     if options.output:
-        writable(Path(options.output))
+        own_files.check_writable(Path(options.output))
     names = []
     for wanted in options.topologies:
         where = nodes_of(wanted, options.bench.where, report)
