@@ -15,9 +15,9 @@ from sparkops.core.inventory import Node
 from sparkops.core.plan import Command, NodeLost, Result, Upload
 from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
+from sparkops.remote.connection import Connection
 from sparkops.remote.frame import frame
 from sparkops.remote.interrupts import Interrupts
-from sparkops.remote.link import Connection
 from sparkops.remote.lock import BEAT, Held, Hold, Owner, refusal
 from sparkops.remote.ssh import Connector, Options
 
@@ -32,12 +32,12 @@ class Fleet:
         self.waves = 0
         self.commands = 0
         self._options = options
-        self._door = Connector(options)
-        self._links: dict[str, Connection] = {}
+        self._connector = Connector(options)
+        self._connections: dict[str, Connection] = {}
         self._broken: dict[str, NodeLost] = {}
         for node in nodes:
             self._add(node)
-        self._pool = ThreadPoolExecutor(max_workers=max(1, min(THREADS, len(self._links))))
+        self._pool = ThreadPoolExecutor(max_workers=max(1, min(THREADS, len(self._connections))))
         self._owner: Owner | None = None
         self._holds: dict[str, Hold] = {}
         self._quit = threading.Event()
@@ -54,7 +54,7 @@ class Fleet:
     @property
     def connections(self) -> int:
         """How many SSH connections were opened in all."""
-        return sum(link.connections for link in self._links.values())
+        return sum(link.connections for link in self._connections.values())
 
     def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None:
         """Take the lock of these nodes (default: all) or of none; raises Locked or Unreachable."""
@@ -62,14 +62,14 @@ class Fleet:
         refused: dict[str, Held | NodeLost] = {}
 
         def take(name: str) -> None:
-            hold = Hold(self._links[name], owner)
+            hold = Hold(self._connections[name], owner)
             try:
                 hold.take()
                 self._holds[name] = hold
             except (Held, NodeLost) as error:
                 refused[name] = error
 
-        wanted = self._links if nodes is None else tuple(nodes)
+        wanted = self._connections if nodes is None else tuple(nodes)
         try:
             self._all(take, wanted)
         except KeyboardInterrupt:
@@ -91,7 +91,7 @@ class Fleet:
     def close(self) -> None:
         self._quit.set()
         self.unlock()
-        list(self._pool.map(Connection.close, self._links.values()))
+        list(self._pool.map(Connection.close, self._connections.values()))
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def reach(self, node: str, cancel: Cancel) -> None:
@@ -99,7 +99,7 @@ class Fleet:
             return
         if node in self._broken:
             raise self._broken[node]
-        self._links[node].connect()
+        self._connections[node].connect()
 
     def send(self, node: str, command: Command, cancel: Cancel) -> Result:
         return self._send(node, command, cancel)
@@ -160,11 +160,11 @@ class Fleet:
         with self._counting:
             self.commands += 1
         droppable = command.reads or command.ends or isinstance(command.stdin, Upload)
-        return self._links[node].run(framed, command.timeout, cancel if droppable else None, sink, hear)
+        return self._connections[node].run(framed, command.timeout, cancel if droppable else None, sink, hear)
 
     def _add(self, node: Node) -> None:
         try:
-            self._links[node.name] = Connection(self._door, self._door.target(node), self._reopened)
+            self._connections[node.name] = Connection(self._connector, self._connector.target(node), self._reopened)
         except NodeLost as error:
             self._broken[node.name] = error
 

@@ -19,8 +19,8 @@ from sparkops.core.plan import NodeLost, Script
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote.channel import BROKEN, begin
 from sparkops.remote.connect_errors import Unreached
+from sparkops.remote.connection import Connection
 from sparkops.remote.frame import shell_line
-from sparkops.remote.link import Connection
 
 QUIET = 90
 """Seconds without a heartbeat after which the node frees the lock."""

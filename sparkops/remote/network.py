@@ -30,8 +30,8 @@ class Reach(World, Protocol):
     def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result: ...
 
 
-class Shows(Protocol):
-    """A door to nodes, before a login."""
+class ShowsHostKeys(Protocol):
+    """A node seen before a login."""
 
     def shown_by(self, node: Node) -> SeenHostKey:
         """The host key that the node shows; raises Unreached."""
@@ -43,7 +43,7 @@ class Network(Protocol):
     def fleet(self, nodes: Iterable[Node], options: Options) -> AbstractContextManager[Reach]:
         """Connections to these nodes, made when they are first used."""
 
-    def door(self, options: Options) -> Shows:
+    def connector(self, options: Options) -> ShowsHostKeys:
         """What shows the nodes' host keys."""
 
     def get(self, url: str, key: str | None = None) -> str:
@@ -59,7 +59,7 @@ class Real:
     def fleet(self, nodes: Iterable[Node], options: Options) -> Fleet:
         return Fleet(nodes, options)
 
-    def door(self, options: Options) -> Connector:
+    def connector(self, options: Options) -> Connector:
         return Connector(options)
 
     def get(self, url: str, key: str | None = None) -> str:

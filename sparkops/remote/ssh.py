@@ -13,9 +13,9 @@ from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_afte
 from sparkops.core.inventory import Node
 from sparkops.remote import ssh_keys
 from sparkops.remote.connect_errors import HEALS, Unreached, unreached
+from sparkops.remote.handshake import handshake
 from sparkops.remote.login import Proof, offer
 from sparkops.remote.trust import KnownHosts, SeenHostKey, fetch_host_key
-from sparkops.remote.wire import handshake
 
 KEEPALIVE = 15
 SSH_PORT = 22

@@ -11,7 +11,7 @@ from paramiko.hostkeys import HostKeyEntry, InvalidHostKey
 from paramiko.pkey import UnknownKeyType
 
 from sparkops.remote.connect_errors import Unreached, unreached
-from sparkops.remote.wire import handshake
+from sparkops.remote.handshake import handshake
 
 FIRST_ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
 

@@ -27,7 +27,7 @@ class SimulatedNetwork:
         self.world.open(options.secrets)
         return self.world
 
-    def door(self, options: Options) -> SimulatedNetwork:
+    def connector(self, options: Options) -> SimulatedNetwork:
         return self
 
     def shown_by(self, node: Node) -> SeenHostKey:

@@ -18,9 +18,9 @@ from sparkops.files import inventory as load_inventory
 from sparkops.files import own_files
 from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.gather import connect, gather
-from sparkops.remote.network import Shows, network
+from sparkops.remote.handshake import resolve
+from sparkops.remote.network import ShowsHostKeys, network
 from sparkops.remote.trust import SeenHostKey, known_hosts_file, pin, pinned_host_keys
-from sparkops.remote.wire import resolve
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import unreachable
@@ -41,8 +41,8 @@ def trust(options: TrustOptions, report: Report) -> Answer:
     inventory = load_inventory.inventory(options.where.inventory)
     path = known_hosts_file(inventory.source)
     nodes = inventory.select(options.where.limit)
-    door = network().door(login(inventory.source, options.where.become_password, {}))
-    entries, away = _pinned(door, nodes, path, options.yes, report)
+    connector = network().connector(login(inventory.source, options.where.become_password, {}))
+    entries, away = _pinned(connector, nodes, path, options.yes, report)
     document = {"nodes": entries, "known_hosts": str(path), "unreachable": {name: e.reason for name, e in away.items()}}
     return Answer(document, error=unreachable(next(iter(away.values()))) if away else None)
 
@@ -59,7 +59,7 @@ def init(options: InitOptions, report: Report) -> Answer:
         raise UsageError(f"{twice[0]} is given twice")
     own_files.make_folder(output.parent)
     pins = known_hosts_file(str(output))
-    entries, away = _pinned(network().door(login(str(output), None, {})), nodes, pins, options.yes, report)
+    entries, away = _pinned(network().connector(login(str(output), None, {})), nodes, pins, options.yes, report)
     if away:
         raise unreachable(next(iter(away.values())))
     if options.password is not None:
@@ -75,14 +75,14 @@ def init(options: InitOptions, report: Report) -> Answer:
 
 
 def _pinned(
-    door: Shows, nodes: Sequence[Node], path: Path, yes: bool, report: Report
+    connector: ShowsHostKeys, nodes: Sequence[Node], path: Path, yes: bool, report: Report
 ) -> tuple[list[dict[str, Any]], dict[str, Unreached]]:
     """Fetch, show, ask, pin; refuses when the person does not agree."""
     shown: dict[str, SeenHostKey] = {}
     away: dict[str, Unreached] = {}
     for node in nodes:
         try:
-            shown[node.name] = door.shown_by(node)
+            shown[node.name] = connector.shown_by(node)
         except Unreached as lost:
             away[node.name] = lost
     known = {name: pinned_host_keys(path, key.address, key.port) for name, key in shown.items()}

@@ -23,8 +23,8 @@ def enter(options):
     """Open one connection and close it; raises what the operator would see."""
 
     def enter(node, **changes):
-        door = Connector(replace(options, **changes))
-        door.open(door.target(node)).close()
+        connector = Connector(replace(options, **changes))
+        connector.open(connector.target(node)).close()
 
     return enter
 

@@ -23,10 +23,10 @@ _OPENING = 30.0
 class Connection:
     """Thread-safe. `connections` counts how often it was opened; `reopened` is called each time but the first."""
 
-    def __init__(self, door: Connector, target: SshTarget, reopened: Callable[[Connection], None]) -> None:
+    def __init__(self, connector: Connector, target: SshTarget, reopened: Callable[[Connection], None]) -> None:
         self.target = target
         self.connections = 0
-        self._door = door
+        self._connector = connector
         self._reopened = reopened
         self._transport: paramiko.Transport | None = None
         self._opening = threading.Lock()
@@ -42,7 +42,7 @@ class Connection:
             if self._transport is not None and self._transport.is_active():
                 return self._transport
             self.close()
-            self._transport = self._door.open(self.target)
+            self._transport = self._connector.open(self.target)
             self.connections += 1
             again = self.connections > 1
             transport = self._transport

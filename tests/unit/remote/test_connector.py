@@ -53,12 +53,12 @@ def test_hashed_names_are_found(tmp_path):
 def test_the_ssh_config_fills_in_what_the_inventory_leaves_open(options, tmp_path):
     config = tmp_path / "config"
     config.write_text("Host 10.9.8.7\n  User someone\n  Port 2222\n  IdentityFile ~/.ssh/spark\nHost *\n  User other\n")
-    door = Connector(replace(options, ssh_config=config))
-    open_ = door.target(Node("a", "10.9.8.7"))
+    connector = Connector(replace(options, ssh_config=config))
+    open_ = connector.target(Node("a", "10.9.8.7"))
     assert (open_.user, open_.port, open_.key_file.name) == ("someone", 2222, "spark")
-    said = door.target(Node("a", "10.9.8.7", user="me", port=22022, key_file="/k"))
+    said = connector.target(Node("a", "10.9.8.7", user="me", port=22022, key_file="/k"))
     assert (said.user, said.port, str(said.key_file)) == ("me", 22022, "/k")
-    assert door.target(Node("b", "10.9.8.8")).user == "other"
+    assert connector.target(Node("b", "10.9.8.8")).user == "other"
     config.write_text("Host *\n  ProxyCommand nc %h %p\n")
     with pytest.raises(Unreached, match="ProxyCommand"):
         Connector(replace(options, ssh_config=config)).target(Node("a", "10.9.8.7"))
@@ -73,7 +73,7 @@ def test_a_closed_port_is_told_from_a_server_that_says_nothing(options, listens,
         if listens:
             server.listen()
         port = server.getsockname()[1]
-        door = Connector(replace(options, connect_timeout=0.2))
+        connector = Connector(replace(options, connect_timeout=0.2))
         with pytest.raises(Unreached, match=f"{told} 127.0.0.1 port {port}") as error:
-            door.open(door.target(Node("a", "127.0.0.1", port=port)))
+            connector.open(connector.target(Node("a", "127.0.0.1", port=port)))
     assert (error.value.kind, error.value.sent) == (kind, False)
