@@ -58,7 +58,7 @@ def checkbook() -> Iterator[str]:
         of = (
             f"{'all nodes together' if one.together else 'each node'}, {' and '.join(one.topologies) or 'any topology'}"
         )
-        marks = " | ".join("yes" if mark else "" for mark in (one.deploys, one.mended))
+        marks = " | ".join("yes" if mark else "" for mark in (one.deploys, one.fixable))
         yield f"| [{one.id}](#{one.id}) | {one.severity} | {one.title} | {of} | {marks} |"
     for one in checks.CHECKS:
         yield from ("", f"### {one.id}", "", f"{one.title}. {one.why}", "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class LabError(Exception):
-    """Something about the lab that a person can mend; `hint` says how."""
+    """Something about the lab that a person can fix; `hint` says how."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

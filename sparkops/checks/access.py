@@ -118,7 +118,7 @@ CHECKS = (
         severity="warn",
         reads=("linger", "logind", "id", "sudo"),
         each=linger,
-        mended=True,
+        fixable=True,
     ),
     Check(
         id="caches-owned",
@@ -130,7 +130,7 @@ CHECKS = (
         reads=("caches", "id"),
         each=caches,
         placed=True,
-        mended=True,
+        fixable=True,
     ),
     Check(
         id="locale",

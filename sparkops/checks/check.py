@@ -1,4 +1,4 @@
-"""What a check is: a pure judgement of one node, or of all nodes together, with where it was learnt and how to mend it.
+"""What a check is: a pure judgement of one node, or of all nodes together, with where it was learnt and how to fix it.
 
 A judge yields what it has to say; nothing means that it holds nothing against the node. A fact that could not be read
 makes the check a `skip` with the reason, never a pass: `read` sees to that.
@@ -66,8 +66,8 @@ class Check:
 
     `severity` is the worst that it says, `reads` are the probes that it needs (`--only` asks for no other).
     `topologies` empty means all; `placed` asks only nodes that take part.
-    `deploys`: a deploy asks it too, on the facts that it reads anyway. `mended`: --fix
-    has steps for it (`phases/mend.py`).
+    `deploys`: a deploy asks it too, on the facts that it reads anyway. `fixable`: --fix
+    has steps for it (`phases/fix.py`).
     """
 
     id: str
@@ -82,7 +82,7 @@ class Check:
     topologies: tuple[Kind, ...] = ()
     placed: bool = False
     deploys: bool = False
-    mended: bool = False
+    fixable: bool = False
 
 
 def fail(message: str, hint: str = "", evidence: str = "") -> Said:

@@ -27,7 +27,7 @@ def rank(status: str) -> int:
 
 
 def worst(findings: Iterable[Finding]) -> CheckStatus:
-    """pass, warn or fail for all of them; what was skipped or mended does not count."""
+    """pass, warn or fail for all of them; what was skipped or fixed does not count."""
     statuses = {finding.status for finding in findings}
     return "fail" if "fail" in statuses else "warn" if "warn" in statuses else "pass"
 

@@ -169,7 +169,7 @@ CHECKS = (
         severity="warn",
         reads=("meminfo", "sudo"),
         each=page_cache,
-        mended=True,
+        fixable=True,
     ),
     Check(
         id="drop-permitted",
@@ -180,7 +180,7 @@ CHECKS = (
         severity="warn",
         reads=("sudo",),
         each=permitted,
-        mended=True,
+        fixable=True,
     ),
     Check(
         id="swap",
@@ -201,6 +201,6 @@ CHECKS = (
         severity="warn",
         reads=("earlyoom", "packages", "sudo"),
         each=earlyoom,
-        mended=True,
+        fixable=True,
     ),
 )

@@ -68,5 +68,5 @@ def keep_tokenizer(text: str) -> Path:
 def unwritable(kind: str, error: OSError) -> UsageError:
     """The error of a disk that is full, or not ours."""
     reason = (error.strerror or "cannot be written").lower()
-    hint = "mend that, or let $XDG_STATE_HOME name another place; what is kept there stays"
+    hint = "free space there or make it yours, or set $XDG_STATE_HOME to another place; kept results stay"
     return UsageError(one_line(f"{state.folder(kind)}: {reason}"), hint=hint)

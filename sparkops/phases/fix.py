@@ -59,7 +59,7 @@ def _note(node: Node, kind: str, what: str) -> Step:
     return Step(f"note-{kind}.{node.name}", node.name, "note it in the manifest", note, forget)
 
 
-MENDS: Mapping[str, Callable[[Situation, Node], Iterator[Step]]] = {
+FIXES: Mapping[str, Callable[[Situation, Node], Iterator[Step]]] = {
     "caches-owned": make_caches,
     "drop-permitted": permit,
     "page-cache": drop,
@@ -73,22 +73,22 @@ ALWAYS = ("caches-owned",)
 """Nothing is held against a node that lacks them, and making them is worth it all the same."""
 
 
-def mending(
+def fixes(
     s: Situation, nodes: Iterable[Node], held: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[Step, ...]]:
     """Steps by (node, check), for what is held against nodes; what cannot be done here has none."""
     wanted = set(held)
     found = {
-        (node.name, check): tuple(mend(s, node))
+        (node.name, check): tuple(fix(s, node))
         for node in nodes
-        for check, mend in MENDS.items()
+        for check, fix in FIXES.items()
         if (node.name, check) in wanted or (check in ALWAYS and node.name not in s.away)
     }
     return {where: steps for where, steps in found.items() if steps}
 
 
-def compile_mend(steps: Iterable[tuple[Step, ...]]) -> Plan:
-    """Each node's trouble is its own, and each step's: the others are mended all the same."""
+def compile_fix(steps: Iterable[tuple[Step, ...]]) -> Plan:
+    """Each node's trouble is its own, and each step's: the others are fixed all the same."""
     unique = {step.id: step for some in steps for step in some}
-    phases = (Phase("mend", tuple(unique.values())),) if unique else ()
+    phases = (Phase("fix", tuple(unique.values())),) if unique else ()
     return Plan("preflight --fix", None, phases, on_failure="go-on")

@@ -111,7 +111,7 @@ def test_a_fix_touches_nothing_unasked_mends_under_the_lock_and_goes_with_a_clea
     assert [(one["kind"], one["what"]) for one in cleaned[0]["entries"]] == [("linger", "nvidia")]
     assert [node["left"] for node in cleaned] == [[], []]
     assert not any(node.lingers for node in lab.world.nodes.values())
-    assert "fixed linger: 2 nodes: mended" in lab.cli("preflight", "--fix", "--yes", code=0).out
+    assert "fixed linger: 2 nodes: fixed" in lab.cli("preflight", "--fix", "--yes", code=0).out
 
 
 def test_a_step_that_fails_is_told_and_the_rest_is_mended(tmp_path: Path) -> None:

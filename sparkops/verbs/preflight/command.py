@@ -1,4 +1,4 @@
-"""The verb that tells what is wrong with nodes, and mends what it may."""
+"""The verb that tells what is wrong with nodes, and fixes what is safe to fix."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from sparkops.verbs.preflight.options import CheckOptions, PreflightOptions
 @click.option("--only", multiple=True, metavar="ID,...", help="Only these checks.")
 @click.option("--skip", multiple=True, metavar="ID,...", help="Not these checks.")
 @click.option("--deep", is_flag=True, help="Also run a container with the GPU on each node (nvidia-smi, seconds).")
-@click.option("--fix", is_flag=True, help="Mend what is safe and can be undone: shown first, then asked.")
-@click.option("--yes", is_flag=True, help="With --fix: mend without asking.")
+@click.option("--fix", is_flag=True, help="Fix what is safe and can be undone. Shows the fixes first and asks.")
+@click.option("--yes", is_flag=True, help="With --fix: do not ask.")
 @click.option("--list", "listing", is_flag=True, help="List the checks; no node is touched.")
 @click.option("--explain", metavar="ID", help="Tell what a check asks, why, who says so, and the remedy.")
 @BECOME

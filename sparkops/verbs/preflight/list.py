@@ -32,6 +32,6 @@ def described(check: Check) -> dict[str, Any]:
         "topologies": list(check.topologies) or ["any"],
         "compares": "all nodes" if check.together else "each node",
         "deploy": check.deploys,
-        "fix": check.mended,
+        "fix": check.fixable,
         "reads": list(check.reads),
     }

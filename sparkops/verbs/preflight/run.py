@@ -1,4 +1,4 @@
-"""`preflight`: is every node fit to serve, what exactly is not, and mending what may be mended."""
+"""`preflight`: is every node fit to serve, what exactly is not, and fixing what is safe to fix."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sparkops.core.findings import Finding
 from sparkops.core.plan import Plan, described
 from sparkops.core.situation import Situation
 from sparkops.errors import Refused, SparkopsError, StepFailed
-from sparkops.phases.fix import compile_mend, mending
+from sparkops.phases.fix import compile_fix, fixes
 from sparkops.phases.sudo import with_sudo
 from sparkops.remote.network import network
 from sparkops.report.answer import Answer
@@ -49,27 +49,27 @@ def preflight_on(
     found = judged(situation, session.selected, wanted)
     if not options.fix:
         return Answer(document(situation, session, found), error=_error(session, found))
-    mends = mending(situation, session.selected, _held(found))
-    plan = with_sudo(compile_mend(mends.values()), session.sudo)
+    steps = fixes(situation, session.selected, _held(found))
+    plan = with_sudo(compile_fix(steps.values()), session.sudo)
     shown = {**document(situation, session, found), "plan": _steps(plan)}
-    trouble = _mend(options, session, plan, shown)
+    trouble = _fix(options, session, plan, shown)
     if not plan.steps or isinstance(trouble, Refused):
         return Answer({**shown, "shown": isinstance(trouble, Refused)}, error=_error(session, found, trouble))
     situation = look()
-    found = _fixed(judged(situation, session.selected, wanted), mends)
-    mended = {**document(situation, session, found), "plan": shown["plan"], "mended": True}
-    return Answer(mended, error=_error(session, found, trouble))
+    found = _fixed(judged(situation, session.selected, wanted), steps)
+    fixed = {**document(situation, session, found), "plan": shown["plan"], "mended": True}
+    return Answer(fixed, error=_error(session, found, trouble))
 
 
-def _mend(options: PreflightOptions, session: Session, plan: Plan, shown: dict[str, Any]) -> SparkopsError | None:
+def _fix(options: PreflightOptions, session: Session, plan: Plan, shown: dict[str, Any]) -> SparkopsError | None:
     """Shown first; a refusal means that nothing was touched."""
     if not plan.steps:
-        session.report.note("--fix has nothing that it could mend here")
+        session.report.note("--fix finds nothing that it can fix here")
         return None
     if not options.yes:
         session.report.show(shown)
         if not session.report.confirm(f"Do these {len(plan.steps)} steps?"):
-            return Refused("nothing was mended", hint="--fix --yes mends without asking")
+            return Refused("nothing was fixed", hint="--fix --yes fixes without asking")
     session.lock(step.node for step in plan.steps)
     try:
         execute(plan, session)
@@ -83,10 +83,10 @@ def _held(found: Iterable[Finding]) -> frozenset[tuple[str, str]]:
     return frozenset((one.node, one.id) for one in found if one.node and one.status in ("fail", "warn"))
 
 
-def _fixed(found: Iterable[Finding], mended: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
-    steps = set(mended)
+def _fixed(found: Iterable[Finding], done: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
+    steps = set(done)
     return tuple(
-        replace(one, action="fixed", message="mended")
+        replace(one, action="fixed", message="fixed")
         if one.status == "pass" and (one.node or "", one.id) in steps
         else one
         for one in found

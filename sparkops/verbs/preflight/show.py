@@ -134,12 +134,12 @@ def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"{ink.bold(str(one['id']))}: {one['title']}"
         judged = f"{one['compares']}, topology {' or '.join(one['topologies'])}; at worst {one['severity']}"
         asked = "preflight and deploy (--allow switches it off there)" if one["deploy"] else "preflight"
-        mends = "preflight --fix" if one["fix"] else "you"
+        fixed_by = "preflight --fix" if one["fix"] else "you"
         rows = {"why": one["why"], "source": one["source"], "judges": judged, "asked by": asked}
         for name, text in {
             **rows,
             "what to do": one["hint"],
-            "mended by": mends,
+            "fixed by": fixed_by,
             "reads": ", ".join(one["reads"]),
         }.items():
             yield ""

@@ -20,7 +20,7 @@ from sparkops.cli.registry import COMMANDS
 from sparkops.core.facts import PROBES, Container, Unread
 from sparkops.core.situation import Situation
 from sparkops.errors import UsageError
-from sparkops.phases.fix import MENDS, mending
+from sparkops.phases.fix import FIXES, fixes
 from support.paths import ROOT
 
 DOCS = ROOT / "docs" / "preflight.md"
@@ -38,7 +38,7 @@ def test_ids_are_words_of_their_own_and_each_check_names_probes_and_verbs_that_t
 
 
 def test_a_check_says_that_it_is_mended_where_there_are_steps_for_it() -> None:
-    assert set(MENDS) == {check.id for check in CHECKS if check.mended}
+    assert set(FIXES) == {check.id for check in CHECKS if check.fixable}
 
 
 @pytest.mark.skipif(not DOCS.exists(), reason="the docs are not in the wheel")
@@ -162,11 +162,11 @@ def test_a_deploy_reads_what_its_checks_need() -> None:
 
 def test_nothing_is_mended_without_the_right_to(situated: Callable[..., Situation]) -> None:
     stock = situated({"a": "healthy-fe"})
-    held = {("a", check) for check in MENDS}
-    assert set(mending(stock, stock.placement.nodes, held)) == {("a", "caches-owned")}
+    held = {("a", check) for check in FIXES}
+    assert set(fixes(stock, stock.placement.nodes, held)) == {("a", "caches-owned")}
     given = situated({"a": "healthy-fe"}, password=True)
     steps = {
-        check: [step.title for step in done] for (_, check), done in mending(given, given.placement.nodes, held).items()
+        check: [step.title for step in done] for (_, check), done in fixes(given, given.placement.nodes, held).items()
     }
     assert steps["linger"] == ["note it in the manifest", "let jhunt linger"]
     assert "write the narrow sudoers line" in steps["drop-permitted"]
@@ -175,5 +175,5 @@ def test_nothing_is_mended_without_the_right_to(situated: Callable[..., Situatio
 
 def test_caches_that_are_not_there_are_made_whatever_the_verdict(situated: Callable[..., Situation]) -> None:
     known = situated({"a": "healthy-fe"})
-    (steps,) = mending(known, known.placement.nodes, ()).values()
+    (steps,) = fixes(known, known.placement.nodes, ()).values()
     assert "/home/jhunt/.cache/vllm" in steps[0].do.command.words  # type: ignore[union-attr]
