@@ -1,4 +1,4 @@
-"""Interfaces of a node: one cable in port 0, both twins of it up with their own subnets, as sysfs and as data for `ip`."""
+"""Interfaces of a node: one cable in port 0, both its interfaces up with their own subnets, as sysfs and as data for `ip`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sparklab import files
 from sparklab.layout import Node
 
 FABRIC = ("enp1s0f0np0", "enP2p1s0f0np0")
-OTHER_CAGE = ("enp1s0f1np1", "enP2p1s0f1np1")
+OTHER_PORT = ("enp1s0f1np1", "enP2p1s0f1np1")
 CX7 = ("enp1s0", "enP2p1")
 RDMA = {
     "rocep1s0f0": "enp1s0f0np0",
@@ -24,7 +24,7 @@ ORDER = ("lo", "enP7s7", "enp1s0f0np0", "enp1s0f1np1", "enP2p1s0f0np0", "enP2p1s
 def interfaces(node: Node) -> list[dict[str, Any]]:
     """Every interface in the kernel's order: name, up, mtu, mac, speed, port, (address, prefix) pairs."""
     stem = node.record["mac"]
-    twins = fabric(node)
+    ours = fabric(node)
     addresses = {
         "lo": [("127.0.0.1", 8)],
         "enP7s7": [(node.address, node.record["prefix"])],
@@ -33,7 +33,7 @@ def interfaces(node: Node) -> list[dict[str, Any]]:
     addresses |= {name: [(address, node.record["prefix"])] for name, address in addressed(node).items()}
     found = []
     for name in ORDER:
-        up = name in ("lo", "enP7s7", *twins)
+        up = name in ("lo", "enP7s7", *ours)
         cx7 = name.startswith(CX7)
         if cx7 and node.fault("no-cable"):
             continue
@@ -41,7 +41,7 @@ def interfaces(node: Node) -> list[dict[str, Any]]:
             {
                 "name": name,
                 "up": up,
-                "mtu": 65536 if name == "lo" else _mtu(node) if name in twins else 1500,
+                "mtu": 65536 if name == "lo" else _mtu(node) if name in ours else 1500,
                 "mac": _mac(stem, name),
                 "speed": (_speed(node) if cx7 else 10000) if up else -1,
                 "port": name[-2:] if cx7 else "",
@@ -51,18 +51,18 @@ def interfaces(node: Node) -> list[dict[str, Any]]:
     return found
 
 
-def cage(node: Node) -> tuple[str, str]:
+def port_in_use(node: Node) -> tuple[str, str]:
     """The two netdevs of the port that the cable is in."""
-    return OTHER_CAGE if node.fault("other-cage") else FABRIC
+    return OTHER_PORT if node.fault("other-cage") else FABRIC
 
 
 def fabric(node: Node) -> tuple[str, ...]:
-    """The twins that are up, as the node's faults have it now."""
-    return () if node.unplugged else cage(node)[:1] if node.fault("one-twin-down") else cage(node)
+    """The interfaces that are up, as the node's faults have it now."""
+    return () if node.unplugged else port_in_use(node)[:1] if node.fault("one-twin-down") else port_in_use(node)
 
 
 def addressed(node: Node) -> dict[str, str]:
-    """The twins that are up and have an IPv4 address."""
+    """The interfaces that are up and have an IPv4 address."""
     found = dict(zip(fabric(node), node.fabric, strict=False))
     return dict(list(found.items())[:1]) if node.fault("twin-without-ipv4") else found
 
@@ -109,7 +109,7 @@ def publish(node: Node) -> None:
             values["device/vendor"] = "0x15b3"
         for name, value in values.items():
             put(node, f"{base}/{name}", value + "\n")
-    addresses = dict(zip(cage(node), node.fabric, strict=True))
+    addresses = dict(zip(port_in_use(node), node.fabric, strict=True))
     for device, name, up in rdma(node):
         publish_rdma(node, device, name, up, addresses.get(name, ""))
 

@@ -13,6 +13,7 @@ from sparkops.checks import (
     docker,
     driver,
     fabric,
+    fabric_links,
     gpu,
     image,
     kernel,
@@ -21,7 +22,6 @@ from sparkops.checks import (
     model,
     network,
     ports,
-    rails,
     rdma,
     subnets,
 )
@@ -48,7 +48,7 @@ CHECKS: tuple[Check, ...] = (
     *ports.CHECKS,
     *fabric.CHECKS,
     *subnets.CHECKS,
-    *rails.CHECKS,
+    *fabric_links.CHECKS,
     *rdma.CHECKS,
     *network.CHECKS,
 )

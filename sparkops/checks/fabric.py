@@ -34,7 +34,7 @@ def usable(here: Here) -> Iterator[Said]:
         yield good(evidence=_shown(here))
 
 
-def rail(here: Here) -> Fabric:
+def in_use(here: Here) -> Fabric:
     """The link that carries the cluster; a judge that would only repeat `cx7-usable` ends here."""
     read(here.facts.ip_addr)
     found = here.facts.find_fabric(here.node.fabric_address)
@@ -44,14 +44,14 @@ def rail(here: Here) -> Fabric:
 
 
 def used(here: Here) -> tuple[Interface, ...]:
-    """The netdevs of the cage in use, the one with the fabric address first."""
-    link = rail(here)
+    """The netdevs of the QSFP port in use, the one with the fabric address first."""
+    link = in_use(here)
     port = next(port for port in here.facts.ports if port.name == link.port)
     return tuple(sorted(port.interfaces, key=lambda one: one.name != link.interface))
 
 
 def cabled(here: Here) -> tuple[Interface, ...]:
-    """The same; where no address tells which cage is in use, the netdevs of the first with a cable."""
+    """The same; where no address tells which port is in use, the netdevs of the first with a cable."""
     try:
         return used(here)
     except CannotTell:
@@ -61,14 +61,14 @@ def cabled(here: Here) -> tuple[Interface, ...]:
         return plugged.interfaces
 
 
-def twins(here: Here) -> Iterator[Said]:
+def both_up(here: Here) -> Iterator[Said]:
     both = cabled(here)
     down = [one.name for one in both if not one.up]
     if len(both) < 2:
-        yield warn(f"only {both[0].name} of the cage's two interfaces is there: half of the bandwidth", LOST)
+        yield warn(f"only {both[0].name} of the port's two interfaces is there: half of the bandwidth", LOST)
     for name in down:
         up = f"on the node: sudo ip link set {name} up, and give it an address in /etc/netplan/40-cx7.yaml"
-        yield warn(f"{name}, the twin in the same cage, is down: half of the bandwidth", up, _shown(here))
+        yield warn(f"{name}, the other interface of the same port, is down: half of the bandwidth", up, _shown(here))
 
 
 def addresses(here: Here) -> Iterator[Said]:
@@ -131,7 +131,7 @@ def _hint(problem: str) -> str:
     if "no active RDMA" in problem:
         return f"on the node: sudo modprobe -a mlx5_ib ib_uverbs rdma_cm; rdma link; else sudo reboot; {go_on}"
     if "without an IPv4" in problem:
-        return f"give both twins an address each (/etc/netplan/40-cx7.yaml, then sudo netplan apply); {go_on}"
+        return f"give both interfaces an address each (/etc/netplan/40-cx7.yaml, then sudo netplan apply); {go_on}"
     return f"plug the cable in (same port on all nodes), reboot if it stays away, and see `sparkops facts`; {go_on}"
 
 
@@ -157,19 +157,19 @@ CHECKS = (
     ),
     Check(
         id="cx7-twins",
-        title="Both twins of the cage are up",
-        why="A GB10 reaches a CX7 cage over two PCIe x4 links, a netdev each; one alone carries half of 200 Gb/s.",
+        title="Both interfaces of the QSFP port are up",
+        why="A GB10 reaches a QSFP port over two PCIe x4 links, a netdev each; one alone carries half of 200 Gb/s.",
         source="spark-vllm-docker NETWORKING; measured 92 to 112 Gb/s over one, 185 to 198 over both",
         hint="on the node: sudo ip link set INTERFACE up, and put both into /etc/netplan/40-cx7.yaml",
         severity="warn",
         reads=LINKS,
-        each=twins,
+        each=both_up,
         topologies=("cluster",),
         placed=True,
     ),
     Check(
         id="cx7-addresses",
-        title="Both twins have an IPv4 address",
+        title="Both interfaces have an IPv4 address",
         why="NCCL uses a device only with an address of its own; a link-local one may change and is lost in an "
         "inventory.",
         source="NVIDIA connect-two-sparks (current text): 192.168.100.N and 192.168.101.N",
@@ -183,7 +183,7 @@ CHECKS = (
     Check(
         id="cx7-speed",
         title="The link runs at 200 Gb/s",
-        why="A switch port that negotiates by itself ends at 100 Gb/s; lower or unknown is a bad cable or cage.",
+        why="A switch port that negotiates by itself ends at 100 Gb/s; lower or unknown is a bad cable or port.",
         source="NVIDIA multi-sparks-through-switch: 200000Mb/s wanted, 100000Mb/s seen",
         hint="on the switch: 200G-baseCR4 with autonegotiation off; else reseat or replace the cable",
         severity="fail",

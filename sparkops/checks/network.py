@@ -92,7 +92,7 @@ CHECKS = (
         title="The firewall lets the fabric through",
         why="Ray, NCCL's bootstrap and the engine's ranks listen on ports of their own choosing.",
         source="ufw(8); owners' reports of workers that stay in SYN-SENT",
-        hint="on the node: sudo ufw allow in on INTERFACE, for both twins",
+        hint="on the node: sudo ufw allow in on INTERFACE, for both interfaces",
         severity="warn",
         reads=(*LINKS, "firewall"),
         each=firewall,
@@ -125,8 +125,8 @@ CHECKS = (
     Check(
         id="avahi-name",
         title="mDNS knows the node by its own name",
-        why="avahi hears itself over both twins and every bridge and renames in a storm, until no .local name "
-        "resolves; sparkops goes by addresses, other tools do not.",
+        why="avahi hears itself over both interfaces of a port and over every bridge, and renames itself without end "
+        "until no .local name resolves; sparkops uses addresses, other tools do not.",
         source="sparkbase wiki; NVIDIA dgx-spark-playbooks issue 56 (spark1-30.local)",
         hint="on the node: allow-interfaces=enP7s7 in /etc/avahi/avahi-daemon.conf; sudo systemctl restart "
         "avahi-daemon",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sparkops.checks.check import LINKS, CannotTell, Check, Said, apart, fail, good, some, warn
 from sparkops.checks.driver import parity
-from sparkops.checks.rails import links
+from sparkops.checks.fabric_links import links
 from sparkops.core.facts import Rdma
 from sparkops.core.situation import Situation
 

@@ -1,4 +1,4 @@
-"""Checks of each node's fabric subnets: one a twin, and none that the LAN, a bridge or a tunnel has too."""
+"""Checks of each node's fabric subnets: one an interface, and none that the LAN, a bridge or a tunnel has too."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def elsewhere(facts: Facts) -> list[tuple[str, IPv4Network]]:
 CHECKS = (
     Check(
         id="cx7-subnets",
-        title="The twins are in a subnet each",
-        why="In one subnet answers leave by the wrong twin (ARP flux), and NCCL's queue pairs time out now and then.",
+        title="The two interfaces are in a subnet each",
+        why="In one subnet answers may leave by the other interface (ARP flux), and NCCL's queue pairs time out.",
         source="NVIDIA's current text has two subnets, its setup script one: sources differ, so it is a warning",
-        hint=f"give the second twin another subnet in {NETPLAN}; or arp_ignore=1 and arp_announce=2",
+        hint=f"give the second interface another subnet in {NETPLAN}; or arp_ignore=1 and arp_announce=2",
         severity="warn",
         reads=(*LINKS, "sysctl"),
         each=subnets,

@@ -101,7 +101,7 @@ def _network(node: SimulatedNode) -> Probes:
 
 
 def _twin(address: str) -> str:
-    """The other netdev of the cage is in a network of its own."""
+    """The other netdev of the port is in a network of its own."""
     first, second, third, last = address.split(".")
     return f"{first}.{second}.{(int(third) + 128) % 256}.{last}"
 

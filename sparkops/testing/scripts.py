@@ -154,7 +154,7 @@ def _tail(one: SimulatedContainer, lines: int = 60) -> str:
 
 
 def peers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`peers [--ping INTERFACE ADDRESS BYTES]…`: whoever is there answers, the second twins too."""
+    """`peers [--ping INTERFACE ADDRESS BYTES]…`: whoever is there answers, second interfaces too."""
     texts = [str(word) for word in words]
     known = {one.fabric_address for one in node.neighbours.values()}
     told = "2 packets transmitted, 2 received, 0% packet loss"

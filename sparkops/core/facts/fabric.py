@@ -33,7 +33,7 @@ class Fabric:
 
 @dataclass(frozen=True)
 class Port:
-    """One QSFP cage with the netdevs that share it, the plainer name first."""
+    """One QSFP port with the netdevs that share it, the plainer name first."""
 
     name: str
     interfaces: tuple[Interface, ...]
@@ -61,7 +61,7 @@ def ports(interfaces: Iterable[Interface]) -> tuple[Port, ...]:
 
 
 def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Fabric | Unread:
-    """The port that owns the wanted address, else the first with the most usable twins; or why there is none."""
+    """The port that owns the wanted address, else the first with the most usable interfaces; or why there is none."""
     found = ports(interfaces)
     if wanted is not None:
         return _owner(interfaces, found, wanted)

@@ -63,7 +63,7 @@ class RdmaLink:
 
 @dataclass(frozen=True)
 class Interface:
-    """A network interface. `speed_mbps` is None while the link is down. `port` names its CX7 cage."""
+    """A network interface. `speed_mbps` is None while the link is down. `port` names its QSFP port."""
 
     name: str
     state: str

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from sparkops.checks.check import CannotTell, Check
-from sparkops.checks.rails import targets
+from sparkops.checks.fabric_links import targets
 from sparkops.core.facts import PROBES, Facts, Peers, Unread, absent
 from sparkops.core.facts.peers import peers
 from sparkops.core.inventory import Node

@@ -13,8 +13,8 @@ from sparkops.checks import CHECKS, access, chosen, findings, judged
 from sparkops.checks.check import CannotTell, Check, Here, Said, fail, read, warn
 from sparkops.checks.docker import names_free
 from sparkops.checks.driver import parity
+from sparkops.checks.fabric_links import targets
 from sparkops.checks.image import ray
-from sparkops.checks.rails import targets
 from sparkops.checks.rdma import gids
 from sparkops.cli.registry import COMMANDS
 from sparkops.core.facts import PROBES, Container, Unread

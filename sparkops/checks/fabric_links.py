@@ -1,4 +1,4 @@
-"""Checks of the fabric between nodes: addresses, packet sizes, cages, and whether peers answer over it."""
+"""Checks of the fabric between nodes: addresses, packet sizes, ports, and whether peers answer over it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEADERS = 28
 """IP and ICMP before the payload of a ping."""
 
 FEW = 4
-"""Peers that a node asks over each twin."""
+"""Peers that a node asks over each interface."""
 
 
 def links(s: Situation) -> Mapping[str, tuple[Interface, ...]]:
@@ -31,7 +31,7 @@ def links(s: Situation) -> Mapping[str, tuple[Interface, ...]]:
 
 
 def targets(s: Situation) -> dict[str, list[tuple[str, str, int]]]:
-    """Whom each node asks over which interface, with how large a payload: at most four peers a twin, spread evenly."""
+    """Whom each node asks over which interface, with how large a payload; at most four peers each, spread evenly."""
     found = links(s)
     names, asked = list(found), dict[str, list[tuple[str, str, int]]]()
     for at, name in enumerate(names):
@@ -47,7 +47,7 @@ def _steps(many: int) -> list[int]:
 
 
 def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterator[tuple[str, str, int]]:
-    """Each of our twins with the peer's in the same subnet, else with the one in the same place."""
+    """Each of our interfaces with the peer's in the same subnet, else with the one in the same place."""
     for place, one in enumerate(mine):
         others = [other for other in theirs if other.address and other.up]
         same = [other for other in others if {a.network for a in one.ipv4} & {a.network for a in other.ipv4}]
@@ -65,7 +65,7 @@ def one_network(s: Situation) -> Iterator[Said]:
     if len(first) > 1:
         yield warn("the nodes' fabric addresses are in different subnets", evidence=apart(first))
     elif len(second) > 1:
-        yield warn("the second twins' addresses are in different subnets", evidence=apart(second))
+        yield warn("the second interfaces' addresses are in different subnets", evidence=apart(second))
     else:
         yield good(evidence=apart(first | second))
 
@@ -111,19 +111,19 @@ def mtu(s: Situation) -> Iterator[Said]:
         for size in dict.fromkeys(one.mtu for one in both if one.up and one.mtu):
             groups.setdefault(str(size), []).append(name)
     if len(groups) > 1:
-        yield warn("packet sizes (MTU) differ between the nodes or the twins", evidence=apart(groups))
+        yield warn("packet sizes (MTU) differ between the nodes or the interfaces", evidence=apart(groups))
     small = {size: names for size, names in groups.items() if int(size) < JUMBO}
     for told, names in small.items():
         yield warn(f"{'all nodes have' if len(groups) == 1 else some(names)} MTU {told} instead of {JUMBO}")
 
 
-def cage(s: Situation) -> Iterator[Said]:
+def same_port(s: Situation) -> Iterator[Said]:
     groups: dict[str, list[str]] = {}
     for name, both in links(s).items():
         groups.setdefault(str(both[0].port), []).append(name)
     up = [frozenset(s.facts[name].up_ports) for name in links(s)]
     if len(groups) > 1 and not frozenset.intersection(*up):
-        yield warn("the cable is in different ports (cages) of the nodes", evidence=apart(groups))
+        yield warn("the cable is in different QSFP ports of the nodes", evidence=apart(groups))
     else:
         yield good(evidence=apart(groups))
 
@@ -171,7 +171,7 @@ CHECKS = (
         why="Nodes in different subnets reach each other only by a route, which a cable or a switch between them is "
         "not.",
         source="NVIDIA connect-two-sparks",
-        hint=f"number all first twins from one subnet, all second twins from another, in {NETPLAN}",
+        hint=f"number all first interfaces from one subnet, all second interfaces from another, in {NETPLAN}",
         severity="warn",
         reads=LINKS,
         together=one_network,
@@ -195,7 +195,7 @@ CHECKS = (
         why="1500 works; with 9000 RDMA packets grow from 1024 to 4096 bytes. Different sizes on two ends lose "
         "packets.",
         source="dual-Spark recipes of the community; measured 107 Gb/s with retransmits against 111",
-        hint=f"mtu: 9000 for both twins in {NETPLAN}; a switch needs more than 9000",
+        hint=f"mtu: 9000 for both interfaces in {NETPLAN}; a switch needs more than 9000",
         severity="warn",
         reads=LINKS,
         together=mtu,
@@ -210,7 +210,7 @@ CHECKS = (
         hint="move the cable, so that all use the same QSFP port",
         severity="warn",
         reads=LINKS,
-        together=cage,
+        together=same_port,
         topologies=("cluster",),
     ),
     Check(
