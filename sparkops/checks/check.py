@@ -116,10 +116,6 @@ def asked(value: T | Unread) -> T | Unread:
     return value
 
 
-def gib(kib: float) -> str:
-    return f"{kib / 1024**2:.0f} GiB" if kib >= 10 * 1024**2 else f"{kib / 1024**2:.1f} GiB"
-
-
 def some(names: Iterable[str], most: int = 4) -> str:
     """The names, or the first few and how many more."""
     listed = list(names)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import Check, Here, Said, fail, gib, good, read, warn
+from sparkops.checks.check import Check, Here, Said, fail, good, read, warn
 from sparkops.checks.model import trouble, weights_gib
 from sparkops.core.facts import Disk, Unread
 from sparkops.core.facts.probes import NOT_ASKED
+from sparkops.core.sizes import GIB_KIB, gib
 
-GIB = 1024**2
 MARGIN = 1.1
-IMAGE_KIB = 30 * GIB
+IMAGE_KIB = 30 * GIB_KIB
 """A 25 GB image while it is unpacked."""
 
-LEAST_LEFT, LITTLE_LEFT = 2 * GIB, 20 * GIB
+LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
 
 
 def room(here: Here) -> Iterator[Said]:
@@ -43,7 +43,7 @@ def _model_kib(here: Here) -> float:
     model, size = here.facts.model, weights_gib(here)
     if here.engine is None or size is None or model == NOT_ASKED or not trouble(model):
         return 0.0
-    return size * GIB * MARGIN
+    return size * GIB_KIB * MARGIN
 
 
 def _image_kib(here: Here) -> float:

@@ -9,6 +9,7 @@ from sparkops.checks.docker import docker_problem, need_docker
 from sparkops.core import images, mods
 from sparkops.core.facts import Image, Unread, known
 from sparkops.core.situation import Situation
+from sparkops.core.sizes import gb
 from sparkops.node_commands import proxy
 
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
@@ -25,7 +26,7 @@ def present(here: Here) -> Iterator[Said]:
         elif found is None:
             yield fail(f"the image {reference}{_with_mods(here, reference)} is not there", _hint(here.s, reference))
         else:
-            yield good(evidence=f"{reference} {found.fingerprint[:12]}, {found.size_bytes / 1e9:.1f} GB")
+            yield good(evidence=f"{reference} {found.fingerprint[:12]}, {gb(found.size_bytes)}")
 
 
 def platform(here: Here) -> Iterator[Said]:

@@ -5,20 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, gib, good, read, warn
+from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, good, read, warn
 from sparkops.core.facts import Memory, known
 from sparkops.core.rights import may_drop
 from sparkops.core.situation import deployed
+from sparkops.core.sizes import GIB_KIB, gib
 from sparkops.core.utilization import OLD_UTILIZATION
 
-GIB = 1024**2
-LEAST_TOTAL, FULL_TOTAL = 90 * GIB, 115 * GIB
+LEAST_TOTAL, FULL_TOTAL = 90 * GIB_KIB, 115 * GIB_KIB
 MUCH_CACHE = 0.5
-HOST_SIDE, SYSTEM = 8 * GIB, 4 * GIB
+HOST_SIDE, SYSTEM = 8 * GIB_KIB, 4 * GIB_KIB
 """What an engine takes beside the GPU's share, and what an idle node needs; whatever comes back is awaited anyway."""
 
-MUCH_SWAP = GIB // 8
-MUCH_HUGE = 4 * GIB
+MUCH_SWAP = GIB_KIB // 8
+MUCH_HUGE = 4 * GIB_KIB
 HUGE = "give huge pages back, on the node: sudo sysctl vm.nr_hugepages=0; "
 
 LEAST_UTILIZATION, MOST_UTILIZATION = 0.10, 0.90

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sparkops.checks.check import CannotTell, Check, Here, Said, asked, fail, good, read, some, warn
 from sparkops.core import models, vocabulary
 from sparkops.core.facts import Model, Unread
+from sparkops.core.sizes import bytes_text
 
 
 def present(here: Here) -> Iterator[Said]:
@@ -74,7 +75,7 @@ def weights_gib(here: Here) -> float | None:
 def _evidence(model: Model | Unread) -> str:
     if isinstance(model, Unread):
         return model.reason
-    size = f"{len(model.files)} files, {model.bytes / 1e9:.0f} GB"
+    size = f"{len(model.files)} files, {bytes_text(model.bytes)}"
     whole = f"{model.folder}, revision {(model.revision or 'none')[:12]}, {size}"
     return whole + (f", half downloaded: {some(model.incomplete)}" if model.incomplete else "")
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sparkops.core.facts.schedule import Drop
+from sparkops.core.sizes import GIB_KIB
 
-JUMP_KIB = 4 * 1024 * 1024
+JUMP_KIB = 4 * GIB_KIB
 """Between two samples this much is an engine that came or went, not growth."""
 
-TROUBLE_KIB = 4 * 1024 * 1024
+TROUBLE_KIB = 4 * GIB_KIB
 """Below this a GB10 does not kill a process but freezes: the driver livelocks before the kernel's OOM killer."""
 
 SHORTEST_HOURS = 1.0

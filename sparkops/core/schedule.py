@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from sparkops.core.sizes import PER_UNIT, kib_text
 from sparkops.errors import UsageError
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
-SIZES = {"": 1, "k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}
-"""KiB in a unit, by its first letter: the kernel's `kB` are KiB too."""
-
 OPERATORS = {"<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
 FIELDS = ("MemAvailable", "MemFree", "Cached", "Buffers", "SwapFree", "Dirty", "Shmem", "AnonPages")
 
@@ -27,7 +25,7 @@ class When:
 
     def __str__(self) -> str:
         sign = next(sign for sign, word in OPERATORS.items() if word == self.operator)
-        return f"{self.field} {sign} {size(self.kib)}"
+        return f"{self.field} {sign} {kib_text(self.kib)}"
 
 
 @dataclass(frozen=True)
@@ -79,15 +77,7 @@ def when(text: str) -> When:
     unit = (found[4] or "").lower()
     if not unit:
         raise UsageError(f"--when {text!r}: the size needs a unit", hint='--when "MemAvailable < 10GiB"')
-    return When(field, OPERATORS[found[2]], round(float(found[3]) * SIZES[unit]))
-
-
-def size(kib: float) -> str:
-    """As a person writes it: the largest unit of which there is at least one."""
-    for unit, per in (("TiB", SIZES["t"]), ("GiB", SIZES["g"]), ("MiB", SIZES["m"])):
-        if abs(kib) >= per:
-            return f"{kib / per:.1f}".removesuffix(".0") + f" {unit}"
-    return f"{kib:.0f} KiB"
+    return When(field, OPERATORS[found[2]], round(float(found[3]) * PER_UNIT[unit]))
 
 
 def _spoken(seconds: float) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sparkops.core.schema import one_line
+from sparkops.core.sizes import gb
 from sparkops.errors import UsageError
 
 
@@ -56,7 +57,7 @@ def whole(path: Path, size: int) -> Iterator[BinaryIO]:
             yield file
         part.replace(path)
     except OSError as error:
-        told = f"it needs {size / 1e9:.1f} GB, {free(path.parent) / 1e9:.1f} GB are free"
+        told = f"it needs {gb(size)}, {gb(free(path.parent))} are free"
         raise UsageError(one_line(f"{_unwritten(part, error)}; {told}")) from error
     finally:
         part.unlink(missing_ok=True)

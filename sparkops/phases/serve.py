@@ -11,12 +11,13 @@ from sparkops.core.plan import Action, Command, Step
 from sparkops.core.recipe import command_line
 from sparkops.core.revision import SCHEMA, Member
 from sparkops.core.situation import Situation, key_path
+from sparkops.core.sizes import GIB_KIB
 from sparkops.core.utilization import UTILIZATION
 from sparkops.node_commands import docker, proxy, scripts, vllm
 from sparkops.phases.prepare import auth_path, config_path, mounts
 from sparkops.phases.verify import await_again, await_member, await_stored
 
-LOW_MEMORY_KIB = 8 * 1024 * 1024
+LOW_MEMORY_KIB = 8 * GIB_KIB
 """Caches are dropped during the load when MemFree falls below 8 GiB (the guard that tonyd2wild's issue 19 reports)."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 from sparkops.core.plan import Event, EventKind
+from sparkops.core.sizes import gb
 from sparkops.report.report import Report
 
 COUNTED = "progress: "
@@ -36,16 +37,12 @@ class TransferProgress:
         self._emit("done", "")
 
     def _far(self, count: int) -> str:
-        text = f"{_size(count)} of {_size(self._about)} ({100 * count // self._about} %)"
+        text = f"{gb(count)} of {gb(self._about)} ({100 * count // self._about} %)"
         rate = count / max(time.monotonic() - self._began, 0.001)
         if not rate:
             return text
         minutes, seconds = divmod(int((self._about - count) / rate), 60)
-        return f"{text}, {_size(rate)}/s, {minutes}:{seconds:02d} left"
+        return f"{text}, {gb(rate)}/s, {minutes}:{seconds:02d} left"
 
     def _emit(self, kind: EventKind, text: str) -> None:
         self._report.emit(Event(kind, text, self._node, self._title, self._title))
-
-
-def _size(count: float) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

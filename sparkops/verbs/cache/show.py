@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sparkops.core.schedule import size
+from sparkops.core.sizes import kib_text
 from sparkops.report.text import How, Ink, columns
 
 Document = Mapping[str, Any]
@@ -24,7 +24,7 @@ def _drop(node: Document, ink: Ink) -> list[object]:
     if "free_kib" not in node:
         return [node["name"], None, None, None, ink.bad(str(node.get("problem")))]
     told = str(node["how"]) if node["dropped"] else ink.bad(str(node["how"]))
-    return [node["name"], size(node["freed_kib"]), _pair(node["free_kib"]), _pair(node["cached_kib"]), told]
+    return [node["name"], kib_text(node["freed_kib"]), _pair(node["free_kib"]), _pair(node["cached_kib"]), told]
 
 
 def scheduled(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -70,4 +70,4 @@ def permitted(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def _pair(sizes: Document) -> str:
-    return f"{size(sizes['before'])} -> {size(sizes['after'])}"
+    return f"{kib_text(sizes['before'])} -> {kib_text(sizes['after'])}"

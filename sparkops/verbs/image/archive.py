@@ -7,6 +7,7 @@ from typing import BinaryIO
 
 from sparkops.core.diagnosis import diagnose
 from sparkops.core.plan import Command, NodeLost, Upload
+from sparkops.core.sizes import gb
 from sparkops.core.stored_images import listed
 from sparkops.errors import Interrupted, Refused, StepFailed
 from sparkops.files import own_files
@@ -33,8 +34,7 @@ def export(options: FileOptions, report: Report) -> Answer:
         if found is None:
             raise Refused(f"{node} has no image {image}", node=node, hint="`sparkops image list` shows who has it")
         if free < found.size_bytes:
-            need, have = found.size_bytes / 1e9, free / 1e9
-            raise Refused(f"{path.parent} needs {need:.1f} GB for {image} and has {have:.1f} GB")
+            raise Refused(f"{path.parent} needs {gb(found.size_bytes)} for {image} and has {gb(free)}")
         with own_files.whole(path, found.size_bytes) as file:
             _pass(session, node, f"save {image}", commands.save(image), found.size_bytes, file)
             size = file.tell()

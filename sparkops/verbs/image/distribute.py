@@ -13,6 +13,7 @@ from sparkops.core.facts.images import Image
 from sparkops.core.facts.reading import known
 from sparkops.core.plan import Phase, Plan
 from sparkops.core.schema import did_you_mean
+from sparkops.core.sizes import gb
 from sparkops.errors import Refused, StepFailed, UsageError
 from sparkops.phases.copies import Copy, awaited, compile_copy
 from sparkops.phases.images import running
@@ -162,7 +163,7 @@ def too_small(node: str, facts: Facts, size: int) -> str:
     if disk is None or disk.free_kib * 1024 >= need:
         return ""
     have = disk.free_kib * 1024
-    return f"{node} needs {need / 1e9:.1f} GB on {disk.mount} for a moment and has {have / 1e9:.1f} GB"
+    return f"{node} needs {gb(need)} on {disk.mount} for a moment and has {gb(have)}"
 
 
 def _document(

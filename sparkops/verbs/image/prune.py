@@ -12,6 +12,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.plan import Action, Phase, Plan, Step
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
+from sparkops.core.sizes import gb
 from sparkops.core.stored_images import StoredImage
 from sparkops.errors import UsageError
 from sparkops.files import recipes
@@ -67,7 +68,7 @@ def prune(options: PruneOptions, report: Report) -> Answer:
 def _agreed(gone: Iterable[PruneTarget], options: PruneOptions, report: Report) -> bool:
     shown = list(gone)
     for one in shown:
-        what = f"{one.told} of {one.image.created[:10]}, {one.image.size_bytes / 1e9:.1f} GB"
+        what = f"{one.told} of {one.image.created[:10]}, {gb(one.image.size_bytes)}"
         report.note(what if one.name else f"{what}, has no name", one.image.node)
     return options.yes or report.confirm(f"Remove {len(shown)} images?")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sparkops.core.sizes import gb
 from sparkops.report.text import How, Ink, columns
 
 Document = Mapping[str, Any]
@@ -43,7 +44,7 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
     rows = [
         [
             one["name"],
-            _size(max((node["size_bytes"] for node in one["nodes"]), default=0)),
+            gb(max((node["size_bytes"] for node in one["nodes"]), default=0)),
             max((node["created"] for node in one["nodes"]), default="")[:10],
             _spread(one, ink),
         ]
@@ -55,14 +56,14 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield "No image is there."
     if nameless := document.get("nameless"):
         total = sum(one["size_bytes"] for one in nameless)
-        yield ink.dim(f"{len(nameless)} without a name, {_size(total)}: `{how.command} image prune` shows what may go")
+        yield ink.dim(f"{len(nameless)} without a name, {gb(total)}: `{how.command} image prune` shows what may go")
     for node, reason in (document.get("unreachable") or {}).items():
         yield ink.bad(f"{node}: unreachable: {reason}")
 
 
 def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
     rows = [
-        [one["name"], node["node"], node["fingerprint"][:12], _size(node["size_bytes"]), _verdict(one, ink)]
+        [one["name"], node["node"], node["fingerprint"][:12], gb(node["size_bytes"]), _verdict(one, ink)]
         for one in document.get("images", ())
         for node in one["nodes"]
     ]
@@ -79,7 +80,7 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not gone:
         yield "Nothing to remove." if kept else "Nothing to remove: each image has a name or is needed."
     elif document.get("removed"):
-        yield ink.good(f"Removed {len(gone)} images, {_size(document['size_bytes'])}.")
+        yield ink.good(f"Removed {len(gone)} images, {gb(document['size_bytes'])}.")
     else:
         yield f"Nothing was removed; `{how.command} image prune --yes` does."
 
@@ -87,7 +88,7 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if "file" not in document:
         return
-    yield ink.good(f"{document['image']} of {document['node']} is in {document['file']} ({_size(document['bytes'])}).")
+    yield ink.good(f"{document['image']} of {document['node']} is in {document['file']} ({gb(document['bytes'])}).")
     yield f"{how.command} image import brings it back."
 
 
@@ -101,7 +102,7 @@ def imported(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def _what(document: Document) -> str:
-    return f"{document['image']} ({_size(document.get('size_bytes', 0))}, {str(document.get('fingerprint', ''))[:12]})"
+    return f"{document['image']} ({gb(document.get('size_bytes', 0))}, {str(document.get('fingerprint', ''))[:12]})"
 
 
 def _spread(one: Document, ink: Ink) -> str:
@@ -114,10 +115,6 @@ def _spread(one: Document, ink: Ink) -> str:
 
 def _verdict(one: Document, ink: Ink) -> str:
     return ink.good("same") if one["same"] else ink.bad("missing elsewhere" if one["missing"] else "differs")
-
-
-def _size(count: int) -> str:
-    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
 def _next(document: Document, how: How) -> str:

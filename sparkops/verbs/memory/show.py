@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sparkops.core.schedule import size
+from sparkops.core.sizes import kib_text
 from sparkops.report.text import How, Ink, columns
 
 Document = Mapping[str, Any]
@@ -28,7 +28,7 @@ def _row(node: Document, ink: Ink) -> list[object]:
     if node.get("problem"):
         return [node["name"], ink.bad(str(node["problem"])), *[None] * (len(HEADS) - 2)]
     sizes = ("total_kib", "available_kib", "free_kib", "page_cache_kib", "unaccounted_kib")
-    return [node["name"], *(size(node[key]) for key in sizes), _growth(node), _left(node, ink)]
+    return [node["name"], *(kib_text(node[key]) for key in sizes), _growth(node), _left(node, ink)]
 
 
 def _growth(node: Document) -> str | None:
@@ -49,11 +49,11 @@ def _left(node: Document, ink: Ink) -> str | None:
 def _below(node: Document, ink: Ink) -> Iterator[str]:
     for budget in node.get("budgets", ()):
         share = f"{budget['utilization']:g} of the whole"
-        yield f"  {node['name']}: {budget['deployment']} may take {size(budget['kib'])} ({share})"
+        yield f"  {node['name']}: {budget['deployment']} may take {kib_text(budget['kib'])} ({share})"
     for process in node.get("gpu_processes", ()):
-        used = "an unknown size" if process["used_mib"] is None else size(process["used_mib"] * 1024)
+        used = "an unknown size" if process["used_mib"] is None else kib_text(process["used_mib"] * 1024)
         yield ink.dim(f"  {node['name']}: on the GPU: {process['name']} (pid {process['pid']}), {used}")
 
 
 def _signed(kib: float) -> str:
-    return f"{'-' if kib < 0 else '+'}{size(abs(kib))}"
+    return f"{'-' if kib < 0 else '+'}{kib_text(abs(kib))}"

@@ -11,6 +11,7 @@ from sparkops.core.copying import COPY_STALL
 from sparkops.core.facts import Facts, known
 from sparkops.core.model_name import ModelName
 from sparkops.core.plan import Phase, Plan, Word
+from sparkops.core.sizes import bytes_text
 from sparkops.errors import Refused, StepFailed
 from sparkops.node_commands import models as commands
 from sparkops.phases.copies import Copy, awaited, compile_copy
@@ -147,7 +148,7 @@ def _take(session: Session, wanted: WantedCopy, node: str, facts: Mapping[str, F
 def _room(node: str, name: ModelName, need: int, have: int) -> None:
     if need + BESIDE > have:
         raise Refused(
-            f"{node}: the disk is too full for {name.title}: need {need / 2**30:.1f} GiB, have {have / 2**30:.1f} GiB",
+            f"{node}: the disk is too full for {name.title}: need {bytes_text(need)}, have {bytes_text(have)}",
             node=node,
             hint="`sparkops model prune` and `sparkops image prune` remove what nothing needs",
         )

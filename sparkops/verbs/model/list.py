@@ -11,6 +11,7 @@ from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Command, NodeLost, Plan, Result
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
+from sparkops.core.sizes import bytes_text
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.node_commands import images as jobs
 from sparkops.node_commands import models as commands
@@ -64,7 +65,7 @@ def prune(options: PruneModelsOptions, report: Report) -> Answer:
         document = {"models": {n: list(targets) for n, targets in gone.items()}, "size_bytes": freed, "kept": kept}
         for node, targets in gone.items():
             for target, size in targets.items():
-                report.note(f"{target.rstrip('@')}, {size / 2**30:.1f} GiB{_what(target)}", node)
+                report.note(f"{target.rstrip('@')}, {bytes_text(size)}{_what(target)}", node)
         wanted = bool(gone) and (options.yes or report.confirm("Remove these?"))
         if wanted:
             cache_of = {node.name: node.cache_dir for node in session.selected}

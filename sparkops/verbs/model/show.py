@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sparkops.core.sizes import bytes_text
 from sparkops.report.text import How, Ink, columns
 
 Document = Mapping[str, Any]
@@ -13,7 +14,7 @@ Document = Mapping[str, Any]
 def fetched(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if "nodes" not in document:
         return
-    yield f"{document['model']} @ {document['revision'][:12]}, {size(document['size_bytes'])}, whole on:"
+    yield f"{document['model']} @ {document['revision'][:12]}, {bytes_text(document['size_bytes'])}, whole on:"
     yield from columns([[node["name"], _came(node)] for node in document["nodes"]], "  ")
 
 
@@ -22,7 +23,7 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
         return
     for node in document["nodes"]:
         good = not node["problems"]
-        told = f"{node['hashed']} of {node['files']} files proven by their hash, {size(node['bytes'])}"
+        told = f"{node['hashed']} of {node['files']} files proven by their hash, {bytes_text(node['bytes'])}"
         revision = (node["revision"] or "-")[:12]
         yield f"{node['name']}  {revision}  {ink.good('whole') if good else ink.bad('not whole')}  {told}"
         yield from (f"    {ink.bad(one['problem'])}: {one['file']}" for one in node["problems"])
@@ -36,7 +37,7 @@ def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if rows:
         yield from columns([["node", "model", "revision", "size", ""], *rows])
     for node in document["nodes"]:
-        yield ink.dim(f"{node['name']}: {size(node['free'])} free in {node['cache']}")
+        yield ink.dim(f"{node['name']}: {bytes_text(node['free'])} free in {node['cache']}")
 
 
 def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -47,9 +48,9 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not document["models"]:
         yield "Nothing to remove."
     elif document["removed"]:
-        yield f"Removed, {size(document['size_bytes'])}."
+        yield f"Removed, {bytes_text(document['size_bytes'])}."
     else:
-        yield f"Nothing was removed; --yes would free {size(document['size_bytes'])}."
+        yield f"Nothing was removed; --yes would free {bytes_text(document['size_bytes'])}."
 
 
 def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
@@ -57,20 +58,18 @@ def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
         for one in model["revisions"]:
             proven = ink.good("verified") if one["verified"] else ink.dim("not verified")
             named = ",".join(one["refs"])
-            yield [node["name"], model["model"], f"{one['revision'][:12]} {named}".strip(), size(one["bytes"]), proven]
+            yield [
+                node["name"],
+                model["model"],
+                f"{one['revision'][:12]} {named}".strip(),
+                bytes_text(one["bytes"]),
+                proven,
+            ]
         if model["half"]:
-            yield [node["name"], model["model"], "", size(model["half"]), ink.warn("half downloads")]
+            yield [node["name"], model["model"], "", bytes_text(model["half"]), ink.warn("half downloads")]
 
 
 def _came(node: Document) -> str:
     if node.get("copied"):
-        return f"copied {size(node['copied'])}"
-    return f"downloaded {size(node['fetched'])}" if node["fetched"] else "was there"
-
-
-def size(count: float) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}"
-        count /= 1024
-    return f"{count:.1f} GiB"
+        return f"copied {bytes_text(node['copied'])}"
+    return f"downloaded {bytes_text(node['fetched'])}" if node["fetched"] else "was there"
