@@ -66,6 +66,17 @@ class Command:
 
 
 @dataclass(frozen=True)
+class WaitLimits:
+    """Seconds to wait for a loading engine: `stall` while nothing changes, `deadline` in all."""
+
+    stall: float = 600.0
+    deadline: float = 2700.0
+
+
+USUAL = WaitLimits()
+
+
+@dataclass(frozen=True)
 class Wait:
     """Poll `probe` every `every` seconds until its first line says `ready`.
 
@@ -76,8 +87,8 @@ class Wait:
 
     probe: Command
     every: float = 2.0
-    stall: float = 600.0
-    deadline: float = 2700.0
+    stall: float = USUAL.stall
+    deadline: float = USUAL.deadline
 
 
 @dataclass(frozen=True)

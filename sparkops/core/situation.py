@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Literal
 
 from sparkops.core.facts import Container, Facts, Peers, Unread
+from sparkops.core.plan import USUAL, WaitLimits
 from sparkops.core.recipe import MOUNTS, Effective
 from sparkops.core.revision import SPEC, Member, Revision
 from sparkops.core.stored import Stored
@@ -18,15 +19,11 @@ Todo = Literal["keep", "start", "restart", "replace", "run"]
 
 @dataclass(frozen=True)
 class Choices:
-    """How the person wants it done. `stall` and `deadline` bound the wait for a loading engine, in seconds.
-
-    `keep` are hashes of revisions that are left, stopped, however many there are.
-    """
+    """How the person wants it done. `keep` are hashes of revisions that are left, stopped, however many there are."""
 
     alongside: bool = False
     refresh: bool = False
-    stall: float = 600.0
-    deadline: float = 2700.0
+    limits: WaitLimits = USUAL
     sudo_password: bool = False
     keep: frozenset[str] = frozenset()
 

@@ -81,7 +81,9 @@ def start(s: Situation) -> Iterator[Step]:
         yield Step(f"start.{member.name}.{member.role}", member.name, f"start {name}", Action(begin), Action(undo))
         if member.role != "proxy":
             asked = health_url(member if member.port is not None else s.revision.fronts[0])
-            watch = scripts.watch_caches(name, LOW_MEMORY_KIB, int(s.choices.deadline), asked, _model_dir(s, member))
+            watch = scripts.watch_caches(
+                name, LOW_MEMORY_KIB, int(s.choices.limits.deadline), asked, _model_dir(s, member)
+            )
             cancel = scripts.cancel_job(f"cache-{name}")
             yield Step(
                 f"watch-caches.{member.name}",
@@ -151,7 +153,7 @@ def _engine(s: Situation, member: Member) -> docker.ContainerCommand:
         name=s.revision.container(member),
         image=facts.image_id(s.revision.image.reference),
         labels=docker.labels(s.revision, member, s.replaces),
-        env=vllm.environment(s.revision, member, int(s.choices.deadline), offline),
+        env=vllm.environment(s.revision, member, int(s.choices.limits.deadline), offline),
         mounts=(*(f"{source}:{target}" for source, target in mounts(s, member)), *model, *key),
         words=vllm.words(s.revision, member, command_line(s.effective, s.revision.model_revision)),
         rdma=s.revision.topology == "cluster",

@@ -35,7 +35,7 @@ def await_member(s: Situation, member: Member) -> Wait:
     """Poll the container's state, and the health of the API that it serves or works for."""
     front: ApiPlace = member if member.port is not None else s.revision.engines[0]
     probe = scripts.probe(s.revision.container(member), health_url(front), _restarts(s, member))
-    return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.deadline)
+    return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.limits.deadline)
 
 
 def _restarts(s: Situation, member: Member) -> int:
@@ -55,7 +55,7 @@ def await_again(s: Situation, member: Member) -> Wait:
     """The same for a container that served before and is started again."""
     front: ApiPlace = member if member.port is not None else s.revision.engines[0]
     probe = scripts.probe(s.revision.container(member), health_url(front), FORGIVEN)
-    return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.deadline)
+    return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.limits.deadline)
 
 
 def await_stored(stored: Stored, node: str, container: str, choices: Choices) -> Wait | None:
@@ -65,12 +65,12 @@ def await_stored(stored: Stored, node: str, container: str, choices: Choices) ->
     if member is None or front is None:
         return None
     probe = scripts.probe(container, health_url(front), FORGIVEN)
-    return Wait(probe, stall=_stall(member, choices), deadline=choices.deadline)
+    return Wait(probe, stall=_stall(member, choices), deadline=choices.limits.deadline)
 
 
 def _stall(member: ApiPlace, choices: Choices) -> float:
     """A rank without an API may be silent while all load: Ray prints its words into the head's log."""
-    return choices.deadline if member.port is None else choices.stall
+    return choices.limits.deadline if member.port is None else choices.limits.stall
 
 
 def question(s: Situation, member: Member) -> scripts.Question:
@@ -96,4 +96,4 @@ def _asked(s: Situation, member: Member) -> Step:
 
 def await_answer(asked: scripts.Question, choices: Choices) -> Wait:
     """One short request. For the first one kernels are compiled, so it may take as long as a silent load may."""
-    return Wait(scripts.serving(asked, int(choices.stall)), stall=ANSWER_STALL, deadline=choices.stall)
+    return Wait(scripts.serving(asked, int(choices.limits.stall)), stall=ANSWER_STALL, deadline=choices.limits.stall)

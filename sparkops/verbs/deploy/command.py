@@ -12,6 +12,7 @@ from sparkops.cli.shape import EngineCommand, Invocation, VerbCommand, example, 
 from sparkops.cli.shared_options import BECOME, DEADLINE, STALL
 from sparkops.cli.where import api_key, where
 from sparkops.core.hub_access import Access
+from sparkops.core.plan import WaitLimits
 from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
 
 Decorated = Callable[..., Any]
@@ -40,6 +41,7 @@ def _engine_options(function: Decorated) -> Decorated:
 
 def _plan_options(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], given: Any) -> PlanOptions:
     return PlanOptions(
+        limits=WaitLimits(given.pop("stall"), given.pop("deadline")),
         where=where(context, ask_become_pass),
         extra=line(context).extra,
         allow=frozenset(allow),
@@ -119,4 +121,6 @@ def rollback(
     context: click.Context, /, deployment: str | None, stall: float, deadline: float, ask_become_pass: bool
 ) -> Invocation:
     """Start again what served before the last deploy."""
-    return Invocation("rollback", RollbackOptions(where(context, ask_become_pass), deployment, stall, deadline))
+    return Invocation(
+        "rollback", RollbackOptions(where(context, ask_become_pass), deployment, WaitLimits(stall, deadline))
+    )

@@ -30,7 +30,7 @@ def observe(options: PlanOptions, session: Session, draft: Draft) -> Situation:
     name = deployment_name(options.name or draft.effective.recipe.name)
     revision = revise(name, draft.effective, draft.placement, facts, options.alongside)
     key_digest, given = _keys(options, session, facts, revision)
-    choices = Choices(options.alongside, options.refresh, options.stall, options.deadline, keep=options.keep)
+    choices = Choices(options.alongside, options.refresh, options.limits, keep=options.keep)
     situation = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
     return replace(situation, broken=_broken(situation, session))
 

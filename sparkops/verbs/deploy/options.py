@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sparkops.core.hub_access import Access
+from sparkops.core.plan import USUAL, WaitLimits
 from sparkops.core.target import Target
 
 
@@ -14,7 +15,7 @@ class PlanOptions:
     """For `plan` and `deploy` alike: `deploy` does exactly what `plan` prints.
 
     `sets` are `args.x=v` and `env.X=v` as typed, `extra` the words behind `--`, `allow` the rules switched off.
-    `expect` is a plan id. `stall` and `deadline` (seconds) bound the wait for a loading engine.
+    `expect` is a plan id.
     `keep` are hashes of stopped revisions that are not to be removed.
     `bench` is the suite to run when it serves, "" for none, None for what the recipe says.
     `setup` gets missing images and models first; `access` is how the model hub is asked for them.
@@ -34,8 +35,7 @@ class PlanOptions:
     setup: bool = False
     keep: frozenset[str] = frozenset()
     proxy: Literal["first", "all"] = "first"
-    stall: float = 600.0
-    deadline: float = 2700.0
+    limits: WaitLimits = USUAL
     api_key: str | None = field(default=None, repr=False)
     access: Access = Access()
     bench: str | None = None
@@ -56,6 +56,5 @@ class RollbackOptions:
 
     where: Target
     deployment: str | None = None
-    stall: float = 600.0
-    deadline: float = 2700.0
+    limits: WaitLimits = USUAL
     to: frozenset[str] = frozenset()

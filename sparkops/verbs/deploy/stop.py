@@ -73,7 +73,7 @@ def rollback_on(options: RollbackOptions, session: Session) -> Answer:
     running = [one for one in chosen if one.runs and one.stored.hash not in options.to]
     ours_to_change(one.stored for one in running)
     previous = _previous(session, everything, running, options.to)
-    choices = Choices(stall=options.stall, deadline=options.deadline)
+    choices = Choices(limits=options.limits)
     plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
     session.lock(step.node for step in plan.steps)
     execute(plan, session)
