@@ -10,7 +10,7 @@ from collections.abc import Callable
 from sparklab.fake_docker.errors import DockerError
 from sparklab.layout import Node, here
 from sparklab.tools.say import err, out
-from sparklab.tree import said
+from sparklab.tree import canned_answers
 
 SOCKET = "unix:///var/run/docker.sock"
 DENIED = f"permission denied while trying to connect to the docker API at {SOCKET}"
@@ -99,7 +99,7 @@ def _dispatch(node: Node, words: list[str]) -> int:
         raise DockerError(DENIED)
     if verb in ASKS:
         return int(call(node, rest))
-    return _change(node, call, rest, said.OF_IMAGES if verb in OF_IMAGES else said.OF_CONTAINERS)
+    return _change(node, call, rest, canned_answers.OF_IMAGES if verb in OF_IMAGES else canned_answers.OF_CONTAINERS)
 
 
 def _verb(words: list[str]) -> tuple[str, list[str]]:
@@ -113,8 +113,8 @@ def _verb(words: list[str]) -> tuple[str, list[str]]:
 
 def _change(node: Node, call: Callable[[Node, list[str]], int], words: list[str], changed: tuple[str, ...]) -> int:
     """What was written down of this node is no longer so, before and after."""
-    said.forget(node, *changed)
+    canned_answers.forget(node, *changed)
     try:
         return int(call(node, words))
     finally:
-        said.forget(node, *changed)
+        canned_answers.forget(node, *changed)

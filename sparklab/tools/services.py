@@ -10,7 +10,7 @@ from sparklab import files
 from sparklab.layout import USER, here
 from sparklab.tools import power
 from sparklab.tools.say import fail, out
-from sparklab.tree import said
+from sparklab.tree import canned_answers
 
 ACTIVE = frozenset(
     {
@@ -99,7 +99,7 @@ def _switch(verb: str, names: list[str], now: bool) -> int:
         for name in names:
             os.makedirs(here().path("units"), exist_ok=True)
             files.write(here().path("units", name), "off" if verb in ("stop", "disable") else "on")
-        said.forget(here(), "systemctl")
+        canned_answers.forget(here(), "systemctl")
     return 0
 
 

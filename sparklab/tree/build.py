@@ -15,7 +15,7 @@ from sparklab import files
 from sparklab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, prefix
 from sparklab.tools import knob, system
 from sparklab.tools.registry import ASKED, TOOLS, WHERE_MISSING
-from sparklab.tree import etc, images, keys, memory, models, network, said, vocabulary
+from sparklab.tree import canned_answers, etc, images, keys, memory, models, network, vocabulary
 
 EMPTY = (
     "var/lib/docker",
@@ -56,24 +56,29 @@ def programs(directory: Path) -> None:
 
 def _quick(programs: Path) -> None:
     """The same programs at the cost of a shell, for what a fleet is asked all the time."""
-    texts = {name: _told(name) for name in said.QUESTIONS}
-    texts |= {"ping": said.PING, "ss": said.SOCKETS, "sudo": said.SUDO, "crontab": said.CRONTAB.replace("USER", USER)}
-    texts["df"] = said.DF.replace("HEAD", system.DISK_TITLES).replace("ROW", system.DISK_ROW)
+    texts = {name: _told(name) for name in canned_answers.QUESTIONS}
+    texts |= {
+        "ping": canned_answers.PING,
+        "ss": canned_answers.SOCKETS,
+        "sudo": canned_answers.SUDO,
+        "crontab": canned_answers.CRONTAB.replace("USER", USER),
+    }
+    texts["df"] = canned_answers.DF.replace("HEAD", system.DISK_TITLES).replace("ROW", system.DISK_ROW)
     if own := shutil.which("sha256sum", path=PATH):
-        texts["sha256sum"] = said.HASHES.replace("SHA256SUM", own)
+        texts["sha256sum"] = canned_answers.HASHES.replace("SHA256SUM", own)
     for name, text in texts.items():
         program = (programs / name).read_text().rpartition("exec ")[2].removesuffix(' "$@"\n')
         files.write(programs / name, text.replace("PROGRAM", program), 0o755)
-    for name, text in {"date": said.DATE, "tar": said.TAR}.items():
+    for name, text in {"date": canned_answers.DATE, "tar": canned_answers.TAR}.items():
         files.write(programs / name, text.replace(name.upper(), shutil.which(name, path=PATH) or name), 0o755)
 
 
 def _told(name: str) -> str:
     """The stub of a program whose answers are written down; bash alone can ask the lab's process."""
     bash = shutil.which("bash") if name in ASKED else None
-    text = said.STUB.replace("SHELL", bash or "/bin/sh")
+    text = canned_answers.STUB.replace("SHELL", bash or "/bin/sh")
     if bash:
-        text = text.replace("exec PROGRAM", f"{said.ASKS}exec PROGRAM")
+        text = text.replace("exec PROGRAM", f"{canned_answers.ASKS}exec PROGRAM")
     return text.replace("NAME", name)
 
 
@@ -140,7 +145,7 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
     _docker(made)
     os.symlink(directory / "bin", home / "bin")
     _reached(directory, made)
-    said.publish(made)
+    canned_answers.publish(made)
     public = keys.make(home / "host_key", f"root@{made.hostname}")
     keys.make(home / "host_key_other", f"root@{made.hostname}")
     files.write(made.root("etc", "ssh", "ssh_host_ed25519_key.pub"), (home / "host_key.pub").read_text())

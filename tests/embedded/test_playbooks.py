@@ -31,7 +31,7 @@ def counts(document):
 
 def everything(lab):
     """All files of the nodes by time and size, but for what the lab writes when it is asked; and their containers."""
-    moves = {"ssh.jsonl", "said", "jobs", "containers"}
+    moves = {"ssh.jsonl", "answers", "jobs", "containers"}
     files = {
         (name, str(path.relative_to(lab.node(name)))): (path.lstat().st_mtime_ns, path.lstat().st_size)
         for name in lab.names

@@ -27,7 +27,7 @@ from sparklab.engine.settings import Settings
 from sparklab.fake_docker import rootfs, store
 from sparklab.layout import Node
 from sparklab.tools.answer import Answer, answer
-from sparklab.tree import build, memory, said
+from sparklab.tree import build, canned_answers, memory
 from support import serving
 
 SPEED = 1000.0
@@ -54,7 +54,7 @@ class Nodes:
             for container in store.containers(node):
                 files.clear(container.directory)
             memory.reset(node)
-            said.forget(node, *said.OF_CONTAINERS)
+            canned_answers.forget(node, *canned_answers.OF_CONTAINERS)
 
     def says(self, program: str, *words: str, node: Node | None = None) -> Answer:
         return answer(node or self.one, program, list(words))

@@ -6,7 +6,7 @@ import json
 import os
 
 from sparklab.fake_docker import cli
-from sparklab.tree import said
+from sparklab.tree import canned_answers
 from support import docker_forms as forms
 
 IMAGE = "vllm-node:latest"
@@ -111,10 +111,10 @@ def test_what_was_written_down_is_forgotten_with_a_change(nodes):
     }
     for words, forgotten in changes.items():
         nodes.docker("rm", *nodes.docker("ps", "-aq").on(1).split())
-        said.publish(nodes.one)
-        before = set(os.listdir(nodes.one.path(said.FOLDER)))
+        canned_answers.publish(nodes.one)
+        before = set(os.listdir(nodes.one.path(canned_answers.FOLDER)))
         assert nodes.docker(*words).code == 0
-        assert forgotten <= before - set(os.listdir(nodes.one.path(said.FOLDER))), words
+        assert forgotten <= before - set(os.listdir(nodes.one.path(canned_answers.FOLDER))), words
 
 
 def test_only_what_waits_for_nothing_is_answered_at_once(nodes):

@@ -15,7 +15,7 @@ from sparklab.layout import Node
 from sparklab.tools.answer import Answer, answer
 from sparklab.tree.images import IMAGES
 
-FOLDER = "said"
+FOLDER = "answers"
 LONGEST = 250
 CALM = "calm"
 """There while no fault is on that a ping shows: it answers without a Python of its own."""
@@ -116,7 +116,7 @@ def _plain(path: str, text: str) -> None:
 
 
 STUB = r"""#!SHELL
-[ -z "${SPARKLAB_SUDO-}" ] && [ -d "$SPARKLAB_NODE/said" ] && {
+[ -z "${SPARKLAB_SUDO-}" ] && [ -d "$SPARKLAB_NODE/answers" ] && {
     words="NAME${*:+ $*}"
     [ ${#words} -le LONGEST ] || words=$(printf %.LONGESTs "$words")
     while :; do
@@ -125,7 +125,7 @@ STUB = r"""#!SHELL
         *) break ;;
         esac
     done
-    said=$SPARKLAB_NODE/said/$words
+    said=$SPARKLAB_NODE/answers/$words
     if [ -f "$said.code" ] && { read -r code <"$said.code"; } 2>/dev/null; then
         [ ! -f "$said.err" ] || cat "$said.err" >&2
         cat "$said"
@@ -210,7 +210,7 @@ exec awk -v mine="$mine" '
 """
 PING = r"""#!/bin/sh
 # while neither end has a fault that a ping shows, it is answered here; else the program looks closer
-calm() { [ -e "$SPARKLAB_NODE/said/calm" ] && [ -e "$SPARKLAB_NODE/../../at/$1/said/calm" ]; }
+calm() { [ -e "$SPARKLAB_NODE/answers/calm" ] && [ -e "$SPARKLAB_NODE/../../at/$1/answers/calm" ]; }
 for target; do :; done
 if calm "$target"; then
     count=1 size=56
