@@ -45,12 +45,12 @@ VERBS = {
     ),
     "preflight list": Verb("preflight", "list:listed", "show:listed"),
     "preflight explain": Verb("preflight", "list:explained", "show:explained"),
-    "facts": Verb("status", "logs:facts", "show:facts", SET_UP, "Show what sparkops reads from the nodes."),
+    "facts": Verb("status", "facts:facts", "show:facts", SET_UP, "Show what sparkops reads from the nodes."),
     "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show what deploy would do, command by command."),
     "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),
     "stop": Verb("deploy", "stop:stop", "show:stop", DEPLOY, "Stop what sparkops started and verify that it is gone."),
     "rollback": Verb(
-        "deploy", "stop:rollback", "show:rollback", DEPLOY, "Start again what served before the last deploy."
+        "deploy", "rollback:rollback", "show:rollback", DEPLOY, "Start again what served before the last deploy."
     ),
     "image": Verb("image", GROUP, GROUP, IMAGES, "Build, pull, copy and compare engine images."),
     "image build": Verb("image", "build:build", "show:built"),
@@ -91,7 +91,9 @@ VERBS = {
     ),
     "status": Verb("status", "run:status", "show:status", INSPECT, "Show what serves where, verified by a request."),
     "logs": Verb("status", "logs:logs", "show:logs", INSPECT, "Print the engines' logs, node by node."),
-    "endpoint": Verb("status", "logs:endpoint", "show:endpoint", INSPECT, "Print the variables that a client needs."),
+    "endpoint": Verb(
+        "status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print the variables that a client needs."
+    ),
     "key": Verb("status", "key:key", "show:key", INSPECT, "Print the endpoint's API key or change it."),
     "key rotate": Verb("status", "key:key", "show:rotated"),
     "recipe": Verb("recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes.", needs_nodes=False),

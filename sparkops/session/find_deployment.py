@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Facts
+from sparkops.core.schema import did_you_mean
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused, UsageError
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
@@ -63,3 +64,14 @@ def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | No
         names = ", ".join(revision.title for revision in chosen)
         raise UsageError(f"several deployments are here: {names}", hint="name one of them, or use --limit")
     return chosen[0]
+
+
+def on_selected(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:
+    """Those with a part on the selected nodes, and with that name if one is given."""
+    names = {one.stored.deployment for one in everything}
+    if name is not None and name not in names:
+        session.require(node.name for node in session.selected)
+        hint = "`sparkops status` lists the deployments"
+        raise UsageError(f"no deployment {name} on these nodes{did_you_mean(name, names)}", hint=hint)
+    selected = {node.name for node in session.selected}
+    return [one for one in everything if name in (None, one.stored.deployment) and {n for n, _ in one.parts} & selected]

@@ -1,35 +1,23 @@
-"""Verbs that only read: logs, endpoint, facts."""
+"""`logs`: the last lines of every part, or of the revision before."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from sparkops.core.endpoints import api_url
-from sparkops.core.facts import Facts, plain
+from sparkops.core.facts import Facts
 from sparkops.core.plan import Command, NodeLost, Result
-from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import state_dir
-from sparkops.errors import UsageError
 from sparkops.node_commands import scripts
 from sparkops.phases.parts import deployed_revisions
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.api_key import read_key
-from sparkops.session.find_deployment import find_deployment, front_of
-from sparkops.session.open import Selected, opened, selected
+from sparkops.session.find_deployment import find_deployment
+from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status.follow import follow
-from sparkops.verbs.status.options import EndpointOptions, FactsOptions, LogsOptions
-
-ENDPOINT_VARIABLES = {
-    "openai": ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "/v1"),
-    "claude-code": ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", ""),
-}
-"""Which variables a client reads: base URL, key, model, and what the base URL ends with."""
-
+from sparkops.verbs.status.options import LogsOptions
 
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S* ")
 
@@ -53,38 +41,6 @@ def logs_on(options: LogsOptions, session: Session) -> Answer:
         wanted = tuple(member.name for member in revision.stored.members)
         entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
     return Answer({"logs": entries}, error=session.away.among(wanted).error)
-
-
-def endpoint(options: EndpointOptions, report: Report) -> Answer:
-    """The variables that a client needs."""
-    with opened(selected(options.where, report), report) as session:
-        facts = session.what_runs()
-        revision = find_deployment(session, facts, options.deployment)
-        base, token, model, path = ENDPOINT_VARIABLES[options.client]
-        url = f"{api_url(front_of(revision))}{path}"
-        variables = {base: url, token: read_key(session, facts, revision), model: revision.stored.served}
-        return Answer({"client": options.client, "variables": variables})
-
-
-def facts(options: FactsOptions, report: Report) -> Answer:
-    """What was read from the nodes, and from no other; `--raw` is one node's capture as it came."""
-    with opened(_alone(selected(options.where, report), options.node), report) as session:
-        wanted = session.names
-        if options.raw:
-            name, node = wanted[0], session.selected[0]
-            return Answer({"raw": session.one(name, session.facts_command(node), "read its facts"), "node": name})
-        found = session.facts()
-        shown = [{"name": name, **plain(found[name])} for name in wanted if name in found]
-        return session.answer({"nodes": shown})
-
-
-def _alone(chosen: Selected, name: str | None) -> Selected:
-    """The named node, else those selected, as if there were no others: none of them has a say in this."""
-    there = {node.name: node for node in chosen.inventory.nodes}
-    if name is not None and name not in there:
-        raise UsageError(f"no node {name} in the inventory{did_you_mean(name, there)}")
-    nodes = chosen.nodes if name is None else (there[name],)
-    return replace(chosen, inventory=replace(chosen.inventory, nodes=nodes), nodes=nodes)
 
 
 def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:

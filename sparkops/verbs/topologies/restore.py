@@ -11,7 +11,8 @@ from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.report.report import Report
 from sparkops.session.open import reached
 from sparkops.verbs.deploy.options import RollbackOptions, StopOptions
-from sparkops.verbs.deploy.stop import rollback, stop
+from sparkops.verbs.deploy.rollback import rollback
+from sparkops.verbs.deploy.stop import stop
 
 
 @dataclass(frozen=True)

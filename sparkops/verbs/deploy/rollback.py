@@ -1,0 +1,114 @@
+"""`rollback`: start again what served before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sparkops.core.endpoints import api_url
+from sparkops.core.situation import Choices
+from sparkops.errors import Refused, UsageError
+from sparkops.files.playbooks import built_in
+from sparkops.phases.kept import compile_rollback
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.phases.sudo import with_sudo
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.execute import execute
+from sparkops.session.find_deployment import on_selected, ours_to_change
+from sparkops.session.open import reached
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.options import RollbackOptions
+
+
+def rollback(options: RollbackOptions, report: Report) -> Answer:
+    """Stop what runs and start what was kept before it, whatever its name is."""
+    with reached(options.where, report) as session:
+        return rollback_on(options, session)
+
+
+def rollback_on(options: RollbackOptions, session: Session) -> Answer:
+    """The same over a session that is open."""
+    session.require(node.name for node in session.selected)
+    session.lock(node.name for node in session.selected)
+    facts = session.containers()
+    session.require(node.name for node in session.selected)
+    everything = deployed_revisions(facts)
+    chosen = on_selected(session, everything, options.deployment)
+    running = [one for one in chosen if one.runs and one.stored.hash not in options.to]
+    ours_to_change(one.stored for one in running)
+    previous = _previous(session, everything, running, options.to)
+    choices = Choices(limits=options.limits)
+    plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
+    session.lock(step.node for step in plan.steps)
+    execute(plan, session)
+    return Answer(_rolled_back(running, previous))
+
+
+def _rolled_back(running: Sequence[DeployedRevision], previous: Sequence[DeployedRevision]) -> dict[str, Any]:
+    """Told of the first; of several all endpoints are."""
+    stored = previous[0].stored
+    return {
+        "changed": True,
+        "deployment": stored.deployment,
+        "topology": stored.topology,
+        "recipe": stored.recipe,
+        "hash": stored.hash,
+        "restored": [one.title for one in previous],
+        "replaced": [one.title for one in running],
+        "endpoints": [
+            {"url": f"{api_url(m)}/v1", "model": one.stored.served, "node": m.name}
+            for one in previous
+            for m in one.stored.fronts
+        ],
+    }
+
+
+def _previous(
+    session: Session, everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], to: frozenset[str]
+) -> list[DeployedRevision]:
+    """What was kept, stopped, where the running ones are: all that they replaced, else the newest whole revision."""
+    beside = {node for one in running for node, _ in one.parts} if not to else set()
+    where = beside or {node.name for node in session.selected}
+    candidates = [
+        one for one in everything if not one.runs and one.complete and {node for node, _ in one.parts} & where
+    ]
+    ours_to_change(one.stored for one in candidates)
+    if to:
+        candidates = [one for one in candidates if one.stored.hash in to]
+    elif len({one.stored.deployment for one in running}) > 1:
+        candidates = _replaced_all(candidates, running)
+    if not candidates:
+        raise Refused(
+            "there is nothing to go back to: no stopped revision is kept on these nodes", hint="`sparkops status`"
+        )
+    gone = to or {digest for one in running for digest in one.replaced}
+    if replaced := [one for one in candidates if one.stored.hash in gone]:
+        return replaced
+    newest = max(candidates, key=lambda one: one.ended)
+    _refuse_half(everything, running, newest)
+    return [newest]
+
+
+def _replaced_all(
+    candidates: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
+) -> list[DeployedRevision]:
+    """Several deployments go together only where one had replaced them all; else which one is meant must be said."""
+    hashes = {one.stored.hash for one in running}
+    if found := [one for one in candidates if hashes <= one.replaced]:
+        return found
+    names = ", ".join(one.title for one in running)
+    raise UsageError(f"several deployments serve here: {names}", hint="name one of them, or use --limit")
+
+
+def _refuse_half(
+    everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], previous: DeployedRevision
+) -> None:
+    """What had replaced several cannot come back beside one of them."""
+    stopping = {one.stored.hash for one in running}
+    others = [one.title for one in everything if one.runs and one.stored.hash in previous.replaced - stopping]
+    if others:
+        raise UsageError(
+            f"{previous.title}, which would come back, had replaced {', '.join(others)} too",
+            hint="`sparkops rollback` without a name, or with a --limit that has them all",
+        )
