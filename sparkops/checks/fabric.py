@@ -51,7 +51,7 @@ def used(here: Here) -> tuple[Interface, ...]:
 
 
 def cabled(here: Here) -> tuple[Interface, ...]:
-    """The same; where no address tells which port is in use, the netdevs of the first with a cable."""
+    """The netdevs of the port in use. Where no address tells which that is: of the first port with a cable."""
     try:
         return used(here)
     except CannotTell:

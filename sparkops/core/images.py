@@ -53,7 +53,7 @@ def known(reference: str) -> KnownImage:
 
 
 def with_flags(image: KnownImage, flags: Container[str]) -> KnownImage:
-    """The same once its own table of flags was read, which says more than a name."""
+    """What the image is by its own table of flags, which tells more than its name."""
     if "mxfp4-layers" in flags:
         return replace(KINDS["mxfp4"], ray=image.ray if image.kind != "unknown" else None)
     return replace(KINDS["unknown"] if image.kind == "mxfp4" else image, mxfp4_flags=False)

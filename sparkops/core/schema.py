@@ -61,7 +61,7 @@ def scalar(text: str) -> str | int | float | bool | None:
 
 
 def exact(text: str) -> str | int | float | bool | None:
-    """The same for what is written down to be put into texts: a number that would be shown otherwise stays text."""
+    """As `scalar`, for values that are put into texts: a number that Python would write in another way stays text."""
     found = scalar(text)
     return text if isinstance(found, (int, float)) and not isinstance(found, bool) and str(found) != text else found
 

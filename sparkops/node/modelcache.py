@@ -194,7 +194,7 @@ class Repo:
 
     @contextlib.contextmanager
     def lock(self, name: str = "sparkops", wait: bool = True) -> Iterator[None]:
-        """The same lock file that the hub's own library takes for this blob."""
+        """The lock file that the hub's own library takes for this blob."""
         home = self.lock_folder()
         os.makedirs(home, exist_ok=True)
         with open(os.path.join(home, f"{name}.lock"), "a", encoding="utf-8") as stream:

@@ -13,7 +13,7 @@ from sparkops.node.modelcache import AT_ONCE, NOTES, CacheFile, CacheTrouble, Re
 
 
 class Folder(Repo):
-    """The same questions as a folder of the cache answers; a revision is the hash over all of its files' hashes."""
+    """Answers what a folder of the cache answers. A revision is the hash over all of its files' hashes."""
 
     local = True
 

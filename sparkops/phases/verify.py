@@ -26,7 +26,7 @@ def serve(s: Situation) -> Iterator[Step]:
 
 
 def serve_front(s: Situation) -> Iterator[Step]:
-    """The same through the proxy, once the servers behind it answer."""
+    """Every proxy answers a short request, once the servers behind it do."""
     for member in s.revision.proxies:
         yield _asked(s, member)
 
@@ -52,14 +52,14 @@ def _restarts(s: Situation, member: Member) -> int:
 
 
 def await_again(s: Situation, member: Member) -> Wait:
-    """The same for a container that served before and is started again."""
+    """Wait until a container that served before, and was started again, serves."""
     front: ApiPlace = member if member.port is not None else s.revision.engines[0]
     probe = scripts.probe(s.revision.container(member), health_url(front), FORGIVEN)
     return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.limits.deadline)
 
 
 def await_stored(stored: Stored, node: str, container: str, choices: Choices) -> Wait | None:
-    """The same for what is only known from its labels; None when they name no API to ask."""
+    """Wait until a container that is known only from its labels serves; None when they name no API to ask."""
     member = stored.member(node, container)
     front = stored.front_of(member) if member else None
     if member is None or front is None:

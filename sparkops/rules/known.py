@@ -70,7 +70,7 @@ def _wrong_values(effective: Effective) -> list[str]:
 
 
 def _wrong_words(effective: Effective) -> list[str]:
-    """The same for the flags of the mxfp4 image, which has no other version."""
+    """Values that the mxfp4 image's own flags do not take. That image has one version only."""
     found = []
     for name in (name for name in FORK if name in effective.args):
         setting, known = effective.args[name], FORK[name]

@@ -85,7 +85,7 @@ def set_args(effective: Effective, **wanted: Any) -> tuple[SettingChange, ...]:
 
 
 def set_env(effective: Effective, wanted: Mapping[str, str | None]) -> tuple[SettingChange, ...]:
-    """The same for environment variables."""
+    """Changes that bring environment variables to these values; None drops one. Equal ones are no change."""
     found = {name: effective.env[name].value if name in effective.env else None for name in wanted}
     return tuple(
         SettingChange("env", name, found[name], value) for name, value in wanted.items() if found[name] != value

@@ -63,7 +63,7 @@ def opened(chosen: Selected, report: Report) -> Iterator[Session]:
 
 @contextmanager
 def connected(chosen: Selected, report: Report) -> Iterator[Session]:
-    """The same for verbs that must know who is `away` before they ask."""
+    """A session that has connected to every node, so that `away` is known before the first question."""
     with opened(chosen, report) as session:
         session.away.update(connect(session.fleet, session.nodes))
         yield session
@@ -71,7 +71,7 @@ def connected(chosen: Selected, report: Report) -> Iterator[Session]:
 
 @contextmanager
 def reached(where: Target, report: Report) -> Iterator[Session]:
-    """The same for verbs that have nothing to judge before."""
+    """Read the inventory, select the nodes and connect to all of them."""
     with connected(selected(where, report), report) as session:
         yield session
 

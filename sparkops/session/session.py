@@ -137,7 +137,7 @@ class Session:
     def answers(
         self, commands: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
     ) -> dict[str, Result]:
-        """The same of those that answer; who does not joins `away`."""
+        """As `ask`, of the nodes that answer; the others join `away`."""
         told = self.ask(commands, spans)
         self.away.update({node: lost for node, lost in told.items() if isinstance(lost, NodeLost)})
         return {node: result for node, result in told.items() if isinstance(result, Result)}

@@ -105,13 +105,13 @@ class SimulatedWorld:
         self._later: list[tuple[float, Callable[[], object]]] = []
 
     def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> SimulatedWorld:
-        """The same nodes as they are now, all reachable, before a new control process."""
+        """These nodes as they are now, all reachable, for a new control process."""
         after = self.beside(seed=seed, troubles=troubles)
         self._free()
         return after
 
     def beside(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> SimulatedWorld:
-        """The same nodes before another control process, while this one goes on."""
+        """These nodes for another control process, while this one goes on."""
         other = object.__new__(SimulatedWorld)
         other.nodes, other.by_address, other.secrets = self.nodes, self.by_address, self.secrets
         other.hub = self.hub

@@ -34,7 +34,7 @@ class Experiment:
 
 
 def id_of(question: Mapping[str, Any]) -> str:
-    """The same for the same question, asked of the same nodes."""
+    """16 hex digits that depend on the question and its nodes alone, so that the same command goes on with it."""
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]
 
 

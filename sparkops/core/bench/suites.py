@@ -54,7 +54,7 @@ class Suite:
                     yield from (Point(prompt, answer, depth, count) for count in self.concurrency)
 
     def only(self, point: Point) -> Suite:
-        """The same with one point."""
+        """This suite reduced to one point."""
         return replace(
             self,
             prompts=(point.prompt,),

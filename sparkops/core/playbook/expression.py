@@ -27,7 +27,7 @@ class Expression(Protocol):
         """Every name that stands in it."""
 
     def settle(self, known: Names) -> Expression:
-        """The same with what is known put in: a `Const` when nothing else is left."""
+        """The expression with the known names replaced by their values; a `Const` when none is left."""
 
 
 @dataclass(frozen=True)

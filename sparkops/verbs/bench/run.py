@@ -37,7 +37,7 @@ def run(options: BenchOptions, report: Report) -> Answer:
 
 
 def run_on(options: BenchOptions, wanted: Suite, session: Session) -> Record:
-    """The same over a session that is open: caches are dropped before, nodes watched, and the engine asked after."""
+    """Measure a deployment: drop caches before, watch the nodes meanwhile, and ask the engine after."""
     subject = bench_subject.of_deployment(options, session)
     return Run(wanted, subject, options, session.report).measure()
 

@@ -38,11 +38,10 @@ def drop(options: DropOptions, report: Report) -> Answer:
     else:
         chosen = selected(options.where, report)
     with connected(alone(chosen), report) as session:
-        return drop_on(options, session)
+        return _drop(options, session)
 
 
-def drop_on(options: DropOptions, session: Session) -> Answer:
-    """The same over a session that is open."""
+def _drop(options: DropOptions, session: Session) -> Answer:
     commands = {node.name: caches.drop(node.cache_dir) for node in session.there}
     if session.sudo_password:
         commands = {name: replace(c, become=True) if name in session.sudo else c for name, c in commands.items()}
@@ -55,11 +54,10 @@ def drop_on(options: DropOptions, session: Session) -> Answer:
 def schedule(options: ScheduleOptions, report: Report) -> Answer:
     """One entry in each node's crontab, or none; what else stands there is left as it is."""
     with connected(alone(selected(options.where, report)), report) as session:
-        return schedule_on(options, session)
+        return _schedule(options, session)
 
 
-def schedule_on(options: ScheduleOptions, session: Session) -> Answer:
-    """The same over a session that is open."""
+def _schedule(options: ScheduleOptions, session: Session) -> Answer:
     names = [node.name for node in session.there]
     session.lock(names)
     before = look(session)
@@ -81,10 +79,10 @@ def schedule_on(options: ScheduleOptions, session: Session) -> Answer:
 def status(options: ScheduleStatusOptions, report: Report) -> Answer:
     """Installed, the same everywhere, and doing what it is there for?"""
     with connected(alone(selected(options.where, report)), report) as session:
-        return status_on(session)
+        return _status(session)
 
 
-def status_on(session: Session) -> Answer:
+def _status(session: Session) -> Answer:
     found = look(session)
     rows = [row(name, facts) for name, facts in found.items()]
     lines = {entry["entry"] for entry in rows}
@@ -102,11 +100,10 @@ def status_on(session: Session) -> Answer:
 def permit(options: PermitOptions, report: Report) -> Answer:
     """Shown first; written where it is missing, once the person agrees."""
     with connected(alone(selected(options.where, report)), report) as session:
-        return permit_on(options, session)
+        return _permit(options, session)
 
 
-def permit_on(options: PermitOptions, session: Session) -> Answer:
-    """The same over a session that is open."""
+def _permit(options: PermitOptions, session: Session) -> Answer:
     session.require(node.name for node in session.selected)
     found = look(session)
     session.require(node.name for node in session.selected)

@@ -24,11 +24,10 @@ SUDO_HINT = "what is left stays listed: `sparkops cleanup`; what only root may r
 def cleanup(options: CleanupOptions, report: Report) -> Answer:
     """Models, images and filled engine caches stay: they are the person's, and cost hours."""
     with connected(alone(selected(options.where, report)), report) as session:
-        return cleanup_on(options, session)
+        return _cleanup(options, session)
 
 
-def cleanup_on(options: CleanupOptions, session: Session) -> Answer:
-    """The same over a session that is open."""
+def _cleanup(options: CleanupOptions, session: Session) -> Answer:
     facts = session.facts()
     shown = _document(facts, session)
     _refuse(facts)

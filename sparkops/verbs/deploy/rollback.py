@@ -24,11 +24,10 @@ from sparkops.verbs.deploy.options import RollbackOptions
 def rollback(options: RollbackOptions, report: Report) -> Answer:
     """Stop what runs and start what was kept before it, whatever its name is."""
     with reached(options.where, report) as session:
-        return rollback_on(options, session)
+        return _rollback(options, session)
 
 
-def rollback_on(options: RollbackOptions, session: Session) -> Answer:
-    """The same over a session that is open."""
+def _rollback(options: RollbackOptions, session: Session) -> Answer:
     session.require(node.name for node in session.selected)
     session.lock(node.name for node in session.selected)
     facts = session.containers()

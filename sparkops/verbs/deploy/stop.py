@@ -23,11 +23,10 @@ from sparkops.verbs.deploy.options import StopOptions
 def stop(options: StopOptions, report: Report) -> Answer:
     """Remove what runs of the deployment (or of all), wherever its parts are; what was kept for rollback stays."""
     with reached(options.where, report) as session:
-        return stop_on(options, session)
+        return _stop(options, session)
 
 
-def stop_on(options: StopOptions, session: Session) -> Answer:
-    """The same over a session that is open."""
+def _stop(options: StopOptions, session: Session) -> Answer:
     session.lock(node.name for node in session.selected)
     facts = session.what_runs()
     here = deployed_revisions(facts)

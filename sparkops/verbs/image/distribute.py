@@ -31,7 +31,7 @@ SPARE = 2_000_000_000
 
 
 def distribute(options: DistributeOptions, report: Report) -> Answer:
-    """The same image on every selected node; nothing is sent to those that have it."""
+    """Give every selected node this image; nothing is sent to those that have it."""
     if "@" in options.image:
         plain = options.image.partition("@")[0]
         raise UsageError(

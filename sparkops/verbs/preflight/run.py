@@ -34,16 +34,15 @@ def preflight(options: PreflightOptions, report: Report) -> Answer:
     alone = replace(chosen, inventory=replace(chosen.inventory, nodes=chosen.nodes))
     draft = supposed(options.recipe, options.topology, alone, report)
     with opened(alone, report) as session:
-        return preflight_on(options, session, draft, wanted)
+        return _preflight(options, session, draft, wanted)
 
 
-def preflight_on(
+def _preflight(
     options: PreflightOptions,
     session: Session,
     draft: Draft,
     wanted: tuple[Check, ...],
 ) -> Answer:
-    """The same over a session that is open."""
     look = partial(see, session, draft, wanted, narrow=bool(options.only), deep=options.deep, clock=network().clock)
     situation = look()
     found = judged(situation, session.selected, wanted)

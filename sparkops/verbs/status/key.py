@@ -25,11 +25,10 @@ from sparkops.verbs.status.options import KeyOptions
 def key(options: KeyOptions, report: Report) -> Answer:
     """The key that clients must send; `rotate` puts a new one in force."""
     with reached(options.where, report) as session:
-        return key_on(options, session)
+        return _key(options, session)
 
 
-def key_on(options: KeyOptions, session: Session) -> Answer:
-    """The same over a session that is open."""
+def _key(options: KeyOptions, session: Session) -> Answer:
     if options.rotate:
         session.lock(node.name for node in session.selected)
     facts = session.containers() if options.rotate else session.what_runs()

@@ -25,11 +25,10 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S* ")
 def logs(options: LogsOptions, report: Report) -> Answer:
     """The last lines of every part; `--previous` those of the revision before, also after it was removed."""
     with opened(selected(options.where, report), report) as session:
-        return logs_on(options, session)
+        return _logs(options, session)
 
 
-def logs_on(options: LogsOptions, session: Session) -> Answer:
-    """The same over a session that is open."""
+def _logs(options: LogsOptions, session: Session) -> Answer:
     facts = session.what_runs()
     if options.previous:
         wanted = session.names

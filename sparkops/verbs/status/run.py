@@ -33,11 +33,10 @@ from sparkops.verbs.status.options import StatusOptions
 def status(options: StatusOptions, report: Report) -> Answer:
     """Two waves: facts, then one question to every API."""
     with opened(selected(options.where, report), report) as session:
-        return status_on(options, session)
+        return _status(options, session)
 
 
-def status_on(options: StatusOptions, session: Session) -> Answer:
-    """The same over a session that is open."""
+def _status(options: StatusOptions, session: Session) -> Answer:
     facts = session.what_runs()
     shown = [revision for revision in current(facts, session.names) if _named(options, revision)]
     if options.deployment is not None and not shown and not session.away:

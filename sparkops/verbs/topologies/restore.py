@@ -30,7 +30,7 @@ def serving(where: Target, report: Report) -> list[DeployedRevision]:
 
 
 def before(running: list[DeployedRevision]) -> Before:
-    """The same as it is kept."""
+    """What to bring back after the experiment: hashes for sparkops, titles for people."""
     return Before(tuple(sorted(one.stored.hash for one in running)), tuple(one.title for one in running))
 
 

@@ -23,7 +23,7 @@ AGAIN = "the same command goes on with what is left; `--anew` starts over"
 
 
 def topologies(options: TopologiesOptions, report: Report) -> Answer:
-    """The same suite on each topology in turn, then one report; what served before serves again, whatever happens."""
+    """One suite on each topology in turn, then one report; what served before serves again, whatever happens."""
     course = begun(options, _recipe(options, report), report)
     interrupted = False
     try:
