@@ -10,9 +10,11 @@ from itertools import groupby
 from typing import Any, TextIO
 
 import click
+from click.shell_completion import shell_complete
 
 from sparkops import __version__
 from sparkops.cli import registry
+from sparkops.cli.completion import VARIABLE
 from sparkops.cli.shape import CommandLine, Invocation, VerbGroup
 from sparkops.errors import Interrupted, SparkopsError, UsageError
 from sparkops.report.ending import Ending
@@ -49,6 +51,8 @@ def sparkops() -> None:
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code, whatever happens."""
+    if asked := os.environ.get(VARIABLE):
+        return shell_complete(sparkops, {}, "sparkops", VARIABLE, asked)
     words = list(sys.argv[1:] if words is None else words)
     line = CommandLine()
     _forgive_narrow_terminals()

@@ -5,7 +5,7 @@ Modules are below `sparkops.verbs` and are imported when their verb is meant: `s
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -46,6 +46,9 @@ VERBS = {
     "preflight list": Verb("preflight", "list:listed", "show:listed"),
     "preflight explain": Verb("preflight", "list:explained", "show:explained"),
     "facts": Verb("status", "facts:facts", "show:facts", SET_UP, "Show what sparkops reads from the nodes."),
+    "completion": Verb(
+        "completion", "run:script", "show:script", SET_UP, "Complete sparkops by the Tab key.", needs_nodes=False
+    ),
     "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show what deploy would do, command by command."),
     "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),
     "stop": Verb("deploy", "stop:stop", "show:stop", DEPLOY, "Stop what sparkops started and verify that it is gone."),
@@ -172,6 +175,12 @@ def show(verb: str) -> Show:
     """Return the function that turns the document of a verb into lines for a person."""
     function: Show = _load(VERBS[verb].noun, VERBS[verb].show)
     return function
+
+
+def names(kind: str, context: Any) -> Iterable[str]:
+    """Return what can be completed here, by a function of `verbs/completion/names.py`."""
+    found: Iterable[str] = _load("completion", f"names:{kind}")(context)
+    return found
 
 
 def _load(noun: str, target: str) -> Any:

@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 import click
 
+from sparkops.cli.completion import NODE
+
 
 @dataclass(frozen=True)
 class Invocation:
@@ -54,7 +56,7 @@ def _global_options() -> list[click.Parameter]:
 
     return [
         option("-i", "--inventory", metavar="FILE|lab", help="The inventory, or `lab` for the emulated nodes."),
-        option("--limit", metavar="NODES", help="Only these: names, groups, globs, `!not`, comma-separated."),
+        option("--limit", type=NODE, metavar="NODES", help="Only these: names, groups, globs, `!not`, by commas."),
         option("--json", is_flag=True, help="One JSON document on stdout, everything else on stderr."),
         option("-v", "--verbose", is_flag=True, help="Show more: each step as it starts, the scripts' text."),
     ]
@@ -110,7 +112,12 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+        if (
+            args
+            and not ctx.resilient_parsing
+            and not args[0].startswith("-")
+            and self.get_command(ctx, args[0]) is None
+        ):
             near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=0.5)
             path = ctx.command_path.removeprefix("sparkops").strip()
             known = f"did you mean `{' '.join(filter(None, ('sparkops', path, near[0])))}`?" if near else "see --help"

@@ -30,7 +30,7 @@ def compile_play(play: StepsPlay, nodes: Sequence[Node], known: Mapping[str, Nam
 
 
 def as_check(plan: Plan) -> Plan:
-    """The plan without the commands that change anything. Guards and reads stay, so that the run shows its decisions."""
+    """The plan without commands that change anything. Guards and reads stay, so that the run shows its decisions."""
     phases = tuple(replace(phase, steps=tuple(_checked(step) for step in phase.steps)) for phase in plan.phases)
     return replace(plan, phases=phases, on_failure="drop")
 

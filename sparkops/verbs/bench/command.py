@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from sparkops.cli.completion import NODE, RECIPE, SUITE
 from sparkops.cli.shape import Invocation, VerbGroup, example
 from sparkops.cli.shared_options import BECOME
 from sparkops.cli.where import api_key, where
@@ -20,12 +21,12 @@ def bench() -> None:
 
 def _measuring(function: Any) -> Any:
     options = (
-        click.option("--suite", default="smoke", show_default=True, metavar="S", help="`sparkops bench suites`."),
+        click.option("--suite", default="smoke", show_default=True, type=SUITE, help="`sparkops bench suites`."),
         click.option("--set", "sets", multiple=True, metavar="K=V", help="concurrency=1,2, runs=5, ...; repeat it."),
         click.option("--tokenizer", metavar="FILE", help="tokenizer.json here [default: the node's]."),
         click.option("--book", metavar="FILE", help="The text of the prompts [default: llama-benchy fetches one]."),
         click.option("--skip-coherence", is_flag=True, help="Do not ask for the capital of France first."),
-        click.option("--on", metavar="NODE", help="Run llama-benchy in a container on this node; --book is there."),
+        click.option("--on", type=NODE, help="Run llama-benchy in a container on this node; --book is there."),
         BECOME,
     )
     for option in reversed(options):
@@ -111,7 +112,7 @@ def compare(names: tuple[str, ...], vary: tuple[str, ...], reference: bool, outp
 
 @example("sparkops bench topologies --recipe openai-gpt-oss-120b --suite sweep -o report.html")
 @bench.command()
-@click.option("--recipe", metavar="R", help="A name from `sparkops recipe list`, or a file.")
+@click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file.")
 @click.option("--topologies", default="solo,cluster,2x-solo", show_default=True, metavar="T,T")
 @click.option("-o", "--output", metavar="FILE", help="The report as a page.")
 @click.option("--anew", is_flag=True, help="Measure again what an interrupted experiment has measured.")

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY
 from sparkops.cli.hub_access import access
 from sparkops.cli.shape import EngineCommand, Invocation, VerbCommand, example, line
 from sparkops.cli.shared_options import BECOME, DEADLINE, STALL
@@ -20,12 +21,12 @@ Decorated = Callable[..., Any]
 
 def _engine_options(function: Decorated) -> Decorated:
     options = (
-        click.option("--topology", required=True, metavar="T", help="solo, 2x-solo (3x-, ...) or cluster."),
-        click.option("--recipe", metavar="R", help="A name from `sparkops recipe list`, or a file."),
+        click.option("--topology", required=True, type=TOPOLOGY, help="solo, 2x-solo (3x-, ...) or cluster."),
+        click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file."),
         click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's]."),
         click.option("--executor", type=click.Choice(["ray", "mp"]), help="What joins the ranks of a cluster."),
         click.option("--set", "sets", multiple=True, metavar="K=V", help="Override args.FLAG or env.NAME; repeat it."),
-        click.option("--allow", multiple=True, metavar="ID", help="Switch a rule or check off, visibly; repeat it."),
+        click.option("--allow", type=RULE, multiple=True, help="Switch a rule or check off, visibly; repeat it."),
         click.option("--expect", metavar="ID", help="Refuse (exit 3) when the plan's id is another."),
         click.option("--alongside", is_flag=True, help="Keep what serves now, where ports and memory allow."),
         click.option("--refresh", is_flag=True, help="Replace an equal revision that an older sparkops started."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from sparkops.cli.completion import NODE, RECIPE
 from sparkops.cli.shape import Invocation, VerbGroup, example
 from sparkops.cli.shared_options import BECOME, COPY_STALL
 from sparkops.cli.where import piped, where
@@ -17,7 +18,7 @@ from sparkops.verbs.image.options import (
     PullOptions,
 )
 
-ON = click.option("--on", "node", metavar="NODE", help="The node to do it on [default: the first].")
+ON = click.option("--on", "node", type=NODE, help="The node to do it on [default: the first].")
 NAME = click.argument("image", metavar="NAME")
 
 
@@ -33,7 +34,7 @@ def image() -> None:
     sparkops image build their-recipe.yaml --mods ~/spark-vllm-docker
 """)
 @image.command()
-@click.argument("target", metavar="RECIPE|NAME")
+@click.argument("target", type=RECIPE, metavar="RECIPE|NAME")
 @ON
 @click.option("--context", "directory", metavar="DIR", help="Build this directory instead of what a recipe says.")
 @click.option("--dockerfile", metavar="FILE", help="Another Dockerfile, below the context.")
@@ -83,7 +84,7 @@ def pull(
 @example("sparkops image distribute vllm-node-mxfp4")
 @image.command()
 @NAME
-@click.option("--from", "source", metavar="NODE", help="Whose image it is to be [default: whoever has it].")
+@click.option("--from", "source", type=NODE, help="Whose image it is to be [default: whoever has it].")
 @COPY_STALL
 @BECOME
 @click.pass_context
@@ -118,7 +119,7 @@ def verify(context: click.Context, /, image: str | None, ask_become_pass: bool) 
     sparkops image flags vllm-node --json > vllm-node.flags.json
 """)
 @image.command()
-@click.argument("image", metavar="NAME|RECIPE")
+@click.argument("image", type=RECIPE, metavar="NAME|RECIPE")
 @ON
 @click.option("--fresh", is_flag=True, help="Read again what was kept.")
 @BECOME

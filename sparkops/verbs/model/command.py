@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from sparkops.cli.completion import NODE
 from sparkops.cli.hub_access import access
 from sparkops.cli.shape import Invocation, VerbGroup, example
 from sparkops.cli.shared_options import BECOME, COPY_STALL
@@ -26,7 +27,7 @@ def model() -> None:
 """)
 @model.command()
 @NAME
-@click.option("--on", "node", metavar="NODE", help="The node that downloads [default: who has it, else the first].")
+@click.option("--on", "node", type=NODE, help="The node that downloads [default: who has it, else the first].")
 @click.option("--exclude", multiple=True, metavar="GLOB", help="Files to leave out beside original/* and metal/*.")
 @click.option("--token-stdin", is_flag=True, help="Read the hub's token from stdin [default: $HF_TOKEN, the node's].")
 @click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has, list what is missing.")

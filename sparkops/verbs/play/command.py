@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from sparkops.cli.completion import PLAYBOOK
 from sparkops.cli.shape import Invocation, NodeCommand, VerbCommand, VerbGroup, duration, example, line
 from sparkops.cli.shared_options import BECOME
 from sparkops.cli.where import where
@@ -77,7 +78,7 @@ def names() -> Invocation:
 
 @example("sparkops playbook show rolling-restart > mine.yml")
 @playbook.command()
-@click.argument("name")
+@click.argument("name", type=PLAYBOOK)
 def show(name: str) -> Invocation:
     """Print one that comes with sparkops; copy it, rename it, change it."""
     return Invocation("playbook show", PlaybookOptions(name), logged=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from sparkops.cli.completion import CHECK, RECIPE, TOPOLOGY
 from sparkops.cli.shape import Invocation, VerbCommand, example
 from sparkops.cli.shared_options import BECOME
 from sparkops.cli.where import where
@@ -20,15 +21,17 @@ from sparkops.verbs.preflight.options import CheckOptions, PreflightOptions
     sparkops preflight --fix --ask-become-pass
 """)
 @click.command(cls=VerbCommand)
-@click.option("--topology", metavar="T", help="Judge for this [default: cluster of the selected nodes; solo for one].")
-@click.option("--recipe", metavar="R", help="Judge for this recipe [default: the inventory's, else deploy's own].")
-@click.option("--only", multiple=True, metavar="ID,...", help="Only these checks.")
-@click.option("--skip", multiple=True, metavar="ID,...", help="Not these checks.")
+@click.option(
+    "--topology", type=TOPOLOGY, help="Judge for this [default: cluster of the selected nodes; solo for one]."
+)
+@click.option("--recipe", type=RECIPE, help="Judge for this recipe [default: the inventory's, else deploy's own].")
+@click.option("--only", type=CHECK, multiple=True, metavar="ID,...", help="Only these checks.")
+@click.option("--skip", type=CHECK, multiple=True, metavar="ID,...", help="Not these checks.")
 @click.option("--deep", is_flag=True, help="Also run a container with the GPU on each node (nvidia-smi, seconds).")
 @click.option("--fix", is_flag=True, help="Fix what is safe and can be undone. Shows the fixes first and asks.")
 @click.option("--yes", is_flag=True, help="With --fix: do not ask.")
 @click.option("--list", "listing", is_flag=True, help="List the checks; no node is touched.")
-@click.option("--explain", metavar="ID", help="Tell what a check asks, why, who says so, and the remedy.")
+@click.option("--explain", type=CHECK, help="Tell what a check asks, why, who says so, and the remedy.")
 @BECOME
 @click.pass_context
 def preflight(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY
 from sparkops.cli.shape import Invocation, VerbCommand, VerbGroup, example, line
 from sparkops.cli.shared_options import BECOME
 from sparkops.cli.where import inventory, where
@@ -27,7 +28,7 @@ KINDS = ("playbook", "recipe", "inventory")
 
 @example("sparkops rules cluster-lm-head")
 @click.command(cls=VerbCommand)
-@click.argument("rule", required=False, metavar="[ID]")
+@click.argument("rule", type=RULE, required=False, metavar="[ID]")
 def rules(rule: str | None) -> Invocation:
     """List the rules that every deploy follows."""
     return Invocation("rules", RulesOptions(rule), logged=False)
@@ -60,8 +61,8 @@ def recipe_search(words: tuple[str, ...]) -> Invocation:
 
 @example("sparkops recipe show openai-gpt-oss-120b --topology cluster")
 @recipe.command("show")
-@click.argument("name")
-@click.option("--topology", metavar="T", help="As this topology would serve it [default: the first it is for].")
+@click.argument("name", type=RECIPE)
+@click.option("--topology", type=TOPOLOGY, help="As this topology would serve it [default: the first it is for].")
 def recipe_show(name: str, topology: str | None) -> Invocation:
     """Show a recipe: its command line, what it takes of memory, when to use it, and what others measured."""
     return Invocation("recipe show", ShowOptions(name, topology), logged=False)
@@ -72,11 +73,11 @@ def recipe_show(name: str, topology: str | None) -> Invocation:
     sparkops recipe export theirs/minimax.yaml --schema sparkops > recipes/minimax.yml
 """)
 @recipe.command("export")
-@click.argument("name")
+@click.argument("name", type=RECIPE)
 @click.option(
     "--schema", type=click.Choice(["1", "2", "sparkops"]), required=True, help="spark-vllm-docker, sparkrun or ours."
 )
-@click.option("--topology", metavar="T", help="As this topology serves it, rules applied [default: as it stands].")
+@click.option("--topology", type=TOPOLOGY, help="As this topology serves it, rules applied [default: as it stands].")
 def recipe_export(name: str, schema: str, topology: str | None) -> Invocation:
     """Print a recipe, of whichever schema, as a file of another that starts the same engine."""
     return Invocation("recipe export", ExportOptions(name, schema, topology), logged=False)
@@ -87,8 +88,8 @@ def recipe_export(name: str, schema: str, topology: str | None) -> Invocation:
     sparkops recipe diff mine mine --topology cluster 2x-solo --only topology
 """)
 @recipe.command("diff")
-@click.argument("a")
-@click.argument("b")
+@click.argument("a", type=RECIPE)
+@click.argument("b", type=RECIPE)
 @click.option("--topology", "topologies", nargs=2, metavar="TA TB", help="As these topologies serve them.")
 @click.option("--only", type=click.Choice(ONLY), multiple=True, help="Refuse (exit 3) any other difference; repeat it.")
 def recipe_diff(a: str, b: str, topologies: tuple[str, str] | None, only: tuple[str, ...]) -> Invocation:
@@ -137,8 +138,10 @@ def recipe_verify(context: click.Context, /, file: str, ignore: tuple[str, ...],
     sparkops lint recipes/*.yml --format sarif > lint.sarif
 """)
 @click.command(cls=VerbCommand)
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--topology", metavar="T", help="As this topology would serve it [default: each that its author allows].")
+@click.argument("files", type=RECIPE, nargs=-1, required=True, metavar="FILE...")
+@click.option(
+    "--topology", type=TOPOLOGY, help="As this topology would serve it [default: each that its author allows]."
+)
 @click.option("--format", "form", type=click.Choice(["text", "json", "github", "sarif"]), default="text")
 @click.option("--flags", metavar="FILE", help="Judge by this table of `vllm serve` options (`sparkops image flags`).")
 @click.pass_context
@@ -163,7 +166,7 @@ def lint(
 @click.command(cls=VerbCommand)
 @click.option("--for", "goal", type=click.Choice(["decode", "prefill", "ttft", "latency"]), required=True)
 @click.option("--concurrency", type=click.IntRange(1), required=True, metavar="N", help="Requests at once.")
-@click.option("--recipe", metavar="R", help="Which recipe [default: openai-gpt-oss-120b].")
+@click.option("--recipe", type=RECIPE, help="Which recipe [default: openai-gpt-oss-120b].")
 @click.pass_context
 def advise(context: click.Context, /, goal: str, concurrency: int, recipe: str | None) -> Invocation:
     """Recommend a topology for a workload.

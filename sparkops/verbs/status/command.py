@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import click
 
+from sparkops.cli.completion import NODE
 from sparkops.cli.shape import Invocation, VerbCommand, VerbGroup, example, line
 from sparkops.cli.shared_options import BECOME
 from sparkops.cli.where import api_key, where
@@ -85,7 +86,7 @@ def endpoint(
 
 @example("sparkops facts spark1 --raw > spark1.facts")
 @click.command(cls=VerbCommand)
-@click.argument("node", required=False)
+@click.argument("node", type=NODE, required=False)
 @click.option("--raw", is_flag=True, help="The capture as it came from the one node.")
 @BECOME
 @click.pass_context

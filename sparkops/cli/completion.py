@@ -1,0 +1,46 @@
+"""Completion by the Tab key: click's, with names of ours. The shell runs sparkops with a variable that asks for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem, get_completion_class
+
+from sparkops.cli.registry import names
+from sparkops.errors import SparkopsError
+
+VARIABLE = "_SPARKOPS_COMPLETE"
+
+
+class Name(click.ParamType):  # type: ignore[type-arg]
+    """Any text. `kind` is a function of `verbs/completion/names.py`, which lists what may be meant."""
+
+    name = "text"
+
+    def __init__(self, kind: str, metavar: str) -> None:
+        self.kind, self.metavar = kind, metavar
+
+    def get_metavar(self, param: click.Parameter, **_: Any) -> str | None:
+        return self.metavar if isinstance(param, click.Option) else None
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """What can stand behind the last comma."""
+        before, comma, begun = incomplete.rpartition(",")
+        try:
+            known = [name for name in names(self.kind, ctx) if name.startswith(begun)]
+        except SparkopsError:  # no inventory, or one with a mistake: nothing to propose
+            known = []
+        return [CompletionItem(f"{before}{comma}{name}") for name in known]
+
+
+RECIPE, TOPOLOGY, NODE = Name("recipes", "R"), Name("topologies", "T"), Name("nodes", "NODE")
+PLAYBOOK, SUITE = Name("playbooks", "NAME"), Name("suites", "S")
+RULE, CHECK = Name("rules", "ID"), Name("checks", "ID")
+
+
+def source(shell: str) -> str:
+    """The script that makes a shell (bash, zsh or fish) ask."""
+    made = get_completion_class(shell)
+    assert made is not None
+    return made(click.Command("sparkops"), {}, "sparkops", VARIABLE).source()

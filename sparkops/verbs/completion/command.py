@@ -1,0 +1,25 @@
+"""The verb that makes the Tab key complete sparkops in a shell."""
+
+from __future__ import annotations
+
+import click
+
+from sparkops.cli.shape import Invocation, VerbCommand, example
+from sparkops.verbs.completion.options import CompletionOptions
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@example("""
+    sparkops completion bash > ~/.local/share/bash-completion/completions/sparkops
+    sparkops completion zsh > ~/.zfunc/_sparkops
+    sparkops completion fish > ~/.config/fish/completions/sparkops.fish
+""")
+@click.command(cls=VerbCommand)
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> Invocation:
+    """Print the script that completes sparkops in bash, zsh or fish.
+
+    It completes commands, options, and the names of recipes, nodes, playbooks, rules, checks and benchmark suites.
+    """
+    return Invocation("completion", CompletionOptions(shell), logged=False)
