@@ -13,7 +13,7 @@ from sparkops.errors import SparkopsError
 VARIABLE = "_SPARKOPS_COMPLETE"
 
 
-class Name(click.ParamType):  # type: ignore[type-arg]
+class NameType(click.ParamType):  # type: ignore[type-arg]
     """Any text. `kind` is a function of `verbs/completion/names.py`, which lists what may be meant."""
 
     name = "text"
@@ -21,7 +21,7 @@ class Name(click.ParamType):  # type: ignore[type-arg]
     def __init__(self, kind: str, metavar: str) -> None:
         self.kind, self.metavar = kind, metavar
 
-    def get_metavar(self, param: click.Parameter, **_: Any) -> str | None:
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str | None:
         return self.metavar if isinstance(param, click.Option) else None
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
@@ -34,9 +34,9 @@ class Name(click.ParamType):  # type: ignore[type-arg]
         return [CompletionItem(f"{before}{comma}{name}") for name in known]
 
 
-RECIPE, TOPOLOGY, NODE = Name("recipes", "R"), Name("topologies", "T"), Name("nodes", "NODE")
-PLAYBOOK, SUITE = Name("playbooks", "NAME"), Name("suites", "S")
-RULE, CHECK = Name("rules", "ID"), Name("checks", "ID")
+RECIPE, TOPOLOGY, NODE = NameType("recipes", "R"), NameType("topologies", "T"), NameType("nodes", "NODE")
+PLAYBOOK, SUITE = NameType("playbooks", "NAME"), NameType("suites", "S")
+RULE, CHECK = NameType("rules", "ID"), NameType("checks", "ID")
 
 
 def source(shell: str) -> str:

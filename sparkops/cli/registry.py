@@ -47,7 +47,12 @@ VERBS = {
     "preflight explain": Verb("preflight", "list:explained", "show:explained"),
     "facts": Verb("status", "facts:facts", "show:facts", SET_UP, "Show what sparkops reads from the nodes."),
     "completion": Verb(
-        "completion", "run:script", "show:script", SET_UP, "Complete sparkops by the Tab key.", needs_nodes=False
+        "completion",
+        "run:script",
+        "show:script",
+        SET_UP,
+        "Print the script that completes sparkops in bash, zsh or fish.",
+        needs_nodes=False,
     ),
     "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show what deploy would do, command by command."),
     "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),

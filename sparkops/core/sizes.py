@@ -25,7 +25,7 @@ def kib_text(kib: float) -> str:
 
 def gb(count: float) -> str:
     """Bytes of an image or a file."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.0f} MB"
 
 
 def bytes_text(count: float) -> str:

@@ -10,4 +10,4 @@ from sparkops.report.text import How, Ink
 
 def script(document: Mapping[str, Any], ink: Ink, how: How) -> Iterator[str]:
     """For a shell to read, so without colour."""
-    yield from document["script"].splitlines()
+    yield from document.get("script", "").splitlines()

@@ -8,7 +8,8 @@ import pytest
 
 from sparkops.core.facts.schedule import Drop, drop, drops
 from sparkops.core.growth import TROUBLE_KIB, growth
-from sparkops.core.schedule import EVEN, every, size, times, when
+from sparkops.core.schedule import EVEN, every, times, when
+from sparkops.core.sizes import kib_text
 from support import golden
 
 GIB = 1024 * 1024
@@ -19,7 +20,7 @@ def read(line: str) -> str:
     if word == "every":
         return times(float(rest))
     if word == "size":
-        return size(float(rest))
+        return kib_text(float(rest))
     if word == "when":
         found = when(rest.replace("\\n", "\n"))
         assert when(str(found)) == found

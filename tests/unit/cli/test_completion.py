@@ -72,7 +72,7 @@ all:
     [
         ("sparkops roll", "rollback"),
         ("sparkops -i mine.yml --limit left,ri", "left,right"),
-        ("sparkops -i mine.yml stop --limit al", "all-of-it"),
+        ("sparkops -i mine.yml stop --limit all-", "all-of-it"),
         ("sparkops -i mine.yml plan --topology 2", "2x-solo"),
         ("sparkops rules cluster-lm", "cluster-lm-head"),
         ("sparkops preflight --explain memory-fi", "memory-fits"),
