@@ -23,6 +23,16 @@ from sparkops.report.text import How, Ink
 SECRETS = ("become_password", "api_key", "password")
 
 
+def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if not wanted or context.resilient_parsing:
+        return
+    from sparkops.files.package import commit  # noqa: PLC0415  only this needs it
+
+    known = commit()
+    click.echo(f"sparkops, version {__version__}" + (f" ({known})" if known else ""))
+    context.exit()
+
+
 class Sparkops(VerbGroup):
     """The commands of the registry; each is imported when it is typed."""
 
@@ -44,7 +54,9 @@ class Sparkops(VerbGroup):
     epilog="\b\nFirst steps:\n  sparkops lab up --nodes 2\n  sparkops -i lab deploy --topology cluster\n"
     "  sparkops -i lab status",
 )
-@click.version_option(__version__, prog_name="sparkops")
+@click.option(
+    "--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version and exit."
+)
 def sparkops() -> None:
     """Run large language models on NVIDIA GB10 machines: checked, planned, deployed and verified over SSH."""
 

@@ -8,6 +8,19 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[1]
 
 
+def commit() -> str | None:
+    """The commit that this is, in 12 digits: noted in the wheel, or that of the checkout. None where nobody knows."""
+    noted, git = PACKAGE / "data" / "commit", PACKAGE.parent / ".git"
+    try:
+        if noted.is_file():
+            return noted.read_text(encoding="utf-8")[:12]
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        found = (git / head.removeprefix("ref: ")).read_text(encoding="utf-8") if head.startswith("ref: ") else head
+    except OSError:  # no checkout, a worktree, or packed refs
+        return None
+    return found[:12]
+
+
 @cache
 def node_script(name: str) -> str:
     """The text of a file in `node/`; empty when there is none."""

@@ -87,6 +87,7 @@ LATE = {
     ("sparkops.cli.main", "sparkops.report.report"),
     ("sparkops.cli.main", "sparkops.report.runlog"),
     ("sparkops.cli.main", "sparkops.report.terminal"),
+    ("sparkops.cli.main", "sparkops.files.package"),
     ("sparkops.cli.where", "sparkops.verbs.lab.run"),
     ("sparkops.verbs.bench.records", "sparkops.verbs.bench.page"),
     ("sparkops.verbs.deploy.run", "sparkops.verbs.bench.after_deploy"),
