@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
+import sparklab
 import sparkops
 from support.paths import ROOT
 
 PAGES = ["CONTRIBUTING.md", "docs/architecture.md", "docs/lab.md"]
-PATH = re.compile(r"`((?:sparkops|tests|docs|bench|scripts|recipes|playbooks|inventories)/[\w./-]*\w/?)`")
+PATH = re.compile(r"`((?:sparkops|sparklab|tests|docs|bench|scripts|recipes|playbooks|inventories)/[\w./-]*\w/?)`")
 
-PLACES = (ROOT, Path(next(iter(sparkops.__path__))).parent)
-"""The package lies elsewhere where the tests run on the installed wheel."""
+PLACES = (ROOT, *(Path(next(iter(one.__path__))).parent for one in (sparkops, sparklab)))
+"""The packages lie elsewhere where the tests run on the installed wheel."""
 
 
 @pytest.mark.parametrize("page", PAGES)

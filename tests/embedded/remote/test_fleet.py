@@ -100,7 +100,7 @@ def test_a_connection_that_died_between_two_commands_is_opened_again_with_its_lo
     assert until(lambda: send(fleet, "true", reads=False).ok)
     assert fleet.connections == 2
     server.stand_still(1.0)
-    fleet._links["spark1"]._transport.sock.shutdown(socket.SHUT_WR)
+    fleet._connections["spark1"]._transport.sock.shutdown(socket.SHUT_WR)
     assert send(fleet, "echo", "again").stdout == "again\n", "a write failed before its reader had noticed"
     assert fleet.connections == 3
 
