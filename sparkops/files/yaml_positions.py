@@ -21,6 +21,8 @@ DEEPEST = 64
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 _TEXT = ("!", "tag:yaml.org,2002:str")
+# The C parser reads ahead, so from libyaml 0.2.6 (PyYAML 6.0.4) on its own limit is met before `DEEPEST` is.
+_TOO_DEEP = "exceeded maximum nesting depth"
 _MAPPING, _SEQUENCE = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
 
 
@@ -173,4 +175,6 @@ def _problem(error: yaml.MarkedYAMLError, text: str) -> str:
         line = lines[mark.line] if mark.line < len(lines) else ""
         if "\t" in line[: mark.column + 1] and not line[: mark.column].strip():
             return "a tab where spaces are needed"
+    if error.problem == _TOO_DEEP:
+        return "is nested too deeply"
     return error.problem or "is not YAML"
