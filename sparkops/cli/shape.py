@@ -50,7 +50,9 @@ def _begin(context: click.Context) -> None:
     line(context).verb = context.command_path.removeprefix("sparkops").strip() or "sparkops"
 
 
-def _global_options() -> list[click.Parameter]:
+def global_options() -> list[click.Parameter]:
+    """Return new options that every command takes, before or after the verb."""
+
     def option(*names: str, **settings: Any) -> click.Option:
         return click.Option(names, expose_value=False, callback=_remember, **settings)
 
@@ -69,7 +71,7 @@ class VerbCommand(click.Command):
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.params.extend(_global_options())
+        self.params.extend(global_options())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _begin(ctx)
@@ -103,7 +105,7 @@ class VerbGroup(click.Group):
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.params.extend(_global_options())
+        self.params.extend(global_options())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _begin(ctx)

@@ -23,7 +23,9 @@ def jobs(context: click.Context, /) -> Invocation | None:
 @example("sparkops jobs logs build-vllm-node-mxfp4-3f2a9c01")
 @jobs.command()
 @ID
-@click.option("--tail", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="So many lines.")
+@click.option(
+    "--tail", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="How many last lines."
+)
 @click.pass_context
 def logs(context: click.Context, /, id: str, tail: int) -> Invocation:
     """Print what a job has said."""

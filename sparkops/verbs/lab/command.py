@@ -16,7 +16,14 @@ def lab() -> None:
 
 @example("sparkops lab up --nodes 2")
 @lab.command()
-@click.option("--nodes", type=click.IntRange(1, 500), default=2, show_default=True)
+@click.option(
+    "--nodes",
+    type=click.IntRange(1, 500),
+    default=2,
+    show_default=True,
+    metavar="N",
+    help="How many nodes, at most 500.",
+)
 @click.option("--backend", type=click.Choice(["embedded", "docker"]), default="embedded", show_default=True)
 @click.option("--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", show_default=True)
 @click.option("--speed", type=float, help="How much faster than life models load [default: 1].")
@@ -49,7 +56,9 @@ def status(reset: bool) -> Invocation:
 @click.argument("kind", required=False, default="")
 @click.option("--list", "listing", is_flag=True, help="Show every kind of fault.")
 @click.option("--off", is_flag=True, help="Switch the fault off again.")
-@click.option("--after", type=click.IntRange(0), default=0, help="Let so many changing commands pass first.")
+@click.option(
+    "--after", type=click.IntRange(0), default=0, metavar="N", help="Let N changing commands succeed before the fault."
+)
 def fault(node: str, kind: str, listing: bool, off: bool, after: int) -> Invocation:
     """Make a node fail in a known way."""
     if not listing and not (node and kind):

@@ -14,7 +14,14 @@ from sparkops.verbs.setup.options import InitOptions, TrustOptions
 @click.argument("addresses", nargs=-1, required=True, metavar="IP...")
 @click.option("-o", "--output", metavar="FILE", help="The inventory to write [default: the user's own].")
 @click.option("--user", metavar="NAME", help="The login on the nodes [default: yours].")
-@click.option("--port", type=click.IntRange(1, 65535), default=22, show_default=True)
+@click.option(
+    "--port",
+    type=click.IntRange(1, 65535),
+    default=22,
+    show_default=True,
+    metavar="N",
+    help="The SSH port of the nodes.",
+)
 @click.option("--key-file", metavar="FILE", help="The private key to log in with.")
 @click.option(
     "--ask-pass", is_flag=True, help="Log in by password once, to install the public key (or $SPARKOPS_PASSWORD)."

@@ -33,7 +33,14 @@ def status(context: click.Context, /, deployment: str | None, ask_become_pass: b
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
 @click.option("--previous", is_flag=True, help="Of what ran before, or was removed last.")
-@click.option("--tail", type=click.IntRange(1), default=200, show_default=True, help="Last lines a node.")
+@click.option(
+    "--tail",
+    type=click.IntRange(1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="How many last lines of each node.",
+)
 @click.option("--follow", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
 @BECOME
 @click.pass_context
