@@ -12,9 +12,10 @@ from typing import Any
 from sparklab.faults import FAULTS
 from support.paths import ROOT
 
-ROWS = re.findall(r"^\| `([a-z0-9-]+)` \| (.+) \| (`.+`) \|$", (ROOT / "docs" / "lab.md").read_text(), re.MULTILINE)
+PAGE = (ROOT / "docs" / "reference" / "lab.md").read_text()
+ROWS = re.findall(r"^\| `([a-z0-9-]+)` \| (.+) \| (`.+`) \|$", PAGE, re.MULTILINE)
 FOUND = {fault: set(re.findall(r"`([a-z0-9-]+)`", checks)) for fault, _, checks in ROWS}
-"""The table in docs/lab.md: which checks find a fault."""
+"""The table in docs/reference/lab.md: which checks find a fault."""
 
 ONLY_WHILE_SERVING = {
     "lost-after-send", "worker-never-joins", "crash-while-loading", "engine-killed", "engine-frozen",
@@ -42,7 +43,7 @@ def named(check: dict[str, Any]) -> set[str]:
 def test_each_fault_in_a_crowd_is_found_on_its_node_by_its_check_and_by_no_other(lab_with):
     assert {fault: told for fault, told, _ in ROWS} == {
         fault: told for fault, told in FAULTS.items() if fault not in ONLY_WHILE_SERVING
-    }, "say in docs/lab.md which checks find a new fault"
+    }, "say in docs/reference/lab.md which checks find a new fault"
     lab = lab_with(nodes=len(FOUND) + 3)
     first, *_, healthy = lab.names
     faulty = dict(zip(lab.names, sorted(FOUND, key=lambda fault: fault != ON_THE_HEAD), strict=False))

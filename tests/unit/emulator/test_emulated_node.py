@@ -95,9 +95,8 @@ def test_a_full_page_cache_leaves_little_free_until_it_is_dropped(nodes):
 def test_every_fault_has_a_line_that_explains_it_and_an_embedded_test_that_names_it():
     assert all(text and "\n" not in text for text in FAULTS.values())
     tests = "".join(path.read_text() for path in (TESTS / "embedded").rglob("*.py"))
-    table = (
-        ROOT / "docs" / "lab.md"
-    ).read_text()  # each fault of which is found in tests/embedded/test_faults_found.py
+    # tests/embedded/test_faults_found.py finds each fault of this table.
+    table = (ROOT / "docs" / "reference" / "lab.md").read_text()
     assert [kind for kind in FAULTS if f'"{kind}"' not in tests and f"| `{kind}` |" not in table] == []
 
 
