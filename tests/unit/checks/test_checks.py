@@ -23,7 +23,7 @@ from sparkops.errors import UsageError
 from sparkops.phases.fix import FIXES, fixes
 from support.paths import ROOT
 
-DOCS = ROOT / "docs" / "preflight.md"
+DOCS = ROOT / "docs" / "reference" / "preflight.md"
 
 
 def test_ids_are_words_of_their_own_and_each_check_names_probes_and_verbs_that_there_are() -> None:

@@ -1,4 +1,4 @@
-"""What docs/playbooks.md shows is read as it stands there, and it shows every key."""
+"""What docs/reference/playbooks.md shows is read as it stands there, and it shows every key."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from sparkops.core.playbook import shape
 from support.paths import ROOT
 
-PAGE = (ROOT / "docs" / "playbooks.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "playbooks.md").read_text(encoding="utf-8")
 BLOCKS = [block for block in re.findall(r"^```yaml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE) if block[0] in "- "]
 ROWS = re.findall(r"^\| (`[a-z_`, :]+`) \| (.+?) \| ", PAGE, re.MULTILINE)
 CELLS = [example.replace("\\|", "|") for _, cell in ROWS for example in re.findall(r"`([a-z_]+: .+?)`(?:,|$)", cell)]
