@@ -7,20 +7,21 @@
 #   make test-lab       real sshd, Docker, vLLM and Ray (root)
 #   make lint           ruff, mypy, shellcheck
 #   make format         put the layout of the Python files right
+#   make docs           the site of the docs, in build/docs
 #   make golden         write anew the texts that tests hold to the letter
 #   make stress         the tests again and again while both cores are busy
 #   make clean          remove what make made
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help demo test check test-embedded test-lab golden lint format stress wheel clean install
+.PHONY: help demo test check test-embedded test-lab docs golden lint format stress wheel clean install
 
 # Every path is relative, so that a checkout may lie below a directory with a space in its name.
 VENV ?= .venv
 PY := $(VENV)/bin/python
 SPARKOPS := $(VENV)/bin/sparkops
 STAMP := $(VENV)/installed
-EXTRAS ?= lab,dev,bench
+EXTRAS ?= lab,dev,bench,docs
 PYTEST ?= -q
 # The unit tests and the simulated world only compute.
 CORES ?= $(shell getconf _NPROCESSORS_ONLN)
@@ -55,6 +56,11 @@ test-embedded: $(STAMP)
 
 test-lab: $(STAMP)
 	"$(PY)" -m pytest $(PYTEST) -n $(LABS) --dist loadfile --no-loadscope-reorder tests/lab
+
+# A warning, such as a link to nowhere, fails the build.
+docs: $(STAMP)
+	"$(PY)" -m sphinx --fail-on-warning --keep-going --quiet --builder html docs build/docs
+	@echo "The site: build/docs/index.html"
 
 golden: $(STAMP)
 	SPARKOPS_GOLDEN=write "$(PY)" -m pytest $(PYTEST) -n $(CORES) $$(grep -rl --include="*.py" golden.hold tests/unit tests/world)
