@@ -32,15 +32,21 @@ def sudo(here: Here) -> Iterator[Said]:
     """Wanted only where the inventory says so; the rest of sparkops does without."""
     rights = read(here.facts.sudo)
     if here.node.become == "sudo" and not (rights.able or here.s.choices.sudo_password):
-        yield fail(f"the inventory says `become: sudo`, and sudo wants a password ({rights.said})")
+        yield fail(f"the inventory says `become: sudo`, but sudo asks for a password ({rights.said})")
     elif not rights.able:
-        yield good("sudo wants a password; only --fix and dropping page caches would use it", rights.said)
+        yield good("sudo asks for a password; only --fix and cache drops use sudo", rights.said)
 
 
 def linger(here: Here) -> Iterator[Said]:
     lingers, logind = read(here.facts.linger), known(here.facts.logind, "")
     if not lingers and "removeipc=no" not in logind.lower().replace(" ", ""):
-        yield warn("systemd clears away after the last logout: no linger, and RemoveIPC is not off", evidence=logind)
+        yield warn(
+            (
+                "after the last logout systemd ends background jobs and removes shared memory: lingering "
+                "is off, RemoveIPC is on"
+            ),
+            evidence=logind,
+        )
 
 
 def caches(here: Here) -> Iterator[Said]:
@@ -57,7 +63,7 @@ def caches(here: Here) -> Iterator[Said]:
         )
     if missing := missing_caches(here.s, here.node):
         short = ", ".join(path.replace(user.home, "~", 1) for path in missing)
-        yield good(f"{short} will be made by deploy, or by --fix")
+        yield good(f"{short} is missing; deploy or --fix creates it")
 
 
 def _matters(one: Owned, here: Here) -> bool:
@@ -71,7 +77,7 @@ def locale(here: Here) -> Iterator[Said]:
     told = words.get("LC_ALL") or words.get("LANG") or "C"
     language, _, charset = told.partition(".")
     if language.partition("_")[0] not in ("C", "POSIX", "en"):
-        yield warn(f"the language is {told}: tools that read df, free or lscpu go wrong", evidence=f"LANG={told}")
+        yield warn(f"the language is {told}: tools that read df, free or lscpu fail", evidence=f"LANG={told}")
     elif language not in ("C", "POSIX") and charset.lower().replace("-", "") not in ("utf8", ""):
         yield warn(f"the character set is {charset}, not UTF-8", evidence=f"LANG={told}")
 
@@ -79,30 +85,30 @@ def locale(here: Here) -> Iterator[Said]:
 CHECKS = (
     Check(
         id="ssh",
-        title="The node answers SSH and lets us in",
-        why="All else is read over it; one connection a run.",
+        title="The node accepts our SSH login",
+        why="sparkops reads everything over SSH, with one connection for each run.",
         source="OpenSSH; NVIDIA dgx-spark-playbooks, connect-to-your-spark",
-        hint="check that it is on, and its address, user and key in the inventory: ssh -v USER@ADDRESS",
+        hint="check that the node is on, and address, user and key in the inventory: ssh -v USER@ADDRESS",
         severity="fail",
         reads=("clock",),
         each=ssh,
     ),
     Check(
         id="host-key",
-        title="The node shows the host key that was pinned",
-        why="An unknown or changed key may be another machine; cloned units and re-installed ones show it first.",
+        title="The node has the pinned host key",
+        why="An unknown or changed key may belong to another machine. Cloned and reinstalled units have one.",
         source="DGX Spark OEM clone defect (CVE-2026-24218); OpenSSH strict checking",
-        hint="compare the fingerprint on the node, then: sparkops trust",
+        hint="compare the fingerprint with the node's own, then: sparkops trust",
         severity="fail",
         reads=("hostkeys",),
         each=host_key,
     ),
     Check(
         id="sudo",
-        title="sudo works where the inventory wants it",
-        why="DGX OS asks the first user for a password; nothing of sparkops asks in the middle of a run.",
+        title="sudo works if the inventory requires it",
+        why="DGX OS asks the first user for a password, and sparkops never asks during a run.",
         source="DGX OS default sudoers: `sudo -n true` says `a password is required`",
-        hint="use --ask-become-pass, or put the user into the group docker and drop `become: sudo`",
+        hint="use --ask-become-pass, or add the user to the group docker and remove `become: sudo`",
         severity="fail",
         reads=("sudo",),
         each=sudo,
@@ -110,9 +116,11 @@ CHECKS = (
     ),
     Check(
         id="linger",
-        title="What runs detached outlives the login",
-        why="systemd's RemoveIPC removes a user's shared memory after the last logout, and a user without linger has "
-        "no session to hold background jobs.",
+        title="Background jobs continue after logout",
+        why=(
+            "systemd removes a user's shared memory after the last logout (RemoveIPC). Without lingering the user has "
+            "no session that keeps background jobs alive."
+        ),
         source="logind.conf(5): RemoveIPC=yes by default",
         hint="on the node: sudo loginctl enable-linger $USER (or `sparkops preflight --fix`)",
         severity="warn",
@@ -122,10 +130,10 @@ CHECKS = (
     ),
     Check(
         id="caches-owned",
-        title="The cache directories are there and belong to the login user",
-        why="Docker makes a missing mount source as root; the next download as the user then fails half-way.",
+        title="The cache directories exist and belong to the login user",
+        why="Docker creates a missing mount source as root. The user's next download then fails halfway.",
         source="spark-vllm-docker, launch scripts make the caches first",
-        hint="`sparkops preflight --fix` makes what is missing",
+        hint="`sparkops preflight --fix` creates missing directories",
         severity="warn",
         reads=("caches", "id"),
         each=caches,
@@ -134,9 +142,11 @@ CHECKS = (
     ),
     Check(
         id="locale",
-        title="The language of the system is one that tools expect",
-        why="Localized free, df and lscpu were seen on French and German boxes; sparkops asks in C, other scripts do "
-        "not.",
+        title="The system's language is English",
+        why=(
+            "free, df and lscpu print translated words on French and German machines. sparkops runs them with "
+            "LC_ALL=C; other scripts do not."
+        ),
         source="DGX Spark owners' reports of localized probes",
         hint="on the node: sudo update-locale LANG=en_US.UTF-8",
         severity="warn",

@@ -24,11 +24,11 @@ def answered(here: Here) -> Iterator[Said]:
         if GARBLED in why.reason and name not in TOLD and why != repeated
     }
     if cut:
-        yield fail(f"the node stopped answering: {len(cut)} things could not be read", evidence=some(cut, 8))
+        yield fail(f"the node stopped answering: {len(cut)} values could not be read", evidence=some(cut, 8))
     if slow:
         yield warn(f"no answer in time: {some(map(_plain, slow))}", evidence=_told(slow))
     if garbled:
-        yield warn(f"answers that make no sense: {some(map(_plain, garbled))}", evidence=_told(garbled))
+        yield warn(f"unreadable answers: {some(map(_plain, garbled))}", evidence=_told(garbled))
     if here.facts.took_seconds is not None:
         yield good(evidence=f"read in {here.facts.took_seconds:.1f} s")
 
@@ -44,11 +44,13 @@ def _told(reasons: dict[str, str]) -> str:
 CHECKS = (
     Check(
         id="answers",
-        title="Everything that was asked got an answer",
-        why="Each probe has a limit of its own on the node, so one that hangs costs seconds; what it hides is not a "
-        "pass.",
+        title="Every probe gave an answer",
+        why=(
+            "Each probe has its own time limit on the node, so a probe that hangs costs seconds. What it should have "
+            "read is unknown."
+        ),
         source="sparkops: node/facts.sh, 10 s a probe, 40 s in all",
-        hint="on the node, run what did not answer by hand; if it hangs too, reboot: sudo reboot",
+        hint="run the named command on the node; if it hangs there too: sudo reboot",
         severity="fail",
         reads=("clock",),
         each=answered,

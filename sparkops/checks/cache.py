@@ -17,14 +17,14 @@ LONG_BY_DEFAULT = "gpt-oss"
 def scheduled(s: Situation) -> Iterator[Said]:
     """One sentence for all nodes: they are served by one command."""
     if not _long(s):
-        raise CannotTell(f"only asked of a context of {LONG_CONTEXT} tokens or more")
+        raise CannotTell(f"applies to a context of {LONG_CONTEXT} tokens or more")
     found = {member.name: read(s.facts[member.name].schedule, member.name) for member in s.revision.engines}
     without = [name for name, schedule in found.items() if not schedule.installed]
     if without:
-        told = f"nothing drops the page cache on {some(without)} while the model serves"
+        told = f"no schedule drops the page cache on {some(without)}"
         yield warn(told, evidence=f"no schedule: {', '.join(without)}")
     else:
-        yield good(f"cron drops it on {len(found)} nodes")
+        yield good(f"cron drops the page cache on {len(found)} nodes")
 
 
 def _long(s: Situation) -> bool:
@@ -35,9 +35,11 @@ def _long(s: Situation) -> bool:
 CHECKS = (
     Check(
         id="cache-scheduled",
-        title="Cron keeps the page cache small",
-        why="The page cache grows into the memory that the engine needs: a cluster with the full context died of it "
-        "after about 19 hours.",
+        title="A cron job drops the page cache",
+        why=(
+            "The page cache grows into memory that the engine needs. A cluster with the full context died of it after "
+            "about 19 hours."
+        ),
         source="the recipe article: 0.75 instead of 0.80, to survive between the runs of the cron job that drops it",
         hint="sparkops cache schedule --every 30m",
         severity="warn",

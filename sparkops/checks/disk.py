@@ -30,7 +30,9 @@ def room(here: Here) -> Iterator[Said]:
 def _judged(disk: Disk, need: float, uses: str) -> Said:
     evidence = f"{disk.mount} ({uses}): {gib(disk.free_kib)} of {gib(disk.total_kib)} free"
     if need and disk.free_kib < need:
-        return fail(f"{gib(disk.free_kib)} free on {disk.mount}, and what is missing needs {gib(need)}", "", evidence)
+        return fail(
+            f"{gib(disk.free_kib)} free on {disk.mount}, but the missing image and model need {gib(need)}", "", evidence
+        )
     if disk.free_kib < LEAST_LEFT:
         return fail(f"{disk.mount} is full: {gib(disk.free_kib)} free", "", evidence)
     if disk.free_kib < LITTLE_LEFT:
@@ -57,11 +59,13 @@ def _image_kib(here: Here) -> float:
 CHECKS = (
     Check(
         id="disk-room",
-        title="The disk has room for image and model",
-        why="Docker fills the same disk as the cache; a full one ends a download at its end and the engine's caches "
-        "with it.",
+        title="The disk has space for image and model",
+        why=(
+            "Docker and the model cache share one disk. If it is full, downloads fail near their end, and the engine "
+            "cannot write its caches."
+        ),
         source="community preflight lists: the model's size and a tenth; spark-vllm-docker image 25 GB",
-        hint="sparkops image prune, sparkops model prune, or on the node: docker system df",
+        hint="free space: sparkops image prune, sparkops model prune, or on the node: docker system df",
         severity="fail",
         reads=("disk", "model", "images"),
         each=room,

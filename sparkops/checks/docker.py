@@ -35,7 +35,7 @@ def docker_hint(problem: str) -> str:
     if "not found" in problem or "not installed" in problem:
         return "on the node: sudo apt install docker-ce"
     if "password is required" in problem:
-        return "use --ask-become-pass, or put the user into the group docker and drop `become: sudo`"
+        return "use --ask-become-pass, or add the user to the group docker and remove `become: sudo`"
     return "on the node: sudo systemctl restart docker; journalctl -u docker -n 50"
 
 
@@ -50,7 +50,7 @@ def version(here: Here) -> Iterator[Said]:
     numbers = tuple(int(part) for part in found.split("-")[0].split(".") if part.isdigit())
     info = here.facts.docker_info
     if numbers and numbers < LEAST:
-        yield warn(f"Docker {found} is older than 25, from which on `--gpus all` works by CDI alone")
+        yield warn(f"Docker {found} is older than 25, the first version whose `--gpus all` needs only CDI")
     if not isinstance(info, Unread) and info.rootless:
         yield fail("Docker runs rootless: no host network for the fabric, no memory locking for RDMA", ROOTFUL)
     yield good(evidence=found)
@@ -63,15 +63,16 @@ def names_free(here: Here) -> Iterator[Said]:
     for one in here.facts.containers:
         if one.name in wanted and not one.ours:
             yield fail(
-                f"a container of somebody else is called {one.name}", f"on the node: docker rename {one.name} other"
+                f"a container that sparkops did not start has the name {one.name}",
+                f"on the node: docker rename {one.name} other",
             )
 
 
 CHECKS = (
     Check(
         id="docker-usable",
-        title="Docker answers the login user",
-        why="Stock DGX OS does not put its first user into the group docker.",
+        title="The login user can use Docker",
+        why="Stock DGX OS does not add its first user to the group docker.",
         source="NVIDIA dgx-spark-playbooks, step «permission denied»",
         hint=DOCKER_HINT,
         severity="fail",
@@ -82,7 +83,10 @@ CHECKS = (
     Check(
         id="docker-version",
         title="Docker is recent enough",
-        why="`--gpus all` without an nvidia runtime, as on DGX OS, needs the container device interface (CDI).",
+        why=(
+            "DGX OS has no nvidia runtime, so `--gpus all` needs the container device interface (CDI), which older "
+            "Docker lacks."
+        ),
         source="Docker 25 release notes; 28.x to 29.6 seen on DGX OS",
         hint="on the node: sudo apt install --only-upgrade docker-ce",
         severity="fail",
@@ -91,8 +95,11 @@ CHECKS = (
     ),
     Check(
         id="names-free",
-        title="The containers' names are free",
-        why="A name is derived from the revision's hash; what carries it without our label was made by hand.",
+        title="The container names are free",
+        why=(
+            "The names contain the revision's hash. A container with such a name but without our labels was made by "
+            "hand."
+        ),
         source="sparkops: containers of others are never touched",
         hint="rename or remove that container",
         severity="fail",

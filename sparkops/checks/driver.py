@@ -28,7 +28,7 @@ def loads(here: Here) -> Iterator[Said]:
     elif "version mismatch" in gpu.reason:
         yield fail(f"the driver was updated without a reboot: {gpu.reason}", "on the node: sudo reboot")
     elif "not found" in gpu.reason or "not installed" in gpu.reason:
-        yield fail("nvidia-smi is not there", "on the node: sudo apt install nvidia-driver-580-open && sudo reboot")
+        yield fail("nvidia-smi is not installed", "on the node: sudo apt install nvidia-driver-580-open && sudo reboot")
     else:
         yield fail(f"the GPU does not answer: {gpu.reason.removeprefix('unexpected output: ')}")
 
@@ -38,9 +38,12 @@ def branch(here: Here) -> Iterator[Said]:
     if version in BAD:
         yield warn(f"driver {version}: {BAD[version]}", "on the node: sudo apt full-upgrade && sudo reboot")
     elif numbers(version)[:1] != (BRANCH,):
-        yield warn(f"driver {version} is not of the branch {BRANCH}, the only one that DGX OS supports")
+        yield warn(f"driver {version} does not belong to branch {BRANCH}, the only one that DGX OS supports")
     elif numbers(version) > NEWEST:
-        yield warn(f"driver {version} is newer than any that was tried", "watch it; sparkops knows up to 580.178.04")
+        yield warn(
+            f"driver {version} is newer than the drivers known to sparkops",
+            "watch it: the newest driver known to sparkops is 580.178.04",
+        )
     else:
         yield good(evidence=version)
 
@@ -62,16 +65,15 @@ def loaded_is_installed(here: Here) -> Iterator[Said]:
     torn = {name: one.version for name, one in packages.items() if one.state[1:2] not in ("n", "c", "i")}
     if loaded is None:
         yield fail(
-            "the driver's module is not loaded", "on the node: sudo modprobe nvidia, and look into `dmesg`; else reboot"
+            "the driver's module is not loaded",
+            "on the node: sudo modprobe nvidia; read `dmesg`; if it still fails, reboot",
         )
     elif installed and not _among(loaded, installed):
         yield fail(f"driver {loaded} is loaded, {some(installed.values())} is installed", evidence=_told(installed))
     elif torn and not installed and not _among(loaded, torn):
-        yield warn(f"driver {loaded} is loaded, {some(torn.values())} is installed by half", FINISH, _told(torn))
+        yield warn(f"driver {loaded} is loaded, {some(torn.values())} is half installed", FINISH, _told(torn))
     else:
-        yield good(
-            evidence=f"loaded {loaded}, installed {', '.join(installed.values()) or 'not by a package of Ubuntu'}"
-        )
+        yield good(evidence=f"loaded {loaded}, installed {', '.join(installed.values()) or 'not by an Ubuntu package'}")
 
 
 FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, when nothing serves: sudo reboot"
@@ -118,7 +120,7 @@ CHECKS = (
     Check(
         id="driver",
         title="The NVIDIA driver answers",
-        why="A wedged driver hangs every process that opens the GPU, and its container cannot be killed.",
+        why="With a wedged driver every process that opens the GPU hangs, and its container cannot be killed.",
         source="NVIDIA: exit codes of nvidia-smi; DGX Spark owners' reports of hangs",
         hint="on the node: sudo dmesg | grep -iE 'nvrm|xid'; then sudo reboot",
         severity="fail",
@@ -128,8 +130,8 @@ CHECKS = (
     ),
     Check(
         id="driver-branch",
-        title="The driver is of the branch 580",
-        why="Only 580 is supported on DGX OS 7; 590 and 595 break CUDA graphs.",
+        title="The driver belongs to branch 580",
+        why="DGX OS 7 supports branch 580 only. 590 and 595 break CUDA graphs.",
         source="sparkbase wiki, platform-gb10; DGX OS 7 release notes",
         hint="on the node: sudo apt install nvidia-driver-580-open && sudo reboot",
         severity="warn",
@@ -138,8 +140,11 @@ CHECKS = (
     ),
     Check(
         id="driver-loaded",
-        title="The driver that is loaded is the one installed",
-        why="After an update without a reboot nvidia-smi says `Driver/library version mismatch`, new containers fail.",
+        title="The loaded driver is the installed one",
+        why=(
+            "After an update without a reboot, nvidia-smi fails with `Driver/library version mismatch`, and new "
+            "containers fail."
+        ),
         source="NVIDIA: Failed to initialize NVML: Driver/library version mismatch",
         hint="on the node, when nothing serves: sudo reboot",
         severity="fail",
@@ -151,7 +156,7 @@ CHECKS = (
         title="All nodes have the same driver",
         why="Ranks with different driver branches hang in NCCL.",
         source="community preflight lists for DGX Spark clusters",
-        hint="on the older ones: sudo apt full-upgrade && sudo reboot",
+        hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
         severity="fail",
         reads=("nvidia-smi", "driver"),
         together=driver_same,

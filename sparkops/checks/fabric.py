@@ -15,7 +15,7 @@ FULL, HALF = 200_000, 100_000
 LOST = "on the node: sudo dmesg | grep mlx5_core; then sudo reboot, or unplug the power for a minute"
 READ_THEM = "on the node: ip -j addr; if it fails there too, reboot: sudo reboot"
 SPARE = (
-    f"give each of the four interfaces a subnet of its own in {NETPLAN}; or pull the second cable: one carries all "
+    f"give each of the four interfaces its own subnet in {NETPLAN}; or unplug the second cable: one cable carries all "
     "that a GB10 can send"
 )
 
@@ -24,7 +24,9 @@ def usable(here: Here) -> Iterator[Said]:
     """No cable, no address, or an address that is not on the link: NCCL would fall to plain Ethernet in silence."""
     addresses = asked(here.facts.ip_addr)
     if isinstance(addresses, Unread):
-        yield fail(f"no usable CX7 link is known, as addresses could not be read: {addresses.reason}", READ_THEM)
+        yield fail(
+            f"unknown whether a CX7 link is usable, because addresses could not be read: {addresses.reason}", READ_THEM
+        )
         return
     found = here.facts.find_fabric(here.node.fabric_address)
     problem = found.reason if isinstance(found, Unread) else "" if found.devices else _plain(found)
@@ -65,7 +67,7 @@ def both_up(here: Here) -> Iterator[Said]:
     both = cabled(here)
     down = [one.name for one in both if not one.up]
     if len(both) < 2:
-        yield warn(f"only {both[0].name} of the port's two interfaces is there: half of the bandwidth", LOST)
+        yield warn(f"only {both[0].name} of the port's two interfaces exists: half of the bandwidth", LOST)
     for name in down:
         up = f"on the node: sudo ip link set {name} up, and give it an address in /etc/netplan/40-cx7.yaml"
         yield warn(f"{name}, the other interface of the same port, is down: half of the bandwidth", up, _shown(here))
@@ -80,7 +82,7 @@ def addresses(here: Here) -> Iterator[Said]:
     mine = {one.name for one in used(here)}
     beside = [one for port in here.facts.ports for one in port.interfaces if one.name not in mine]
     if idle := [one.name for one in beside if one.up and not one.ipv4]:
-        yield warn(f"{some(idle)} of the other port: a link and no IPv4 address, so nothing uses that cable", SPARE)
+        yield warn(f"{some(idle)} of the other port has a link but no IPv4 address, so nothing uses that cable", SPARE)
 
 
 def speed(here: Here) -> Iterator[Said]:
@@ -89,7 +91,7 @@ def speed(here: Here) -> Iterator[Said]:
         if not one.up:
             continue
         if one.speed_mbps is None:
-            yield fail(f"the speed of {one.name} is not known")
+            yield fail(f"the speed of {one.name} is unknown")
         elif one.speed_mbps < HALF:
             yield fail(f"{one.name} runs at {one.speed_mbps} Mb/s instead of {FULL}")
         elif one.speed_mbps < FULL:
@@ -117,7 +119,7 @@ def devices(here: Here) -> Iterator[Said]:
         raise CannotTell("no CX7 link (see cx7-usable)")
     found = read(here.facts.dev_infiniband)
     if not any(name.startswith("uverbs") for name in found):
-        yield fail("/dev/infiniband has no uverbs device: a container could not use RDMA")
+        yield fail("/dev/infiniband has no uverbs device: containers cannot use RDMA")
     elif "rdma_cm" not in found:
         yield warn("/dev/infiniband has no rdma_cm", evidence=", ".join(found))
 
@@ -127,12 +129,18 @@ def _plain(found: Fabric) -> str:
 
 
 def _hint(problem: str) -> str:
-    go_on = "--allow cx7-usable goes over plain Ethernet, many times slower"
+    go_on = "--allow cx7-usable uses plain Ethernet, many times slower"
     if "no active RDMA" in problem:
-        return f"on the node: sudo modprobe -a mlx5_ib ib_uverbs rdma_cm; rdma link; else sudo reboot; {go_on}"
+        return (
+            "on the node: sudo modprobe -a mlx5_ib ib_uverbs rdma_cm; rdma link; if that does not help: "
+            f"sudo reboot; {go_on}"
+        )
     if "without an IPv4" in problem:
-        return f"give both interfaces an address each (/etc/netplan/40-cx7.yaml, then sudo netplan apply); {go_on}"
-    return f"plug the cable in (same port on all nodes), reboot if it stays away, and see `sparkops facts`; {go_on}"
+        return f"give each interface an address (/etc/netplan/40-cx7.yaml, then sudo netplan apply); {go_on}"
+    return (
+        "plug in the cable (same port on all nodes), reboot if the link stays down, and check with "
+        f"`sparkops facts`; {go_on}"
+    )
 
 
 def _shown(here: Here) -> str:
@@ -144,10 +152,10 @@ def _shown(here: Here) -> str:
 CHECKS = (
     Check(
         id="cx7-usable",
-        title="A cluster has a CX7 link on every node",
-        why="Tensor parallelism over the office network works, and is many times slower without saying so.",
+        title="Every node of a cluster has a CX7 link",
+        why="Tensor parallelism over the management network works, but many times slower, and no message says so.",
         source="NVIDIA connect-two-sparks; NCCL falls back to sockets silently",
-        hint="check the cable and the addresses (`sparkops facts`)",
+        hint="check the cable and the addresses: sparkops facts",
         severity="fail",
         reads=LINKS,
         each=usable,
@@ -158,9 +166,12 @@ CHECKS = (
     Check(
         id="cx7-twins",
         title="Both interfaces of the QSFP port are up",
-        why="A GB10 reaches a QSFP port over two PCIe x4 links, a netdev each; one alone carries half of 200 Gb/s.",
+        why=(
+            "A GB10 connects a QSFP port by two PCIe x4 links, one network interface each. One interface carries half "
+            "of 200 Gb/s."
+        ),
         source="spark-vllm-docker NETWORKING; measured 92 to 112 Gb/s over one, 185 to 198 over both",
-        hint="on the node: sudo ip link set INTERFACE up, and put both into /etc/netplan/40-cx7.yaml",
+        hint="on the node: sudo ip link set INTERFACE up, and add both interfaces to /etc/netplan/40-cx7.yaml",
         severity="warn",
         reads=LINKS,
         each=both_up,
@@ -170,8 +181,10 @@ CHECKS = (
     Check(
         id="cx7-addresses",
         title="Both interfaces have an IPv4 address",
-        why="NCCL uses a device only with an address of its own; a link-local one may change and is lost in an "
-        "inventory.",
+        why=(
+            "NCCL uses a device only if it has its own address. A link-local address may change, so an inventory "
+            "cannot name it."
+        ),
         source="NVIDIA connect-two-sparks (current text): 192.168.100.N and 192.168.101.N",
         hint=f"add both to {NETPLAN}",
         severity="warn",
@@ -183,9 +196,9 @@ CHECKS = (
     Check(
         id="cx7-speed",
         title="The link runs at 200 Gb/s",
-        why="A switch port that negotiates by itself ends at 100 Gb/s; lower or unknown is a bad cable or port.",
+        why="A switch port with autonegotiation ends at 100 Gb/s. A lower or unknown speed means a bad cable or port.",
         source="NVIDIA multi-sparks-through-switch: 200000Mb/s wanted, 100000Mb/s seen",
-        hint="on the switch: 200G-baseCR4 with autonegotiation off; else reseat or replace the cable",
+        hint="on the switch: set 200G-baseCR4 without autonegotiation; without a switch: reseat or replace the cable",
         severity="fail",
         reads=LINKS,
         each=speed,
@@ -196,7 +209,7 @@ CHECKS = (
     Check(
         id="cx7-rdma",
         title="The RDMA devices are active",
-        why="An interface may be up while its RDMA device is not; NCCL then uses sockets, 3 to 9 GB/s at best.",
+        why="An interface may be up while its RDMA device is down. NCCL then uses sockets, 3 to 9 GB/s at best.",
         source="rdma link: state ACTIVE physical_state LINK_UP",
         hint="on the node: rdma link; ibv_devinfo; then reboot, or unplug the power for a minute",
         severity="fail",
@@ -207,8 +220,8 @@ CHECKS = (
     ),
     Check(
         id="rdma-devices",
-        title="Containers can be given the RDMA devices",
-        why="They are passed as /dev/infiniband; without them NCCL uses sockets.",
+        title="Containers can use the RDMA devices",
+        why="Containers get the devices as /dev/infiniband. Without them NCCL uses sockets.",
         source="model-serving-minefield: no /dev/infiniband, no RDMA",
         hint="on the node: sudo modprobe -a ib_uverbs rdma_cm mlx5_ib",
         severity="fail",

@@ -111,7 +111,7 @@ def mtu(s: Situation) -> Iterator[Said]:
         for size in dict.fromkeys(one.mtu for one in both if one.up and one.mtu):
             groups.setdefault(str(size), []).append(name)
     if len(groups) > 1:
-        yield warn("packet sizes (MTU) differ between the nodes or the interfaces", evidence=apart(groups))
+        yield warn("MTUs differ between the nodes or the interfaces", evidence=apart(groups))
     small = {size: names for size, names in groups.items() if int(size) < JUMBO}
     for told, names in small.items():
         yield warn(f"{'all nodes have' if len(groups) == 1 else some(names)} MTU {told} instead of {JUMBO}")
@@ -123,7 +123,7 @@ def same_port(s: Situation) -> Iterator[Said]:
         groups.setdefault(str(both[0].port), []).append(name)
     up = [frozenset(s.facts[name].up_ports) for name in links(s)]
     if len(groups) > 1 and not frozenset.intersection(*up):
-        yield warn("the cable is in different QSFP ports of the nodes", evidence=apart(groups))
+        yield warn("the nodes use different QSFP ports", evidence=apart(groups))
     else:
         yield good(evidence=apart(groups))
 
@@ -131,18 +131,18 @@ def same_port(s: Situation) -> Iterator[Said]:
 def no_ring(s: Situation) -> Iterator[Said]:
     engines = [place.node.name for place in s.placement.engines]
     if ring({name: s.facts[name].interfaces for name in engines}):
-        yield fail(f"the CX7 ports of {some(engines)} are cabled as a ring, which is not supported yet")
+        yield fail(f"the CX7 ports of {some(engines)} are cabled as a ring, which sparkops does not support yet")
 
 
 def pings(here: Here) -> Iterator[Said]:
     if not here.s.peers:
-        raise CannotTell("asked by a preflight of at least two nodes with a CX7 link")
+        raise CannotTell("needs at least two nodes with a CX7 link")
     found = here.s.peers.get(here.name)
     if found is None:
-        raise CannotTell("no CX7 link to ask over, or no peer with one")
+        raise CannotTell("no CX7 link, or no peer with one")
     tried = read(found).pings
     if not tried:
-        raise CannotTell("no peer to ask")
+        raise CannotTell("no peer to ping")
     if all("not found" in ping.said or "failed to run" in ping.said for ping in tried):
         raise CannotTell(tried[0].said)
     cut_off = {here.s.fabric_owners.get(address) for address in here.s.silent}
@@ -156,22 +156,24 @@ def _ping(here: Here, ping: Ping, cut_off: bool) -> Iterator[Said]:
     if ping.answered:
         yield good(evidence=f"{way}: {ping.said}")
     elif ping.small:
-        small = f"{way} answers small packets, and none of {ping.size + HEADERS} bytes"
+        small = f"{way} answers small packets, but none of {ping.size + HEADERS} bytes"
         yield warn(small, evidence=f"{ping.address}: {ping.said}")
     elif cut_off or ping.address not in here.s.silent:
         yield fail(f"{way} does not answer", evidence=f"{ping.address}: {ping.said}")
 
 
-HARDWARE = "take `macaddress:` out of /etc/netplan/40-cx7.yaml, then: sudo netplan apply; else ask the maker of the NIC"
+HARDWARE = (
+    "remove `macaddress:` from /etc/netplan/40-cx7.yaml, then: sudo netplan apply; if it is not there, ask "
+    "the NIC's vendor"
+)
 
 CHECKS = (
     Check(
         id="cx7-one-network",
         title="The nodes' fabric addresses are in one subnet",
-        why="Nodes in different subnets reach each other only by a route, which a cable or a switch between them is "
-        "not.",
+        why="Nodes in different subnets need a router. A cable or a switch does not route.",
         source="NVIDIA connect-two-sparks",
-        hint=f"number all first interfaces from one subnet, all second interfaces from another, in {NETPLAN}",
+        hint=f"give all first interfaces addresses of one subnet, all second interfaces of another, in {NETPLAN}",
         severity="warn",
         reads=LINKS,
         together=one_network,
@@ -180,9 +182,9 @@ CHECKS = (
     Check(
         id="cx7-one-owner",
         title="No two nodes have the same fabric address",
-        why="A netplan file that was copied gives two nodes one address; packets then reach either of them.",
+        why="A copied netplan file gives two nodes one address. Packets then reach either node.",
         source="NVIDIA multi-sparks-through-switch: addresses are checked to be unique",
-        hint=f"give each node a number of its own in {NETPLAN}",
+        hint=f"give each node its own address in {NETPLAN}",
         severity="fail",
         reads=LINKS,
         together=one_owner,
@@ -191,11 +193,13 @@ CHECKS = (
     ),
     Check(
         id="cx7-mtu",
-        title="The fabric has jumbo packets everywhere",
-        why="1500 works; with 9000 RDMA packets grow from 1024 to 4096 bytes. Different sizes on two ends lose "
-        "packets.",
+        title="All fabric interfaces have an MTU of 9000",
+        why=(
+            "An MTU of 1500 works. With 9000, RDMA packets grow from 1024 to 4096 bytes. Different MTUs at the two "
+            "ends lose packets."
+        ),
         source="dual-Spark recipes of the community; measured 107 Gb/s with retransmits against 111",
-        hint=f"mtu: 9000 for both interfaces in {NETPLAN}; a switch needs more than 9000",
+        hint=f"set mtu: 9000 for both interfaces in {NETPLAN}; a switch needs more than 9000",
         severity="warn",
         reads=LINKS,
         together=mtu,
@@ -203,11 +207,13 @@ CHECKS = (
     ),
     Check(
         id="cx7-same-port",
-        title="The cable is in the same port of all nodes",
-        why="NVIDIA's tools ask for it, and scripts that name an interface expect it; sparkops itself looks on each "
-        "node.",
+        title="All nodes use the same QSFP port",
+        why=(
+            "NVIDIA's tools require it, and scripts that name an interface expect it. sparkops itself detects the port "
+            "on each node."
+        ),
         source="NVIDIA connect-two-sparks: use the same port on both",
-        hint="move the cable, so that all use the same QSFP port",
+        hint="move the cable so that all nodes use the same QSFP port",
         severity="warn",
         reads=LINKS,
         together=same_port,
@@ -216,9 +222,9 @@ CHECKS = (
     Check(
         id="no-ring",
         title="The CX7 ports are not cabled as a ring",
-        why="In a ring each pair of nodes has a subnet of its own, so no address of a node is reached by all others.",
+        why="In a ring each pair of nodes has its own subnet, so no node has an address that all others reach.",
         source="NVIDIA, three Sparks without a switch",
-        hint="use a switch, or --limit to two of them",
+        hint="use a switch, or select two nodes with --limit",
         severity="fail",
         reads=LINKS,
         together=no_ring,
@@ -227,11 +233,13 @@ CHECKS = (
     ),
     Check(
         id="cx7-pings",
-        title="Peers answer over the fabric, large packets too",
-        why="Bound to the interface and not fragmented, so that neither another way nor a smaller packet hides a "
-        "fault.",
+        title="Peers answer pings over the fabric, with large packets too",
+        why=(
+            "The pings are bound to the interface and not fragmented, so that no other route and no smaller packet "
+            "hides a fault."
+        ),
         source="ping -M do -s 8972 -I INTERFACE PEER (cowtown dgx-spark-networking)",
-        hint="check cable, addresses and MTU of both ends: ping -M do -s 8972 -I INTERFACE PEER",
+        hint="check cable, addresses and MTU at both ends: ping -M do -s 8972 -I INTERFACE PEER",
         severity="fail",
         reads=LINKS,
         each=pings,

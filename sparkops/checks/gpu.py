@@ -25,7 +25,7 @@ def processes(here: Here) -> Iterator[Said]:
             continue
         where = f" in the container {containers.get(one.container, one.container[:12])}" if one.container else ""
         size = f" with {one.used_mib / 1024:.0f} GiB" if one.used_mib is not None else ""
-        yield warn(f"{one.name}{where} computes on the GPU{size}", evidence=f"pid {one.pid}")
+        yield warn(f"{one.name}{where} uses the GPU{size}", evidence=f"pid {one.pid}")
 
 
 def strangers(here: Here) -> Iterator[Said]:
@@ -33,7 +33,7 @@ def strangers(here: Here) -> Iterator[Said]:
     read(here.facts.docker_ps)
     if found:
         yield warn(
-            f"containers of others have the GPU: {some(found)}", f"if they are yours: docker stop {' '.join(found)}"
+            f"foreign containers have the GPU: {some(found)}", f"if they are yours: docker stop {' '.join(found)}"
         )
 
 
@@ -42,7 +42,7 @@ def in_container(here: Here) -> Iterator[Said]:
     deep = here.s.peers.get(here.name)
     tried = None if deep is None or isinstance(deep, Unread) else deep.gpu
     if isinstance(tried, str):
-        yield good(evidence=f"a container was run: {tried.splitlines()[0] if tried else 'it said nothing'}")
+        yield good(evidence=f"a test container printed: {tried.splitlines()[0] if tried else 'nothing'}")
         return
     if isinstance(tried, Unread):
         yield fail(f"a container with --gpus all fails: {tried.reason}", _cure(tried.reason))
@@ -53,7 +53,7 @@ def in_container(here: Here) -> Iterator[Said]:
 def _cure(reason: str) -> str:
     """Empty where the check's own hint is right: what passes the GPU on is missing."""
     if "version mismatch" in reason or "driver not loaded" in reason:
-        return "it is the driver, not the container; on the node, when nothing serves: sudo reboot"
+        return "the driver fails, not the container; on the node, when nothing serves: sudo reboot"
     return ""
 
 
@@ -68,9 +68,9 @@ def _parts(here: Here) -> Iterator[Said]:
             evidence=f"nvidia-container-toolkit {toolkit.version}, {len(cdi)} CDI files; --deep runs a container"
         )
     elif cdi:
-        yield good(evidence=f"no package nvidia-container-toolkit, but CDI: {', '.join(cdi)}")
+        yield good(evidence=f"the package nvidia-container-toolkit is missing, but CDI files exist: {', '.join(cdi)}")
     else:
-        yield fail("nvidia-container-toolkit is not installed, and no CDI file is there")
+        yield fail("nvidia-container-toolkit is not installed, and no CDI file exists")
 
 
 def wedge(here: Here) -> Iterator[Said]:
@@ -78,11 +78,11 @@ def wedge(here: Here) -> Iterator[Said]:
     load = read(here.facts.gpu_load)
     told = shown(load)
     if load.utilization_percent is None or load.utilization_percent < BUSY:
-        yield good("at rest, so not judged", told)
+        yield good("no load, so the clock says nothing", told)
     elif _stuck(load) and not _reasons(load) & (THERMAL | OTHER_SLOWDOWNS):
         yield fail(f"the GPU is stuck at {load.clock_mhz} MHz under load", evidence=told)
     elif _reasons(load) & OTHER_SLOWDOWNS:
-        yield warn("the GPU is slowed down by its power supply", evidence=told)
+        yield warn("the power supply throttles the GPU", evidence=told)
     else:
         yield good(evidence=told)
 
@@ -101,9 +101,9 @@ def thermals(here: Here) -> Iterator[Said]:
     if isinstance(load, GpuLoad):
         degrees, busy = load.temperature_celsius or 0, load.utilization_percent or 0
         if _reasons(load) & THERMAL or degrees >= HOT_GPU:
-            yield warn(f"the GPU is slowed down by heat: {degrees} °C", evidence=told)
+            yield warn(f"heat throttles the GPU: {degrees} °C", evidence=told)
         elif degrees >= HOT_IDLE and busy < IDLE:
-            yield warn(f"the GPU is {degrees} °C warm at rest", evidence=told)
+            yield warn(f"the GPU is at {degrees} °C without load", evidence=told)
     if hottest >= HOT_ZONE:
         yield warn(f"a thermal zone is at {hottest:.0f} °C", evidence=told)
     yield good(evidence=told)
@@ -126,18 +126,18 @@ def shown(load: GpuLoad) -> str:
 CHECKS = (
     Check(
         id="gpu-free",
-        title="Nothing but ours computes on the GPU",
-        why="Its memory is the node's only memory, and what somebody else holds is missing at the next start.",
+        title="No foreign process uses the GPU",
+        why="The GPU uses the node's only memory. Memory that another process holds is missing at the next start.",
         source="nvidia-smi --query-compute-apps; community preflight lists",
-        hint="see who holds it: sparkops memory; end it if it is yours",
+        hint="find the process: sparkops memory; end it if it is yours",
         severity="warn",
         reads=("gpu-processes", *CONTAINERS),
         each=processes,
     ),
     Check(
         id="gpu-strangers",
-        title="No container of others has the GPU",
-        why="sparkops never touches them, so what they hold or will take must be left out of the plan.",
+        title="No foreign container has the GPU",
+        why="sparkops never touches containers that it did not start, so their memory is not available to the plan.",
         source="docker inspect: HostConfig.DeviceRequests",
         hint="if they are yours: docker stop NAME",
         severity="warn",
@@ -146,10 +146,16 @@ CHECKS = (
     ),
     Check(
         id="gpu-in-container",
-        title="A container gets the GPU",
-        why='Without toolkit or CDI `--gpus all` fails: could not select device driver "" with capabilities: [[gpu]].',
+        title="A container can use the GPU",
+        why=(
+            'Without the toolkit or CDI, `--gpus all` fails: could not select device driver "" with capabilities: '
+            "[[gpu]]."
+        ),
         source="NVIDIA container toolkit; DGX OS lists no nvidia runtime although it works",
-        hint="on the node: sudo apt install nvidia-container-toolkit && sudo systemctl restart docker; --deep tries it",
+        hint=(
+            "on the node: sudo apt install nvidia-container-toolkit && sudo systemctl restart docker; then try it: "
+            "sparkops preflight --deep"
+        ),
         severity="fail",
         reads=("nvidia-smi", "packages", "cdi"),
         each=in_container,
@@ -157,10 +163,12 @@ CHECKS = (
     Check(
         id="gpu-clock",
         title="The GPU is fast under load",
-        why="After a brown-out or with a weak adapter the power controller pins the clock at one low value, 5 to 15 "
-        "W at 96 % use; a reboot does not help.",
+        why=(
+            "After a brown-out, or with a weak power adapter, the power controller keeps the clock at one low value: 5 "
+            "to 15 W at 96 % load. A reboot does not help."
+        ),
         source="spark-gpu-throttle-check and owners' reports of the 14 W cap",
-        hint="shut down, pull the power plug for a minute or more, plug the original 240 W adapter in",
+        hint="shut the node down, unplug the power for at least a minute, then plug in the original 240 W adapter",
         severity="fail",
         reads=("gpu-load",),
         each=wedge,
@@ -168,10 +176,9 @@ CHECKS = (
     Check(
         id="thermals",
         title="The node is not too hot",
-        why="Up to 97 °C are seen on healthy nodes under load; slowing down or heat at rest means dust or a failing "
-        "fan.",
+        why="Healthy nodes reach 97 °C under load. Throttling, or heat without load, means dust or a failing fan.",
         source="owners' measurements: 46 °C at rest, 90 to 97 °C loaded",
-        hint="free the air vents; for a while: sudo nvidia-smi -lgc 300,2200",
+        hint="clear the air vents; until then limit the clock: sudo nvidia-smi -lgc 300,2200",
         severity="warn",
         reads=("gpu-load", "thermal"),
         each=thermals,

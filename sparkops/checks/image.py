@@ -22,9 +22,9 @@ def present(here: Here) -> Iterator[Said]:
     for reference in _references(here):
         found = read(here.facts.images).get(reference)
         if isinstance(found, Unread):
-            yield fail(f"the image {reference} cannot be looked at: {found.reason}")
+            yield fail(f"the image {reference} cannot be inspected: {found.reason}")
         elif found is None:
-            yield fail(f"the image {reference}{_with_mods(here, reference)} is not there", _hint(here.s, reference))
+            yield fail(f"the image {reference}{_with_mods(here, reference)} is missing", _hint(here.s, reference))
         else:
             yield good(evidence=f"{reference} {found.fingerprint[:12]}, {gb(found.size_bytes)}")
 
@@ -36,22 +36,22 @@ def platform(here: Here) -> Iterator[Said]:
     for reference in _references(here):
         found = _there(here, reference)
         if found and engine and found.architecture not in ("", engine):
-            told = f"the image {reference} is built for {found.architecture}, this node runs {engine}"
+            told = f"the image {reference} is built for {found.architecture}, this node is {engine}"
             yield fail(told, how_to_get(reference))
 
 
 def ray(here: Here) -> Iterator[Said]:
     """Images have no list of what is in them: by their name, and by what a build of ours wrote down."""
     if here.s.revision.executor != "ray":
-        raise CannotTell("Ray is not asked for")
+        raise CannotTell("the executor is not Ray")
     reference = here.s.revision.image.reference
     found = _there(here, reference)
     labelled = found.labels.get("sparkops.ray") if found else None
     has = {"true": True, "false": False}.get(labelled or "", images.known(reference).ray)
     if has is False:
-        yield fail(f"{reference} comes without Ray", "use --executor mp, which needs none")
+        yield fail(f"{reference} has no Ray", "use --executor mp, which needs no Ray")
     elif has is None:
-        yield good(f"whether {reference} has Ray is not known")
+        yield good(f"unknown whether {reference} has Ray")
 
 
 def same(s: Situation) -> Iterator[Said]:
@@ -74,7 +74,7 @@ def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -
 
 def _hint(s: Situation, reference: str) -> str:
     if any(facts.image(reference) for facts in s.facts.values()):
-        return f"another node has it: sparkops image distribute {reference}"
+        return f"copy it from another node: sparkops image distribute {reference}"
     return how_to_get(reference)
 
 
@@ -88,7 +88,7 @@ def how_to_get(reference: str) -> str:
     if reference == proxy.IMAGE:
         return f"sparkops image pull {reference} (about 1 GB)"
     if reference.startswith(mods.PREFIX):
-        return "sparkops image build RECIPE --mods DIR makes it from the recipe's image with its mods"
+        return "build the recipe's image with its mods: sparkops image build RECIPE --mods DIR"
     if images.known(reference).kind in ("mxfp4", "vllm-node"):
         return f"sparkops image build {reference} (25 GB, 45 minutes), then sparkops image distribute {reference}"
     return f"sparkops image pull {reference}, which also copies it over the fabric (sparkops image distribute)"
@@ -104,7 +104,7 @@ def _there(here: Here, reference: str) -> Image | None:
         raise CannotTell("Docker cannot be used")
     found = known(asked(here.facts.images), {}).get(reference)
     if not isinstance(found, Image):
-        raise CannotTell(f"the image {reference} is not there")
+        raise CannotTell(f"the image {reference} is missing")
     return found
 
 
@@ -112,9 +112,9 @@ CHECKS = (
     Check(
         id="image-present",
         title="The image is on every node",
-        why="A 25 GB image takes most of an hour to build; a deploy must not start that unasked.",
+        why="A 25 GB image takes up to an hour to build, so a deploy does not start that without being told.",
         source="spark-vllm-docker, Dockerfile.mxfp4",
-        hint="sparkops deploy --setup gets it",
+        hint="let deploy build or pull and copy it: sparkops deploy --setup",
         severity="fail",
         reads=("images", "docker-version", "docker-ps"),
         each=present,
@@ -124,9 +124,9 @@ CHECKS = (
     Check(
         id="image-platform",
         title="The image is built for arm64",
-        why="Images that were copied from a PC start with `exec format error`.",
+        why="Containers of an image from a PC fail with `exec format error`.",
         source="docker image inspect: Architecture",
-        hint="pull or build it on a node",
+        hint="pull or build the image on a node",
         severity="fail",
         reads=("images", "docker-version", "docker-ps", "docker-info"),
         each=platform,
@@ -136,8 +136,10 @@ CHECKS = (
     Check(
         id="image-same",
         title="The image is the same on all nodes",
-        why="Different builds on the ranks of a cluster hang in NCCL. Compared by layers, configuration and platform, "
-        "because image IDs differ between Docker's stores.",
+        why=(
+            "With different builds, the ranks of a cluster hang in NCCL. sparkops compares layers, configuration and "
+            "platform, because image IDs differ between Docker's image stores."
+        ),
         source="spark-vllm-docker issue 327",
         hint="sparkops image distribute NAME",
         severity="fail",
@@ -148,10 +150,10 @@ CHECKS = (
     ),
     Check(
         id="image-ray",
-        title="The image has Ray where Ray is asked for",
-        why="NGC's and upstream's images come without it: the head's container ends at once.",
+        title="The image has Ray if the executor is Ray",
+        why="Images of NGC and of upstream vLLM have no Ray, so the head's container would end at once.",
         source="NVIDIA dgx-spark-playbooks: `pip install ray[default]` into nvcr.io/nvidia/vllm:26.05-py3",
-        hint="--executor mp needs no Ray",
+        hint="use vLLM's own executor: --executor mp",
         severity="fail",
         reads=("images", "docker-version", "docker-ps"),
         each=ray,

@@ -47,7 +47,7 @@ def _check(s: Situation, nodes: tuple[Node, ...], check: Check) -> Iterator[Find
 def _apart(s: Situation, check: Check) -> Said | None:
     kind = s.placement.topology.kind
     if check.topologies and kind not in check.topologies:
-        return Said("skip", f"only asked of {' and '.join(check.topologies)}")
+        return Said("skip", f"applies to {' and '.join(check.topologies)} only")
     return None
 
 
@@ -56,7 +56,7 @@ def _out(here: Here, check: Check) -> Said | None:
     if here.name in here.s.away and check.id not in REACH:
         return Said("skip", "not reached")
     if check.placed and not here.members:
-        return Said("skip", f"has no part in {here.s.placement.topology}")
+        return Said("skip", f"not part of {here.s.placement.topology}")
     return None
 
 

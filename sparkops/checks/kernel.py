@@ -16,8 +16,8 @@ KHO_ON = ("kho", "kho=on", "kho=1", "kho=y")
 """Words of a kernel's command line that ask for it."""
 
 BAD = {
-    "7.0.0-1019": "with driver 580.178.04 it freezes under load, and kexec handover takes 9 GiB",
-    "6.17.0-1032": "RoCE sends at 13 Gb/s on it where kho=off is set",
+    "7.0.0-1019": "with driver 580.178.04 it freezes under load, and kexec handover reserves 9 GiB",
+    "6.17.0-1032": "with kho=off, RoCE sends at 13 Gb/s only",
 }
 
 
@@ -38,7 +38,7 @@ def kho(here: Here) -> Iterator[Said]:
     affected = any(release.startswith(f"{bad}-") for bad in KHO_KERNELS) or any(on in words for on in KHO_ON)
     if "kho=off" not in words and (affected or (total == 0 and (memory.cma_free_kib or release.startswith("7.")))):
         yield warn(
-            "kexec handover (KHO) holds back memory: RDMA registration fails with ENOMEM",
+            "kexec handover (KHO) reserves memory: RDMA registration fails with ENOMEM",
             evidence=f"CmaTotal {total} kB",
         )
 
@@ -56,19 +56,21 @@ def _release(s: Situation, name: str) -> str:
 CHECKS = (
     Check(
         id="kernel",
-        title="The kernel is none that is known to be bad",
-        why="Some builds of DGX OS freeze, or send at a tenth of the link's speed.",
+        title="The kernel has no known problem",
+        why="Some kernel builds of DGX OS freeze, or send at a tenth of the link's speed.",
         source="NVIDIA forum 383254 (2026-09-13); cowtown dgx-spark-networking, kernel 7.0.0-1019",
-        hint="on the node: sudo apt full-upgrade && sudo reboot, or boot the kernel before it",
+        hint="on the node: sudo apt full-upgrade && sudo reboot, or boot the previous kernel",
         severity="warn",
         reads=("uname", "cmdline"),
         each=known_bad,
     ),
     Check(
         id="kernel-kho",
-        title="Kexec handover does not hold memory back",
-        why="Kernel 7.0.0-1019 reserves it without CMA: `ibv_reg_mr_iova2 failed: Cannot allocate memory`, and 9 GiB "
-        "less.",
+        title="Kexec handover reserves no memory",
+        why=(
+            "Kernel 7.0.0-1019 reserves 9 GiB for kexec handover, and RDMA then fails: `ibv_reg_mr_iova2 failed: "
+            "Cannot allocate memory`."
+        ),
         source="NVIDIA advisory 383254; package nvidia-spark-grub-kho (OTA 7.6.0)",
         hint="on the node: sudo apt install nvidia-spark-grub-kho && sudo reboot (or kho=off on the kernel's command "
         "line)",
@@ -79,9 +81,9 @@ CHECKS = (
     Check(
         id="kernel-same",
         title="All nodes run the same kernel",
-        why="Ranks on different kernels fail differently, and one slow one slows all.",
+        why="Different kernels fail differently, and the slowest rank slows all ranks.",
         source="community preflight lists for DGX Spark clusters",
-        hint="on the older ones: sudo apt full-upgrade && sudo reboot",
+        hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
         severity="warn",
         reads=("uname",),
         together=kernel_same,

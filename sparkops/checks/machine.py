@@ -14,8 +14,8 @@ LONGEST_UP = 30 * 86_400
 MOST_SKEW = 2.0
 _KERNEL = re.compile(r"(\d+\.\d+\.\d+-\d+)-(\S+)")
 CURE = (
-    "on all but one of them: sudo rm /etc/machine-id /var/lib/dbus/machine-id /etc/ssh/ssh_host_*; "
-    "sudo systemd-machine-id-setup; sudo ssh-keygen -A; then `sparkops trust`"
+    "on all but one of the nodes: sudo rm /etc/machine-id /var/lib/dbus/machine-id /etc/ssh/ssh_host_*; sudo "
+    "systemd-machine-id-setup; sudo ssh-keygen -A; then `sparkops trust`"
 )
 
 
@@ -41,7 +41,7 @@ def machines_differ(s: Situation) -> Iterator[Said]:
         groups = {tuple(names): mark for mark, names in owners.items() if len(names) > 1}
         for names, mark in groups.items():
             yield warn(
-                f"{some(names)} have the same {what}: they were cloned", evidence=f"{what} {mark}: {', '.join(names)}"
+                f"{some(names)} have an equal {what}: they were cloned", evidence=f"{what} {mark}: {', '.join(names)}"
             )
 
 
@@ -81,7 +81,7 @@ def _seconds(off: float) -> str:
 def synchronized(here: Here) -> Iterator[Said]:
     clock = read(here.facts.clock)
     if clock.synchronized is None:
-        raise CannotTell("not by systemd, so it cannot be told here")
+        raise CannotTell("systemd does not synchronize this clock, so its state is unknown")
     if not clock.synchronized:
         yield warn("the clock is not synchronized with a time server")
 
@@ -126,22 +126,24 @@ def updates(here: Here) -> Iterator[Said]:
     }
     if torn:
         told = ", ".join(f"{name} {one.version} ({one.state})" for name, one in torn.items())
-        yield warn(f"an update was applied by half: {some(torn)}", evidence=told)
+        yield warn(f"an update is half installed: {some(torn)}", evidence=told)
 
 
 def desktop(here: Here) -> Iterator[Said]:
     if read(here.facts.default_target) == "graphical.target":
-        yield warn("the desktop is started at boot: it takes up to 10 GiB of the GPU's memory")
+        yield warn("the desktop starts at boot: it uses up to 10 GiB of the GPU's memory")
 
 
 CHECKS = (
     Check(
         id="gb10",
         title="The node is a GB10",
-        why="By several signs, since OEM images lack some and a broken driver must not hide it: aarch64, nvidia-smi, "
-        "20 CPUs of two kinds, DMI. Jetson, Thor and GH200 are other machines.",
+        why=(
+            "sparkops looks for several signs, because OEM images lack some and a broken driver must not hide the "
+            "machine: aarch64, nvidia-smi, 20 CPUs of two kinds, DMI. Jetson, Thor and GH200 are other machines."
+        ),
         source="NVIDIA DGX Spark, OEM captures (ASUS GX10, Dell, MSI, HP); nvcheckup's rule",
-        hint="take it out of the inventory, or use --limit",
+        hint="remove the node from the inventory, or exclude it with --limit",
         severity="fail",
         reads=("uname", "nvidia-smi", "lscpu", "dmi", "dgx-release", "markers"),
         each=gb10,
@@ -149,9 +151,11 @@ CHECKS = (
     ),
     Check(
         id="machines-differ",
-        title="Every node is a machine of its own",
-        why="Units that an OEM cloned share machine-id and SSH host keys: DHCP gives them one address, and trust in "
-        "one is trust in the other.",
+        title="Every node is a different machine",
+        why=(
+            "Units that an OEM cloned share machine-id and SSH host keys. DHCP gives them one address, and whoever "
+            "trusts one trusts the other."
+        ),
         source="DGX Spark OEM clone defect (CVE-2026-24218; MSI, ASUS)",
         hint=CURE,
         severity="warn",
@@ -162,7 +166,10 @@ CHECKS = (
     Check(
         id="clock-skew",
         title="The nodes' clocks agree within 2 s",
-        why="Logs of ranks cannot be laid side by side, TLS and tokens fail, and make rebuilds what it should not.",
+        why=(
+            "With different clocks you cannot compare the logs of ranks, TLS and tokens fail, and make rebuilds too "
+            "much."
+        ),
         source="community preflight lists for DGX Spark: more than 2 s is a warning",
         hint="on the node: sudo timedatectl set-ntp true; sudo systemctl restart systemd-timesyncd",
         severity="warn",
@@ -172,7 +179,7 @@ CHECKS = (
     Check(
         id="clock-synchronized",
         title="The clock is synchronized",
-        why="Without a time server clocks drift apart by seconds a day.",
+        why="Without a time server, clocks drift apart by seconds each day.",
         source="systemd-timesyncd: /run/systemd/timesync/synchronized",
         hint="on the node: sudo timedatectl set-ntp true",
         severity="warn",
@@ -182,7 +189,7 @@ CHECKS = (
     Check(
         id="uptime",
         title="The last boot is less than 30 days ago",
-        why="Memory of the GPU gets fragmented and leaks; a reboot before a big launch is common advice.",
+        why="GPU memory fragments and leaks over time. Owners recommend a reboot before a large launch.",
         source="sparkbase wiki, platform-gb10; community preflight lists (30 days)",
         hint="on the node, when nothing serves: sudo reboot",
         severity="warn",
@@ -192,7 +199,7 @@ CHECKS = (
     Check(
         id="reboot-pending",
         title="No reboot is pending",
-        why="After an update of driver or kernel what is loaded and what is installed differ until the reboot.",
+        why="After an update of driver or kernel, the loaded version differs from the installed one until the reboot.",
         source="Ubuntu: /var/run/reboot-required",
         hint="on the node, when nothing serves: sudo reboot",
         severity="warn",
@@ -201,8 +208,8 @@ CHECKS = (
     ),
     Check(
         id="updates-whole",
-        title="No update is applied by half",
-        why="`apt upgrade` instead of `apt full-upgrade` leaves torn sets of kernel and driver.",
+        title="No update is half installed",
+        why="`apt upgrade` instead of `apt full-upgrade` leaves kernel and driver in versions that do not match.",
         source="NVIDIA DGX OS OTA: nvidia-spark-ota-check torn-score",
         hint="on the node: sudo dpkg --configure -a && sudo apt full-upgrade",
         severity="warn",
@@ -211,8 +218,8 @@ CHECKS = (
     ),
     Check(
         id="desktop",
-        title="No desktop is started",
-        why="GNOME with a browser takes up to 10 GiB of the memory that the GPU shares.",
+        title="The desktop does not start at boot",
+        why="GNOME with a browser uses up to 10 GiB of the memory that CPU and GPU share.",
         source="NVIDIA forum and community guides: multi-user.target",
         hint="on the node: sudo systemctl set-default multi-user.target && sudo reboot",
         severity="warn",

@@ -19,7 +19,7 @@ HOST_SIDE, SYSTEM = 8 * GIB_KIB, 4 * GIB_KIB
 
 MUCH_SWAP = GIB_KIB // 8
 MUCH_HUGE = 4 * GIB_KIB
-HUGE = "give huge pages back, on the node: sudo sysctl vm.nr_hugepages=0; "
+HUGE = "release the huge pages, on the node: sudo sysctl vm.nr_hugepages=0; "
 
 LEAST_UTILIZATION, MOST_UTILIZATION = 0.10, 0.90
 """More was never seen to run well: the system needs 10 to 15 GB."""
@@ -37,7 +37,7 @@ def fits(here: Here) -> Iterator[Said]:
     """CUDA counts MemFree, so what a drop of the page cache gives back counts only where it may be dropped."""
     engine, memory = here.engine, read(here.facts.meminfo)
     if engine is None:
-        raise CannotTell("no engine of this plan runs here")
+        raise CannotTell("this plan runs no engine here")
     if here.s.todo(engine) == "keep":
         yield good("serves already")
         return
@@ -46,16 +46,20 @@ def fits(here: Here) -> Iterator[Said]:
     now, dropped = memory.free_kib + ours, memory.free_after_drop_kib + ours
     usable = dropped if may_drop(here.s, here.node) else now
     evidence = (
-        f"needs {gib(need)} ({wanted} of {gib(memory.total_kib)}); free {gib(memory.free_kib)}, after a drop "
-        f"{gib(memory.free_after_drop_kib)}, of ours and replaced {gib(ours)}, available {gib(memory.available_kib)}"
-        + (f", set aside as huge pages {gib(memory.huge_kib)}" if memory.huge_kib else "")
+        f"needs {gib(need)} ({wanted} of {gib(memory.total_kib)}); free {gib(memory.free_kib)}, after a cache drop "
+        f"{gib(memory.free_after_drop_kib)}, held by what is replaced {gib(ours)}, "
+        f"available {gib(memory.available_kib)}"
+        + (f", reserved as huge pages {gib(memory.huge_kib)}" if memory.huge_kib else "")
     )
     if need <= usable:
         yield good(evidence=evidence)
     elif need <= dropped:
         yield warn(
-            f"the page cache holds what --gpu-memory-utilization {wanted} needs, and it may not be dropped",
-            "sparkops cache permit --ask-become-pass allows it; once: sparkops cache drop --ask-become-pass",
+            f"the page cache holds memory that --gpu-memory-utilization {wanted} needs, and the login may not drop it",
+            (
+                "permit it: sparkops cache permit --ask-become-pass; or drop it once: sparkops cache drop "
+                "--ask-become-pass"
+            ),
             evidence,
         )
     else:
@@ -66,11 +70,11 @@ def _too_little(wanted: float, need: float, free: float, memory: Memory, evidenc
     most = min(MOST_UTILIZATION, math.floor(100 * free / memory.total_kib) / 100)
     fits = most >= LEAST_UTILIZATION
     return fail(
-        f"--gpu-memory-utilization {wanted} takes {gib(need)}, and {gib(free)} can be free"
-        + (f": the highest that fits is {most:.2f}" if fits else ""),
+        f"--gpu-memory-utilization {wanted} needs {gib(need)}, but at most {gib(free)} can be free"
+        + (f"; the highest value that fits is {most:.2f}" if fits else ""),
         (f"--set args.gpu-memory-utilization={most:.2f}; " if fits else "")
         + (HUGE if memory.huge_kib >= MUCH_HUGE else "")
-        + "see who holds it: sparkops memory",
+        + "find the process that holds memory: sparkops memory",
         evidence,
     )
 
@@ -114,13 +118,15 @@ def permitted(here: Here) -> Iterator[Said]:
     if may_drop(here.s, here.node):
         yield good(evidence="sudo without a password" if rights.able else rights.said)
     else:
-        yield warn("the page cache may not be dropped: only the models' own files can be let go", evidence=rights.said)
+        yield warn(
+            "the login may not drop the page cache: only the pages of model files can be dropped", evidence=rights.said
+        )
 
 
 def swap(here: Here) -> Iterator[Said]:
     used = read(here.facts.meminfo).swap_used_kib
     if used > MUCH_SWAP:
-        yield warn(f"{gib(used)} of swap are in use: something was short of memory")
+        yield warn(f"{gib(used)} of swap are in use: memory ran out at some time")
 
 
 def earlyoom(here: Here) -> Iterator[Said]:
@@ -138,22 +144,30 @@ def _installed(here: Here) -> bool:
 CHECKS = (
     Check(
         id="memory-total",
-        title="The machine has its 128 GB",
-        why="121.6 GiB are seen on a GB10 (MemTotal 127.5 million kB); less is a reservation or a smaller unit.",
+        title="The machine has 128 GB of memory",
+        why=(
+            "A GB10 reports 121.6 GiB (MemTotal 127.5 million kB). Less means that something reserves memory, or that "
+            "the unit is smaller."
+        ),
         source="captures of FE, ASUS, Dell and MSI units: 127506432 to 127598832 kB",
-        hint="see what is reserved: on the node, sudo dmesg | grep -i reserved; kernel 7.0.0-1019 takes 9 GiB "
-        "(kernel-kho)",
+        hint="on the node: sudo dmesg | grep -i reserved; kernel 7.0.0-1019 reserves 9 GiB (check kernel-kho)",
         severity="fail",
         reads=("meminfo",),
         each=total,
     ),
     Check(
         id="memory-fits",
-        title="The recipe fits into what can be free",
-        why="vLLM takes its share of all memory at once and compares with MemFree, where page cache counts as used.",
+        title="The recipe fits into the memory that can be free",
+        why=(
+            "vLLM takes its share of all memory at once and compares it with MemFree, in which the page cache counts "
+            "as used."
+        ),
         source="vLLM: Free memory on device (.../... GiB) is less than desired GPU memory utilization; NVIDIA's note "
         "on UMA",
-        hint="--set args.gpu-memory-utilization=LESS, or end what holds the memory: sparkops memory",
+        hint=(
+            "lower the share: --set args.gpu-memory-utilization=LESS, or end processes that hold memory: sparkops "
+            "memory"
+        ),
         severity="fail",
         reads=("meminfo", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
         each=fits,
@@ -162,8 +176,11 @@ CHECKS = (
     ),
     Check(
         id="page-cache",
-        title="The page cache leaves room",
-        why="It shares the GPU's memory: after a download it fills all of it, and CUDA cannot take it back.",
+        title="The page cache is small enough",
+        why=(
+            "The page cache uses the memory of the GPU. After a download it fills all of it, and CUDA cannot reclaim "
+            "it."
+        ),
         source="NVIDIA dgx-spark-playbooks (vllm): echo 3 > /proc/sys/vm/drop_caches",
         hint="sparkops cache drop; for good: sparkops cache schedule --every 30m",
         severity="warn",
@@ -173,10 +190,13 @@ CHECKS = (
     ),
     Check(
         id="drop-permitted",
-        title="The page cache may be dropped",
-        why="A deploy drops it before and while weights load; without the right it lets only the models' files go.",
+        title="The login may drop the page cache",
+        why=(
+            "A deploy drops the page cache before and while the weights load. Without the right it can drop only the "
+            "pages of model files."
+        ),
         source="sudoers line of the community: NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches",
-        hint="sparkops cache permit --ask-become-pass writes the one sudoers line that allows it",
+        hint="install the sudoers rule that permits it: sparkops cache permit --ask-become-pass",
         severity="warn",
         reads=("sudo",),
         each=permitted,
@@ -185,7 +205,7 @@ CHECKS = (
     Check(
         id="swap",
         title="Swap is not in use",
-        why="A GB10 that swaps answers ping and nothing else; whether to have swap at all, sources disagree.",
+        why="A GB10 that swaps answers ping and nothing else. Sources disagree on whether to have swap at all.",
         source="spark-vllm-docker, sparkbase wiki: conflicting advice, so only its use is said",
         hint="on the node, when nothing serves: sudo swapoff -a && sudo swapon -a",
         severity="warn",
@@ -194,8 +214,11 @@ CHECKS = (
     ),
     Check(
         id="earlyoom",
-        title="earlyoom guards the memory",
-        why="The kernel's own killer comes too late on unified memory: the node freezes until its power is cut.",
+        title="earlyoom runs",
+        why=(
+            "The kernel's OOM killer acts too late on unified memory: the node freezes until you cut its power. "
+            "earlyoom acts in time."
+        ),
         source="sparkrun's setup; sparkbase wiki, platform-gb10",
         hint="on the node: sudo apt install earlyoom",
         severity="warn",

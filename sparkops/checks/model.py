@@ -12,7 +12,7 @@ from sparkops.core.sizes import bytes_text
 
 def present(here: Here) -> Iterator[Said]:
     if here.engine is None:
-        raise CannotTell("no engine of this plan runs here")
+        raise CannotTell("this plan runs no engine here")
     wanted = here.s.revision.model
     if wanted.startswith("/") and not here.s.local_model:
         raise CannotTell(f"{wanted} is a path inside the container, below one of the recipe's mounts")
@@ -32,7 +32,7 @@ def _another(here: Here, model: Model | Unread) -> str:
     pinned, asked_for = here.s.revision.model_revision, here.s.effective.recipe.revision
     found = model.revision if isinstance(model, Model) else None
     told = "revision" in here.s.effective.args or pinned in (None, asked_for)
-    return "" if told or found == pinned else f"is here at {str(found)[:12]}, on the head at {str(pinned)[:12]}"
+    return "" if told or found == pinned else f"is at {str(found)[:12]} here, but at {str(pinned)[:12]} on the head"
 
 
 def trouble(model: Model | Unread, place: str = "in the cache") -> str:
@@ -50,12 +50,12 @@ def trouble(model: Model | Unread, place: str = "in the cache") -> str:
 def vocabulary_there(here: Here) -> Iterator[Said]:
     """Without a base to take it from the engine asks the internet at its start, or at the first chat."""
     if here.engine is None:
-        raise CannotTell("no engine of this plan runs here")
+        raise CannotTell("this plan runs no engine here")
     model = read(here.facts.model)
     if not model.present or model.words is None:
-        raise CannotTell("the model is not there; its vocabulary comes with it")
+        raise CannotTell("the model is missing; its vocabulary files come with it")
     if vocabulary.wanted(here.s.effective) != vocabulary.USUAL:
-        raise CannotTell(f"the recipe keeps no vocabulary in {vocabulary.USUAL}")
+        raise CannotTell(f"the recipe keeps no vocabulary files in {vocabulary.USUAL}")
     variable = vocabulary.missing(here.s.effective, model.words)
     if variable == "TIKTOKEN_ENCODINGS_BASE":
         yield fail(f"{vocabulary.USUAL} lacks {vocabulary.FIRST[variable]}, which {variable} names", _how_to_get(here))
@@ -82,7 +82,7 @@ def _evidence(model: Model | Unread) -> str:
 
 def _how_to_get(here: Here) -> str:
     if here.s.local_model:
-        return f"copy it there: a model that is a path is taken from {here.s.local_model} on every node"
+        return f"copy the model to {here.s.local_model} on every node: sparkops does not download a path"
     size = weights_gib(here)
     revision = here.s.revision.model_revision
     name = f"{here.s.revision.model}@{revision}" if revision else here.s.revision.model
@@ -93,7 +93,7 @@ CHECKS = (
     Check(
         id="model-present",
         title="The model is complete on every node",
-        why="Containers are started offline, so that they come back after a power loss without internet.",
+        why="Containers start offline, so that they come back after a power loss without internet.",
         source="spark-vllm-docker issue 262",
         hint="sparkops model fetch MODEL",
         severity="fail",
@@ -104,8 +104,11 @@ CHECKS = (
     ),
     Check(
         id="vocabulary-present",
-        title="The vocabulary files of gpt-oss' tokenizer are there",
-        why="openai-harmony downloads them where they are missing; a node without internet answers no chat then.",
+        title="The vocabulary files of gpt-oss's tokenizer exist",
+        why=(
+            "openai-harmony downloads missing vocabulary files. A node without internet then cannot answer chat "
+            "requests."
+        ),
         source="spark-vllm-docker's gpt-oss recipes; openai/harmony, README: offline use",
         hint="sparkops model fetch MODEL",
         severity="fail",

@@ -28,10 +28,10 @@ def firewall(here: Here) -> Iterator[Said]:
     if not shut:
         yield good(evidence=f"ufw {'unknown' if found.ufw is None else 'off'}, {len(found.rules)} rules of INPUT seen")
     elif not found.rules:
-        yield warn("ufw is on, and whether it lets the fabric through is not to be seen without root", _allow(names))
+        yield warn("ufw is on; without root sparkops cannot see whether it allows the fabric", _allow(names))
     elif not any(_allows(rule, names, networks) for rule in found.rules):
         yield warn(
-            "a firewall is on and no rule of it lets the fabric through", _allow(names), "; ".join(found.rules[:6])
+            "a firewall is on, and none of its rules allows the fabric", _allow(names), "; ".join(found.rules[:6])
         )
 
 
@@ -58,7 +58,7 @@ def way_out(here: Here) -> Iterator[Said]:
     cx7 = {one.name for port in here.facts.ports for one in port.interfaces}
     ways = [route.interface for route in read(here.facts.routes)]
     if wrong := [name for name in ways if name in cx7]:
-        yield warn(f"a default route leads over {some(wrong)}: the internet is looked for on the fabric")
+        yield warn(f"a default route uses {some(wrong)}: traffic to the internet goes to the fabric")
     else:
         yield good(evidence=f"default route over {', '.join(ways) or 'nothing'}")
 
@@ -66,7 +66,7 @@ def way_out(here: Here) -> Iterator[Said]:
 def phantoms(here: Here) -> Iterator[Said]:
     found = here.facts.nm
     if isinstance(found, Unread) and ("not found" in found.reason or "not running" in found.reason):
-        yield good("NetworkManager is not used here")
+        yield good("NetworkManager does not run")
         return
     cx7 = [one for port in here.facts.ports for one in port.interfaces]
     bare = {one.name for one in cx7 if all(address.ip.is_link_local for address in one.ipv4)}
@@ -75,7 +75,9 @@ def phantoms(here: Here) -> Iterator[Said]:
     loose = [one.name for one in made if _BY_ITSELF.fullmatch(one.name) and one.interface in bare | idle]
     if loose:
         off = "; ".join(f'sudo nmcli connection modify "{name}" connection.autoconnect no' for name in loose)
-        yield warn(f"NetworkManager keeps asking for DHCP on the fabric: {', '.join(loose)}", f"on the node: {off}")
+        yield warn(
+            f"NetworkManager requests DHCP on the fabric again and again: {', '.join(loose)}", f"on the node: {off}"
+        )
 
 
 def avahi(here: Here) -> Iterator[Said]:
@@ -89,8 +91,8 @@ def avahi(here: Here) -> Iterator[Said]:
 CHECKS = (
     Check(
         id="firewall",
-        title="The firewall lets the fabric through",
-        why="Ray, NCCL's bootstrap and the engine's ranks listen on ports of their own choosing.",
+        title="The firewall allows the fabric",
+        why="Ray, NCCL's bootstrap and the engine's ranks listen on ports that they choose at run time.",
         source="ufw(8); owners' reports of workers that stay in SYN-SENT",
         hint="on the node: sudo ufw allow in on INTERFACE, for both interfaces",
         severity="warn",
@@ -101,21 +103,27 @@ CHECKS = (
     ),
     Check(
         id="default-route",
-        title="The way out does not lead over the fabric",
-        why="A DHCP profile or a gateway on a CX7 port takes the default route: downloads hang, and the node may drop "
-        "out of the LAN.",
+        title="The default route does not use the fabric",
+        why=(
+            "A DHCP profile or a gateway on a CX7 port takes over the default route. Downloads then hang, and the node "
+            "may lose the LAN."
+        ),
         source="bring-up runbooks of owners of two nodes: ipv4.never-default yes on CX7",
-        hint="take the gateway of the CX7 ports out of /etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply; "
-        "with NetworkManager: sudo nmcli connection modify PROFILE ipv4.never-default yes",
+        hint=(
+            "remove the gateway of the CX7 ports from /etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply; "
+            "with NetworkManager: sudo nmcli connection modify PROFILE ipv4.never-default yes"
+        ),
         severity="warn",
         reads=(*LINKS, "routes"),
         each=way_out,
     ),
     Check(
         id="nm-phantoms",
-        title="NetworkManager leaves the fabric alone",
-        why="Profiles `Wired connection N` ask for DHCP on the CX7 ports every 45 s, drop addresses and feed mDNS "
-        "conflicts.",
+        title="NetworkManager does not manage the fabric",
+        why=(
+            "Profiles named `Wired connection N` request DHCP on the CX7 ports every 45 s, drop addresses and cause "
+            "mDNS conflicts."
+        ),
         source="NVIDIA dgx-spark-playbooks issue 56; sparkbase wiki",
         hint='on the node: sudo nmcli connection modify "Wired connection 1" connection.autoconnect no',
         severity="warn",
@@ -124,9 +132,11 @@ CHECKS = (
     ),
     Check(
         id="avahi-name",
-        title="mDNS knows the node by its own name",
-        why="avahi hears itself over both interfaces of a port and over every bridge, and renames itself without end "
-        "until no .local name resolves; sparkops uses addresses, other tools do not.",
+        title="mDNS announces the node by its own name",
+        why=(
+            "avahi hears its own announcements over both interfaces of a port and over every bridge, and renames the "
+            "node again and again until no .local name resolves. sparkops uses addresses; other tools do not."
+        ),
         source="sparkbase wiki; NVIDIA dgx-spark-playbooks issue 56 (spark1-30.local)",
         hint="on the node: allow-interfaces=enP7s7 in /etc/avahi/avahi-daemon.conf; sudo systemctl restart "
         "avahi-daemon",

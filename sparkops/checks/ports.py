@@ -22,20 +22,20 @@ def free(here: Here) -> Iterator[Said]:
         if listener.port in wanted and listener.port not in ours:
             holder = f"{listener.process} (pid {listener.pid})" if listener.process else "another process"
             yield fail(
-                f"port {listener.port} ({wanted[listener.port]}) is taken by {holder}",
+                f"port {listener.port} ({wanted[listener.port]}) is used by {holder}",
                 _free_it(listener.port, wanted[listener.port]),
                 f"LISTEN {listener.address}:{listener.port}",
             )
         elif listener.port in others and listener.port not in ours:
             use = others[listener.port]
             yield warn(
-                f"port {listener.port} ({use}) is in use: does another cluster run here?", _free_it(listener.port, use)
+                f"port {listener.port} ({use}) is in use; another cluster may run here", _free_it(listener.port, use)
             )
     yield good(evidence=f"asked: {', '.join(f'{port} ({use})' for port, use in sorted(wanted.items()))}")
 
 
 def _free_it(port: int, use: str) -> str:
-    tells = f"on the node, who listens: sudo ss -ltnp 'sport = :{port}'; stop it if it is yours"
+    tells = f"find the process, on the node: sudo ss -ltnp 'sport = :{port}'; stop it if it is yours"
     return tells + (", or give the node another `api_port` in the inventory" if use == "the engine" else "")
 
 
@@ -74,10 +74,9 @@ CHECKS = (
     Check(
         id="ports-free",
         title="The ports are free",
-        why="The containers use the host's network. What our own deployment holds and this one replaces counts as "
-        "free.",
+        why="The containers use the host's network. Ports of a deployment that this one replaces count as free.",
         source="DGX OS: host network is what RDMA needs",
-        hint="stop it, or give the node another `api_port` in the inventory",
+        hint="stop the process, or give the node another `api_port` in the inventory",
         severity="fail",
         reads=("listeners", *CONTAINERS),
         each=free,

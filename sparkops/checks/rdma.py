@@ -11,7 +11,7 @@ from sparkops.core.facts import Rdma
 from sparkops.core.situation import Situation
 
 PINNED = "NCCL_IB_GID_INDEX"
-UNSET = f"leave {PINNED} unset, in the recipe and in scripts: NCCL 2.21 and later look for the entry by themselves"
+UNSET = f"do not set {PINNED} in the recipe or in scripts: NCCL 2.21 and later find the entry themselves"
 
 
 def gids(s: Situation) -> Iterator[Said]:
@@ -20,14 +20,18 @@ def gids(s: Situation) -> Iterator[Said]:
     for node, device, address in _tables(s):
         at = _index(device, address)
         if at is None:
-            yield warn(f"{device.name} of {node} has no RoCE v2 entry for {address}: what connects over it times out")
+            yield warn(f"{device.name} of {node} has no RoCE v2 entry for {address}: connections over it time out")
             continue
         owners.setdefault(at, []).append(f"{device.name} of {node}")
         if pinned not in ("", "-1", str(at)):
-            yield fail(f"{device.name} of {node} has {address} at {at}, and the recipe sets {PINNED}={pinned}", UNSET)
+            yield fail(
+                f"{device.name} of {node} has {address} at index {at}, but the recipe sets {PINNED}={pinned}", UNSET
+            )
     told = apart({str(at): devices for at, devices in sorted(owners.items())})
     if len(owners) > 1:
-        yield warn("the fabric addresses are at different indexes of the RDMA devices' tables", UNSET, f"index {told}")
+        yield warn(
+            "the fabric addresses have different indexes in the RDMA devices' GID tables", UNSET, f"index {told}"
+        )
     elif told:
         yield good(evidence=f"index {told}")
 
@@ -47,7 +51,7 @@ def _tables(s: Situation) -> list[tuple[str, Rdma, str]]:
         if device is not None and device.active and address and any(gid.kind for gid in device.gids)
     ]
     if not found:
-        raise CannotTell("the RDMA devices' tables of addresses could not be read")
+        raise CannotTell("the RDMA devices' GID tables could not be read")
     return found
 
 
@@ -65,11 +69,15 @@ CHECKS = (
     Check(
         id="cx7-gids",
         title="The RDMA devices know the fabric addresses",
-        why="RoCE v2 goes by an entry of the device's table for the IPv4 address, usually at index 3; where the entry "
-        "is missing, or another is named by NCCL_IB_GID_INDEX, connections hang until they time out.",
+        why=(
+            "RoCE v2 needs an entry for the IPv4 address in the device's GID table, usually at index 3. If it is "
+            "missing, or NCCL_IB_GID_INDEX names another entry, connections hang until they time out."
+        ),
         source="GLM-5.3 kit for two nodes, model-serving-minefield trap 114: index and device differ between peers",
-        hint="on the node, when nothing serves: sudo ip link set INTERFACE down && sudo ip link set INTERFACE up; "
-        "then look: show_gids",
+        hint=(
+            "on the node, when nothing serves: sudo ip link set INTERFACE down && sudo ip link set INTERFACE up; then "
+            "check: show_gids"
+        ),
         severity="fail",
         reads=LINKS,
         together=gids,
@@ -78,10 +86,15 @@ CHECKS = (
     Check(
         id="cx7-firmware",
         title="The CX7 firmware is the same on all nodes",
-        why="It comes with DGX OS updates; two versions mean that a node missed one. mlnx-fw-updater has broken a CX7.",
+        why=(
+            "DGX OS updates bring the firmware. Different versions mean that a node missed an update. mlnx-fw-updater "
+            "has broken a CX7."
+        ),
         source="sparkbase wiki: 28.45.4028 seen everywhere, 28.47.1088 by mlnx-fw-updater ended a NIC",
-        hint="on the older ones: sudo fwupdmgr refresh && sudo fwupdmgr update, or sudo apt full-upgrade; not "
-        "mlnx-fw-updater",
+        hint=(
+            "on the nodes with the older version: sudo fwupdmgr refresh && sudo fwupdmgr update, or sudo apt "
+            "full-upgrade; do not use mlnx-fw-updater"
+        ),
         severity="warn",
         reads=LINKS,
         together=firmware,

@@ -51,10 +51,10 @@ def _free(facts: Facts) -> IPv4Network:
 def _collision(name: str, network: IPv4Network, other: str, theirs: IPv4Network, hint: str) -> Said:
     """Routes go by the narrower subnet, so what software spans over the fabric only hides addresses from itself."""
     if other.startswith(BRIDGES + TUNNELS) and theirs.prefixlen < network.prefixlen:
-        return warn(
-            f"{name}'s subnet {network} lies within {theirs} of {other}: what uses {other} may lose packets", hint
-        )
-    return fail(f"{name}'s subnet {network} is also that of {other} ({theirs}): packets take the wrong way", hint)
+        return warn(f"{name}'s subnet {network} lies within {theirs} of {other}: traffic of {other} may be lost", hint)
+    return fail(
+        f"{name}'s subnet {network} is also the subnet of {other} ({theirs}): packets take the wrong route", hint
+    )
 
 
 def elsewhere(facts: Facts) -> list[tuple[str, IPv4Network]]:
@@ -67,10 +67,12 @@ def elsewhere(facts: Facts) -> list[tuple[str, IPv4Network]]:
 CHECKS = (
     Check(
         id="cx7-subnets",
-        title="The two interfaces are in a subnet each",
-        why="In one subnet answers may leave by the other interface (ARP flux), and NCCL's queue pairs time out.",
+        title="The two interfaces are in different subnets",
+        why="In one subnet, answers may leave through the other interface (ARP flux), and NCCL's queue pairs time out.",
         source="NVIDIA's current text has two subnets, its setup script one: sources differ, so it is a warning",
-        hint=f"give the second interface another subnet in {NETPLAN}; or arp_ignore=1 and arp_announce=2",
+        hint=(
+            f"give the second interface another subnet in {NETPLAN}; or set the sysctls arp_ignore=1 and arp_announce=2"
+        ),
         severity="warn",
         reads=(*LINKS, "sysctl"),
         each=subnets,
@@ -79,9 +81,11 @@ CHECKS = (
     ),
     Check(
         id="cx7-lan",
-        title="The fabric's subnets are not those of the LAN, of bridges or of tunnels",
-        why="192.168.0.0/24 and 192.168.1.0/24, which setup scripts choose, are most homes' own, and Docker hands out "
-        "172.17.0.0/16 and on, then 192.168.0.0/20 and on: routes then collide.",
+        title="The fabric's subnets overlap no LAN, bridge or tunnel",
+        why=(
+            "Setup scripts choose 192.168.0.0/24 and 192.168.1.0/24, which most home networks use. Docker uses subnets "
+            "from 172.17.0.0/16, then from 192.168.0.0/20. Routes then collide."
+        ),
         source="NVIDIA multi-sparks-through-switch, detect_and_configure_cluster_networking.py",
         hint=f"choose another subnet for the fabric, such as 192.168.100.0/24, in {NETPLAN}",
         severity="fail",

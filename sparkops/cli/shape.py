@@ -57,10 +57,15 @@ def global_options() -> list[click.Parameter]:
         return click.Option(names, expose_value=False, callback=_remember, **settings)
 
     return [
-        option("-i", "--inventory", metavar="FILE|lab", help="The inventory, or `lab` for the emulated nodes."),
-        option("--limit", type=NODE, metavar="NODES", help="Only these: names, groups, globs, `!not`, by commas."),
-        option("--json", is_flag=True, help="One JSON document on stdout, everything else on stderr."),
-        option("-v", "--verbose", is_flag=True, help="Show more: each step as it starts, the scripts' text."),
+        option("-i", "--inventory", metavar="FILE|lab", help="The inventory file, or `lab` for the emulated nodes."),
+        option(
+            "--limit",
+            type=NODE,
+            metavar="NODES",
+            help=("Only these nodes: names, groups, globs, `!not`, separated by commas."),
+        ),
+        option("--json", is_flag=True, help="Print one JSON document on stdout, everything else on stderr."),
+        option("-v", "--verbose", is_flag=True, help="Show more, such as each step as it starts."),
     ]
 
 

@@ -8,7 +8,7 @@ from sparkops.cli.shape import duration
 from sparkops.core import copying
 
 BECOME = click.option(
-    "--ask-become-pass", is_flag=True, help="Ask for the sudo password (or $SPARKOPS_BECOME_PASSWORD)."
+    "--ask-become-pass", is_flag=True, help="Ask for the sudo password, or use $SPARKOPS_BECOME_PASSWORD."
 )
 STALL = click.option(
     "--stall",
@@ -16,7 +16,7 @@ STALL = click.option(
     metavar="TIME",
     default="10m",
     show_default=True,
-    help="Give up when the engine's log says nothing new for so long.",
+    help="Give up if the engine's log has no new line for this long.",
 )
 DEADLINE = click.option(
     "--deadline",
@@ -24,9 +24,9 @@ DEADLINE = click.option(
     metavar="TIME",
     default="45m",
     show_default=True,
-    help="Give up when it does not serve after so long.",
+    help="Give up if the model does not serve after this long.",
 )
 COPY_STALL = click.option(
     "--stall", callback=duration, metavar="TIME", default=f"{copying.COPY_STALL:.0f}s", show_default=True,
-    help="End a copy that does not get on for so long.",
+    help="End a copy that makes no progress for this long.",
 )  # fmt: skip

@@ -37,7 +37,7 @@ def api_key() -> str | None:
     if value and not (value.isascii() and value.isprintable() and not set(value) & set(' "\\')):
         raise UsageError(
             "$SPARKOPS_API_KEY must be one word of plain characters, without quotes and backslashes",
-            hint="leave it unset and sparkops makes a key",
+            hint="unset it, and sparkops makes a key",
         )
     return value
 
@@ -47,7 +47,7 @@ def secret(prompt: str, variable: str) -> str:
     if value := os.environ.get(variable):
         return value
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"there is no terminal to ask for the {prompt}", hint=f"put it into ${variable}")
+        raise UsageError(f"there is no terminal to ask for the {prompt}", hint=f"set ${variable}")
     return getpass.getpass(f"{prompt}: ", stream=sys.stderr)
 
 
@@ -56,5 +56,5 @@ def piped(prompt: str, variable: str) -> str:
     if not os.environ.get(variable) and not sys.stdin.isatty():
         if value := sys.stdin.readline().rstrip("\r\n"):
             return value
-        raise UsageError(f"there is no {prompt} on stdin", hint=f"`... < FILE`, or put it into ${variable}")
+        raise UsageError(f"there is no {prompt} on stdin", hint=f"`... < FILE`, or set ${variable}")
     return secret(prompt, variable)

@@ -178,7 +178,7 @@ def _decided(goal: Goal, concurrency: int) -> Opinion | None:
 
 
 def _nearer(concurrency: int, taken: int) -> str:
-    return f"{concurrency} lies between and is nearer to {taken}"
+    return f"{concurrency} is between and nearer to {taken}"
 
 
 def _measured(goal: Goal, concurrency: int, basis: Basis, found: Sequence[Evidence]) -> Opinion | None:
@@ -228,5 +228,5 @@ def _why(goal: Goal, concurrency: int, near: Sequence[int], winners: Sequence[Ev
         return f"{sides}; {_nearer(concurrency, best.concurrency)}"
     worst = (max if goal in LESS_IS_BETTER else min)(at, key=lambda one: one.value)
     gain = f"{abs(best.value / worst.value - 1) * 100:.0f} % {'less' if goal in LESS_IS_BETTER else 'more'}"
-    outside = "" if near[0] <= concurrency <= near[-1] else ", the nearest that was measured"
+    outside = "" if near[0] <= concurrency <= near[-1] else ", the nearest measured concurrency"
     return f"best at {' and '.join(map(str, near))}{outside}: {gain} than {worst.topology}"

@@ -79,7 +79,7 @@ def _apart(
     assert isinstance(ours, Fabric)
     assert isinstance(theirs, Fabric)
     here, there = _networks(facts[sender], ours), _networks(facts[receiver], theirs)
-    return "" if here & there else f"the fabrics of {sender} and {receiver} are not in one network"
+    return "" if here & there else f"the fabrics of {sender} and {receiver} are in different networks"
 
 
 def _networks(facts: Facts, fabric: Fabric) -> frozenset[str]:

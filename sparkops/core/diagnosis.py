@@ -38,14 +38,14 @@ KNOWN = (
     _Known(
         "marlin-lm-head",
         r"Invalid thread config: .*MKN = \[\d+, \d+, \d+\].*num_bits = 4",
-        "the output layer (lm_head), cut over the nodes, has no Marlin tile: its width is not divisible by 128",
-        "leave `lm_head` out of `mxfp4-layers` when tensor-parallel-size is 2 or more (rule cluster-lm-head)",
+        "the output layer (lm_head), split over the nodes, has no Marlin tile: its width is not a multiple of 128",
+        "remove `lm_head` from `mxfp4-layers` if tensor-parallel-size is 2 or more (rule cluster-lm-head)",
     ),
     _Known(
         "unknown-flag",
         r"vllm(?: serve)?: error: unrecognized arguments: (.*)",
         "this image's vLLM does not know: {0}",
-        "use the image the recipe was written for, or drop the flag: `--set args.NAME=null`",
+        "use the image that the recipe names, or remove the flag: `--set args.NAME=null`",
     ),
     _Known(
         "bad-flag-value",
@@ -56,7 +56,7 @@ KNOWN = (
     _Known(
         "memory-at-start",
         r"Free memory on .*\(([\d.]+)/([\d.]+) GiB\) on startup is less than desired .*\(([\d.]+), ([\d.]+) GiB\)",
-        "{0} of {1} GiB were free, and gpu-memory-utilization {2} asks for {3} GiB: "
+        "{0} of {1} GiB were free, but gpu-memory-utilization {2} requests {3} GiB: "
         "the page cache or another container holds the rest",
         "look for other containers with `docker ps`, then deploy again; if it stays so, "
         "`--set args.gpu-memory-utilization=` a lower value",
@@ -96,12 +96,12 @@ KNOWN = (
         r"(?i)cuda ?graph.*(?:captur\w* (?:failed|error)|error)|operation not permitted when stream is capturing|"
         r"cudaErrorStreamCapture\w+",
         "capturing CUDA graphs failed; over two nodes this image's collectives cannot be captured",
-        "set `enforce-eager` (rule cluster-eager), or drop the capture sizes",
+        "set `enforce-eager` (rule cluster-eager), or remove the capture sizes",
     ),
     _Known(
         "collective-timeout",
         r"Watchdog caught collective operation timeout",
-        "the nodes stopped hearing each other: a collective ran into its time limit (link down, or a peer died)",
+        "the nodes lost contact: a collective operation timed out (link down, or a peer died)",
         "check the CX7 link on every node (`sparkops facts`), then deploy again",
     ),
     _Known(
@@ -113,19 +113,19 @@ KNOWN = (
     _Known(
         "peer-died",
         r"RayWorkerProc rank=\[([\d, ]+)\] died unexpectedly|Raylet is terminated\. Termination is unexpected",
-        "a rank on another node died or its node went away",
+        "a rank on another node died, or its node is gone",
         "read that node's own log: `sparkops logs --previous`, and `journalctl -k` there",
     ),
     _Known(
         "peer-gone",
         r"gloo.*Connection (?:reset|closed) by peer|Connection (?:reset|closed) by peer.*remote worker",
-        "a rank on another node closed the connection: it died, or its node went away",
+        "a rank on another node closed the connection: it died, or its node is gone",
         "read that node's own log: `sparkops logs --previous`",
     ),
     _Known(
         "worker-killed",
         r"Worker proc \S+ died unexpectedly \(exit code: -9\)",
-        "a worker process was killed from outside, mostly by the OOM killer",
+        "another process killed a worker, usually the OOM killer",
         "lower `gpu-memory-utilization`; `journalctl -k` on the node shows who killed it",
     ),
     _Known(
@@ -138,26 +138,26 @@ KNOWN = (
         "too-few-gpus",
         r"Cannot provide a placement group requiring (\d+) GPUs",
         "Ray never saw {0} GPUs: a node did not join",
-        "read the missing node's log (`sparkops logs --previous`); its address must be that of the CX7 side",
+        "read the missing node's log (`sparkops logs --previous`); its address must be the CX7 address",
     ),
     _Known(
         "model-missing",
         r"LocalEntryNotFoundError|OfflineModeIsEnabled|does not appear to have a file named|"
         r"Can't load the configuration of ",
-        "the model's files are not complete in the node's cache",
+        "the node's cache lacks files of the model",
         "fetch the model on every node, then deploy again",
     ),
     _Known(
         "vocabulary-missing",
         r"error downloading or loading vocab file",
         "the engine looks for gpt-oss's tiktoken vocabulary on the internet",
-        "let the rule env-per-image name where it is kept, and keep the mount `tiktoken_rs`",
+        "do not switch off the rule env-per-image, and keep the mount `tiktoken_rs`",
     ),
     _Known(
         "port-taken",
         r"(?i)address already in use",
-        "another program holds a port that the engine needs",
-        "`ss -ltnp` on the node shows which; stop it, or set `api_port` in the inventory",
+        "another program uses a port that the engine needs",
+        "find it with `ss -ltnp` on the node; stop it, or set `api_port` in the inventory",
     ),
     _Known(
         "unsupported-kernel",
@@ -168,20 +168,23 @@ KNOWN = (
     _Known(
         "stuck-collective",
         r"No available shared memory broadcast block found in \d+ seconds",
-        "the ranks wait for each other and none goes on: a peer died, or the NCCL versions differ",
-        "stop and deploy again; image and driver must be the same on every node",
+        "the ranks wait for each other: a peer died, or the NCCL versions differ",
+        "stop and deploy again; image and driver must be equal on all nodes",
     ),
     _Known(
         "rpc-timeout",
         r"TimeoutError: RPC call to (\w+) timed out",
         "the engine did not answer its own call {0}: memory pressure, or a peer that hangs",
-        "stop and deploy again; lower `gpu-memory-utilization` if it comes back",
+        "stop and deploy again; if it happens again, lower `gpu-memory-utilization`",
     ),
     _Known(
         "ray-incomplete",
         r"sparkops: Ray has (\d+) of (\d+) nodes",
         "Ray saw {0} of {1} nodes: the others never joined",
-        "read the other nodes' logs: `sparkops logs --previous`; is the CX7 link up everywhere (`sparkops facts`)?",
+        (
+            "read the other nodes' logs: `sparkops logs --previous`; check that the CX7 link is up on all "
+            "nodes (`sparkops facts`)"
+        ),
         during="ray",
     ),
     _Known(
@@ -202,38 +205,38 @@ KNOWN = (
         "waiting-for-nodes",
         r"Waiting for creating a placement group of specs for (\d+) seconds",
         "a node with its GPU never joined Ray (waited {0} s)",
-        "read the missing node's log (`sparkops logs --previous`); its address must be that of the CX7 side",
+        "read the missing node's log (`sparkops logs --previous`); its address must be the CX7 address",
         during="nodes",
     ),
     _Known(
         "disk-full",
         r"(?i)no space left on device",
         "the disk of this node is full",
-        "`sparkops image prune` and `sparkops model prune` remove what nothing needs",
+        "free space: `sparkops image prune`, `sparkops model prune`",
     ),
     _Known(
         "docker-load-hangs",
         r"sparkops: docker load takes no more data|sparkops: the engine does not answer any more",
-        "Docker on this node hangs while it loads the image; nothing of it is kept",
-        "on the node: `sudo systemctl restart docker` (containers come back by their policy), then run the same again",
+        "Docker on this node hangs while it loads the image; the partial image is removed",
+        "on the node: `sudo systemctl restart docker` (containers restart by their policy), then run the command again",
     ),
     _Known(
         "sudo-password",
         r"sudo: a password is required|sudo: a terminal is required",
-        "sudo wants a password",
-        "--ask-become-pass asks for it; or $SPARKOPS_BECOME_PASSWORD",
+        "sudo asks for a password",
+        "add --ask-become-pass, or set $SPARKOPS_BECOME_PASSWORD",
     ),
     _Known(
         "registry-login",
         r"(?i)unauthorized: |pull access denied for|denied: requested access|403 Forbidden",
-        "the registry lets nobody have this image without a login, or it does not exist",
+        "the registry requires a login for this image, or the image does not exist",
         "`sparkops image pull NAME --user USER` reads the password from stdin",
     ),
     _Known(
         "host-unknown",
         r"Could not resolve host: (\S+)|lookup (\S+): (?:Temporary failure in name resolution|no such host)",
-        "the node finds no address for {0}{1}",
-        "check its network and DNS; `sparkops image import` and `distribute` need neither",
+        "the node cannot resolve {0}{1}",
+        "check the node's network and DNS; `sparkops image import` and `sparkops image distribute` need neither",
     ),
     _Known(
         "git-missing",

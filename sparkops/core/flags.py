@@ -41,12 +41,12 @@ ELSEWHERE = {
 PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
 
 VANISHED = {
-    "swap-space": "removed from vLLM: it has no effect in the V1 engine; leave it out",
+    "swap-space": "removed from vLLM: it has no effect in the V1 engine; remove it",
     "disable-log-requests": "removed from vLLM: logging is off unless --enable-log-requests",
-    "num-scheduler-steps": "removed with the V0 engine; leave it out",
-    "use-v2-block-manager": "removed with the V0 engine; leave it out",
-    "preemption-mode": "removed with the V0 engine; leave it out",
-    "enable-reasoning": "removed: --reasoning-parser alone turns it on",
+    "num-scheduler-steps": "removed with the V0 engine; remove it",
+    "use-v2-block-manager": "removed with the V0 engine; remove it",
+    "preemption-mode": "removed with the V0 engine; remove it",
+    "enable-reasoning": "removed: --reasoning-parser alone enables it",
     "guided-decoding-backend": "now --structured-outputs-config.backend",
     "max-seq-len-to-capture": "now --max-cudagraph-capture-size",
 }

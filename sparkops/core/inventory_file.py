@@ -144,7 +144,7 @@ def _entries(entries: Mapping[str, Located], key: str, path: str) -> Iterable[tu
 
 def _check_name(name: str, value: Located) -> None:
     if not _NAME.fullmatch(name):
-        fail(value, name, "is no name for a node or group (letters, digits, - _ . :)")
+        fail(value, name, "is not a name for a node or group (letters, digits, - _ . :)")
 
 
 def _vars(walk: _Walk, value: Located, path: str) -> dict[str, Located]:
@@ -219,10 +219,12 @@ def _address(text: str, value: Located, path: str) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
-        problem = f"must be an IP address, {text!r} is a host name: resolving names (mDNS) under load takes nodes down"
-        fail(value, path, problem, hint=f"sparkops init --resolve {text} looks it up once and writes the address")
+        problem = (
+            f"must be an IP address, but {text!r} is a host name: name resolution (mDNS) under load takes nodes down"
+        )
+        fail(value, path, problem, hint=f"look it up once: sparkops init --resolve {text}")
     if address.is_unspecified or address.is_multicast:
-        fail(value, path, f"{text} is no address of a machine")
+        fail(value, path, f"{text} is not the address of a machine")
     return str(address)
 
 

@@ -73,7 +73,7 @@ def read(document: Located) -> RecipeLock:
     """A lock file; anything else is one line with its place."""
     entries = schema.mapping(document)
     if MARK not in entries:
-        schema.fail(document, MARK, "is missing: this is no lock file", "`sparkops recipe lock -o FILE` writes one")
+        schema.fail(document, MARK, "is missing: this is not a lock file", "write one: `sparkops recipe lock -o FILE`")
     version = schema.integer(entries[MARK], MARK)
     if not 1 <= version <= SCHEMA:
         schema.fail(entries[MARK], MARK, f"is {version}; this sparkops reads up to {SCHEMA}", "use a newer sparkops")

@@ -144,10 +144,10 @@ def estimate(
     beyond = _beyond(effective)
     base = Estimate("unknown", total, available, share + beyond, weights, overhead, beyond)
     if weights is None:
-        return _judged(base, None, shape, "the weights of this model are not known")
+        return _judged(base, None, shape, "the size of this model's weights is unknown")
     cache = fixed / 2**30 if fixed else share - weights - overhead
     if found is None:
-        return _judged(replace(base, kv_cache=cache), None, shape, "the architecture of this model is not known")
+        return _judged(replace(base, kv_cache=cache), None, shape, "the architecture of this model is unknown")
     context, batched = _context(effective, found), int(_batched(effective))
     need = _Need(found, _kv_bytes(effective), parallel, stages, context, batched, given=bool(fixed))
     return _judged(_counted(base, need, cache), need, shape, "")
@@ -235,14 +235,16 @@ def _counted(base: Estimate, need: _Need, cache: float) -> Estimate:
 def _judged(found: Estimate, need: _Need | None, shape: Shape, unknown: str) -> Estimate:
     """The verdict, its reason, and what would fit instead."""
     if found.left < LEAST_LEFT_GIB:
-        reason = f"the engine would take {found.claimed:.0f} of {found.available:.0f} GiB that are there"
+        reason = f"the engine would take {found.claimed:.0f} of {found.available:.0f} available GiB"
         return replace(found, fit="no", reason=reason, would_fit=(*_largest(found, need), *_nodes(found, need, shape)))
     if found.kv_cache is not None and found.kv_cache <= 0:
-        reason = f"{found.weights:.0f} GiB of weights and {found.overhead:.0f} of overhead leave nothing for a context"
+        reason = (
+            f"{found.weights:.0f} GiB of weights and {found.overhead:.0f} GiB of overhead leave no memory for a context"
+        )
         return replace(found, fit="no", reason=reason, would_fit=(*_more(found, need), *_nodes(found, need, shape)))
     if found.sequences is not None and found.sequences < 1:
         reason = (
-            f"one request of {found.context} tokens takes {found.per_sequence:.1f} GiB of KV cache, "
+            f"one request of {found.context} tokens needs {found.per_sequence:.1f} GiB of KV cache, but only "
             f"{found.kv_cache:.1f} are left"
         )
         return replace(found, fit="no", reason=reason, would_fit=(*_shorter(found), *_more(found, need)))
@@ -301,5 +303,5 @@ def marlin_note(effective: Effective) -> str:
     """What an MXFP4 model takes for a while on an image that has no kernels for it."""
     found = models.known(effective.model)
     if found and found.mxfp4 and images.known(effective.image).stock:
-        return "on this image loading may take up to 118 GB for a while, whatever the share (vllm #43969)"
+        return "on this image, loading may need up to 118 GB for a while at any share (vllm #43969)"
     return ""

@@ -44,5 +44,5 @@ def model_name(text: str) -> ModelName:
     model, at, revision = text.partition("@")
     if not _HUB.fullmatch(model) or (at and not _REVISION.fullmatch(revision)) or ".." in text:
         hint = "such as openai/gpt-oss-120b, openai/gpt-oss-120b@main, or an absolute path on the nodes"
-        raise UsageError(f"{text!r} is no model", hint=hint)
+        raise UsageError(f"{text!r} is not a model", hint=hint)
     return ModelName(model, revision)

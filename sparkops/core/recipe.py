@@ -26,10 +26,10 @@ PLACED = ("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "
 """Flags that say where; the placement sets them, so a recipe's are not used."""
 
 FORBIDDEN = {
-    "api-key": "keys are made and passed by sparkops (`sparkops key`), never in a command line",
+    "api-key": "sparkops makes and passes the key (`sparkops key`), never in a command line",
     "hf-token": "a token would be readable in labels and logs; keep it on the node (`hf auth login`)",
-    "model": "the model is the recipe's: --set model=…",
-    "model-tag": "the model is the recipe's: --set model=…",
+    "model": "the recipe names the model: --set model=…",
+    "model-tag": "the recipe names the model: --set model=…",
     "config": "write the flags into the recipe, so that their origin is known",
 }
 
@@ -238,8 +238,8 @@ def put(args: dict[str, Setting], name: str, setting: Setting) -> None:
 def env_problem(name: str) -> str | None:
     """Why a recipe cannot set this variable."""
     if SECRET.fullmatch(name):
-        return "is a secret, which would be readable in labels and logs"
-    return None if _VARIABLE.fullmatch(name) else "is no name for a variable"
+        return "is a secret, and would be readable in labels and logs"
+    return None if _VARIABLE.fullmatch(name) else "is not a name for a variable"
 
 
 def _within(old: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
@@ -298,5 +298,5 @@ def _given(flags: FlagTable, args: dict[str, Setting], name: str, setting: Setti
         raise UsageError(f"--{name}: {FORBIDDEN[base]}")
     if base in PLACED:
         where = "the inventory's api_port" if base == "port" else "the topology"
-        raise UsageError(f"--{name} follows from {where}; it cannot be set by {setting.origin}")
+        raise UsageError(f"--{name} follows from {where}; {setting.origin} cannot set it")
     put(args, name, setting)

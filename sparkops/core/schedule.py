@@ -42,7 +42,7 @@ def times(seconds: float) -> str:
     """The five fields of a crontab line; raises for a period that a clock cannot keep evenly."""
     minutes = round(seconds / MINUTE)
     if minutes < 1 or minutes * MINUTE != seconds:
-        raise UsageError(f"cron counts in minutes, and {_spoken(seconds)} is none", hint="--every 30m")
+        raise UsageError(f"cron counts in minutes; {_spoken(seconds)} is shorter than one", hint="--every 30m")
     if minutes < 60 and 60 % minutes == 0:
         return f"{'*' if minutes == 1 else f'*/{minutes}'} * * * *"
     hours = minutes // 60
@@ -50,7 +50,8 @@ def times(seconds: float) -> str:
         return "0 0 * * *" if hours == 24 else f"0 {'*' if hours == 1 else f'*/{hours}'} * * *"
     near = min((n * MINUTE for n in EVEN), key=lambda other: abs(other - seconds))
     raise UsageError(
-        f"cron cannot keep a period of {_spoken(seconds)} evenly", hint=f"--every {_spoken(near)} is the nearest it can"
+        (f"cron cannot keep a period of {_spoken(seconds)} evenly"),
+        hint=f"the nearest possible period: --every {_spoken(near)}",
     )
 
 
@@ -68,12 +69,10 @@ def when(text: str) -> When:
     """`MemAvailable < 10GiB` as a value."""
     found = _WHEN.fullmatch(text)
     if found is None:
-        raise UsageError(f"--when {text!r} is no condition", hint='--when "MemAvailable < 10GiB"')
+        raise UsageError(f"--when {text!r} is not a condition", hint='--when "MemAvailable < 10GiB"')
     field = next((name for name in FIELDS if name.lower() == found[1].lower()), None)
     if field is None:
-        raise UsageError(
-            f"--when: {found[1]} is not in /proc/meminfo, or of no use here", hint=f"one of {', '.join(FIELDS)}"
-        )
+        raise UsageError(f"--when: {found[1]} cannot be used", hint=f"one of {', '.join(FIELDS)}")
     unit = (found[4] or "").lower()
     if not unit:
         raise UsageError(f"--when {text!r}: the size needs a unit", hint='--when "MemAvailable < 10GiB"')

@@ -36,13 +36,15 @@ def unreached(node: str, address: str, port: int, error: Exception) -> Unreached
     if isinstance(error, Unreached):
         return error
     if isinstance(error, ConnectionRefusedError):
-        return Unreached(node, "refused", f"connection refused by {where}", "is sshd running there on that port?")
+        return Unreached(node, "refused", f"connection refused by {where}", "check that sshd runs there on that port")
     if isinstance(error, socket.gaierror):
-        return Unreached(node, "config", f"{address} is no address: {error.strerror}")
+        return Unreached(node, "config", f"{address} is not an address: {error.strerror}")
     if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
-        return Unreached(node, "timeout", f"no answer from {where}", "is the node on, and its address right?")
+        return Unreached(
+            node, "timeout", f"no answer from {where}", ("check that the node is on and the address is right")
+        )
     if isinstance(error, OSError) and error.errno in _NO_ROUTE:
-        return Unreached(node, "route", f"no route to {where}", "is this machine on the node's network?")
+        return Unreached(node, "route", f"no route to {where}", "check that this machine is on the node's network")
     if isinstance(error, paramiko.SSHException | EOFError | OSError):
         return Unreached(node, "ended", f"{where} ended the SSH handshake: {str(error) or type(error).__name__}")
     raise error

@@ -186,7 +186,7 @@ class _Run:
         except NodeLost as lost:
             return None, self._lost(step, lost)
         if result.ended == "cancelled" and step.changes and step.do.command.ends:
-            return None, self._failed(step, "it was ended by the interrupt", "", result)
+            return None, self._failed(step, "the interrupt ended it", "", result)
         if result.ended == "cancelled":
             self.sent.remove(step.id)
             self._tell("skipped", step)
@@ -264,7 +264,7 @@ def _turns(phase: Phase) -> list[list[str]]:
 
 def _reason(result: Result) -> str:
     if result.ended == "timeout":
-        return "it ran into its time limit and was ended"
+        return "it exceeded its time limit and was ended"
     if LOCK_LOST in result.stderr:
         return "the lock was lost, so the node refused the command"
     return f"exit code {result.code}"

@@ -65,7 +65,7 @@ def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
     """Why a run on these nodes cannot begin. Another run comes first: it will end, and its owner can be asked."""
     held = [error for error in refused.values() if isinstance(error, Held)]
     if held:
-        hint = "wait until it has ended, or ask its owner; a run that died frees the lock by itself"
+        hint = "wait until it ends, or ask its owner; the lock of a dead run is released"
         return Locked("; ".join(map(str, held)), node=held[0].node, hint=hint)
     name, error = next(iter(refused.items()))
     return Unreachable(f"{name}: {error}", node=name, hint=error.hint if isinstance(error, Unreached) else None)

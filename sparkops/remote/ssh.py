@@ -137,10 +137,14 @@ class Connector:
 
     def _refused(self, target: SshTarget, proofs: Sequence[Proof], more: str = "") -> Unreached:
         tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
-        told = f"tried {tried}" if tried else "there is no key to try (a passphrase needs the agent: ssh-add)"
+        told = (
+            f"tried {tried}"
+            if tried
+            else ("there is no key to try (for a key with a passphrase use the agent: ssh-add)")
+        )
         reason = f"{target.user}@{target.address} refused the login: {told}{more}"
         copy = f"ssh-copy-id -p {target.port} {target.user}@{target.address}"
-        hint = f"`{copy}` installs your key; for new nodes `sparkops init --ask-pass` does"
+        hint = f"install your key: `{copy}`; for new nodes: `sparkops init --ask-pass`"
         return Unreached(target.name, "auth", reason, hint)
 
     def _keys(self, target: SshTarget) -> Sequence[paramiko.PKey]:

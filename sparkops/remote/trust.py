@@ -62,7 +62,10 @@ class KnownHosts:
         if not pinned:
             raise Unreached(node, "unknown-key", f"its host key is not known: {key}", "sparkops trust")
         old = ", ".join(key.fingerprint for key in pinned)
-        hint = "after a reinstallation, `sparkops trust` shows both and pins the new one; else somebody is in between"
+        hint = (
+            "if you reinstalled the node, pin the new key: `sparkops trust`; if not, somebody may "
+            "intercept the connection"
+        )
         raise Unreached(node, "changed-key", f"its host key changed: now {key}, pinned is {old}", hint)
 
 

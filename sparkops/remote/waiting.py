@@ -119,7 +119,7 @@ class Waiting:
             raise lost
         if self._lost_since is None:
             self._lost_since = now
-            self._told(f"wait lost contact ({lost.reason}), trying again")
+            self._told(f"lost contact while waiting ({lost.reason}), trying again")
         if now - self._lost_since >= RECONNECT:
             raise lost
         return None

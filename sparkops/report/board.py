@@ -119,7 +119,7 @@ def kept(event: Event, row: BoardRow | None, now: float, ink: Ink, verbose: bool
         case "held":
             yield f"{where}{title}: nothing to do"
         case "undecided":
-            yield f"{where}{title}: decided in the run"
+            yield f"{where}{title}: decided during the run"
         case "warning":
             yield ink.warn(f"{where}warning: {event.text}")
         case "note":

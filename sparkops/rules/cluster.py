@@ -27,10 +27,12 @@ def allowed(effective: Effective, shape: Shape) -> Verdict | None:
         instead = "--topology solo" if "solo" in only else "--topology cluster"
         return Verdict("refuse", f"{name} is for {' and '.join(only)} only, not {shape.topology}", f"use {instead}")
     if shape.span < nodes.min:
-        return Verdict("refuse", f"{name} spans at least {nodes.min} nodes, {shape.topology} gives it {shape.span}")
+        return Verdict("refuse", f"{name} needs at least {nodes.min} nodes, but {shape.topology} has {shape.span}")
     if nodes.max is not None and shape.span > nodes.max:
         hint = "use --limit to select fewer nodes" if nodes.max > 1 else "use --topology solo"
-        return Verdict("refuse", f"{name} spans at most {nodes.max}, {shape.topology} gives it {shape.span}", hint)
+        return Verdict(
+            "refuse", (f"{name} runs on at most {nodes.max} nodes, but {shape.topology} has {shape.span}"), hint
+        )
     return None
 
 
@@ -38,11 +40,11 @@ def backend(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster":
         return None
     if shape.executor == "ray" and image(effective).ray is False:
-        return Verdict("refuse", f"{effective.image} has no Ray", "use --executor mp, which forms a cluster without it")
+        return Verdict("refuse", f"{effective.image} has no Ray", "use --executor mp, which needs no Ray")
     sizes = (effective.number(f"{way}-parallel-size", 1) for way in ("pipeline", "data"))
     others = math.prod(max(1, int(size)) for size in sizes)
     if shape.nodes % others:
-        message = f"pipeline and data parallel sizes multiply to {others}, which does not divide {shape.nodes} nodes"
+        message = f"pipeline size times data parallel size is {others}, which does not divide {shape.nodes} nodes"
         return Verdict("refuse", message, f"use --limit to select a multiple of {others} nodes")
     parallel = shape.nodes // others
     if refusal := _indivisible(effective, parallel, others):
@@ -58,7 +60,8 @@ def eager(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     if captures(effective) and image(effective).stock:
         message = (
-            f"CUDA graphs under tensor parallel {tensor_parallel(effective)} over nodes are kept, as the recipe asks"
+            f"CUDA graphs under tensor parallel {tensor_parallel(effective)} over nodes are kept, "
+            "because the recipe asks for them"
         )
         return Verdict("warn", message, "if capture hangs or crashes: --set args.enforce-eager=true")
     message = f"tensor parallel {tensor_parallel(effective)} over nodes: no CUDA graphs"
@@ -84,7 +87,7 @@ def no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
     changes = set_args(effective, **dropped)
     if "tensor-parallel-size" in effective.args:
         changes += set_args(effective, tensor_parallel_size=1)
-    return fix("each server has one node, so one GPU and no executor", changes)
+    return fix("each server runs on one node with one GPU, so it needs no executor", changes)
 
 
 def _indivisible(effective: Effective, parallel: int, others: int) -> Verdict | None:
@@ -92,8 +95,8 @@ def _indivisible(effective: Effective, parallel: int, others: int) -> Verdict | 
     if known is None or models.splits(known, parallel):
         return None
     counts = ", ".join(str(count * others) for count in models.working_counts(known))
-    message = f"the {known.heads} attention heads of {known.id} cannot be split over tensor parallel {parallel}"
-    return Verdict("refuse", message, f"use --limit to select a number of nodes that works: {counts}")
+    message = f"tensor parallel {parallel} does not divide the {known.heads} attention heads of {known.id}"
+    return Verdict("refuse", message, f"use --limit to select a possible number of nodes: {counts}")
 
 
 GRAPHS_ARGS = {"tensor-parallel-size": 2, "distributed-executor-backend": "ray"}
@@ -102,8 +105,8 @@ RULES = (
     Rule(
         id="topology-allowed",
         actions=("refuse",),
-        title="A recipe runs only where its author says it does",
-        why="A recipe for one node is often one that is known to crash on two, and the other way round.",
+        title="A recipe runs only in topologies that its author allows",
+        why="A recipe for one node may be known to crash on two, and a recipe for two nodes on one.",
         source="spark-vllm-docker marks its gpt-oss-120b recipe solo_only; sparkrun has max_nodes",
         example_hit=Example(topology="cluster", only=("solo",)),
         example_miss=Example(topology="2x-solo", only=("solo",)),
@@ -113,8 +116,11 @@ RULES = (
         id="cluster-backend",
         actions=("fix", "refuse"),
         title="Executor and tensor parallel size follow the placement",
-        why="A GB10 has one GPU. A parallel size that is not the number of nodes waits half an hour for a placement "
-        "group, or refuses to start; heads that do not divide fail at boot.",
+        why=(
+            "A GB10 has one GPU. If the parallel size is not the number of nodes, the engine waits half an hour for a "
+            "placement group, or refuses to start. If it does not divide the attention heads, the engine fails at "
+            "start."
+        ),
         source="vLLM 0.32; eugr/spark-vllm-docker run-recipe; corti.com 2026-06 (NGC images without Ray)",
         example_hit=Example(topology="cluster"),
         example_miss=Example(topology="cluster", args=GRAPHS_ARGS),
@@ -124,7 +130,7 @@ RULES = (
         id="solo-no-cluster-flags",
         actions=("fix",),
         title="A server on one node has no parallel sizes and no executor",
-        why="With tensor parallel 2 on one GPU the engine stops: world size is larger than the number of GPUs.",
+        why="With tensor parallel 2 on one GPU the engine exits: world size is larger than the number of GPUs.",
         source="vLLM 0.32; eugr/spark-vllm-docker strips them too",
         example_hit=Example(args={"tensor-parallel-size": 2}),
         example_miss=Example(args={"tensor-parallel-size": 1}),
@@ -134,8 +140,11 @@ RULES = (
         id="cluster-eager",
         actions=("fix", "warn"),
         title="No CUDA graphs when tensor parallelism crosses nodes",
-        why="On SM121 graphs under tensor parallel over nodes crash at the first inference, or hang with one node busy "
-        "and the other idle. Others run graphs at TP 2 for 72 tokens/s: with their build, --allow cluster-eager.",
+        why=(
+            "On SM121, CUDA graphs under tensor parallelism over nodes crash at the first request, or hang with one "
+            "node busy and the other idle. Some builds run graphs at TP 2 with 72 tokens/s. If you have such a build: "
+            "--allow cluster-eager."
+        ),
         source="kubis.ai 8/9; spark-vllm-docker #31, #35, #334; vllm #52504; against: christopherowen's README",
         example_hit=Example(topology="cluster", args=GRAPHS_ARGS),
         example_miss=Example(topology="cluster", args={**GRAPHS_ARGS, "enforce-eager": True}),
@@ -145,9 +154,11 @@ RULES = (
         id="cluster-lm-head",
         actions=("fix",),
         title="lm_head stays unquantised under tensor parallelism",
-        why="The vocabulary of 201088 split in two is 100544, which 128 does not divide, and at K 2880 Marlin has no "
-        "other tile: it crashes while profiling. Leaving it out costs about 9 % of decode. Builds with a padded "
-        "lm_head exist: --allow cluster-lm-head.",
+        why=(
+            "Half of the vocabulary of 201088 is 100544, which is not a multiple of 128. At K 2880 Marlin has no other "
+            "tile and crashes while profiling. An unquantised lm_head costs about 9 % of decode speed. If your build "
+            "pads lm_head: --allow cluster-lm-head."
+        ),
         source="kubis.ai 8/9; spark-vllm-docker #136; against: christopherowen's and Spark Arena's two-node commands",
         example_hit=Example(topology="cluster", args={**GRAPHS_ARGS, "mxfp4-layers": "moe,qkv,o,lm_head"}),
         example_miss=Example(args={"mxfp4-layers": "moe,qkv,o,lm_head"}),

@@ -25,8 +25,8 @@ def rolling_tag(effective: Effective, _shape: Shape) -> Verdict | None:
     ours = before.startswith(PREFIX.rstrip("/"))
     if at or ours or not slash or not (tag == "latest" or "nightly" in tag):
         return None
-    message = f"{effective.image} is another image tomorrow, and yesterday's is gone"
-    return Verdict("warn", message, "name a version or a digest, and keep what works: `sparkops image export`")
+    message = f"the tag {effective.image} moves: each pull may get another image"
+    return Verdict("warn", message, "name a version or a digest, and keep a working image: `sparkops image export`")
 
 
 def loader_installed(effective: Effective, _shape: Shape) -> Verdict | None:
@@ -35,7 +35,7 @@ def loader_installed(effective: Effective, _shape: Shape) -> Verdict | None:
         return None
     return Verdict(
         "warn",
-        f"--load-format {loader} needs a package that {effective.image} does not come with",
+        f"--load-format {loader} needs a package that {effective.image} does not have",
         "--set args.load-format=auto",
     )
 
@@ -44,8 +44,8 @@ def taken_literally(effective: Effective, _shape: Shape) -> Verdict | None:
     meant = [name for name, setting in effective.env.items() if _EXPANDED.search(str(setting.value))]
     if not meant:
         return None
-    message = f"{', '.join(sorted(meant))}: no shell reads a container's variables, so that $ stays as it is written"
-    return Verdict("warn", message, "write the value itself; paths in the container begin with /root")
+    message = f"{', '.join(sorted(meant))}: no shell expands a container's variables, so $ stays as written"
+    return Verdict("warn", message, "write the value; paths in the container begin with /root")
 
 
 ROLLING = "ghcr.io/spark-arena/dgx-vllm-eugr-nightly:latest"
@@ -54,9 +54,12 @@ RULES = (
     Rule(
         id="rolling-image",
         actions=("warn",),
-        title="The image is one that can be had again",
-        why="A rolling tag of August 15th was broken where that of the 13th ran, with no way back. What serves is held "
-        "by its ID, but the next pull is another build, and no benchmark can be repeated.",
+        title="The image has a fixed version",
+        why=(
+            "A rolling tag of August 15th was broken, while that of the 13th worked and could no longer be pulled. "
+            "Containers keep their image by ID, but the next pull gets another build, and nobody can repeat a "
+            "benchmark."
+        ),
         source="spark-vllm-docker #349, #296, #16",
         example_hit=Example(image=ROLLING),
         example_miss=Example(image="vllm/vllm-openai:v0.28.0"),
@@ -65,8 +68,8 @@ RULES = (
     Rule(
         id="loader-installed",
         actions=("warn",),
-        title="The image has the loader that is asked for",
-        why="--load-format takes any word; whether the package behind it is installed shows when weights are to load.",
+        title="The image has the requested loader",
+        why="--load-format accepts any word. A missing package shows only when the weights load.",
         source="vLLM 0.32 (fastsafetensors is an extra); spark-vllm-docker's images have it, instanttensor the newest",
         example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"load-format": "fastsafetensors"}),
         example_miss=Example(args={"load-format": "fastsafetensors"}),
@@ -75,8 +78,8 @@ RULES = (
     Rule(
         id="env-literal",
         actions=("warn",),
-        title="Variables are passed as they are written",
-        why="Launchers that write a script have a shell expand $HOME or ${TOKEN}; docker run -e does not.",
+        title="Variables are passed exactly as written",
+        why="Launchers that write a shell script expand $HOME or ${TOKEN}. docker run -e does not.",
         source="spark-vllm-docker #202",
         example_hit=Example(env={"HF_HOME": "$HOME/models"}),
         example_miss=Example(env={"HF_HOME": "/root/models", "PRICE": "5$"}),

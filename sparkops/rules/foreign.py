@@ -16,8 +16,11 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
     names = ", ".join(map(mods.short, wanted))
     return Verdict(
         "warn",
-        f"needs the mods {names} in its image: {effective.image}",
-        f"`sparkops image build {recipe.name} --mods DIR` makes it; --set container=IMAGE names one that has them",
+        f"needs an image with the mods {names}: {effective.image}",
+        (
+            f"build it: `sparkops image build {recipe.name} --mods DIR`; or use an image that has them: "
+            "--set container=IMAGE"
+        ),
     )
 
 
@@ -27,7 +30,11 @@ def not_carried_over(effective: Effective, _shape: Shape) -> Verdict | None:
         return None
     needed = [caveat for caveat in caveats if caveat.refuse]
     said = "; ".join(f"{caveat.text} ({caveat.where})" for caveat in needed or caveats)
-    hint = "write what it needs into a recipe of your own: `sparkops recipe export --schema sparkops`" if needed else ""
+    hint = (
+        ("write your own recipe with what it needs; start from: `sparkops recipe export --schema sparkops`")
+        if needed
+        else ""
+    )
     return Verdict("refuse" if needed else "warn", said, hint)
 
 
@@ -35,9 +42,11 @@ RULES = (
     Rule(
         id="mods-image",
         actions=("warn",),
-        title="Mods are in the image before it is started",
-        why="A recipe's mods are scripts that patch vLLM inside a running container. Done at every start they need the "
-        "network and may fail on one node of two; built once into an image, every node runs the same bytes.",
+        title="The image contains the recipe's mods",
+        why=(
+            "Mods are scripts that patch vLLM inside a running container. At every start they need the network and may "
+            "fail on one of two nodes. Built once into an image, they are equal on every node."
+        ),
         source="spark-vllm-docker's launch-cluster.sh --apply-mod; image-present refuses where the image is missing",
         example_hit=Example(mods=("mods/fix-qwen3.5-chat-template",)),
         example_miss=Example(mods=("mods/drop-caches",)),
@@ -46,9 +55,11 @@ RULES = (
     Rule(
         id="not-carried-over",
         actions=("warn", "refuse"),
-        title="All that a recipe of another launcher asks for is done",
-        why="What a shell would expand, what runs before the engine and options of another launcher's containers are "
-        "not in a command line. Serving without them would be another engine than the one that was measured.",
+        title="sparkops does everything that another launcher's recipe requests",
+        why=(
+            "Shell expansions, programs that run before the engine, and container options of another launcher are not "
+            "part of the engine's command line. Without them the engine would differ from the one that was measured."
+        ),
         source="run-recipe.py and sparkrun render a script for a shell; sparkops passes words",
         example_hit=Example(caveats=("pre_exec is not carried over",)),
         example_miss=Example(),

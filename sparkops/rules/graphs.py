@@ -41,11 +41,11 @@ def useless_sizes(effective: Effective, _shape: Shape) -> Verdict | None:
     if not runs_eager(effective) or not capture_sizes(effective):
         return None
     by_rule = effective.args["enforce-eager"].origin if "enforce-eager" in effective.args else ""
-    message = "nothing is captured in eager execution, so the capture sizes have no effect"
+    message = "eager execution captures no graphs, so the capture sizes have no effect"
     hint = (
-        "the recipe's gain needs graphs: use solo or 2x-solo"
+        "the recipe's speed needs graphs: use solo or 2x-solo"
         if by_rule.startswith("rule ")
-        else "leave one of them out"
+        else "remove one of the two"
     )
     return Verdict("warn", message, hint)
 
@@ -56,9 +56,7 @@ def benchmark_alignment(effective: Effective, _shape: Shape) -> Verdict | None:
     if runs_eager(effective) or not missing:
         return None
     sizes = " and ".join(map(str, missing))
-    message = (
-        f"the benchmark runs at concurrency {sizes}, for which no CUDA graph is captured: it is padded to the next size"
-    )
+    message = f"the benchmark runs at concurrency {sizes}, but no CUDA graph has that size: vLLM pads to the next size"
     return Verdict("warn", message, _offer(effective, missing))
 
 
@@ -94,7 +92,7 @@ RULES = (
         id="capture-sizes-useless",
         actions=("warn",),
         title="Capture sizes need CUDA graphs",
-        why="Eager execution captures no graphs; sizes beside it look like a tuning that is not there.",
+        why="Eager execution captures no graphs, so capture sizes have no effect.",
         source="vLLM 0.32; dendro-logic 2026-05-06, whose gain at 5 and 10 is with graphs only",
         example_hit=Example(args={**SIZES, "enforce-eager": True}),
         example_miss=Example(args=SIZES),
@@ -103,8 +101,11 @@ RULES = (
     Rule(
         id="benchmark-alignment",
         actions=("warn",),
-        title="A benchmark at 5 or 10 wants graphs of 5 and 10",
-        why="The engine's own sizes lack 5 and 10: requests are padded to 8 and 16, which costs 17-25 % just there.",
+        title="A benchmark at concurrency 5 or 10 needs graphs of 5 and 10",
+        why=(
+            "vLLM's default sizes lack 5 and 10. It pads such batches to 8 and 16, which costs 17-25 % at these "
+            "concurrencies."
+        ),
         source="dendro-logic 2026-05-06: +46 % at 5, +54 % at 10 with the two sizes added",
         example_hit=Example(benchmark=AT_FIVE),
         example_miss=Example(args=SIZES, benchmark=AT_FIVE),

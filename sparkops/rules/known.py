@@ -21,7 +21,7 @@ def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
     certain = any(_certain(effective, name) for name in unknown)
     hints = [hint for hint in (_hint(effective, name) for name in unknown) if hint]
     if unknown and table.image:
-        hints.append(f"`sparkops image flags {table.image}` reads again what it takes")
+        hints.append(f"read the image's flags again: `sparkops image flags {table.image}`")
     return Verdict("refuse" if certain else "warn", "; ".join(problems), "; ".join(hints))
 
 
@@ -49,7 +49,7 @@ def _said(effective: Effective, name: str) -> str:
     table = effective.recipe.flags
     image = f" of {table.image}" if table.image else ""
     where = f"; it exists in {ELSEWHERE[name]}" if name in ELSEWHERE else ""
-    return f"--{name} ({origin}) is no flag of vLLM {table.version}{image}{where}"
+    return f"--{name} ({origin}) is not a flag of vLLM {table.version}{image}{where}"
 
 
 def _hint(effective: Effective, name: str) -> str:
@@ -65,7 +65,7 @@ def _wrong_values(effective: Effective) -> list[str]:
     for name, setting in effective.args.items():
         flag = table.find(name)
         if flag and flag.choices and isinstance(setting.value, str) and setting.value not in flag.choices:
-            found.append(f"--{name} {setting.value} ({setting.origin}) is none of {', '.join(flag.choices)}")
+            found.append(f"--{name} {setting.value} ({setting.origin}) is not one of {', '.join(flag.choices)}")
     return found
 
 
@@ -76,7 +76,7 @@ def _wrong_words(effective: Effective) -> list[str]:
         setting, known = effective.args[name], FORK[name]
         words = str(setting.value).split(",") if name == "mxfp4-layers" else [str(setting.value)]
         if wrong := [word.strip() for word in words if word.strip() not in known]:
-            found.append(f"--{name} {','.join(wrong)} ({setting.origin}) is none of {', '.join(known)}")
+            found.append(f"--{name} {','.join(wrong)} ({setting.origin}) is not one of {', '.join(known)}")
     return found
 
 
@@ -85,8 +85,11 @@ RULES = (
         id="unknown-flag",
         actions=("warn", "refuse"),
         title="The target vLLM knows every flag",
-        why="It exits with code 2 on a flag it does not know, some 13 seconds after the start. Flags come and go: old "
-        "Spark recipes still carry --swap-space. The table is that of vLLM 0.32.0; another version may differ.",
+        why=(
+            "vLLM exits with code 2 on an unknown flag, about 13 seconds after the start. Flags change between "
+            "versions: old Spark recipes still have --swap-space. sparkops uses the flags of vLLM 0.32.0 unless it has "
+            "read those of the image."
+        ),
         source="vLLM 0.32.0's own argument parser",
         example_hit=Example(args={"max-model-length": 4096}),
         example_miss=Example(args={"mxfp4-backend": "CUTLASS", "mxfp4-layers": "moe,qkv"}),

@@ -24,7 +24,7 @@ def utilization(effective: Effective, _shape: Shape) -> Verdict | None:
     if value >= 0.95:
         return Verdict("refuse", f"{message} runs out of memory", "--set args.gpu-memory-utilization=0.90 or less")
     return Verdict(
-        "warn", f"{message} leaves little to the system", "0.90 is the most that is known to run, 0.70 is usual"
+        "warn", f"{message} leaves little memory to the system", "0.90 is the highest value known to run; 0.70 is usual"
     )
 
 
@@ -40,7 +40,7 @@ def long_context(effective: Effective, shape: Shape) -> Verdict | None:
     if used >= 0.85 and effective.number("max-num-seqs", LONG) > FEW_SEQUENCES:
         hint = "--set args.max-model-len=4096, or --set args.gpu-memory-utilization=0.70 --set args.max-num-seqs=2"
         return Verdict("refuse", f"{said} runs out of memory on one node", hint)
-    hint = "sources differ: one runs out of memory at once, another runs it at 0.70 with --max-num-seqs 2"
+    hint = "sources differ: one runs out of memory at once, another works at 0.70 with --max-num-seqs 2"
     return Verdict("warn", f"{said} may not fit on one node", hint)
 
 
@@ -55,7 +55,9 @@ def unset_share(effective: Effective, _shape: Shape) -> Verdict | None:
     said = {"gpu-memory-utilization", "kv-cache-memory-bytes", "gpu-memory-utilization-gb"} & set(effective.args)
     if said or not image(effective).current:
         return None
-    message = "--gpu-memory-utilization is not set: the engine asks for 0.92 of memory that it shares with the system"
+    message = (
+        "--gpu-memory-utilization is not set: the engine requests 0.92 of the memory that it shares with the system"
+    )
     return Verdict("warn", message, f"--set args.gpu-memory-utilization={USUAL_UTILIZATION} or less")
 
 
@@ -66,7 +68,7 @@ def must_fit(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
     if found.weights is not None and found.weights > found.total:
-        message = f"{found.weights:.0f} GiB of weights do not fit into the {found.total:.0f} of a node"
+        message = f"{found.weights:.0f} GiB of weights do not fit into the {found.total:.0f} GiB of a node"
         return Verdict("refuse", message, hint or "use --topology cluster over more nodes")
     return Verdict("warn", f"it may not fit: {found.reason}", hint)
 
@@ -78,8 +80,11 @@ RULES = (
     Rule(
         id="mxfp4-memory",
         actions=("warn", "refuse"),
-        title="The mxfp4 image takes at most 0.90 of memory",
-        why="Its overhead is higher than the standard image's, where 0.95 runs; what it misses the kernel kills.",
+        title="The mxfp4 image uses at most 0.90 of the memory",
+        why=(
+            "It needs more memory beside its share than the standard image, which runs at 0.95. At more than 0.90 the "
+            "kernel kills it."
+        ),
         source="kubis.ai 8/9: 0.95 runs out of memory; upstream's recipe has 0.70, later 0.80",
         example_hit=Example(args={"gpu-memory-utilization": 0.95}),
         example_miss=Example(args={"gpu-memory-utilization": 0.9}),
@@ -89,8 +94,10 @@ RULES = (
         id="long-context-memory",
         actions=("warn", "refuse"),
         title="gpt-oss-120b with its full context needs room",
-        why="On one node 131072 tokens beside the weights run out of memory at once; on two, at 0.80, the page cache "
-        "takes what is left within about 19 hours.",
+        why=(
+            "On one node, 131072 tokens beside the weights run out of memory at once. On two nodes at 0.80 the page "
+            "cache fills the rest within about 19 hours."
+        ),
         source="kubis.ai 6/9 and 8/9; against: the community's command of 3/9 (0.70, --max-num-seqs 2)",
         example_hit=Example(args={**FULL, "gpu-memory-utilization": 0.9}),
         example_miss=Example(topology="cluster", args={**FULL, "gpu-memory-utilization": 0.75}),
@@ -100,8 +107,10 @@ RULES = (
         id="utilization-unset",
         actions=("warn",),
         title="The engine's share of memory is set",
-        why="The engine's own 0.92 is for a GPU with memory of its own. On a GB10 it asks for 112 GiB that are rarely "
-        "free at once, and stops: free memory is less than desired GPU memory utilization.",
+        why=(
+            "vLLM's default of 0.92 assumes a GPU with its own memory. On a GB10 it requests 112 GiB, which are rarely "
+            "free at once, and exits: free memory is less than desired GPU memory utilization."
+        ),
         source="vLLM 0.32; vllm-project/recipes #632 (0.85 is required on GB10)",
         example_hit=Example(image="vllm-node", model="who/knows"),
         example_miss=Example(image="vllm-node", model="who/knows", args={"gpu-memory-utilization": 0.8}),
@@ -111,8 +120,11 @@ RULES = (
         id="memory-fits",
         actions=("warn", "refuse"),
         title="Weights, overhead and one context fit into a node",
-        why="What does not fit is found after minutes of loading, when the old server is gone. Weights and KV cache "
-        "follow from the architecture; the overhead is an estimate, so that only weights beyond a node refuse.",
+        why=(
+            "vLLM finds out after minutes of loading, when the old server is gone. Weights and KV cache follow from "
+            "the architecture. The overhead is an estimate, so the rule refuses only weights that are larger than a "
+            "node."
+        ),
         source="the models' config.json; boot logs of GB10s (spark-vllm-docker #396)",
         example_hit=Example(image="vllm-node", model=MINIMAX, args={"gpu-memory-utilization": 0.9}),
         example_miss=Example(

@@ -20,20 +20,20 @@ def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
     flags = [f"--{name}" for name in MXFP4_FLAGS if name in effective.args]
     has = image(effective).mxfp4_flags
     if flags and has is False:
-        message = f"{effective.image} does not have {' and '.join(flags)}: the engine would exit at once"
-        return Verdict("refuse", message, "use --set container=vllm-node-mxfp4, or leave the flags out")
+        message = f"{effective.image} does not know {' and '.join(flags)}: the engine would exit at once"
+        return Verdict("refuse", message, "use --set container=vllm-node-mxfp4, or remove the flags")
     if flags and has is None:
-        return Verdict("warn", f"{' and '.join(flags)} not verified for this image: {effective.image}")
+        return Verdict("warn", f"unknown whether {effective.image} knows {' and '.join(flags)}")
     if has and not flags and is_mxfp4(effective):
         hint = "--set args.mxfp4-backend=CUTLASS --set args.mxfp4-layers=moe,qkv,o,lm_head"
-        return Verdict("warn", f"{effective.image} is there for its MXFP4 kernels, which no flag turns on", hint)
+        return Verdict("warn", f"no flag switches on the MXFP4 kernels of {effective.image}", hint)
     return None
 
 
 def marlin_fallback(effective: Effective, _shape: Shape) -> Verdict | None:
     if not (image(effective).stock and is_mxfp4(effective)):
         return None
-    message = f"{effective.image} serves MXFP4 by Marlin on GB10: slower, and about 118 GB of memory while loading"
+    message = f"{effective.image} serves MXFP4 with Marlin on a GB10: slower, with about 118 GB of memory while loading"
     return Verdict("warn", message, "use --set container=vllm-node-mxfp4 with --mxfp4-backend CUTLASS")
 
 
@@ -48,7 +48,7 @@ def env_per_image(effective: Effective, _shape: Shape) -> Verdict | None:
     if image(effective).stock:
         wanted[MOE] = None
     if kind == "unknown" and MOE in effective.env:
-        return Verdict("warn", f"{MOE} not verified for this image: {effective.image}")
+        return Verdict("warn", f"unknown whether {MOE} suits {effective.image}")
     return fix(f"environment of {effective.image}", set_env(effective, wanted))
 
 
@@ -66,7 +66,7 @@ def gpt_oss_parsers(effective: Effective, _shape: Shape) -> Verdict | None:
     if not wrong:
         return None
     given = " and ".join(f"--{name} {value}" for name, value in wrong.items())
-    message = f"gpt-oss speaks harmony, which is not what {given} reads"
+    message = f"gpt-oss answers in harmony format, which {given} cannot parse"
     return Verdict("warn", message, " ".join(f"--set args.{name}={HARMONY[name]}" for name in wrong))
 
 
@@ -77,7 +77,7 @@ def qwen3_next(effective: Effective, _shape: Shape) -> Verdict | None:
     if effective.value("max-num-seqs") is None:
         changes += set_args(effective, max_num_seqs=16)
     changes += set_env(effective, {"VLLM_USE_DEEP_GEMM": "0"} | dict.fromkeys(QWEN_FORBIDDEN))
-    return fix("what Qwen3-Next needs on this GPU", changes)
+    return fix("settings that Qwen3-Next needs on this GPU", changes)
 
 
 def _has_vocabulary(effective: Effective) -> bool:
@@ -93,8 +93,10 @@ RULES = (
         id="mxfp4-image",
         actions=("refuse", "warn"),
         title="MXFP4 flags and the mxfp4 image belong together",
-        why="--mxfp4-backend and --mxfp4-layers exist in one fork only; any other vLLM exits on them. On that image "
-        "without them the model runs on kernels it was not built for.",
+        why=(
+            "--mxfp4-backend and --mxfp4-layers exist in one fork only; every other vLLM exits on them. Without them, "
+            "that fork's image does not use its MXFP4 kernels."
+        ),
         source="vLLM 0.32 flag table; christopherowen/spark-vllm-mxfp4-docker; kubis.ai 8/9",
         example_hit=Example(image="vllm-node", args=CUTLASS),
         example_miss=Example(args=CUTLASS),
@@ -103,9 +105,11 @@ RULES = (
     Rule(
         id="marlin-fallback",
         actions=("warn",),
-        title="Stock images run MXFP4 models by Marlin",
-        why="Upstream has no MXFP4 path for SM121: it dequantises, takes about 118 GB whatever the utilisation, and "
-        "hung 44 minutes in graph capture.",
+        title="Stock images run MXFP4 models with Marlin",
+        why=(
+            "Upstream vLLM has no MXFP4 kernels for SM121. It dequantises, needs about 118 GB at any utilisation, and "
+            "once hung for 44 minutes in graph capture."
+        ),
         source="vllm #43969; recipe-registry #17; kubis.ai 3/9",
         example_hit=Example(image="vllm-node"),
         example_miss=Example(image="vllm-node", model=QWEN),
@@ -114,9 +118,11 @@ RULES = (
     Rule(
         id="env-per-image",
         actions=("fix", "warn"),
-        title="Each image has its own variables",
-        why="Without the FlashInfer MoE variable or the tokenizer's vocabulary the model loads and inference fails "
-        "with cryptic errors; on a stock image the same variable selects a kernel that the device does not have.",
+        title="Each image gets its own variables",
+        why=(
+            "Without the FlashInfer MoE variable or the tokenizer's vocabulary, the model loads and requests fail with "
+            "unclear errors. On a stock image that variable selects a kernel that the GPU does not have."
+        ),
         source="kubis.ai 8/9; vllm #22525; NVIDIA playbook for 25.09 (its own variable's name)",
         example_hit=Example(),
         example_miss=Example(env={MOE: "1", TIKTOKEN: "/root/.cache/tiktoken_rs"}),
@@ -126,7 +132,10 @@ RULES = (
         id="mounts-required",
         actions=("fix",),
         title="Five caches outlive the container",
-        why="Missing mounts cause silent fallbacks and crashes, and every start compiles and downloads anew.",
+        why=(
+            "Without these mounts the engine crashes or falls back to slower paths without a message, and every start "
+            "compiles and downloads again."
+        ),
         source="kubis.ai 8/9",
         example_hit=Example(mounts=("huggingface",)),
         example_miss=Example(mounts=tuple(MOUNTS)),
@@ -135,9 +144,11 @@ RULES = (
     Rule(
         id="gpt-oss-parsers",
         actions=("warn",),
-        title="gpt-oss wants the harmony parsers",
-        why="The article's recipe has hermes, upstream's has openai and openai_gptoss. The model answers in harmony "
-        "format; to decide, ask for a tool call and look whether tool_calls is filled.",
+        title="gpt-oss uses the harmony parsers",
+        why=(
+            "The model answers in harmony format. The article's recipe has the parser hermes, upstream's has openai "
+            "and openai_gptoss. To check a parser, request a tool call and see whether tool_calls is filled."
+        ),
         source="kubis.ai 8/9 (hermes); eugr/spark-vllm-docker and dendro-logic (openai, openai_gptoss)",
         example_hit=Example(args={"tool-call-parser": "hermes"}),
         example_miss=Example(args=HARMONY),
@@ -147,8 +158,11 @@ RULES = (
         id="qwen3-next",
         actions=("fix",),
         title="Qwen3-Next needs five settings",
-        why="Without trust-remote-code it does not load; without chunked prefill one long prompt runs out of memory; "
-        "DeepGEMM is unstable on SM121; a forced FlashInfer MoE backend crashes, Triton is chosen by itself and works.",
+        why=(
+            "Without trust-remote-code it does not load. Without chunked prefill a long prompt runs out of memory. "
+            "DeepGEMM is unstable on SM121. A forced FlashInfer MoE backend crashes; vLLM chooses Triton by itself, "
+            "which works."
+        ),
         source="kubis.ai 8/9",
         example_hit=Example(image="vllm-node", model=QWEN),
         example_miss=Example(image="vllm-node", model=QWEN, args=QWEN_ARGS, env={"VLLM_USE_DEEP_GEMM": "0"}),

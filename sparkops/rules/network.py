@@ -18,13 +18,13 @@ def of_each_node(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     fixed = [name for name in ADDRESSES if name in effective.env]
     if fixed:
-        message = f"{', '.join(fixed)} would be the same on every node, and is right on one at most"
-        return Verdict("refuse", message, f"leave out what the placement sets: {_unset(fixed)}")
+        message = f"{', '.join(fixed)} would be equal on every node, but is right on at most one"
+        return Verdict("refuse", message, f"remove them, sparkops sets them for each node: {_unset(fixed)}")
     named = [name for name in NAMES if name in effective.env]
     if not named:
         return None
-    message = f"{', '.join(named)} of the recipe stand in for what is read from each node"
-    return Verdict("warn", message, f"names differ between nodes and follow the cable: {_unset(named)}")
+    message = f"{', '.join(named)} of the recipe replace the values that sparkops reads from each node"
+    return Verdict("warn", message, f"remove them, because names differ between nodes and ports: {_unset(named)}")
 
 
 def _unset(names: list[str]) -> str:
@@ -36,8 +36,11 @@ RULES = (
         id="network-per-node",
         actions=("refuse", "warn"),
         title="A recipe names no addresses and no interfaces",
-        why="With another VLLM_HOST_IP than Ray's the placement group waits half an hour for a node that is not there; "
-        "a wrong NCCL_IB_HCA falls silently back to sockets, a wrong GID index hangs.",
+        why=(
+            "If VLLM_HOST_IP differs from Ray's address, the placement group waits half an hour for a node that does "
+            "not exist. With a wrong NCCL_IB_HCA, NCCL falls back to sockets without a message. With a wrong GID index "
+            "it hangs."
+        ),
         source="spark-vllm-docker #227, #40, #146; vLLM 0.32's own message about VLLM_HOST_IP",
         example_hit=Example(topology="cluster", env={"VLLM_HOST_IP": "10.0.0.1"}),
         example_miss=Example(topology="2x-solo", env={"VLLM_HOST_IP": "10.0.0.1"}),

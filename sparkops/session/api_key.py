@@ -40,14 +40,14 @@ def read_key(session: Session, facts: Mapping[str, Facts], revision: DeployedRev
         return own_key(session, facts, member.name)
     if front.runs:
         return given_keys(session, {member.name: front})[member.name]
-    hint = f"as that user, or where it runs: the key lies in {front.key_file}"
+    hint = f"read the key as that user, from {front.key_file} on the node"
     raise Refused(f"{name} on {member.name} has the API key of another user", node=member.name, hint=hint)
 
 
 def own_key(session: Session, facts: Mapping[str, Facts], node: str) -> str:
     """What lies in this user's home on that node."""
     if not facts[node].key_digest:
-        raise Refused(f"there is no API key on {node}", node=node, hint="`sparkops deploy` makes one")
+        raise Refused(f"there is no API key on {node}", node=node, hint="make one: `sparkops deploy`")
     return session.one(node, scripts.read_key(key_path(facts[node])), "read the API key").strip()
 
 

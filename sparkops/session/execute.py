@@ -55,12 +55,12 @@ def _what_now(outcome: Outcome) -> str:
     if outcome.undone:
         parts.append(f"undone: {len(outcome.undone)} steps")
     if outcome.unawaited:
-        parts.append("what was replaced was started again, and not waited for")
+        parts.append("the replaced deployment was started again, without waiting for it")
     elif outcome.revived:
-        parts.append("what was replaced serves again")
+        parts.append("the replaced deployment serves again")
     if outcome.stuck:
         parts.append(f"could not be undone: {', '.join(outcome.stuck)}")
     if outcome.unknown:
         parts.append(f"unknown whether they happened: {', '.join(outcome.unknown)}")
-    parts.append("`sparkops status` shows what is there; the next deploy plans from that")
+    parts.append("check with `sparkops status`; the next deploy plans from what is there")
     return "; ".join(parts)

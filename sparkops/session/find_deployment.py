@@ -41,7 +41,7 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
     for stored in revisions:
         if stored.newer:
             raise Refused(
-                f"{stored.deployment} {stored.hash[:8]} was made by a newer sparkops",
+                f"a newer sparkops started {stored.deployment} {stored.hash[:8]}",
                 hint="use that version to change it",
             )
 
@@ -58,7 +58,7 @@ def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | No
             raise session.away.error
         what = f"no deployment {name}" if name else "nothing is deployed"
         raise Refused(
-            f"{what} on these nodes", hint="`sparkops deploy --topology ...` starts one, `sparkops status` lists them"
+            f"{what} on these nodes", hint="start one: `sparkops deploy --topology ...`; list them: `sparkops status`"
         )
     if len(chosen) > 1:
         names = ", ".join(revision.title for revision in chosen)

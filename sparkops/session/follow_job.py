@@ -15,14 +15,14 @@ def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFai
 
     What is interrupted goes on by itself, and the same command follows it again.
     """
-    again = f"run the same command again to follow it; `sparkops jobs cancel {job}` ends it"
+    again = f"run the command again to follow it; end it: `sparkops jobs cancel {job}`"
     try:
         execute(plan, session)
     except Interrupted as error:
-        raise Interrupted(f"interrupted; {job} goes on by itself", hint=again) from error
+        raise Interrupted(f"interrupted; {job} continues on the node", hint=again) from error
     except StepFailed as error:
-        error.hint = advice(error) or f"`sparkops jobs logs {job}` shows all of its log"
+        error.hint = advice(error) or f"see its whole log: `sparkops jobs logs {job}`"
         raise
     except SparkopsError as error:
-        error.hint = f"{job} may go on by itself: {again}"
+        error.hint = f"{job} may still run: {again}"
         raise

@@ -182,5 +182,5 @@ class Session:
 def _unreadable(node: str, result: Result, error: Unreadable) -> Unreached:
     """A wrong sudo password, a login shell that prints: what runs there nobody knows, and the others go on."""
     said = result.stderr.strip()[-500:]
-    hint = None if said else f"`ssh {node} true` must print nothing: look into its login shell's files, as ~/.bashrc"
-    return Unreached(node, "config", f"its facts cannot be read: {said or error}", hint)
+    hint = None if said else f"`ssh {node} true` must print nothing: check the login shell's files, such as ~/.bashrc"
+    return Unreached(node, "config", f"its facts could not be read: {said or error}", hint)

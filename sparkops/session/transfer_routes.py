@@ -60,5 +60,7 @@ def _pin(session: Session, name: str) -> str:
     pins = (known_hosts_file(session.inventory.source), Path.home() / ".ssh" / "known_hosts")
     line = pinned_line(pins, node.address, node.port, commands.ALIAS)
     if line is None:
-        raise Refused(f"{name}: no host key is pinned, so no node can know it", node=name, hint="sparkops trust")
+        raise Refused(
+            (f"{name}: no host key is pinned, so other nodes cannot trust it"), node=name, hint="sparkops trust"
+        )
     return line

@@ -97,7 +97,7 @@ def test_a_build_outlives_a_killed_client_and_ctrl_c_and_ends_when_it_is_cancell
     process = built.start("image", "build", IMAGE, "--force")
     built.brings(process, building)
     process.send_signal(signal.SIGINT)
-    assert "goes on by itself" in built.ended(process, 130).err
+    assert "continues on the node" in built.ended(process, 130).err
     assert built.json("jobs", "cancel", document["job"])["cancelled"] == ["node1"]
     assert until(lambda: not building() and jobs(built)[("node1", "build")] == "failed")
     assert left(built) == []

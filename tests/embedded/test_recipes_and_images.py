@@ -17,10 +17,10 @@ def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
     assert lab.json("image", "flags", GPT, "--fresh")["read"] is True
     lab.json("image", "flags", "vllm-node")
     refused = lab.json("plan", "--topology", "solo", "--set", "args.seeed=1", code=3)
-    assert "is no flag of vLLM 0.1.dev12777+mxfp4 of vllm-node-mxfp4" in refused["error"]["message"]
+    assert "is not a flag of vLLM 0.1.dev12777+mxfp4 of vllm-node-mxfp4" in refused["error"]["message"]
     (lab.work / "mine.yml").write_text("model: m\ncontainer: vllm-node\nargs: {mxfp4-layers: moe}\n")
     ran = lab.cli("lint", "mine.yml", lab=False, code=3)
-    assert "--mxfp4-layers (mine.yml:3) is no flag of vLLM 0.32.0 of vllm-node" in ran.out
+    assert "--mxfp4-layers (mine.yml:3) is not a flag of vLLM 0.32.0 of vllm-node" in ran.out
     assert "has the image nobody/knows" in lab.cli("image", "flags", "nobody/knows", code=3).err
     ran = lab.cli("image", "flags", "ghcr.io/berriai/litellm:main-stable", code=5)
     assert "no make_arg_parser in this image" in ran.err

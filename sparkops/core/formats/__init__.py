@@ -26,6 +26,6 @@ def version(document: Located) -> str:
     number = schema.text(said, "recipe_version").strip().removesuffix(".0")
     if number not in READERS:
         schema.fail(
-            said, "recipe_version", f"schema {number!r} is not read; there are 1 (spark-vllm-docker) and 2 (sparkrun)"
+            said, "recipe_version", f"unknown schema {number!r}; sparkops reads 1 (spark-vllm-docker) and 2 (sparkrun)"
         )
     return number

@@ -79,7 +79,7 @@ def serving(text: str, flags: FlagTable, file: str, first: int, spread: bool = T
     _read(found, words, flags, where)
     for word in (*words, *(word for _, word, _ in assigned)):
         if word.expands:
-            found.caveats.append(Caveat(where(word.line), f"a shell would replace {word.expands} in {word.text}", True))
+            found.caveats.append(Caveat(where(word.line), f"a shell would expand {word.expands} in {word.text}", True))
     found.caveats += _after(simples[index], simples[index + 1 :], where)
     return found
 
@@ -176,15 +176,15 @@ def _after(server: Simple, rest: Sequence[Simple], where: Any) -> Iterator[Cavea
     """What follows the server: flags that a shell no longer passes to it, or other programs."""
     before = [word for word in server.words if word.text.rpartition("/")[2] in WRAPPERS][:1]
     for word in before if server.words[0] in before else ():
-        yield Caveat(where(word.line), f"{word.text} before the engine is left out", False)
+        yield Caveat(where(word.line), f"{word.text} before the engine is dropped", False)
     if server.end in (">", ">>", "<", ">&", "&>", "&>>", "|", "|&"):
         line = server.words[-1].line
-        yield Caveat(where(line), "its output goes elsewhere in a shell; `sparkops logs` has it here", False)
+        yield Caveat(where(line), "a shell would redirect its output; here `sparkops logs` shows it", False)
         rest = [simple for simple in rest if simple.words and simple.words[0].text.startswith("--")]
     for simple in rest[:1]:
         first = simple.words[0] if simple.words else None
         if first is not None and first.text.startswith("-"):
-            said = f"a shell ends the command before {first.text}: a comment, or no backslash on the line before"
+            said = f"a shell ends the command before {first.text}: a comment, or a missing backslash on the line before"
             yield Caveat(where(first.line), said, True)
         elif first is not None:
             yield Caveat(where(first.line), f"runs `{_short(first.text)}` afterwards, which sparkops does not", False)
@@ -243,7 +243,7 @@ def _keep(args: dict[str, Setting], flags: FlagTable, name: str, setting: Settin
 def _forbidden(found: Serving, name: str, setting: Setting, line: int) -> None:
     if name == "config":
         raise CommandError(f"--config: {FORBIDDEN[name]}", line)
-    found.caveats.append(Caveat(setting.origin, f"--{name} is left out: {FORBIDDEN[name]}", False))
+    found.caveats.append(Caveat(setting.origin, f"--{name} is dropped: {FORBIDDEN[name]}", False))
 
 
 def _short(text: str) -> str:

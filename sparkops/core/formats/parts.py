@@ -59,7 +59,7 @@ def limits(entries: Entries) -> tuple[tuple[str, ...], Nodes]:
     cluster = truth(entries, "cluster_only") or mode == "cluster"
     if solo and cluster:
         key = "solo_only" if "solo_only" in entries else "mode"
-        schema.fail(entries[key], key, "stands beside cluster_only; nothing is left to serve it")
+        schema.fail(entries[key], key, "excludes cluster_only: no topology is left")
     least, most = count(entries, "min_nodes") or 1, count(entries, "max_nodes")
     least = max(least, LEAST_CLUSTER) if cluster else 1 if solo else least
     most = 1 if solo else most
@@ -79,7 +79,7 @@ def env(entries: Entries) -> tuple[dict[str, Setting], list[Caveat]]:
         if problem := env_problem(name):
             if not problem.startswith("is a secret"):
                 schema.fail(value, f"env.{name}", problem)
-            left.append(Caveat(value.where, f"{name} is left out: it {problem}; keep it on the node", False))
+            left.append(Caveat(value.where, f"{name} is dropped: it {problem}; keep it on the node", False))
         else:
             found[name] = Setting(values.shown(value), value.where)
     return found, left

@@ -58,7 +58,7 @@ def _exported(env: dict[str, Setting]) -> tuple[dict[str, Setting], list[Caveat]
     Quotes inside, which that shell would take away, are kept: nobody means JSON without them.
     """
     left = [
-        Caveat(setting.origin, f"a shell would replace what {name} names: {setting.value}", True)
+        Caveat(setting.origin, f"a shell would expand {name}: {setting.value}", True)
         for name, setting in env.items()
         if _REPLACED.search(setting.value)
     ]

@@ -31,8 +31,8 @@ NEEDED = {
 """Keys without which an engine would not be what the recipe means."""
 
 LEFT = {
-    "post_exec": "commands once it serves",
-    "post_commands": "commands once it serves",
+    "post_exec": "commands after it serves",
+    "post_commands": "commands after it serves",
     "executor_config": "options of the container",
     "builder_config": "options of its image build",
 }

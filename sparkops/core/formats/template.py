@@ -33,17 +33,17 @@ def formatted(template: str, values: Mapping[str, Any]) -> str:
     except TemplateError:
         raise
     except ValueError as error:
-        raise TemplateError(f"{error}; literal braces must be doubled") from None
+        raise TemplateError(f"{error}; double literal braces") from None
     return "".join(made)
 
 
 def _field(field: str, spec: str, conversion: str | None, values: Mapping[str, Any]) -> str:
     if field not in values:
         if not _NAME.fullmatch(field):
-            raise TemplateError(f"{{{_short(field)}}} is no placeholder: literal braces must be doubled")
+            raise TemplateError(f"{{{_short(field)}}} is not a placeholder: double literal braces")
         raise TemplateError(f"{{{_short(field)}}} has no value in defaults")
     if not _SPEC.fullmatch(spec):
-        raise TemplateError(f"{{{_short(field)}}} has a format that is not read")
+        raise TemplateError(f"{{{_short(field)}}} has an unsupported format")
     value = values[field] if conversion is None else {"r": repr, "a": ascii}.get(conversion, str)(values[field])
     return format(value, spec) if spec else str(value)
 

@@ -45,7 +45,7 @@ ANSIBLE = {
     "systemd": "`command: systemctl restart NAME`, with `become: true`",
     "apt": "`command: apt-get install -y NAME`, with `become: true` and `unless: dpkg -s NAME`",
     "file": "`command: mkdir -p DIR`, with `unless: test -d DIR`",
-    "import_playbook": "put its plays here",
+    "import_playbook": "copy its plays into this file",
     "include_tasks": "put its steps here",
     "import_tasks": "put its steps here",
     "args": "`command:` takes the words, `environment:` the variables",

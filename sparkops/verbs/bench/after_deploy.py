@@ -38,17 +38,19 @@ class WantedBench:
     def measure(self, deployment: str, session: Session) -> tuple[Mapping[str, Any], SparkopsError | None]:
         """The document's part, and an error where the numbers are none; what was deployed serves on either way."""
         report = session.report
-        report.note(f"{deployment} serves; now it is measured: {self.told}")
+        report.note(f"{deployment} serves; measuring it: {self.told}")
         for line in self.refused:
             report.warn(f"the recipe's benchmark: {line}")
         try:
             found = run.answer(run.run_on(replace(self.options, deployment=deployment), self.suite, session))
         except KeyboardInterrupt:
-            return NO_NUMBERS, Interrupted(f"the benchmark was interrupted; {deployment} serves on")
+            return NO_NUMBERS, Interrupted(f"the benchmark was interrupted; {deployment} still serves")
         except Interrupted as error:
-            return NO_NUMBERS, Interrupted(f"{error.message}; {deployment} serves on", hint=error.hint)
+            return NO_NUMBERS, Interrupted(f"{error.message}; {deployment} still serves", hint=error.hint)
         except Refused as error:
-            return NO_NUMBERS, StepFailed(f"{deployment} serves and was not measured: {error.message}", hint=error.hint)
+            return NO_NUMBERS, StepFailed(
+                (f"{deployment} serves, but was not measured: {error.message}"), hint=error.hint
+            )
         except SparkopsError as error:
             return NO_NUMBERS, error
         return found.document, found.error
@@ -60,7 +62,7 @@ def wanted(where: Target, suite: str | None, recipe: Recipe, report: Report) -> 
     `suite` is None where only the recipe asks; then a tool that is missing is a warning.
     """
     if suite is None and not llama_benchy.tool().installed():
-        report.warn(f"{recipe.name} asks for a benchmark, and llama-benchy is not installed: {run.EXTRA}")
+        report.warn(f"{recipe.name} enables a benchmark, but llama-benchy is not installed: {run.EXTRA}")
         return None
     asked = BenchOptions(where, suite or OWN)
     run.require(asked)
@@ -72,4 +74,4 @@ def wanted(where: Target, suite: str | None, recipe: Recipe, report: Report) -> 
     own = replace(smoke, id=OWN, title=f"The benchmark of {recipe.name}", source="its recipe")
     made, refused = benchy.adjusted(own, benchy.options(recipe.benchmark.args))
     other = recipe.benchmark.framework
-    return WantedBench(asked, made, (*([f"{other}: {TOOL} is what measures"] if other != TOOL else ()), *refused))
+    return WantedBench(asked, made, (*([f"{other}: sparkops measures with {TOOL}"] if other != TOOL else ()), *refused))

@@ -21,12 +21,20 @@ def bench() -> None:
 
 def _measuring(function: Any) -> Any:
     options = (
-        click.option("--suite", default="smoke", show_default=True, type=SUITE, help="`sparkops bench suites`."),
-        click.option("--set", "sets", multiple=True, metavar="K=V", help="concurrency=1,2, runs=5, ...; repeat it."),
-        click.option("--tokenizer", metavar="FILE", help="tokenizer.json here [default: the node's]."),
-        click.option("--book", metavar="FILE", help="The text of the prompts [default: llama-benchy fetches one]."),
-        click.option("--skip-coherence", is_flag=True, help="Do not ask for the capital of France first."),
-        click.option("--on", type=NODE, help="Run llama-benchy in a container on this node; --book is there."),
+        click.option(
+            "--suite", default="smoke", show_default=True, type=SUITE, help=("A suite of `sparkops bench suites`.")
+        ),
+        click.option(
+            "--set",
+            "sets",
+            multiple=True,
+            metavar="K=V",
+            help=("Change the suite: concurrency=1,2, runs=5, … (repeatable)."),
+        ),
+        click.option("--tokenizer", metavar="FILE", help="A tokenizer.json on this machine [default: the node's]."),
+        click.option("--book", metavar="FILE", help="Text for the prompts [default: llama-benchy downloads one]."),
+        click.option("--skip-coherence", is_flag=True, help="Skip the test question for the capital of France."),
+        click.option("--on", type=NODE, help="Run llama-benchy in a container on this node."),
         BECOME,
     )
     for option in reversed(options):
@@ -46,16 +54,16 @@ def _options(context: click.Context, ask_become_pass: bool, skip_coherence: bool
 @bench.command()
 @click.argument("deployment", required=False)
 @_measuring
-@click.option("--url", metavar="URL", help="Any endpoint instead of a deployment; its key is $SPARKOPS_API_KEY.")
-@click.option("--model", metavar="NAME", help="With --url: the served model's name.")
-@click.option("--label", metavar="TEXT", help="What tables and charts call it [default: the topology].")
-@click.option("--resume", metavar="ID", help="Go on with a run that ended early.")
+@click.option("--url", metavar="URL", help="An endpoint instead of a deployment; its key is $SPARKOPS_API_KEY.")
+@click.option("--model", metavar="NAME", help="The served model's name, with --url.")
+@click.option("--label", metavar="TEXT", help="The name in tables and charts [default: the topology].")
+@click.option("--resume", metavar="ID", help="Continue a run that ended early.")
 @click.pass_context
 def run(context: click.Context, /, **given: Any) -> Invocation:
-    """Measure what serves; each point is kept as soon as it is measured.
+    """Measure what serves; each point is stored as soon as it is measured.
 
-    Page caches are dropped before, nodes are watched meanwhile, and the engine is asked after. A failed request, a
-    null, a wedged GPU make the run a failure (exit 5), never a number.
+    It drops the page caches first, watches the nodes, and asks the engine again at the end. A failed request, a null
+    or a wedged GPU fails the run (exit 5) and never becomes a number.
     """
     return Invocation("bench run", _options(context, **given))
 
@@ -63,14 +71,14 @@ def run(context: click.Context, /, **given: Any) -> Invocation:
 @example("sparkops bench suites")
 @bench.command()
 def suites() -> Invocation:
-    """List the suites: what each asks for, and where it comes from."""
+    """List the suites: what each measures, and its source."""
     return Invocation("bench suites", RecordsOptions(), logged=False)
 
 
 @example("sparkops bench list")
 @bench.command(name="list")
 def listing() -> Invocation:
-    """List what was measured from here."""
+    """List the runs that were measured from this machine."""
     return Invocation("bench list", RecordsOptions(), logged=False)
 
 
@@ -78,7 +86,7 @@ def listing() -> Invocation:
 @bench.command()
 @click.argument("name")
 def show(name: str) -> Invocation:
-    """Show one run's numbers."""
+    """Show the numbers of one run."""
     return Invocation("bench show", RecordsOptions((name,)), logged=False)
 
 
@@ -89,9 +97,9 @@ def show(name: str) -> Invocation:
 @bench.command()
 @click.argument("names", nargs=-1, required=True)
 @click.option("--format", type=click.Choice(["md", "csv", "json", "html", "svg"]), default="md", show_default=True)
-@click.option("-o", "--output", metavar="FILE", help="A file [default: stdout]; for svg a directory.")
+@click.option("-o", "--output", metavar="FILE", help="The file to write [default: stdout]; for svg a directory.")
 def export(names: tuple[str, ...], format: str, output: str | None) -> Invocation:  # noqa: A002  (the option's name)
-    """Write runs as tables, as raw values, or as a page with charts that needs no network."""
+    """Write runs as tables, raw values, or a page with charts."""
     return Invocation("bench export", RecordsOptions(names, format, output), logged=False)
 
 
@@ -102,10 +110,10 @@ def export(names: tuple[str, ...], format: str, output: str | None) -> Invocatio
 @bench.command()
 @click.argument("names", nargs=-1, required=True)
 @click.option("--vary", multiple=True, metavar="WHAT", help="What may differ: topology, flags, image, driver, ...")
-@click.option("--reference", is_flag=True, help="Beside what the recipe's sources published.")
-@click.option("-o", "--output", metavar="FILE", help="Also as a page with charts.")
+@click.option("--reference", is_flag=True, help="Add the numbers that the recipe's sources published.")
+@click.option("-o", "--output", metavar="FILE", help="Also write a page with charts.")
 def compare(names: tuple[str, ...], vary: tuple[str, ...], reference: bool, output: str | None) -> Invocation:
-    """Put runs side by side; refuse (exit 3) when more differs than --vary names."""
+    """Compare runs; exit 3 if more differs than --vary allows."""
     given = frozenset(word.strip() for item in vary for word in item.split(",") if word.strip())
     return Invocation("bench compare", CompareOptions(names, given, reference, output), logged=False)
 
@@ -114,17 +122,17 @@ def compare(names: tuple[str, ...], vary: tuple[str, ...], reference: bool, outp
 @bench.command()
 @click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file.")
 @click.option("--topologies", default="solo,cluster,2x-solo", show_default=True, metavar="T,T")
-@click.option("-o", "--output", metavar="FILE", help="The report as a page.")
-@click.option("--anew", is_flag=True, help="Measure again what an interrupted experiment has measured.")
+@click.option("-o", "--output", metavar="FILE", help="Write the report as a page.")
+@click.option("--anew", is_flag=True, help="Measure everything again after an interrupt.")
 @_measuring
 @click.pass_context
 def topologies(
     context: click.Context, /, recipe: str | None, topologies: str, output: str | None, anew: bool, **given: Any
 ) -> Invocation:
-    """Deploy and measure one topology after the other, then bring back what served before.
+    """Deploy and measure each topology, then restore what served before.
 
-    A topology that cannot be measured is named in the report, and the others are measured. After an interrupt the same
-    command goes on with what is left.
+    The report names a topology that cannot be measured; the others are measured. After an interrupt, run the command
+    again to continue.
     """
     wanted = tuple(word.strip() for word in topologies.split(",") if word.strip())
     return Invocation("bench topologies", TopologiesOptions(_options(context, **given), recipe, wanted, output, anew))

@@ -44,18 +44,18 @@ class Run:
     def measure(self) -> Record:
         """All points that are left; the record tells what is wrong with them."""
         record = self._keep(self._begin())
-        again = f"`sparkops bench run --resume {record.id}` goes on"
+        again = f"continue: `sparkops bench run --resume {record.id}`"
         try:
             with self.subject.watch(self.samples):
                 record = self._points(record)
         except KeyboardInterrupt:
             self._keep(record)
-            raise Interrupted("interrupted; what was measured is kept", hint=again) from None
+            raise Interrupted("interrupted; the points measured so far are stored", hint=again) from None
         except UsageError as error:  # the disk is full: all but the last point is kept
             raise UsageError(error.message, hint=f"{error.hint}; then {again}") from None
         self.problems += self.subject.verify()
         for node, clock in wedged(self.samples).items():
-            self.problems.append(f"{node}: its GPU stayed at {clock:.0f} MHz: unplug it for a minute")
+            self.problems.append(f"{node}: the GPU stayed at {clock:.0f} MHz: unplug the node for a minute")
         return self._keep(record)
 
     def _points(self, record: Record) -> Record:
@@ -89,7 +89,7 @@ class Run:
         if {**(kept.lock or {}), "locked": ""} != {**(self.subject.lock or {}), "locked": ""}:
             changed.append("deployment")
         if changed:
-            raise Refused(f"{kept.id} was begun with another {' and '.join(changed)}", hint="start a new run")
+            raise Refused(f"{kept.id} was started with a different {' and '.join(changed)}", hint="start a new run")
 
     def _point(self, point: Point, progress: Progress) -> Row | None:
         """One point; None when it failed, which ends the run: the next ones would fail alike, or measure a ruin."""

@@ -66,7 +66,7 @@ def of(options: BenchOptions, session: Session, model: Snapshot, key: str) -> No
     facts = session.facts(images=[benchy.IMAGE]).get(node)
     image = facts.image(benchy.IMAGE) if facts else None
     if not isinstance(image, Image):
-        hint = f"`sparkops image build {benchy.IMAGE} --on {node}` makes it there"
-        raise Refused(f"{node}: image {benchy.IMAGE} is not there", hint=hint)
+        hint = f"build it there: `sparkops image build {benchy.IMAGE} --on {node}`"
+        raise Refused(f"{node} has no image {benchy.IMAGE}", hint=hint)
     session.secrets[KEY.name] = f"{key}\n"
     return NodeTool(session, node, image.id, model, options.book)

@@ -77,7 +77,7 @@ def compare(options: CompareOptions, report: Ending) -> Answer:
     """Side by side, when nothing differs but what may."""
     unknown = sorted(options.vary - set(VARIABLE))
     if unknown:
-        raise UsageError(f"--vary {unknown[0]}: nothing is called so{did_you_mean(unknown[0], VARIABLE)}")
+        raise UsageError(f"--vary {unknown[0]}: unknown name{did_you_mean(unknown[0], VARIABLE)}")
     records = [record(name) for name in options.names]
     broken = [one for one in records if not one.ok]
     if broken:
@@ -97,7 +97,7 @@ def comparison(
     if found:
         lines = "\n".join(f"{gap.label}: {gap.text}" for gap in found)
         named = ",".join(sorted({gap.text.partition(":")[0] for gap in found} & set(VARIABLE)))
-        raise Refused(f"these runs are not of the same thing:\n{lines}", hint=f"--vary {named} compares them so")
+        raise Refused(f"these runs cannot be compared:\n{lines}", hint=f"to compare them anyway: --vary {named}")
     files = [own_files.write(Path(output), page_of(records, failed))] if output else []
     rows = {label: one.measured.rows for label, one in series("", records).records.items()}
     compared = _documents(list(side_by_side(list(rows.values()))))
@@ -116,7 +116,7 @@ def _published(records: Sequence[Record]) -> Answer:
     points = [point for point in reference.points(tables) if point.topology in ("", topology)]
     found = list(beside_published(one.measured.rows, points))
     if not found:
-        raise Refused(f"nothing is published for {recipe or one.model} as {topology} at these concurrencies")
+        raise Refused(f"no published numbers for {recipe or one.model} as {topology} at these concurrencies")
     sources = dict.fromkeys(f"published: {point.source}, {point.date}" for point in points)
     document = {"labels": ["published", one.label], "comparisons": _documents(found), "notes": list(sources)}
     return Answer({**document, "reference": [reference.document(table) for table in tables]})

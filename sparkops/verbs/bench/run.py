@@ -47,14 +47,16 @@ def require(options: BenchOptions) -> None:
     if options.on is None and not llama_benchy.tool().installed():
         raise UsageError("llama-benchy is not installed", hint=f"{EXTRA}, or --on NODE")
     if options.on is not None and options.tokenizer is not None:
-        raise UsageError("--on uses the tokenizer of the model on that node", hint="leave --tokenizer out")
+        raise UsageError("--on uses that node's tokenizer", hint="remove --tokenizer")
     if options.on is not None and options.url is not None:
-        raise UsageError("--on measures a deployment from its node, --url is measured from here", hint="leave one out")
+        raise UsageError(
+            ("--on measures a deployment from its node, --url from this machine"), hint="remove one of the two"
+        )
     if options.on is None:
         named = {"--book": options.book, "--tokenizer": options.tokenizer, "$SPARKOPS_BOOK": os.environ.get(BOOK)}
         for name, path in named.items():
             if path and not own_files.is_there(path):
-                raise UsageError(one_line(f"{name} {path}: there is no such file"))
+                raise UsageError(one_line(f"{name} {path}: no such file"))
 
 
 def suite_of(options: BenchOptions) -> Suite:
@@ -96,5 +98,5 @@ def _way_on(record: Record) -> str | None:
     """`--resume`, but for a URL at which nothing was measured: there a wrong address or name would only be kept."""
     resume = f"`sparkops bench run --resume {record.id}`"
     if record.raw:
-        return f"what was measured is kept: {resume} goes on"
-    return f"{resume} begins it again" if record.lock is not None else None
+        return f"the points measured so far are stored; continue: {resume}"
+    return f"start it again: {resume}" if record.lock is not None else None

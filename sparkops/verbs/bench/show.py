@@ -20,7 +20,7 @@ def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """The numbers, and what is wrong with them."""
     yield from numbers(document.get("rows", ()), ink)
     if document.get("ok"):
-        yield f"kept as {document['id']}"
+        yield f"stored as {document['id']}"
 
 
 def numbers(rows: Any, ink: Ink) -> Iterator[str]:
@@ -52,7 +52,9 @@ def number(mean: float, std: float = 0.0) -> str:
 def suites(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("suites", ()):
         yield f"{ink.bold(one['id'])}  {one['title']} ({one['source']})"
-        asked = f"prompt {_list(one['prompts'])}, answer {_list(one['answers'])}, at once {_list(one['concurrency'])}"
+        asked = (
+            f"prompt {_list(one['prompts'])}, answer {_list(one['answers'])}, concurrency {_list(one['concurrency'])}"
+        )
         depth = f", after {_list(one['depths'])}" if one["depths"] != [0] else ""
         yield f"    {asked}{depth}; {one['runs']} runs, {one['requests']} requests"
 
@@ -63,7 +65,7 @@ def _list(values: Any) -> str:
 
 def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not document.get("records"):
-        yield "Nothing was measured from here yet: `sparkops bench run`."
+        yield "No runs yet. Start one: `sparkops bench run`."
         return
     rows = [
         [one["id"], one["label"], one["model"], one["suite"], ink.good("ok") if one["ok"] else ink.bad(one["state"])]

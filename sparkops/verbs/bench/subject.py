@@ -96,7 +96,7 @@ def of_deployment(options: BenchOptions, session: Session) -> Subject:
     facts = session.containers()
     revision = find_deployment(session, facts, options.deployment)
     if not revision.runs:
-        raise Refused(f"{revision.title} is stopped", hint="`sparkops deploy` or `sparkops rollback` starts it")
+        raise Refused(f"{revision.title} is stopped", hint="start it with `sparkops deploy` or `sparkops rollback`")
     engines = [member.name for member in revision.stored.engines]
     session.require(engines)
     _refuse_others(revision)
@@ -132,8 +132,10 @@ def _refuse_others(revision: DeployedRevision) -> None:
     """Somebody else's requests would be measured too: another benchmark, or people at work."""
     for member in revision.stored.engines:
         if member.port is not None and (count := requests_running(member)):
-            what = f"{count} request{'s' if count > 1 else ''} of somebody else"
-            raise Refused(f"{member.name}: {what} would be measured too", hint="wait until nobody uses the deployment")
+            what = f"{count} other request{'s' if count > 1 else ''}"
+            raise Refused(
+                (f"{member.name}: {what} would be measured too"), hint="wait until nobody else uses the deployment"
+            )
 
 
 def _drop_caches(session: Session, nodes: Sequence[str]) -> None:
@@ -151,7 +153,7 @@ def snapshot(session: Session, revision: DeployedRevision, node: str) -> Snapsho
     facts = session.facts(model=f"{data['model']}{pinned}").get(node)
     model = facts.model if facts else None
     if not isinstance(model, Model) or model.revision is None:
-        raise Refused(f"{node}: the tokenizer of {data['model']} is not there", hint="--tokenizer FILE names one here")
+        raise Refused(f"{node} has no tokenizer of {data['model']}", hint="name one on this machine: --tokenizer FILE")
     return Snapshot(model.folder, model.revision)
 
 
@@ -171,7 +173,7 @@ def _wrong(session: Session, facts: Mapping[str, Facts], revision: DeployedRevis
     containers = [(node, one) for node, found in session.containers().items() for one in found.containers]
     now = {(node, one.id): one.started_at for node, one in containers if one.state == "running"}
     wrong = [
-        f"{node}: {container.name} died in the middle"
+        f"{node}: {container.name} died during the run"
         for node, container in revision.running
         if now.get((node, container.id)) != container.started_at
     ]

@@ -25,17 +25,17 @@ def cache() -> None:
 
 @example("""
     sparkops cache drop --limit spark1
-    */30 * * * * sparkops -i ~/spark.yml cache drop --quiet     # in the crontab of the machine that you sit at
+    */30 * * * * sparkops -i ~/spark.yml cache drop --quiet     # in your own crontab
 """)
 @cache.command()
-@click.option("--quiet", is_flag=True, help="Print nothing while all goes well, so that cron mails only trouble.")
+@click.option("--quiet", is_flag=True, help="Print only failures, so that cron mails nothing else.")
 @BECOME
 @click.pass_context
 def drop(context: click.Context, /, quiet: bool, ask_become_pass: bool) -> Invocation:
-    """Empty the page caches: sync, then echo 3. Safe beside a running server.
+    """Drop the page caches (sync, then drop_caches=3). Safe beside a running server.
 
-    By root, by `sudo -n tee` (`sparkops cache permit` writes the line), or without any right by letting the files of
-    the models go. Exit 0: dropped everywhere; 4: a node could not be reached; 5: one could drop nothing.
+    Without the right to do so (`sparkops cache permit` grants it) this drops the pages of model files only.
+    Exit 0: dropped on all nodes; 4: a node could not be reached; 5: a node could drop nothing.
     """
     return Invocation("cache drop", DropOptions(where(context, ask_become_pass), quiet))
 
@@ -45,11 +45,19 @@ def drop(context: click.Context, /, quiet: bool, ask_become_pass: bool) -> Invoc
     sparkops cache schedule --every 10m --when "MemFree < 20GiB"
 """)
 @cache.command()
-@click.option("--every", callback=duration, metavar="TIME", required=True, help="A period that cron can keep: 30m, 1h.")
-@click.option("--when", "condition", metavar="EXPR", help=f'Only when, as "MemAvailable < 10GiB". {COLUMNS_HINT}')
+@click.option(
+    "--every",
+    callback=duration,
+    metavar="TIME",
+    required=True,
+    help=("How often: a divisor of an hour or a day, as 30m."),
+)
+@click.option(
+    "--when", "condition", metavar="EXPR", help=(f'Only if, for example, "MemAvailable < 10GiB". {COLUMNS_HINT}')
+)
 @click.pass_context
 def schedule(context: click.Context, /, every: float, condition: str | None) -> Invocation:
-    """Have cron on each node do it: one entry in the login's crontab, whose other lines stay as they are."""
+    """Drop page caches by cron on each node: adds one line to the login's crontab."""
     times(every)
     wanted = Schedule(round(every), when(condition) if condition else None)
     return Invocation("cache schedule", ScheduleOptions(where(context), wanted))
@@ -59,7 +67,7 @@ def schedule(context: click.Context, /, every: float, condition: str | None) -> 
 @cache.command()
 @click.pass_context
 def unschedule(context: click.Context, /) -> Invocation:
-    """Take our entry out of each node's crontab."""
+    """Remove the line of `cache schedule` from each node's crontab."""
     return Invocation("cache unschedule", ScheduleOptions(where(context), None))
 
 
@@ -67,18 +75,18 @@ def unschedule(context: click.Context, /) -> Invocation:
 @cache.command()
 @click.pass_context
 def status(context: click.Context, /) -> Invocation:
-    """Tell whether the schedule is installed, the same on all nodes, and what its last run did.
+    """Show the schedule on each node and its last run.
 
-    Exit 0: it does its work, or is nowhere; 5: it differs, or does not run; 4: a node could not be reached.
+    Exit 0: it works, or no node has one; 5: it differs or does not run; 4: a node could not be reached.
     """
     return Invocation("cache status", ScheduleStatusOptions(where(context)))
 
 
 @example("sparkops cache permit --ask-become-pass")
 @cache.command()
-@click.option("--yes", is_flag=True, help="Write the line that is shown without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask before writing the rule.")
 @BECOME
 @click.pass_context
 def permit(context: click.Context, /, yes: bool, ask_become_pass: bool) -> Invocation:
-    """Allow the login to empty the page cache: one sudoers line for one command, shown first."""
+    """Let the login drop the page cache: installs one sudoers rule, shown first."""
     return Invocation("cache permit", PermitOptions(where(context, ask_become_pass), yes))

@@ -24,10 +24,10 @@ from sparkops.verbs.cache.schedule import last_run, may, odd, row
 READ = "clock,id,sudo,schedule"
 """What these verbs need to know of a node."""
 
-AGAIN_HINT = "`sparkops cache schedule --every 30m` sets it anew on every node"
-CRON_HINT = "this machine's cron can do it too: `sparkops cache drop --quiet`"
-SUDO_HINT = "--ask-become-pass asks for the sudo password; or have root write the line that is shown"
-PERMIT_HINT = "`sparkops cache permit` writes the one sudoers line that allows it"
+AGAIN_HINT = "set it again on every node: `sparkops cache schedule --every 30m`"
+CRON_HINT = "use this machine's cron instead: `sparkops cache drop --quiet`"
+SUDO_HINT = "add --ask-become-pass, or let root write the rule that is shown"
+PERMIT_HINT = "install the sudoers rule that permits it: `sparkops cache permit`"
 
 
 def drop(options: DropOptions, report: Report) -> Answer:
@@ -70,7 +70,7 @@ def _schedule(options: ScheduleOptions, session: Session) -> Answer:
     ]
     for entry in rows:
         if options.schedule and entry["installed"] and entry["permitted"] is False:
-            told = "only the models' own files can be dropped without a right to more"
+            told = "without the right, only pages of model files can be dropped"
             session.report.warn(f"{told}: {PERMIT_HINT}", entry["name"])
     changed = any(entry["changed"] for entry in rows)
     return session.answer({"nodes": rows, "changed": changed}, error)
@@ -111,8 +111,8 @@ def _permit(options: PermitOptions, session: Session) -> Answer:
     lines = [{"name": name, "file": SUDOERS, "line": sudoers_line(facts)} for name, facts in lacking.items()]
     for entry in lines:
         session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
-    if lacking and not options.yes and not session.report.confirm("Write this, checked by visudo, with mode 0440?"):
-        raise Refused("nothing was written", hint="--yes writes without asking")
+    if lacking and not options.yes and not session.report.confirm("Write this rule (checked by visudo, mode 0440)?"):
+        raise Refused("nothing was written", hint="--yes does not ask")
     error = None
     if lacking:
         session.lock(lacking)
@@ -135,7 +135,7 @@ def _dropped(name: str, result: Result | NodeLost) -> dict[str, Any]:
         return {"name": name, "dropped": False, "reachable": True, "problem": f"the page cache was not dropped: {said}"}
     freed = found.free[1] - found.free[0]
     told = {"name": name, "reachable": True, "freed_kib": freed, **(last_run(found, None) or {})}
-    problem = "" if found.dropped else "nothing could be dropped: no right to, and no file of a model is there"
+    problem = "" if found.dropped else "nothing could be dropped: the right is missing, and there are no model files"
     return {**told, "problem": problem}
 
 

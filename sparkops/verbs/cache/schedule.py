@@ -39,10 +39,10 @@ def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
     problems = {
         f"the crontab cannot be used: {found.barred}": bool(found.barred),
         "the entry was commented out": line.startswith("#"),
-        "the script that the entry runs is gone": bool(line) and not found.script,
-        "the script on the node is of another version of sparkops": bool(line) and found.script != ours,
+        "the script that the entry runs is missing": bool(line) and not found.script,
+        "the script on the node comes from another version of sparkops": bool(line) and found.script != ours,
         _silence(found, every, now): found.installed,
-        "its last run had no right to drop the page cache: `sparkops cache permit`": found.installed
+        "its last run could not drop the page cache; permit it: `sparkops cache permit`": found.installed
         and last is not None
         and "no right" in last.how,
     }
@@ -54,7 +54,7 @@ def _silence(found: Scheduled, every: int | None, now: float | None) -> str:
     if every is None or now is None or found.since is None:
         return ""
     quiet = now - max(found.since, found.last.time if found.last else 0)
-    return f"it has not run for {_spoken(quiet)}: does cron run there?" if quiet > 2 * every + 60 else ""
+    return f"it has not run for {_spoken(quiet)}; check that cron runs on the node" if quiet > 2 * every + 60 else ""
 
 
 def last_run(found: Drop | None, now: float | None) -> dict[str, Any] | None:
@@ -87,7 +87,11 @@ def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     most = max(lines, key=lines.count)
     if entry["entry"] == most:
         return ""
-    return "it has no entry, others have" if entry["entry"] is None else "its entry differs from the others'"
+    return (
+        ("it has no entry, but other nodes have one")
+        if entry["entry"] is None
+        else "its entry differs from the other nodes'"
+    )
 
 
 def may(facts: Facts) -> bool | None:

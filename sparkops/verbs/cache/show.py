@@ -35,7 +35,7 @@ def scheduled(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if rows:
         yield from columns([["node", "schedule", "period", "last run", "problem"], *rows])
     if document.get("same") is False:
-        yield ink.bad("The nodes differ.")
+        yield ink.bad("The nodes have different schedules.")
     for node, reason in (document.get("unreachable") or {}).items():
         yield ink.bad(f"{node}: unreachable: {reason}")
 
@@ -50,7 +50,7 @@ def _period(node: Document) -> str | None:
         return None
     minutes = node["every_seconds"] // 60
     period = f"{minutes} min" if minutes < 60 else f"{minutes // 60} h"
-    return f"{period}, when {node['when']}" if node.get("when") else period
+    return f"{period}, if {node['when']}" if node.get("when") else period
 
 
 def _last(node: Document) -> str | None:
@@ -66,7 +66,7 @@ def permitted(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for node in document.get("nodes", ()):
         yield ink.good(f"{node['name']}: {node['line']}")
     if not document.get("nodes") and "nodes" in document:
-        yield "Every node may drop its page cache."
+        yield "The login may drop the page cache on every node."
 
 
 def _pair(sizes: Document) -> str:

@@ -15,13 +15,13 @@ from sparkops.verbs.cleanup.options import CleanupOptions
     sparkops cleanup --yes --limit spark1
 """)
 @click.command(cls=VerbCommand)
-@click.option("--yes", is_flag=True, help="Remove it without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @BECOME
 @click.pass_context
 def cleanup(context: click.Context, /, yes: bool, ask_become_pass: bool) -> Invocation:
     """Show what sparkops left on the nodes and remove it.
 
-    Stopped containers, keys, configuration, logs, jobs, the crontab entry, the sudoers line, the public key that `init`
-    installed. Models, images and what engines cached stay. Refused while a deployment runs there.
+    It removes stopped containers, keys, configuration, logs, jobs, the crontab entry, the sudoers rule, and the public
+    key that `init` installed. It keeps models, images and engines' caches, and refuses while a deployment runs.
     """
     return Invocation("cleanup", CleanupOptions(where(context, ask_become_pass), yes))

@@ -18,7 +18,7 @@ from sparkops.session.open import alone, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.cleanup.options import CleanupOptions
 
-SUDO_HINT = "what is left stays listed: `sparkops cleanup`; what only root may remove takes --ask-become-pass"
+SUDO_HINT = "see what is left: `sparkops cleanup`; add --ask-become-pass to remove files of root"
 
 
 def cleanup(options: CleanupOptions, report: Report) -> Answer:
@@ -44,7 +44,9 @@ def _cleanup(options: CleanupOptions, session: Session) -> Answer:
     failed = attempt(with_sudo(compile_cleanup(now), session.sudo), session, SUDO_HINT)
     left = {name: known for name, known in session.facts().items() if name in now and anything(known)}
     if failed is None and left:
-        failed = StepFailed(f"{next(iter(left))}: something of ours is still there", hint="`sparkops cleanup` shows it")
+        failed = StepFailed(
+            (f"{next(iter(left))}: something of sparkops is still there"), hint="`sparkops cleanup` shows it"
+        )
     rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in shown["nodes"]]
     return Answer({**shown, "nodes": rows, "removed": True}, error=session.away.error or failed)
 
@@ -61,14 +63,16 @@ def _refuse(facts: Mapping[str, Facts]) -> None:
                 f"the job {busy[0]} runs on {name}", node=name, hint=f"`sparkops jobs cancel {busy[0]}` first"
             )
         if (problem := docker_problem(known)) and known.key_digest:
-            raise Refused(f"{name}: nobody knows what runs there: {problem}", node=name, hint="--limit leaves it out")
+            raise Refused(
+                (f"{name}: cannot tell what runs there: {problem}"), node=name, hint="exclude the node with --limit"
+            )
         _refuse_newer(name, known)
 
 
 def _refuse_newer(name: str, facts: Facts) -> None:
     found = manifest.version(facts.state.manifest) if isinstance(facts.state, Left) else None
     if found is not None and found > manifest.VERSION:
-        raise Refused(f"the manifest on {name} is of a newer sparkops", node=name, hint="use that version to clean up")
+        raise Refused(f"a newer sparkops wrote the manifest on {name}", node=name, hint="use that version to clean up")
 
 
 def _document(facts: Mapping[str, Facts], session: Session) -> dict[str, Any]:

@@ -16,11 +16,13 @@ def cleanup(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield from _listed(document, ink)
     if document.get("removed"):
         left = [node["name"] for node in document.get("nodes", ()) if node.get("left")]
-        yield ink.bad(f"Not all of it could be removed on {', '.join(left)}.") if left else ink.good("Removed.")
+        yield ink.bad(f"Some of it could not be removed on {', '.join(left)}.") if left else ink.good("Removed.")
     elif document.get("removed") is False:
         found = any(node["entries"] for node in document.get("nodes", ()))
         yield (
-            f"Nothing was removed; `{how.command} cleanup --yes` does it." if found else "Nothing of sparkops is there."
+            (f"Nothing was removed. To remove it: `{how.command} cleanup --yes`")
+            if found
+            else "sparkops left nothing on these nodes."
         )
 
 
@@ -30,6 +32,6 @@ def _listed(document: Document, ink: Ink) -> Iterator[str]:
             yield ink.bold(node["name"])
             yield from columns([[entry["title"], clip(entry["what"], LONGEST)] for entry in node["entries"]], "  ")
         if any(entry["kind"] == "authorized-key" for entry in node["entries"]):
-            yield ink.warn("  without that key your login may need a password")
+            yield ink.warn(" you may then need a password to log in")
     for name, reason in (document.get("unreachable") or {}).items():
         yield ink.bad(f"{name}: unreachable: {reason}")

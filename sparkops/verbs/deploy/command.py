@@ -25,14 +25,14 @@ def _engine_options(function: Decorated) -> Decorated:
         click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file."),
         click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's]."),
         click.option("--executor", type=click.Choice(["ray", "mp"]), help="What joins the ranks of a cluster."),
-        click.option("--set", "sets", multiple=True, metavar="K=V", help="Override args.FLAG or env.NAME; repeat it."),
-        click.option("--allow", type=RULE, multiple=True, help="Switch a rule or check off, visibly; repeat it."),
-        click.option("--expect", metavar="ID", help="Refuse (exit 3) when the plan's id is another."),
-        click.option("--alongside", is_flag=True, help="Keep what serves now, where ports and memory allow."),
-        click.option("--refresh", is_flag=True, help="Replace an equal revision that an older sparkops started."),
-        click.option("--setup", is_flag=True, help="First get missing images and models (it may take hours)."),
+        click.option("--set", "sets", multiple=True, metavar="K=V", help="Set args.FLAG or env.NAME (repeatable)."),
+        click.option("--allow", type=RULE, multiple=True, help="Switch a rule or check off for this run (repeatable)."),
+        click.option("--expect", metavar="ID", help="Deploy only if the plan's id equals ID; otherwise exit 3."),
+        click.option("--alongside", is_flag=True, help="Keep other deployments; use the first free port."),
+        click.option("--refresh", is_flag=True, help="Replace an equal deployment that an older sparkops started."),
+        click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),
         click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
-                     help="Where the endpoint of <n>x-solo runs."),
+                     help="The nodes that run the proxy of <n>x-solo."),
         STALL, DEADLINE, BECOME,
     )  # fmt: skip
     for option in reversed(options):
@@ -59,7 +59,7 @@ def _plan_options(context: click.Context, /, ask_become_pass: bool, allow: tuple
 def plan(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], **given: Any) -> Invocation:
     """Show what deploy would do, command by command.
 
-    Nodes are only read. Nothing is changed.
+    This reads the nodes and changes nothing.
     """
     return Invocation("plan", _plan_options(context, ask_become_pass, allow, given))
 
@@ -69,9 +69,9 @@ BENCH = click.option(
     is_flag=False,
     flag_value="recipe",
     metavar="[SUITE]",
-    help="Then measure it, by the recipe's own benchmark or a suite of `sparkops bench suites`.",
+    help="Then run a benchmark: the recipe's own, or a suite of `sparkops bench suites`.",
 )
-NO_BENCH = click.option("--no-bench", is_flag=True, help="Not even where the recipe has `benchmark.enabled: true`.")
+NO_BENCH = click.option("--no-bench", is_flag=True, help="Skip the benchmark, even if the recipe enables it.")
 
 
 @example("""
@@ -91,8 +91,8 @@ def deploy(
 ) -> Invocation:
     """Start a model and verify that it serves.
 
-    What serves already is left as it is. What was replaced is kept, stopped, for `sparkops rollback`.
-    Clients need the key that `sparkops key` prints: $SPARKOPS_API_KEY if it is set here, else one made once.
+    If the nodes already run this, nothing changes. Replaced containers are kept, stopped, for `sparkops rollback`.
+    Clients need the key that `sparkops key` prints: $SPARKOPS_API_KEY, or a key that sparkops makes once.
     """
     given["bench"] = "" if no_bench else given["bench"]
     return Invocation("deploy", _plan_options(context, ask_become_pass, allow, given))
@@ -106,7 +106,7 @@ def deploy(
 def stop(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Invocation:
     """Stop what sparkops started and verify that it is gone.
 
-    Without a name: every deployment on these nodes. Containers of others are never touched.
+    Without a name, this stops every deployment on these nodes. It never touches containers of others.
     """
     return Invocation("stop", StopOptions(where(context, ask_become_pass), deployment))
 

@@ -80,7 +80,7 @@ def _keeps_other_keys(situation: Situation, plan: Plan) -> None:
     for other in readers(situation.facts, written):
         if other.stored.hash not in gone:
             raise Refused(
-                f"{other.title} serves on {', '.join(sorted({n for n, _ in other.running}))} with another API key",
-                hint=f"give both the same first: SPARKOPS_API_KEY=... sparkops key rotate "
+                f"{other.title} serves on {', '.join(sorted({n for n, _ in other.running}))} with a different API key",
+                hint=f"first give both one key: SPARKOPS_API_KEY=... sparkops key rotate "
                 f"--deployment {other.stored.deployment}",
             )

@@ -24,7 +24,7 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
             *ask_from_here(revision, session.secrets[API_KEY.name]),
         ]
     except KeyboardInterrupt:
-        told = f"{revision.deployment} was deployed and serves; only warnings may be missing"
+        told = f"{revision.deployment} was deployed and serves; warnings may be missing"
         raise Interrupted("interrupted", hint=told) from None
     for warning in warnings:
         session.report.warn(warning)
@@ -35,7 +35,7 @@ def older(situation: Situation) -> list[str]:
     """What was left serving although this sparkops would start it differently."""
     found = {m.name: situation.existing(m) for m in situation.revision.members if situation.todo(m) == "keep"}
     names = [name for name, container in found.items() if container and (container.spec or 0) < SPEC]
-    told = "was started by an older sparkops and left as it is; --refresh replaces it"
+    told = "was started by an older sparkops and still runs; --refresh replaces it"
     return [f"{', '.join(names)}: {told}"] if names else []
 
 
@@ -43,7 +43,8 @@ def out_of_reach(situation: Situation) -> list[str]:
     """What was replaced but may still run, because its node did not answer."""
     replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
     return [
-        f"{member.name} did not answer and may still run {stored.container(member)}; the next run to reach it ends that"
+        f"{member.name} did not answer and may still run {stored.container(member)}; the next run that "
+        "reaches the node removes it"
         for stored in replaced.values()
         for member in missing(situation.facts, stored)
     ]

@@ -20,7 +20,7 @@ from sparkops.verbs.deploy.options import PlanOptions
 
 DEFAULT_RECIPE = "openai-gpt-oss-120b"
 GOT_BY_SETUP = {"image-present", "model-present"}
-SETUP = "or let the deploy do that first, as long as it takes: add --setup"
+SETUP = "or let deploy do that first (may take hours): add --setup"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
     """Recipe, topology and overrides, judged by the rules; refuses what they refuse."""
     wanted = topology.parse(options.topology)
     if options.name and (usable := deployment_name(options.name)) != options.name:
-        raise UsageError(f"--name {options.name}: Docker takes no such name", hint=f"--name {usable} would do")
+        raise UsageError(f"--name {options.name}: Docker does not accept this name", hint=f"--name {usable} works")
     name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
     recipe = recipes.recipe(name)
     settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
@@ -102,4 +102,4 @@ def refuse(findings: tuple[Finding, ...]) -> None:
     hints = dict.fromkeys(finding.hint for finding in bad if finding.hint)
     allow = " ".join(f"--allow {name}" for name in dict.fromkeys(finding.id for finding in bad))
     ways = [*hints, *([SETUP] if {finding.id for finding in bad} <= GOT_BY_SETUP else [])]
-    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*ways, f"to go on all the same: {allow}"]))
+    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*ways, f"to deploy anyway: {allow}"]))

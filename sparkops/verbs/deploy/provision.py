@@ -60,7 +60,8 @@ def refuse_before_setup(want: Needs, session: Session) -> None:
     """A plan names what is there; what `set_up` would get first is said instead."""
     if first := _lacking(want, session):
         raise Refused(
-            "the plan depends on what is not there yet", hint=f"deploy --setup would first {'; '.join(first)}"
+            ("the plan depends on images or models that are missing"),
+            hint=f"deploy --setup would first {'; '.join(first)}",
         )
 
 
@@ -104,8 +105,8 @@ def _have(facts: Mapping[str, Facts], image: str, names: Sequence[str]) -> tuple
     found = {name: one.fingerprint for name in names if (one := facts[name].image(image)) is not None}
     if len(set(found.values())) > 1:
         raise Refused(
-            f"the nodes have different images {image}: {', '.join(found)}",
-            hint=f"`sparkops image distribute {image} --from NODE` says whose it is to be",
+            f"the nodes have different images named {image}: {', '.join(found)}",
+            hint=f"choose one: `sparkops image distribute {image} --from NODE`",
         )
     return list(found), len(found) == len(names)
 

@@ -79,7 +79,7 @@ def _previous(
         candidates = _replaced_all(candidates, running)
     if not candidates:
         raise Refused(
-            "there is nothing to go back to: no stopped revision is kept on these nodes", hint="`sparkops status`"
+            "there is nothing to roll back to: these nodes keep no stopped deployment", hint="`sparkops status`"
         )
     gone = to or {digest for one in running for digest in one.replaced}
     if replaced := [one for one in candidates if one.stored.hash in gone]:
@@ -108,6 +108,6 @@ def _refuse_half(
     others = [one.title for one in everything if one.runs and one.stored.hash in previous.replaced - stopping]
     if others:
         raise UsageError(
-            f"{previous.title}, which would come back, had replaced {', '.join(others)} too",
-            hint="`sparkops rollback` without a name, or with a --limit that has them all",
+            f"{previous.title} had also replaced {', '.join(others)}",
+            hint="use `sparkops rollback` without a name, or a --limit with all of these nodes",
         )

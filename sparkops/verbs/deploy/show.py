@@ -29,13 +29,14 @@ def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if how.verbose:
         yield from _scripts(steps, ink)
     if not document.get("changed", document.get("changes")):
-        yield ink.good("Nothing to change: this is what serves now.")
+        yield ink.good("Nothing to change: the nodes already run this.")
         return
     yield ink.bold("Changes")
     yield from (f"  {change}" for change in document.get("changes") or ())
     if document.get("id"):
         yield ink.dim(
-            f"`{how.command} deploy` with the same words does this; `--expect {document['id']}` holds it to it."
+            f"To run this plan: `{how.command} deploy` with these options; `--expect {document['id']}` "
+            "refuses any other plan."
         )
 
 
@@ -43,7 +44,7 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """Where the model answers and how to ask it."""
     endpoints = document.get("endpoints", ())
     if not document.get("changed", True):
-        yield ink.good("Nothing changed: it serves already.")
+        yield ink.good("Nothing changed: the nodes already run this.")
     if not endpoints:
         return
     seconds = document.get("seconds")
@@ -73,7 +74,7 @@ def rollback(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def stop(document: Document, ink: Ink, how: How) -> Iterator[str]:
     removed = document.get("removed", ())
     if not removed:
-        yield "Nothing of ours was running."
+        yield "No deployment of sparkops was running."
         return
     yield ink.good("Stopped:")
     yield from columns([[item["node"], item["container"]] for item in removed], "  ")

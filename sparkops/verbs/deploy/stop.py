@@ -32,7 +32,7 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     here = deployed_revisions(facts)
     gone = options.deployment is not None and not session.away and _unknown(here, options.deployment)
     if gone:
-        session.report.note(f"no deployment {options.deployment} is on these nodes")
+        session.report.note(f"these nodes have no deployment {options.deployment}")
     chosen = [] if gone else on_selected(session, here, options.deployment)
     targets = [one for one in chosen if _stops(one) and one.stored.hash not in options.but]
     ours_to_change(target.stored for target in targets)

@@ -32,7 +32,7 @@ def export(options: FileOptions, report: Report) -> Answer:
         node = one_of(session, options.node)
         found = facts_of(session, node, image).image(image)
         if found is None:
-            raise Refused(f"{node} has no image {image}", node=node, hint="`sparkops image list` shows who has it")
+            raise Refused(f"{node} has no image {image}", node=node, hint="find it: `sparkops image list`")
         if free < found.size_bytes:
             raise Refused(f"{path.parent} needs {gb(found.size_bytes)} for {image} and has {gb(free)}")
         with own_files.whole(path, found.size_bytes) as file:
@@ -84,7 +84,7 @@ def _pass(session: Session, node: str, title: str, command: Command, about: int,
     except NodeLost as lost:
         raise unreachable(lost) from lost
     except KeyboardInterrupt as error:
-        raise Interrupted("interrupted; nothing of the image is kept") from error
+        raise Interrupted("interrupted; the partial image was removed") from error
     if trouble:
         raise trouble[0]
     if not result.ok:

@@ -58,7 +58,7 @@ def wanted(options: BuildOptions) -> BuildSource:
     if options.context or options.dockerfile:
         return source_of(_named_here(options))
     if options.args:
-        raise UsageError("--arg goes with --context or --dockerfile; a recipe's are in its `build`")
+        raise UsageError("--arg needs --context or --dockerfile; a recipe has its arguments in `build`")
     return source_of(build_of(options.target))
 
 
@@ -67,10 +67,10 @@ def _with_mods(options: BuildOptions) -> BuildSource:
     recipe = recipes.recipe(options.target)
     if not mods.needed(recipe.mods):
         raise UsageError(
-            f"{recipe.source}: asks for no mods", hint=f"`sparkops image build {options.target}` builds its image"
+            f"{recipe.source}: has no mods", hint=f"`sparkops image build {options.target}` builds its image"
         )
     if options.context or options.dockerfile or options.args:
-        raise UsageError("--mods goes with a recipe alone: its image is built upon")
+        raise UsageError("--mods needs a recipe and no other option")
     context = load_mods.context(str(options.mods), recipe.container, recipe.mods, recipe.mod_sources)
     return BuildSource(Build(mods.derived(recipe.container, recipe.mods), context="."), context, recipe.container)
 
@@ -85,8 +85,8 @@ def ensure_built(session: Session, source: BuildSource, node: str, *, force: boo
     facts = facts_of(session, node, image, *filter(None, (source.base,)))
     there = facts.image(image)
     if source.base and facts.image(source.base) is None:
-        hint = f"`sparkops image build {source.base}` or `sparkops image pull {source.base}` gets it"
-        raise Refused(f"{node}: the image {source.base} is not there to be built upon", node=node, hint=hint)
+        hint = f"get it: `sparkops image build {source.base}` or `sparkops image pull {source.base}`"
+        raise Refused(f"{node} has no base image {source.base}", node=node, hint=hint)
     job = Building(source.build, node, source.digest)
     document = {"image": image, "node": node, "job": job.job, "inputs": job.digest}
     if there and there.labels.get(LABEL) == job.digest and not force:
@@ -120,7 +120,9 @@ def ensure_pulled(session: Session, reference: str, tag: str, node: str, user: s
     follow_job(with_sudo(plan, session.sudo), session, job)
     after = facts_of(session, node, tag or reference).image(tag or reference)
     if after is None:
-        raise StepFailed(f"{node}: {reference} was pulled and is not there", node=node, step="pull the image")
+        raise StepFailed(
+            (f"{node}: {reference} was pulled, but Docker does not list it"), node=node, step="pull the image"
+        )
     return {**document, "job": job, "changed": there is None or there.id != after.id, **described(after)}
 
 
@@ -128,7 +130,7 @@ def references(name: str) -> tuple[str, str]:
     """What to pull, and what to call it besides: `NAME:TAG@DIGEST` gets its name too, by which other nodes have it."""
     plain, at, _ = name.partition("@")
     if not plain or name.startswith("-") or any(mark.isspace() for mark in name):
-        raise UsageError(f"{name!r} is no image", hint="such as ghcr.io/berriai/litellm:main-stable")
+        raise UsageError(f"{name!r} is not an image name", hint="such as ghcr.io/berriai/litellm:main-stable")
     if not at:
         return name, ""
     tagged = plain if ":" in plain.rpartition("/")[2] else f"{plain}:latest"
@@ -144,7 +146,7 @@ def build_of(target: str) -> Build:
         given = recipe.build or building.KNOWN.get(_plain(recipe.container))
         if not given:
             raise UsageError(
-                f"{recipe.source}: nothing says how {recipe.container} is built",
+                f"{recipe.source}: no `build` says how to build {recipe.container}",
                 hint=f"`sparkops image pull {recipe.container}` fetches it, or give the recipe a `build`",
             )
         return _beside(building.read(recipe.container, given, recipe.source), recipe.source)
@@ -155,8 +157,8 @@ def build_of(target: str) -> Build:
     if _plain(target) in building.KNOWN:
         return _beside(building.read(target, building.KNOWN[_plain(target)], target), str(PACKAGE / target))
     raise UsageError(
-        f"nothing says how {target} is built{did_you_mean(target, names)}",
-        hint="--context DIR builds a directory with a Dockerfile; `sparkops image pull` fetches what is published",
+        f"sparkops does not know how to build {target}{did_you_mean(target, names)}",
+        hint="build a directory: --context DIR; get a published image: `sparkops image pull`",
     )
 
 
@@ -197,8 +199,8 @@ def _no_other(facts: Facts, wanted: Building) -> None:
 def _made(session: Session, node: str, image: str, digest: str) -> Image:
     found = facts_of(session, node, image).image(image)
     if found is None or found.labels.get(LABEL) != digest:
-        what = "is not there" if found is None else "was made by somebody else meanwhile"
-        raise StepFailed(f"{node}: the build ended well, but {image} {what}", node=node, step="build the image")
+        what = "is not there" if found is None else "was built by another program meanwhile"
+        raise StepFailed(f"{node}: the build succeeded, but {image} {what}", node=node, step="build the image")
     return found
 
 
@@ -209,7 +211,7 @@ def _named_here(options: BuildOptions) -> Build:
     try:
         inside = path.resolve().relative_to(context.resolve()).as_posix() if path else None
     except ValueError:
-        raise UsageError(f"{path} is not below the context {context}", hint="Docker reads it from there") from None
+        raise UsageError(f"{path} is not inside the context {context}", hint="Docker reads it from there") from None
     return Build(_image_name(options.target), str(context), inside, args)
 
 

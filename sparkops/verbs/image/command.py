@@ -18,7 +18,7 @@ from sparkops.verbs.image.options import (
     PullOptions,
 )
 
-ON = click.option("--on", "node", type=NODE, help="The node to do it on [default: the first].")
+ON = click.option("--on", "node", type=NODE, help="The node to use [default: the first].")
 NAME = click.argument("image", metavar="NAME")
 
 
@@ -36,11 +36,11 @@ def image() -> None:
 @image.command()
 @click.argument("target", type=RECIPE, metavar="RECIPE|NAME")
 @ON
-@click.option("--context", "directory", metavar="DIR", help="Build this directory instead of what a recipe says.")
-@click.option("--dockerfile", metavar="FILE", help="Another Dockerfile, below the context.")
-@click.option("--arg", "args", multiple=True, metavar="K=V", help="A build argument; repeat it.")
-@click.option("--mods", metavar="DIR|pinned", help="Build the recipe's mods into its image, from here or as pinned.")
-@click.option("--force", is_flag=True, help="Build again what was built from the same inputs.")
+@click.option("--context", "directory", metavar="DIR", help="Build this directory instead of the recipe's.")
+@click.option("--dockerfile", metavar="FILE", help="The Dockerfile, relative to the context.")
+@click.option("--arg", "args", multiple=True, metavar="K=V", help="A build argument (repeatable).")
+@click.option("--mods", metavar="DIR|pinned", help="Build the recipe's mods into its image, from DIR or as pinned.")
+@click.option("--force", is_flag=True, help="Build even if an image of these inputs exists.")
 @BECOME
 @click.pass_context
 def build(
@@ -55,9 +55,9 @@ def build(
     force: bool,
     ask_become_pass: bool,
 ) -> Invocation:
-    """Build an image on one node, as a job that goes on without you.
+    """Build an image on one node, as a background job.
 
-    The same command again follows a build that is under way, and leaves one alone that was made from the same inputs.
+    Run the command again to follow a running build. An image of equal inputs is not built again.
     """
     options = BuildOptions(where(context, ask_become_pass), target, node, directory, dockerfile, args, force, mods)
     return Invocation("image build", options)
@@ -70,13 +70,13 @@ def build(
 @image.command()
 @NAME
 @ON
-@click.option("--user", metavar="NAME", help="Log in to the registry; the password is read from stdin.")
+@click.option("--user", metavar="NAME", help="Log in to the registry; reads the password from stdin.")
 @BECOME
 @click.pass_context
 def pull(
     context: click.Context, /, image: str, node: str | None, user: str | None, ask_become_pass: bool
 ) -> Invocation:
-    """Fetch an image from its registry on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST to pin it."""
+    """Pull an image on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST to pin it."""
     password = piped("registry password", "SPARKOPS_REGISTRY_PASSWORD") if user else None
     return Invocation("image pull", PullOptions(where(context, ask_become_pass), image, node, user, password))
 
@@ -84,14 +84,14 @@ def pull(
 @example("sparkops image distribute vllm-node-mxfp4")
 @image.command()
 @NAME
-@click.option("--from", "source", type=NODE, help="Whose image it is to be [default: whoever has it].")
+@click.option("--from", "source", type=NODE, help="The node whose image all get [default: a node that has it].")
 @COPY_STALL
 @BECOME
 @click.pass_context
 def distribute(
     context: click.Context, /, image: str, source: str | None, stall: float, ask_become_pass: bool
 ) -> Invocation:
-    """Copy an image from the node that has it to all others, over the fabric, each node passing it on."""
+    """Copy an image to all nodes over the fabric, from node to node."""
     return Invocation("image distribute", DistributeOptions(where(context, ask_become_pass), image, source, stall))
 
 
@@ -100,7 +100,7 @@ def distribute(
 @BECOME
 @click.pass_context
 def listing(context: click.Context, /, ask_become_pass: bool) -> Invocation:
-    """List the nodes' images, and which of them differ."""
+    """List the nodes' images and mark those that differ."""
     return Invocation("image list", ImagesOptions(where(context, ask_become_pass)))
 
 
@@ -110,7 +110,7 @@ def listing(context: click.Context, /, ask_become_pass: bool) -> Invocation:
 @BECOME
 @click.pass_context
 def verify(context: click.Context, /, image: str | None, ask_become_pass: bool) -> Invocation:
-    """Tell whether an image (or each) is the same on all nodes: layers, configuration, platform."""
+    """Compare an image (or all) on all nodes: layers, configuration, platform."""
     return Invocation("image verify", ImagesOptions(where(context, ask_become_pass), image))
 
 
@@ -121,13 +121,13 @@ def verify(context: click.Context, /, image: str | None, ask_become_pass: bool) 
 @image.command()
 @click.argument("image", type=RECIPE, metavar="NAME|RECIPE")
 @ON
-@click.option("--fresh", is_flag=True, help="Read again what was kept.")
+@click.option("--fresh", is_flag=True, help="Read the flags again, even if they are known.")
 @BECOME
 @click.pass_context
 def flags(context: click.Context, /, image: str, node: str | None, fresh: bool, ask_become_pass: bool) -> Invocation:
-    """Read which options its `vllm serve` takes; plan and lint judge by them from then on.
+    """Read the options of an image's `vllm serve`; plan and lint then use them.
 
-    Kept on this machine by the image's fingerprint, so that it is read once.
+    The options are stored on this machine under the image's fingerprint, so they are read once.
     """
     return Invocation("image flags", FlagsOptions(where(context, ask_become_pass), image, node, fresh))
 
@@ -138,13 +138,13 @@ def flags(context: click.Context, /, image: str, node: str | None, fresh: bool, 
 """)
 @image.command()
 @click.argument("images", metavar="[NAME]...", nargs=-1)
-@click.option("--yes", is_flag=True, help="Remove what is shown without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @BECOME
 @click.pass_context
 def prune(context: click.Context, /, images: tuple[str, ...], yes: bool, ask_become_pass: bool) -> Invocation:
-    """Remove images by name, or those that lost their name to a newer one.
+    """Remove images by name, or those that lost their name to a newer build.
 
-    What a deployment or its rollback needs is never removed.
+    Images and models that a deployment or its rollback needs are kept.
     """
     return Invocation("image prune", PruneOptions(where(context, ask_become_pass), images, yes))
 
@@ -154,13 +154,13 @@ def prune(context: click.Context, /, images: tuple[str, ...], yes: bool, ask_bec
 @NAME
 @click.argument("file", metavar="FILE")
 @ON
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @BECOME
 @click.pass_context
 def export(
     context: click.Context, /, image: str, file: str, node: str | None, force: bool, ask_become_pass: bool
 ) -> Invocation:
-    """Keep an image in a file of this machine, since rebuilding it may fail one day."""
+    """Save an image to a file on this machine: a later build may fail."""
     return Invocation("image export", FileOptions(where(context, ask_become_pass), file, image, node, force))
 
 
@@ -171,5 +171,5 @@ def export(
 @BECOME
 @click.pass_context
 def load(context: click.Context, /, file: str, node: str | None, ask_become_pass: bool) -> Invocation:
-    """Load an image from a file of this machine on one node."""
+    """Load an image from a file on this machine into one node."""
     return Invocation("image import", FileOptions(where(context, ask_become_pass), file, None, node))

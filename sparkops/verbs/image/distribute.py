@@ -35,7 +35,7 @@ def distribute(options: DistributeOptions, report: Report) -> Answer:
     if "@" in options.image:
         plain = options.image.partition("@")[0]
         raise UsageError(
-            f"{options.image}: a digest is known to the registry alone and does not travel with the image",
+            f"{options.image}: a copied image has no digest, only the registry knows it",
             hint=f"`sparkops image pull {options.image}` on one node, then `sparkops image distribute {plain}`",
         )
     with reached(options.where, report) as session:
@@ -62,7 +62,7 @@ def ensure_everywhere(
         going = tuple(name for name in names if job in running(facts[name]))
         try:
             if going:
-                session.report.note(f"{job} goes on on {', '.join(going)}: following it")
+                session.report.note(f"following {job} on {', '.join(going)}")
                 steps = tuple(awaited(job, image, going, int(stall)))
                 _follow(Plan("image distribute", None, (Phase("copy the image", steps),)), session, job)
             else:
@@ -83,7 +83,7 @@ def _progress(session: Session, image: str, names: Sequence[str], origin: Image,
         error.message = "; ".join((error.message, *full))
         raise error
     if lacking:
-        session.report.warn("some nodes did not get it; they try again from the nearest one that did")
+        session.report.warn("some nodes did not get the image; trying again from the nearest complete node")
     return len(facts) - len(lacking)
 
 
@@ -106,7 +106,7 @@ def _copy(
 
 
 def _follow(plan: Plan, session: Session, job: str) -> None:
-    told = f"run the same command again: what is complete is not sent again (`sparkops jobs logs {job}`)"
+    told = f"run the command again: complete nodes are skipped (`sparkops jobs logs {job}` shows the log)"
     follow_job(with_sudo(plan, session.sudo), session, job, lambda _: told)
 
 
@@ -136,11 +136,11 @@ def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image
     if not here:
         raise Refused(
             f"no node has the image {image}",
-            hint=f"`sparkops image build {image}` or `sparkops image pull {image}` puts it on one",
+            hint=f"get it: `sparkops image build {image}` or `sparkops image pull {image}`",
         )
     if len({one.fingerprint for one in here.values()}) > 1:
         which = ", ".join(f"{name} (made {one.created[:16].replace('T', ' ')})" for name, one in here.items())
-        raise Refused(f"the nodes have different images {image}: {which}", hint="--from NODE says whose it is to be")
+        raise Refused(f"the nodes have different images named {image}: {which}", hint="choose one: --from NODE")
     return next(iter(here.values()))
 
 
@@ -152,7 +152,7 @@ def _fingerprint(facts: Facts, image: str) -> str | None:
 def room(node: str, facts: Facts, size: int) -> None:
     """Refuse what cannot be loaded here."""
     if told := too_small(node, facts, size):
-        hint = "`sparkops image prune` and `sparkops model prune` remove what nothing needs"
+        hint = "free space: `sparkops image prune`, `sparkops model prune`"
         raise Refused(told, node=node, hint=hint)
 
 
@@ -163,7 +163,7 @@ def too_small(node: str, facts: Facts, size: int) -> str:
     if disk is None or disk.free_kib * 1024 >= need:
         return ""
     have = disk.free_kib * 1024
-    return f"{node} needs {gb(need)} on {disk.mount} for a moment and has {gb(have)}"
+    return f"{node} needs {gb(need)} on {disk.mount} during the copy and has {gb(have)}"
 
 
 def _document(

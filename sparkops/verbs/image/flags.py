@@ -27,7 +27,7 @@ def flags(options: FlagsOptions, report: Report) -> Answer:
         node, image = _where(session, session.facts(images=[reference]), reference, options.node)
         kept = None if options.fresh else flag_tables.of_image(reference)
         if kept is None or kept.fingerprint != image.fingerprint:
-            report.note(f"reading the options of {reference}; its imports take some 15 seconds", node)
+            report.note(f"reading the options of {reference} (about 15 seconds)", node)
             document = _read(session, node, image.id)
             place = flag_tables.keep(reference, image.fingerprint, document)
             table = flag_tables.table(document)
@@ -54,7 +54,7 @@ def _where(session: Session, facts: dict[str, Facts], reference: str, wanted: st
     session.require(names[:1])
     raise Refused(
         f"no node of {', '.join(names)} has the image {reference}",
-        hint="`sparkops image list` shows what there is, `image build` and `image pull` get one",
+        hint="list the images: `sparkops image list`; get one: `sparkops image build`, `sparkops image pull`",
     )
 
 

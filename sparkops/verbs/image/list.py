@@ -88,6 +88,6 @@ def _differs(wrong: list[dict[str, Any]]) -> SparkopsError | None:
     if not wrong:
         return None
     first = wrong[0]
-    what = f"is missing on {', '.join(first['missing'])}" if first["missing"] else "is not the same on all nodes"
+    what = f"is missing on {', '.join(first['missing'])}" if first["missing"] else "differs between nodes"
     more = f" ({len(wrong) - 1} more)" if len(wrong) > 1 else ""
     return StepFailed(f"{first['name']} {what}{more}", hint=f"`sparkops image distribute {first['name']}`")

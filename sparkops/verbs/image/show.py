@@ -17,14 +17,14 @@ def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("changed"):
         yield ink.good(f"{_what(document)} was built on {document['node']}.")
     else:
-        yield ink.good(f"Nothing to build: {_what(document)} on {document['node']} was made from the same inputs.")
+        yield ink.good(f"Nothing to build: {_what(document)} on {document['node']} has equal inputs.")
     yield _next(document, how)
 
 
 def pulled(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if "image" not in document:
         return
-    said = "is here" if document.get("changed") else "is here already, unchanged"
+    said = "is here" if document.get("changed") else "is already there"
     yield ink.good(f"{_what(document)} {said}, on {document['node']}.")
     yield _next(document, how)
 
@@ -34,10 +34,10 @@ def distributed(document: Document, ink: Ink, how: How) -> Iterator[str]:
         return
     copies = document.get("copies", ())
     if not copies:
-        yield ink.good(f"Nothing to copy: {document['image']} is the same on all nodes.")
+        yield ink.good(f"Nothing to copy: {document['image']} is equal on all nodes.")
     yield from columns([[one["from"], "->", one["to"], one["over"], one["address"]] for one in copies], "  ")
     if copies and not document.get("missing"):
-        yield ink.good(f"{_what(document)} is the same on {', '.join(document['nodes'])}.")
+        yield ink.good(f"{_what(document)} is equal on {', '.join(document['nodes'])}.")
 
 
 def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -53,10 +53,10 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if rows:
         yield from columns([["image", "size", "made", "on"], *rows])
     else:
-        yield "No image is there."
+        yield "The nodes have no images."
     if nameless := document.get("nameless"):
         total = sum(one["size_bytes"] for one in nameless)
-        yield ink.dim(f"{len(nameless)} without a name, {gb(total)}: `{how.command} image prune` shows what may go")
+        yield ink.dim(f"{len(nameless)} without a name, {gb(total)}: show them: `{how.command} image prune`")
     for node, reason in (document.get("unreachable") or {}).items():
         yield ink.bad(f"{node}: unreachable: {reason}")
 
@@ -73,23 +73,23 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     gone, kept = document.get("images", ()), document.get("kept", ())
     if kept:
-        yield f"Kept, since a container, a deployment or its rollback needs it: {', '.join(kept)}."
+        yield f"Kept for a container, a deployment or its rollback: {', '.join(kept)}."
     if unneeded := document.get("unneeded"):
-        yield f"Built here, and no deployment or recipe asks for it: {', '.join(unneeded)}."
-        yield ink.dim(f"`{how.command} image prune NAME` removes one by its name.")
+        yield f"Built by sparkops, but used by no deployment or recipe: {', '.join(unneeded)}."
+        yield ink.dim(f"Remove one: `{how.command} image prune NAME`")
     if not gone:
-        yield "Nothing to remove." if kept else "Nothing to remove: each image has a name or is needed."
+        yield "Nothing to remove." if kept else "Nothing to remove: every image has a name or is in use."
     elif document.get("removed"):
         yield ink.good(f"Removed {len(gone)} images, {gb(document['size_bytes'])}.")
     else:
-        yield f"Nothing was removed; `{how.command} image prune --yes` does."
+        yield f"Nothing was removed. To remove them: `{how.command} image prune --yes`"
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if "file" not in document:
         return
     yield ink.good(f"{document['image']} of {document['node']} is in {document['file']} ({gb(document['bytes'])}).")
-    yield f"{how.command} image import brings it back."
+    yield f"Restore it with `{how.command} image import`."
 
 
 def imported(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -98,7 +98,7 @@ def imported(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for name in document.get("images", ()):
         yield ink.good(f"{name} is on {document['node']}.")
     if not document.get("changed"):
-        yield f"{document['node']} had all of it already."
+        yield f"{document['node']} already had it."
 
 
 def _what(document: Document) -> str:

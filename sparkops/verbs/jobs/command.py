@@ -28,17 +28,17 @@ def jobs(context: click.Context, /) -> Invocation | None:
 )
 @click.pass_context
 def logs(context: click.Context, /, id: str, tail: int) -> Invocation:
-    """Print what a job has said."""
+    """Print the output of a job."""
     return Invocation("jobs logs", JobOptions(where(context), id, tail))
 
 
 @example("sparkops jobs wait build-vllm-node-mxfp4-3f2a9c01")
 @jobs.command()
 @ID
-@click.option("--deadline", callback=duration, metavar="TIME", default="24h", help="Wait no longer than this.")
+@click.option("--deadline", callback=duration, metavar="TIME", default="24h", help="Stop waiting after this time.")
 @click.pass_context
 def wait(context: click.Context, /, id: str, deadline: float) -> Invocation:
-    """Wait until a job has ended; exit 5 when it failed. Ctrl-C leaves it alone."""
+    """Wait until a job ends; exit 5 if it failed. Ctrl-C does not end the job."""
     return Invocation("jobs wait", JobOptions(where(context), id, deadline=deadline))
 
 
@@ -48,5 +48,5 @@ def wait(context: click.Context, /, id: str, deadline: float) -> Invocation:
 @BECOME
 @click.pass_context
 def cancel(context: click.Context, /, id: str, ask_become_pass: bool) -> Invocation:
-    """End a job and all that it started."""
+    """End a job and all its processes."""
     return Invocation("jobs cancel", JobOptions(where(context, ask_become_pass), id))

@@ -76,7 +76,7 @@ def _chosen(session: Session, name: str) -> list[Job]:
         if session.lost.error:
             raise session.lost.error
         close = did_you_mean(name, {job.id for job in found})
-        raise UsageError(f"no job {name} on these nodes{close}", hint="`sparkops jobs` lists them")
+        raise UsageError(f"no job {name} on these nodes{close}", hint="list them: `sparkops jobs`")
     return chosen
 
 
@@ -86,9 +86,9 @@ def _each(what: str, chosen: Sequence[Job], action: Action, session: Session) ->
     try:
         execute(plan, session)
     except Interrupted as error:
-        raise Interrupted("interrupted; the job goes on", hint="`sparkops jobs` lists it") from error
+        raise Interrupted("interrupted; the job continues", hint="find it with `sparkops jobs`") from error
     except SparkopsError as error:
-        error.hint = f"`sparkops jobs logs {chosen[0].id}` shows all of its log"
+        error.hint = f"see its whole log: `sparkops jobs logs {chosen[0].id}`"
         raise
 
 

@@ -16,7 +16,7 @@ logs = status.logs
 def jobs(document: Document, ink: Ink, how: How) -> Iterator[str]:
     rows = document.get("jobs", ())
     if not rows:
-        yield "No job is there."
+        yield "There are no jobs."
         return
     table = [[job["node"], job["id"], _state(job, ink), job["started"], clip(job["command"], 60)] for job in rows]
     yield from columns([["node", "job", "state", "started", "command"], *table])
@@ -24,7 +24,7 @@ def jobs(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def cancelled(document: Document, ink: Ink, how: How) -> Iterator[str]:
     nodes = document.get("cancelled", ())
-    yield f"Ended on {', '.join(nodes)}." if nodes else "It had ended already."
+    yield f"Ended on {', '.join(nodes)}." if nodes else "The job had already ended."
 
 
 def _state(job: Document, ink: Ink) -> str:

@@ -26,24 +26,24 @@ def lab() -> None:
 )
 @click.option("--backend", type=click.Choice(["embedded", "docker"]), default="embedded", show_default=True)
 @click.option("--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", show_default=True)
-@click.option("--speed", type=float, help="How much faster than life models load [default: 1].")
+@click.option("--speed", type=float, help="How much faster than on real nodes models load [default: 1].")
 def up(nodes: int, backend: str, ray: str, speed: float | None) -> Invocation:
-    """Start the nodes; `-i lab` is their inventory."""
+    """Start emulated nodes; `-i lab` is their inventory."""
     return Invocation("lab up", LabOptions(nodes=nodes, backend=backend, ray=ray, speed=speed), logged=False)
 
 
 @example("sparkops lab down")
 @lab.command()
 def down() -> Invocation:
-    """End every node and remove all that they left."""
+    """End all nodes and remove everything of the lab."""
     return Invocation("lab down", LabOptions(), logged=False)
 
 
 @example("sparkops lab status --reset")
 @lab.command()
-@click.option("--reset", is_flag=True, help="Begin to count connections and commands anew.")
+@click.option("--reset", is_flag=True, help="Reset the counts of connections and commands.")
 def status(reset: bool) -> Invocation:
-    """Show the nodes, what reached them, and their faults."""
+    """Show the nodes, their connections and commands, and their faults."""
     return Invocation("lab status", LabOptions(reset=reset), logged=False)
 
 

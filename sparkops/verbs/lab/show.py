@@ -16,12 +16,12 @@ def up(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def down(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    yield ink.good("The lab is gone.") if document.get("stopped") else "There was no lab."
+    yield ink.good("The lab is gone.") if document.get("stopped") else "No lab was running."
 
 
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not document.get("nodes"):
-        yield "No lab is up. `sparkops lab up --nodes 2` starts one."
+        yield "No lab is running. Start one: `sparkops lab up --nodes 2`"
         return
     yield from _nodes(document, ink)
 

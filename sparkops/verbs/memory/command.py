@@ -15,7 +15,7 @@ from sparkops.verbs.memory.options import MemoryOptions
     sparkops memory --watch --every 2s
 """)
 @click.command(cls=VerbCommand)
-@click.option("--watch", is_flag=True, help="Look again and again, until interrupted.")
+@click.option("--watch", is_flag=True, help="Repeat until interrupted.")
 @click.option(
     "--every", callback=duration, metavar="TIME", default="5s", show_default=True, help="How often, with --watch."
 )
@@ -24,7 +24,7 @@ from sparkops.verbs.memory.options import MemoryOptions
 def memory(context: click.Context, /, watch: bool, every: float, ask_become_pass: bool) -> Invocation:
     """Show where each node's memory is used.
 
-    Growth comes from the log of `sparkops cache schedule`, so it is known some hours after that was set.
+    Growth comes from the log of `sparkops cache schedule`, so it needs a schedule that has run for hours.
     """
     if watch and line(context).flag("json"):
         raise click.UsageError("--watch is for people; --json prints one document", context)

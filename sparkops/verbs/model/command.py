@@ -27,10 +27,14 @@ def model() -> None:
 """)
 @model.command()
 @NAME
-@click.option("--on", "node", type=NODE, help="The node that downloads [default: who has it, else the first].")
-@click.option("--exclude", multiple=True, metavar="GLOB", help="Files to leave out beside original/* and metal/*.")
-@click.option("--token-stdin", is_flag=True, help="Read the hub's token from stdin [default: $HF_TOKEN, the node's].")
-@click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has, list what is missing.")
+@click.option("--on", "node", type=NODE, help="The node that downloads [default: the one with most files].")
+@click.option(
+    "--exclude", multiple=True, metavar="GLOB", help=("Files to skip, besides original/* and metal/* (repeatable).")
+)
+@click.option(
+    "--token-stdin", is_flag=True, help=("Read the hub's token from stdin [default: $HF_TOKEN, then the node's].")
+)
+@click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has and list what is missing.")
 @COPY_STALL
 @click.pass_context
 def fetch(
@@ -43,10 +47,10 @@ def fetch(
     offline: bool,
     stall: float,
 ) -> Invocation:
-    """Download a model once, on one node, verify it, and copy it to the others over the fabric.
+    """Download a model on one node, verify it, and copy it to the others over the fabric.
 
-    The download goes on without you; the same command again follows it. A directory of a node is copied as it is.
-    $HF_ENDPOINT, $https_proxy and $no_proxy are handed on.
+    The download is a background job; run the command again to follow it. A directory on a node is copied.
+    $HF_ENDPOINT, $https_proxy and $no_proxy are passed to the node.
     """
     return Invocation(
         "model fetch", FetchOptions(where(context), model, node, exclude, offline, access(token_stdin), stall)
@@ -58,7 +62,7 @@ def fetch(
 @NAME
 @click.pass_context
 def verify(context: click.Context, /, model: str) -> Invocation:
-    """Hold every file of a model against its hash, on every node."""
+    """Check every file of a model against its hash, on every node."""
     return Invocation("model verify", ModelsOptions(where(context), model))
 
 
@@ -66,7 +70,7 @@ def verify(context: click.Context, /, model: str) -> Invocation:
 @model.command("list")
 @click.pass_context
 def listing(context: click.Context, /) -> Invocation:
-    """List the models in the nodes' caches, half downloads too."""
+    """List the models in the nodes' caches, with partial downloads."""
     return Invocation("model list", ModelsOptions(where(context)))
 
 
@@ -76,12 +80,12 @@ def listing(context: click.Context, /) -> Invocation:
 """)
 @model.command()
 @click.argument("models", metavar="[MODEL[@REVISION]]...", nargs=-1)
-@click.option("--yes", is_flag=True, help="Remove what is shown without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @BECOME
 @click.pass_context
 def prune(context: click.Context, /, models: tuple[str, ...], yes: bool, ask_become_pass: bool) -> Invocation:
-    """Remove models by name, or half downloads and revisions that a newer one replaced.
+    """Remove models by name, or partial downloads and replaced revisions.
 
-    What a deployment or its rollback needs is never removed.
+    Images and models that a deployment or its rollback needs are kept.
     """
     return Invocation("model prune", PruneModelsOptions(where(context, ask_become_pass), models, yes))

@@ -66,7 +66,7 @@ def ensure_copied(
         if not left:
             return copied
         if 0 <= before <= left:
-            told = f"{name.title}: copying it to {', '.join(lacking)} got nowhere"
+            told = f"{name.title}: the copy to {', '.join(lacking)} made no progress"
             raise StepFailed(told, hint=f"`sparkops jobs logs {wanted.job}`")
         before = left
         need = {node: copied.get(node, one["need"]) for node, one in lacking.items()}
@@ -92,7 +92,7 @@ def _lacking(
     """The nodes that lack anything, unless a copy goes on there: that is awaited first."""
     busy = [node for node in others if wanted.job in running(facts[node])]
     if busy:
-        session.report.note(f"{wanted.job} goes on on {', '.join(busy)}: following it")
+        session.report.note(f"following {wanted.job} on {', '.join(busy)}")
         steps = tuple(awaited(wanted.job, wanted.name.title, tuple(busy), wanted.stall))
         follow(Plan("model fetch", None, (Phase("copy the model", steps),), on_failure="go-on"), session, wanted.job)
     for node in others:
@@ -129,7 +129,7 @@ def _copy(
     try:
         follow(compile_copy(copy, facts), session, wanted.job)
     except StepFailed as error:
-        session.report.warn(f"{error.message}; what is missing is tried again")
+        session.report.warn(f"{error.message}; trying the missing files again")
         return False
     return True
 

@@ -39,7 +39,7 @@ def listing(options: ModelsOptions, report: Report) -> Answer:
 
 def verify(options: ModelsOptions, report: Report) -> Answer:
     """Every file against its hash on every node, and the same revision on all."""
-    assert options.model is not None, "the command line asks for one"
+    assert options.model is not None, "a command line has one"
     name = model_name(options.model)
     with reached(options.where, report) as session:
         here = {node.name: node.cache_dir for node in session.there}
@@ -103,7 +103,7 @@ def parsed(node: str, text: str, otherwise: str = "") -> dict[str, Any]:
     """The one line of the script that is for us."""
     told = [line.removeprefix(RESULT) for line in text.splitlines() if line.startswith(RESULT)]
     if not told:
-        raise StepFailed(f"{node}: its models cannot be read: {(text.strip() or otherwise)[-500:]}", node=node)
+        raise StepFailed(f"{node}: cannot read its models: {(text.strip() or otherwise)[-500:]}", node=node)
     found: dict[str, Any] = json.loads(told[-1])
     return found
 
@@ -123,12 +123,12 @@ def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsE
         node, problems = bad[0]
         first = ", ".join(map(_said, problems[:3]))
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
-        others = f"; {len(bad) - 1} other nodes too" if len(bad) > 1 else ""
+        others = f"; also on {len(bad) - 1} other nodes" if len(bad) > 1 else ""
         return Refused(f"{node}: {name}: {first}{more}{others}", node=node, hint=f"`sparkops model fetch {name}`")
     revisions = {str(one["revision"]) for one in found.values()}
     if len(revisions) > 1:
         told = ", ".join(f"{node} {str(one['revision'])[:12]}" for node, one in found.items())
-        return Refused(f"{name} is not the same revision on all nodes: {told}", hint=f"`sparkops model fetch {name}`")
+        return Refused(f"{name} has different revisions: {told}", hint=f"`sparkops model fetch {name}`")
     return None
 
 
@@ -170,4 +170,4 @@ def _gone(about: Mapping[str, Any], names: Iterable[ModelName], needed: Mapping[
 
 
 def _what(target: str) -> str:
-    return " of half downloads" if target.endswith("@") else ""
+    return " of partial downloads" if target.endswith("@") else ""

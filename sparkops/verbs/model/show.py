@@ -14,7 +14,7 @@ Document = Mapping[str, Any]
 def fetched(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if "nodes" not in document:
         return
-    yield f"{document['model']} @ {document['revision'][:12]}, {bytes_text(document['size_bytes'])}, whole on:"
+    yield f"{document['model']} @ {document['revision'][:12]}, {bytes_text(document['size_bytes'])}, complete on:"
     yield from columns([[node["name"], _came(node)] for node in document["nodes"]], "  ")
 
 
@@ -23,11 +23,11 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
         return
     for node in document["nodes"]:
         good = not node["problems"]
-        told = f"{node['hashed']} of {node['files']} files proven by their hash, {bytes_text(node['bytes'])}"
+        told = f"{node['hashed']} of {node['files']} files verified by hash, {bytes_text(node['bytes'])}"
         revision = (node["revision"] or "-")[:12]
-        yield f"{node['name']}  {revision}  {ink.good('whole') if good else ink.bad('not whole')}  {told}"
+        yield f"{node['name']}  {revision}  {ink.good('complete') if good else ink.bad('not complete')}  {told}"
         yield from (f"    {ink.bad(one['problem'])}: {one['file']}" for one in node["problems"])
-        yield from (f"    {ink.warn('half download')}: {name[:12]}" for name in node["half"])
+        yield from (f"    {ink.warn('partial download')}: {name[:12]}" for name in node["half"])
 
 
 def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -44,13 +44,13 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if "kept" not in document:
         return
     for model in document["kept"]:
-        yield f"{model}: what a deployment or its rollback needs of it is kept."
+        yield f"{model}: kept what a deployment or its rollback needs."
     if not document["models"]:
         yield "Nothing to remove."
     elif document["removed"]:
         yield f"Removed, {bytes_text(document['size_bytes'])}."
     else:
-        yield f"Nothing was removed; --yes would free {bytes_text(document['size_bytes'])}."
+        yield f"Nothing was removed. --yes removes them and frees {bytes_text(document['size_bytes'])}."
 
 
 def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
@@ -66,7 +66,7 @@ def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
                 proven,
             ]
         if model["half"]:
-            yield [node["name"], model["model"], "", bytes_text(model["half"]), ink.warn("half downloads")]
+            yield [node["name"], model["model"], "", bytes_text(model["half"]), ink.warn("partial downloads")]
 
 
 def _came(node: Document) -> str:

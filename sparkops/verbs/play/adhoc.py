@@ -31,5 +31,5 @@ def _result(name: str, result: Result) -> dict[str, Any]:
 
 def _failed(bad: list[dict[str, Any]]) -> StepFailed:
     names = ", ".join(one["node"] for one in bad)
-    ended = "ran into its time limit" if bad[0]["ended"] == "timeout" else f"ended with exit code {bad[0]['code']}"
+    ended = "exceeded its time limit" if bad[0]["ended"] == "timeout" else f"ended with exit code {bad[0]['code']}"
     return StepFailed(f"{names}: the command {ended}", node=bad[0]["node"])

@@ -34,7 +34,7 @@ def _tags(context: click.Context, parameter: click.Parameter, values: tuple[str,
 
 
 EXTRA = click.option(
-    "-e", "--extra", multiple=True, callback=_names, metavar="K=V", help="A name for the plays; repeat it."
+    "-e", "--extra", multiple=True, callback=_names, metavar="K=V", help="Set a variable for the playbook (repeatable)."
 )
 
 
@@ -46,16 +46,20 @@ EXTRA = click.option(
 @click.command(cls=VerbCommand)
 @click.argument("file")
 @EXTRA
-@click.option("--tags", multiple=True, callback=_tags, metavar="TAGS", help="Only what has one of these.")
-@click.option("--skip-tags", multiple=True, callback=_tags, metavar="TAGS", help="All but what has one of these.")
-@click.option("--check", is_flag=True, help="Change nothing; show what would be done, and what only the run decides.")
-@click.option("--list-steps", is_flag=True, help="Show plays and steps; no node is reached.")
+@click.option(
+    "--tags", multiple=True, callback=_tags, metavar="TAGS", help=("Run only plays and steps with one of these tags.")
+)
+@click.option(
+    "--skip-tags", multiple=True, callback=_tags, metavar="TAGS", help=("Skip plays and steps with one of these tags.")
+)
+@click.option("--check", is_flag=True, help="Change nothing; show what would be done.")
+@click.option("--list-steps", is_flag=True, help="Show plays and steps; contact no node.")
 @BECOME
 @click.pass_context
 def play(context: click.Context, /, ask_become_pass: bool, **given: Any) -> Invocation:
     """Run your playbook on the nodes.
 
-    A node that fails is left out of what follows, the others go on; --limit @last-failed repeats for those.
+    If a node fails, the others continue; --limit @last-failed repeats the playbook on the failed nodes.
     """
     return Invocation("play", PlayOptions(where(context, ask_become_pass), **given))
 
@@ -72,7 +76,7 @@ def playbook() -> None:
 @example("sparkops playbook list")
 @playbook.command(name="list")
 def names() -> Invocation:
-    """List the playbooks that come with sparkops."""
+    """List the included playbooks."""
     return Invocation("playbook list", PlaybookOptions(""), logged=False)
 
 
@@ -80,7 +84,7 @@ def names() -> Invocation:
 @playbook.command()
 @click.argument("name", type=PLAYBOOK)
 def show(name: str) -> Invocation:
-    """Print one that comes with sparkops; copy it, rename it, change it."""
+    """Print an included playbook, to copy and change it."""
     return Invocation("playbook show", PlaybookOptions(name), logged=False)
 
 
@@ -89,7 +93,7 @@ def show(name: str) -> Invocation:
 @click.argument("file")
 @EXTRA
 def lint(file: str, extra: Mapping[str, Any]) -> Invocation:
-    """Check a playbook without touching a node."""
+    """Check a playbook without contacting a node."""
     return Invocation("playbook lint", PlaybookOptions(file, extra), logged=False)
 
 
@@ -98,14 +102,16 @@ def lint(file: str, extra: Mapping[str, Any]) -> Invocation:
     sparkops run --become --limit spark1 -- dmesg --level err
 """)
 @click.command(cls=NodeCommand)
-@click.option("--become", is_flag=True, help="Through sudo.")
-@click.option("--timeout", callback=duration, metavar="TIME", default="1m", show_default=True, help="On each node.")
+@click.option("--become", is_flag=True, help="Run the command through sudo.")
+@click.option(
+    "--timeout", callback=duration, metavar="TIME", default="1m", show_default=True, help="Time limit on each node."
+)
 @BECOME
 @click.pass_context
 def run(context: click.Context, /, ask_become_pass: bool, become: bool, timeout: float) -> Invocation:
     """Run a command on every selected node.
 
-    The words behind `--` are sent as they are: no shell reads them on the way.
+    The words behind `--` are sent unchanged; no shell reads them.
     """
     words = line(context).extra
     if not words:

@@ -72,10 +72,12 @@ def ask_of(one: VerbPlay, extra: Mapping[str, Any] | None = None) -> Invocation:
             ask = parsed(list(_words(one, extra)), CommandLine())
     except (UsageError, BadExpression) as error:
         message = error.message if isinstance(error, UsageError) else str(error)
-        hint = error.hint if isinstance(error, UsageError) else "`-e NAME=VALUE` makes the names of a verb's play"
+        hint = error.hint if isinstance(error, UsageError) else "set a variable of a verb's play with `-e NAME=VALUE`"
         raise UsageError(one_line(f"{place}: {message}"), hint=hint) from None
     if not isinstance(ask, Invocation):
-        raise UsageError(f"{place}: is not one verb", hint=f"`sparkops {one.verb} --help` lists its verbs")
+        raise UsageError(
+            f"{place}: is a group of verbs, not a verb", hint=(f"list its verbs: `sparkops {one.verb} --help`")
+        )
     return ask
 
 
@@ -101,17 +103,17 @@ def _refuse_unknown_phases(one: StepsPlay) -> None:
 def _whose(phase: RunPhase) -> str:
     for verb in OTHER_BUILT_INS:
         if any(step.action == phase for step in playbooks.built_in(verb).steps):
-            return f"it is one of `sparkops {verb}`; a playbook of your own has a play with `run: {verb}`"
-    return "a playbook of your own can have the phases of deploy"
+            return f"this phase belongs to `sparkops {verb}`; use a play with `run: {verb}`"
+    return "your playbook can use the phases of deploy"
 
 
 def _refuse_foreign(one: VerbPlay) -> None:
     """What would start a playbook in itself, or belongs to the whole playbook's own command line."""
     words = one.verb.split()
     if not words or any(not word[0].isalpha() for word in words):
-        raise UsageError("is not a verb", hint="options stand in `with:`")
+        raise UsageError("is not a verb", hint="write options in `with:`")
     if words[0] == "play":
-        raise UsageError("a playbook cannot run another", hint="put its plays here")
+        raise UsageError("a playbook cannot run another", hint="copy its plays into this file")
     for key in one.options:
         if key in OUTSIDE:
             raise UsageError(f"with: {key} belongs to the command line of `sparkops play`")

@@ -84,7 +84,7 @@ class _Playing:
         self.cut = played.cut
         idle = [node for node, recap in played.recap.items() if recap == Recap()]
         if played.cut and idle:
-            self.report.warn(f"the play ended with the hosts that failed; it did not get to {', '.join(idle)}")
+            self.report.warn(f"the play ended because a whole batch failed; it did not reach {', '.join(idle)}")
 
     def _verb(self, one: VerbPlay, ask: Invocation) -> None:
         verb = ask.verb
@@ -110,7 +110,9 @@ def _refuse_unused(book: Playbook, extra: Iterable[str]) -> None:
     wanted = set(names(book))
     for name in extra:
         if name not in wanted:
-            raise UsageError(one_line(f"-e {name}: no play of {book.source} has this name{did_you_mean(name, wanted)}"))
+            raise UsageError(
+                one_line(f"-e {name}: no play of {book.source} has this variable{did_you_mean(name, wanted)}")
+            )
 
 
 def _repeated(options: PlayOptions) -> PlayOptions:
@@ -119,7 +121,7 @@ def _repeated(options: PlayOptions) -> PlayOptions:
         return options
     failed = state.read("plays", "last-failed")
     if not failed:
-        raise UsageError(f"--limit {LAST_FAILED}: no node failed when a playbook was last run")
+        raise UsageError(f"--limit {LAST_FAILED}: no node failed in the last run")
     return replace(options, where=replace(options.where, limit=",".join(map(str, failed))))
 
 

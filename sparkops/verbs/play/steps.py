@@ -48,14 +48,14 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         return _with_phases(play, options, chosen, report)
     nodes = [node for node in _hosts(play, chosen) if node.name not in without]
     if not nodes:
-        report.warn(f"{play.where}: play {play.name!r} has nothing to do: none of its hosts is left")
+        report.warn(f"{play.where}: play {play.name!r} has nothing to do: all its hosts have failed")
         return Played({})
     with connected(replace(chosen, nodes=tuple(nodes)), report) as session:
         plan = _compiled(play, options, session, nodes)
         if plan.changes and not options.check:
             session.lock(step.node for step in plan.steps)
         for name, lost in session.away.items():
-            report.warn(f"is left out: {lost.reason}", name)
+            report.warn(f"left out: {lost.reason}", name)
         events: list[Event] = []
         steps = {step.id: step for step in plan.steps}
 
@@ -82,7 +82,7 @@ def _shown(event: Event, step: Step | None, check: bool) -> Event:
         words = shown(step.do.command.words) if step.do.command else ""
         return replace(event, title=f"would change: {event.title}", text=words if event.kind == "start" else event.text)
     if event.kind == "failed" and step.terms and step.terms.ignore_errors:
-        return replace(event, kind="warning", text=f"{event.title} failed, which it may: {one_line(event.text)}")
+        return replace(event, kind="warning", text=f"{event.title} failed (ignored): {one_line(event.text)}")
     return event
 
 
@@ -132,7 +132,7 @@ def _undecided(events: Sequence[Event]) -> StepFailed | None:
     left = next((event for event in events if event.kind == "undecided"), None)
     if left is None:
         return None
-    told = "was left out: its condition needs the result of a step that did not run"
+    told = "skipped: its condition needs the result of a step that did not run"
     return StepFailed(f"{left.node}: {left.title}: {told}", node=left.node, step=left.title)
 
 

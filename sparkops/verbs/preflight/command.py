@@ -21,17 +21,15 @@ from sparkops.verbs.preflight.options import CheckOptions, PreflightOptions
     sparkops preflight --fix --ask-become-pass
 """)
 @click.command(cls=VerbCommand)
-@click.option(
-    "--topology", type=TOPOLOGY, help="Judge for this [default: cluster of the selected nodes; solo for one]."
-)
-@click.option("--recipe", type=RECIPE, help="Judge for this recipe [default: the inventory's, else deploy's own].")
-@click.option("--only", type=CHECK, multiple=True, metavar="ID,...", help="Only these checks.")
-@click.option("--skip", type=CHECK, multiple=True, metavar="ID,...", help="Not these checks.")
-@click.option("--deep", is_flag=True, help="Also run a container with the GPU on each node (nvidia-smi, seconds).")
-@click.option("--fix", is_flag=True, help="Fix what is safe and can be undone. Shows the fixes first and asks.")
+@click.option("--topology", type=TOPOLOGY, help="The topology to check for [default: cluster; solo for one node].")
+@click.option("--recipe", type=RECIPE, help="The recipe to check for [default: as in deploy].")
+@click.option("--only", type=CHECK, multiple=True, metavar="ID,...", help="Run only these checks.")
+@click.option("--skip", type=CHECK, multiple=True, metavar="ID,...", help="Skip these checks.")
+@click.option("--deep", is_flag=True, help="Also run nvidia-smi in a container on each node.")
+@click.option("--fix", is_flag=True, help="Fix what is safe and can be undone; show the fixes first and ask.")
 @click.option("--yes", is_flag=True, help="With --fix: do not ask.")
-@click.option("--list", "listing", is_flag=True, help="List the checks; no node is touched.")
-@click.option("--explain", type=CHECK, help="Tell what a check asks, why, who says so, and the remedy.")
+@click.option("--list", "listing", is_flag=True, help="List the checks; contact no node.")
+@click.option("--explain", type=CHECK, help="Explain a check: reason, source and remedy.")
 @BECOME
 @click.pass_context
 def preflight(
@@ -46,7 +44,7 @@ def preflight(
 ) -> Invocation:
     """Check the nodes and show how to fix what is wrong.
 
-    Exit 0: fit, perhaps with warnings; 3: a check fails; 4: a node could not be reached (the others are judged).
+    Exit 0: no check fails; 3: a check fails; 4: a node could not be reached (the others are checked).
     """
     if listing or explain is not None:
         return Invocation(

@@ -63,17 +63,17 @@ def _preflight(
 def _fix(options: PreflightOptions, session: Session, plan: Plan, shown: dict[str, Any]) -> SparkopsError | None:
     """Shown first; a refusal means that nothing was touched."""
     if not plan.steps:
-        session.report.note("--fix finds nothing that it can fix here")
+        session.report.note("--fix can fix nothing here")
         return None
     if not options.yes:
         session.report.show(shown)
-        if not session.report.confirm(f"Do these {len(plan.steps)} steps?"):
-            return Refused("nothing was fixed", hint="--fix --yes fixes without asking")
+        if not session.report.confirm(f"Run these {len(plan.steps)} steps?"):
+            return Refused("nothing was fixed", hint="--fix --yes does not ask")
     session.lock(step.node for step in plan.steps)
     try:
         execute(plan, session)
     except StepFailed as error:
-        error.hint = "the verdict tells what is held against the nodes still"
+        error.hint = "the verdict lists the remaining findings"
         return error
     return None
 
@@ -99,7 +99,7 @@ def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError 
     failing = list(dict.fromkeys(one.id for one in found if one.status == "fail"))
     if trouble is None and failing:
         many = f"{len(failing)} checks fail" if len(failing) > 1 else "a check fails"
-        trouble = Refused(f"{many}: {', '.join(failing)}", hint="`sparkops preflight --explain ID` tells more of each")
+        trouble = Refused(f"{many}: {', '.join(failing)}", hint="`sparkops preflight --explain ID` explains one")
     return trouble
 
 

@@ -37,7 +37,10 @@ def _alike(groups: Sequence[FindingGroup], ink: Ink, verbose: bool) -> Iterator[
         yield from one.lines(ink, verbose)
     rest = [name for one in groups[len(whole) :] for name in one.who or ()]
     if rest:
-        yield f"{groups[0].paint(ink)} {ink.bold(groups[0].id)}: {_some(rest)}: likewise, in words of their own (-v)"
+        yield (
+            f"{groups[0].paint(ink)} {ink.bold(groups[0].id)}: {_some(rest)}: also, with different details "
+            "(-v shows them)"
+        )
 
 
 class FindingGroup:
@@ -126,7 +129,7 @@ def _summary(document: Document, groups: Sequence[FindingGroup], ink: Ink, how: 
 def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
     rows = [[ink.bold(str(one["id"])), one["severity"], one["title"]] for one in document.get("checks", ())]
     yield from columns(rows)
-    yield ink.dim("`sparkops preflight --explain ID` tells why and what to do; `--only` and `--skip` choose.")
+    yield ink.dim("`sparkops preflight --explain ID` explains one; `--only` and `--skip` select.")
 
 
 def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -44,9 +44,9 @@ def recipe() -> None:
 @recipe.command("list")
 @click.pass_context
 def recipe_list(context: click.Context, /) -> Invocation:
-    """List the recipes, each with the topologies of your nodes that it fits.
+    """List the recipes and the topologies of your nodes that each fits.
 
-    Your nodes are those of the inventory; without one, recipes are judged as for two.
+    Without an inventory, two nodes are assumed.
     """
     return Invocation("recipe list", _catalogue(context), logged=False)
 
@@ -55,16 +55,16 @@ def recipe_list(context: click.Context, /) -> Invocation:
 @recipe.command("search")
 @click.argument("words", nargs=-1, required=True, metavar="WORD...")
 def recipe_search(words: tuple[str, ...]) -> Invocation:
-    """Find the recipes that mention every word: name, model, image, when and when not to use it."""
+    """Find recipes that mention every word in name, model, image or description."""
     return Invocation("recipe search", CatalogueOptions(words=words), logged=False)
 
 
 @example("sparkops recipe show openai-gpt-oss-120b --topology cluster")
 @recipe.command("show")
 @click.argument("name", type=RECIPE)
-@click.option("--topology", type=TOPOLOGY, help="As this topology would serve it [default: the first it is for].")
+@click.option("--topology", type=TOPOLOGY, help="The topology to show it for [default: the first that it allows].")
 def recipe_show(name: str, topology: str | None) -> Invocation:
-    """Show a recipe: its command line, what it takes of memory, when to use it, and what others measured."""
+    """Show a recipe: command line, memory, when to use it, published results."""
     return Invocation("recipe show", ShowOptions(name, topology), logged=False)
 
 
@@ -77,9 +77,9 @@ def recipe_show(name: str, topology: str | None) -> Invocation:
 @click.option(
     "--schema", type=click.Choice(["1", "2", "sparkops"]), required=True, help="spark-vllm-docker, sparkrun or ours."
 )
-@click.option("--topology", type=TOPOLOGY, help="As this topology serves it, rules applied [default: as it stands].")
+@click.option("--topology", type=TOPOLOGY, help="With this topology's settings and the rules [default: without].")
 def recipe_export(name: str, schema: str, topology: str | None) -> Invocation:
-    """Print a recipe, of whichever schema, as a file of another that starts the same engine."""
+    """Print a recipe in another launcher's schema, with an equal engine command."""
     return Invocation("recipe export", ExportOptions(name, schema, topology), logged=False)
 
 
@@ -90,12 +90,12 @@ def recipe_export(name: str, schema: str, topology: str | None) -> Invocation:
 @recipe.command("diff")
 @click.argument("a", type=RECIPE)
 @click.argument("b", type=RECIPE)
-@click.option("--topology", "topologies", nargs=2, metavar="TA TB", help="As these topologies serve them.")
-@click.option("--only", type=click.Choice(ONLY), multiple=True, help="Refuse (exit 3) any other difference; repeat it.")
+@click.option("--topology", "topologies", nargs=2, metavar="TA TB", help="The topologies to compare them for.")
+@click.option("--only", type=click.Choice(ONLY), multiple=True, help="Exit 3 if anything else differs (repeatable).")
 def recipe_diff(a: str, b: str, topologies: tuple[str, str] | None, only: tuple[str, ...]) -> Invocation:
-    """Show only what differs between two recipes: command line, environment, image, mounts.
+    """Show what differs between two recipes: command line, environment, image, mounts.
 
-    A difference is the topology's when both recipes are equal there under one topology.
+    A difference comes from the topology if both recipes are equal under one topology.
     """
     return Invocation("recipe diff", DiffOptions(a, b, topologies or (), only), logged=False)
 
@@ -106,13 +106,13 @@ def recipe_diff(a: str, b: str, topologies: tuple[str, str] | None, only: tuple[
 """)
 @recipe.command("lock")
 @click.argument("deployment", required=False)
-@click.option("-o", "--output", metavar="FILE", help="Where to write it [default: stdout].")
+@click.option("-o", "--output", metavar="FILE", help="The file to write [default: stdout].")
 @BECOME
 @click.pass_context
 def recipe_lock(
     context: click.Context, /, deployment: str | None, output: str | None, ask_become_pass: bool
 ) -> Invocation:
-    """Write down what runs: flags, variables, image, model, driver, kernel and sparkops, node by node."""
+    """Record what runs on each node: flags, variables, image, model, driver, kernel."""
     return Invocation("recipe lock", LockOptions(where(context, ask_become_pass), deployment, output))
 
 
@@ -122,13 +122,13 @@ def recipe_lock(
 """)
 @recipe.command("verify")
 @click.argument("file")
-@click.option("--ignore", type=click.Choice(IGNORABLE), multiple=True, help="What may differ; repeat it.")
+@click.option("--ignore", type=click.Choice(IGNORABLE), multiple=True, help="What may differ (repeatable).")
 @BECOME
 @click.pass_context
 def recipe_verify(context: click.Context, /, file: str, ignore: tuple[str, ...], ask_become_pass: bool) -> Invocation:
-    """Tell whether what runs is what was locked, for instance what was benchmarked.
+    """Compare what runs with a lock, for example of a benchmark.
 
-    Exit 0: it is; 3: it is not, and what differs; 4: a node could not be reached.
+    Exit 0: equal; 3: different, with a list; 4: a node could not be reached.
     """
     return Invocation("recipe verify", VerifyOptions(where(context, ask_become_pass), file, ignore))
 
@@ -139,20 +139,18 @@ def recipe_verify(context: click.Context, /, file: str, ignore: tuple[str, ...],
 """)
 @click.command(cls=VerbCommand)
 @click.argument("files", type=RECIPE, nargs=-1, required=True, metavar="FILE...")
-@click.option(
-    "--topology", type=TOPOLOGY, help="As this topology would serve it [default: each that its author allows]."
-)
+@click.option("--topology", type=TOPOLOGY, help="The topology to check for [default: each that the recipe allows].")
 @click.option("--format", "form", type=click.Choice(["text", "json", "github", "sarif"]), default="text")
-@click.option("--flags", metavar="FILE", help="Judge by this table of `vllm serve` options (`sparkops image flags`).")
+@click.option("--flags", metavar="FILE", help="Options of `vllm serve` from `sparkops image flags --json`.")
 @click.pass_context
 def lint(
     context: click.Context, /, files: tuple[str, ...], topology: str | None, form: str, flags: str | None
 ) -> Invocation:
     """Check recipe files against the rules, without nodes.
 
-    Ours, spark-vllm-docker's and sparkrun's.
+    Reads recipes of sparkops, spark-vllm-docker and sparkrun.
 
-    Exit code 3 when a rule would refuse to deploy one of them, 2 when one cannot be read.
+    Exit 3: a rule would refuse a deploy; 2: a file cannot be read.
     """
     if form == "json":
         line(context).flags["json"] = True
@@ -166,13 +164,13 @@ def lint(
 @click.command(cls=VerbCommand)
 @click.option("--for", "goal", type=click.Choice(["decode", "prefill", "ttft", "latency"]), required=True)
 @click.option("--concurrency", type=click.IntRange(1), required=True, metavar="N", help="Requests at once.")
-@click.option("--recipe", type=RECIPE, help="Which recipe [default: openai-gpt-oss-120b].")
+@click.option("--recipe", type=RECIPE, help="The recipe [default: openai-gpt-oss-120b].")
 @click.pass_context
 def advise(context: click.Context, /, goal: str, concurrency: int, recipe: str | None) -> Invocation:
     """Recommend a topology for a workload.
 
-    For tokens out (decode), tokens in (prefill), the first token, or one request. From an article's decision table
-    and measured comparisons, your own benchmarks first; where they differ, all are shown.
+    The goal is decode (tokens out), prefill (tokens in), ttft (time to first token) or latency (one request). The
+    evidence is published and measured, your own benchmarks first. If sources differ, all are shown.
     """
     return Invocation("advise", AdviseOptions(goal, concurrency, recipe, _catalogue(context)), logged=False)
 
@@ -183,8 +181,8 @@ def advise(context: click.Context, /, goal: str, concurrency: int, recipe: str |
 def schema(kind: str) -> Invocation:
     """Print the JSON Schema of a kind of file.
 
-    With it an editor that speaks YAML completes keys and marks mistakes: write
-    `# yaml-language-server: $schema=playbook.schema.json` as the file's first line.
+    An editor with a YAML language server then completes keys and marks mistakes, if the file's first line is
+    `# yaml-language-server: $schema=playbook.schema.json`.
     """
     return Invocation("schema", SchemaOptions(kind), logged=False)
 

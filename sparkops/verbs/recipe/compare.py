@@ -66,7 +66,7 @@ def _refusal(beyond: list[Difference], options: DiffOptions) -> Refused:
     names = ", ".join(_name(one) for one in beyond[:8]) + (f" and {len(beyond) - 8} more" if len(beyond) > 8 else "")
     return Refused(
         f"{options.a} and {options.b} differ in more than {' and '.join(options.only)}: {names}",
-        hint="what is measured on one says nothing of the other until they are equal there",
+        hint="measurements of one say nothing about the other until they are equal there",
     )
 
 

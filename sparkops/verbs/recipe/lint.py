@@ -50,7 +50,7 @@ def _error(checked: list[dict[str, Any]]) -> SparkopsError | None:
     refused = dict.fromkeys(file for file, one in found if one["action"] == "refuse" and one["id"] != UNREADABLE)
     unread = [f"{_at(one)}: {one['message']}" for _, one in found if one["id"] == UNREADABLE]
     if refused:
-        return Refused(f"a deploy would refuse {', '.join(refused)}", hint="`sparkops rules ID` tells why")
+        return Refused(f"a deploy would refuse {', '.join(refused)}", hint="read the reason: `sparkops rules ID`")
     return UsageError("\n".join(unread)) if unread else None
 
 

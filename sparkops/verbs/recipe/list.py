@@ -88,7 +88,7 @@ def _readable() -> tuple[list[Recipe], list[str]]:
             found.append(load.recipe(name))
         except UsageError as error:
             gone = error.message.startswith("no such recipe")
-            warnings.append(f"recipes/{name}: is no file that can be read" if gone else error.message)
+            warnings.append(f"recipes/{name}: cannot be read" if gone else error.message)
     return found, warnings
 
 

@@ -51,9 +51,9 @@ def verify(options: VerifyOptions, report: Report) -> Answer:
         "ignored": list(options.ignore),
         "equal": not found,
     }
-    hint = "what was measured then says nothing of what runs now; --ignore what may differ"
+    hint = "measurements of then say nothing about now; accept a change with --ignore"
     count = f"{len(found)} thing{'s' if len(found) > 1 else ''}"
-    error = Refused(f"{wanted.deployment} is not what was locked: {count} changed", hint=hint) if found else None
+    error = Refused(f"{wanted.deployment} differs from the lock: {count} changed", hint=hint) if found else None
     return Answer(document, error=error)
 
 
@@ -61,7 +61,7 @@ def running(session: Session, deployment: str | None) -> RecipeLock:
     """The deployment that runs, looked at twice: what it is, then its images and its model."""
     revision = find_deployment(session, session.containers(), deployment)
     if not revision.runs:
-        raise Refused(f"{revision.title} does not run", hint="`sparkops status` tells what does")
+        raise Refused(f"{revision.title} does not run", hint="see what runs: `sparkops status`")
     session.require(member.name for member in revision.stored.members)
     parts = {node: part for node, part in revision.running if part.role != "proxy"}
     data = revision.stored.data

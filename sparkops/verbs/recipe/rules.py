@@ -25,7 +25,7 @@ def rules(options: RulesOptions, report: Ending) -> Answer:
         hint = (
             f"did you mean {near[0]}?"
             if near
-            else "`sparkops rules` lists them, `sparkops preflight --list` the checks"
+            else "list rules: `sparkops rules`; list checks: `sparkops preflight --list`"
         )
         raise UsageError(f"no such rule: {options.rule}", hint=hint)
     return Answer({"rules": [_rule(known[options.rule])]})

@@ -19,7 +19,7 @@ def advice(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("topology"):
         yield f"{ink.good(str(document['topology']))} for {asked}, recipe {document.get('recipe')}"
     elif goal:
-        yield f"nothing that is known says which topology is best for {asked}"
+        yield f"no known evidence says which topology is best for {asked}"
     if len(opinions) > 1 and not document.get("agreed"):
         yield ink.warn("sources differ:")
     for said in opinions:

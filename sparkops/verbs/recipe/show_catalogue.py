@@ -16,8 +16,8 @@ def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
     known = document.get("rules", ())
     if len(known) != 1:
         yield from columns([[ink.bold(str(r["id"])), ", ".join(r.get("actions", ())), r["title"]] for r in known])
-        yield ink.dim("`sparkops rules ID` tells why, `--allow ID` switches one off for a run.")
-        yield ink.dim("--allow takes checks of the nodes as well: `sparkops preflight --list` lists those.")
+        yield ink.dim("`sparkops rules ID` explains one; `--allow ID` switches one off for a run.")
+        yield ink.dim("--allow also takes checks of nodes: `sparkops preflight --list`.")
         return
     rule = known[0]
     yield f"{ink.bold(str(rule['id']))}: {rule['title']} ({', '.join(rule.get('actions', ()))})"
@@ -37,12 +37,12 @@ def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
         rows.append([item["name"], _fits(item.get("fits", ()), ink), item.get("description") or item.get("model")])
     yield from columns(rows)
     yield from _nowhere(document, ink)
-    marks = {"tight": "~ is tight: little is left to the system and the page cache.",
-             "unknown": "? is not known: the sizes of this model are not in sparkops' table."}  # fmt: skip
+    marks = {"tight": "~ means tight: little memory is left to the system and the page cache.",
+             "unknown": "? means unknown: sparkops does not know the sizes of this model."}  # fmt: skip
     said = {fit["fit"] for item in document.get("recipes", ()) for fit in item.get("fits", ())}
     yield from (ink.dim(text) for fit, text in marks.items() if fit in said)
     yield from _warnings(document, ink)
-    yield ink.dim("`sparkops recipe show NAME [--topology T]` tells how and why, `recipe search WORD` finds one.")
+    yield ink.dim("`sparkops recipe show NAME [--topology T]` shows one; `sparkops recipe search WORD` finds some.")
 
 
 def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -74,7 +74,7 @@ def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("command"):
         yield ink.bold(f"command as {document.get('topology')}")
         yield from continued(document["command"], "  ")
-        yield ink.dim("  the place adds host, port and each node's network; `sparkops plan` shows all of it")
+        yield ink.dim("  a deploy adds host, port and each node's network: `sparkops plan` shows the whole command")
     yield from _memory(document.get("memory") or {}, ink)
     yield from _metadata(found.get("metadata") or {}, ink)
     for table in document.get("reference", ()):

@@ -12,7 +12,9 @@ from sparkops.verbs.setup.options import InitOptions, TrustOptions
 @example("sparkops init 192.168.1.11 192.168.1.12 --user nvidia --ask-pass")
 @click.command(cls=VerbCommand)
 @click.argument("addresses", nargs=-1, required=True, metavar="IP...")
-@click.option("-o", "--output", metavar="FILE", help="The inventory to write [default: the user's own].")
+@click.option(
+    "-o", "--output", metavar="FILE", help=("The inventory to write [default: ~/.config/sparkops/inventory.yml].")
+)
 @click.option("--user", metavar="NAME", help="The login on the nodes [default: yours].")
 @click.option(
     "--port",
@@ -23,12 +25,10 @@ from sparkops.verbs.setup.options import InitOptions, TrustOptions
     help="The SSH port of the nodes.",
 )
 @click.option("--key-file", metavar="FILE", help="The private key to log in with.")
-@click.option(
-    "--ask-pass", is_flag=True, help="Log in by password once, to install the public key (or $SPARKOPS_PASSWORD)."
-)
-@click.option("--yes", is_flag=True, help="Pin the host keys that are shown without asking.")
-@click.option("--resolve", is_flag=True, help="Take host names too: look each up once, write its address.")
-@click.option("--force", is_flag=True, help="Write over an inventory that is there.")
+@click.option("--ask-pass", is_flag=True, help="Log in by password or $SPARKOPS_PASSWORD, and install your public key.")
+@click.option("--yes", is_flag=True, help="Do not ask before pinning the host keys.")
+@click.option("--resolve", is_flag=True, help="Also accept host names; write the address of each.")
+@click.option("--force", is_flag=True, help="Overwrite an existing inventory.")
 @click.pass_context
 def init(
     context: click.Context,
@@ -51,7 +51,7 @@ def init(
 
 @example("sparkops trust")
 @click.command(cls=VerbCommand)
-@click.option("--yes", is_flag=True, help="Pin what is shown without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask before pinning the host keys.")
 @click.pass_context
 def trust(context: click.Context, /, yes: bool) -> Invocation:
     """Show the nodes' host keys and pin them."""

@@ -50,7 +50,7 @@ def trust(options: TrustOptions, report: Report) -> Answer:
 def init(options: InitOptions, report: Report) -> Answer:
     """Pin, install the key when a password was given, detect the fabric, write the inventory."""
     output = Path(options.output) if options.output else load_inventory.user_config() / "inventory.yml"
-    own_files.refuse_existing(output, options.force, "--force writes it anew, --output names another file")
+    own_files.refuse_existing(output, options.force, "overwrite it with --force, or name another file with --output")
     nodes = [
         Node(f"spark{number}", _address(text, options.resolve), options.user, options.port, options.key_file)
         for number, text in enumerate(options.addresses, 1)
@@ -90,11 +90,13 @@ def _pinned(
     for name, key in shown.items():
         report.note(f"host key {key.kind} {key.fingerprint} ({_state(name, new, known)})", name)
     for names in _shared(shown.values(), shown):
-        report.warn(f"{names} show the same host key: units that were cloned; make new ones with ssh-keygen -A")
+        report.warn(f"{names} have one host key: the units were cloned; make new keys with ssh-keygen -A")
     if new and not yes and not report.confirm(f"Trust {'this key' if len(new) == 1 else f'these {len(new)} keys'}?"):
         raise Refused(
             "nothing was pinned",
-            hint="compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; --yes pins",
+            hint=(
+                "compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; pin without asking: --yes"
+            ),
         )
     if new:
         with own_files.writing(path):
@@ -139,22 +141,25 @@ def _install_key(options: InitOptions, output: str, nodes: Sequence[Node], repor
                 raise unreachable(result)
             if not result.ok:
                 raise Unreachable(f"{name}: the key could not be installed: {result.stderr.strip()}", node=name)
-            report.note("your public key may log in", name)
+            report.note("your public key is installed", name)
 
 
 def _public_key(key_file: str | None) -> str:
     places = [Path(key_file).expanduser()] if key_file else [Path.home() / ".ssh" / name for name in DEFAULT_KEYS]
     if found := next(filter(None, map(own_files.public_key, places)), None):
         return found
-    raise UsageError(f"no public key: there is no {places[0]}.pub", hint="ssh-keygen -t ed25519 makes one")
+    raise UsageError(f"no public key: {places[0]}.pub does not exist", hint="make one: ssh-keygen -t ed25519")
 
 
 def _address(text: str, look_up: bool) -> str:
     try:
         return str(ip_address(resolve(text) if look_up else text))
     except ValueError:
-        hint = "--resolve looks it up once: mDNS names of busy nodes stop resolving, so the inventory has addresses"
-        raise UsageError(f"{text} is no IP address", hint=hint) from None
+        hint = (
+            "look it up once with --resolve; the inventory holds addresses, because mDNS names of busy "
+            "nodes stop resolving"
+        )
+        raise UsageError(f"{text} is not an IP address", hint=hint) from None
     except OSError as error:
         raise UsageError(f"{text} has no address: {error.strerror}") from error
 
@@ -184,5 +189,5 @@ def _found(facts: Facts) -> dict[str, Any]:
             {"message": f"Docker cannot be used: {problem}", "hint": "sudo usermod -aG docker $USER, then log in again"}
         )
     if isinstance(facts.sudo, Sudo) and not facts.sudo.drop_caches:
-        missing.append({"message": "the page cache cannot be dropped without a password", "hint": SUDOERS_HINT})
+        missing.append({"message": "the login cannot drop the page cache without a password", "hint": SUDOERS_HINT})
     return {"fabric_address": fabric.address if fabric else None, "missing": missing}

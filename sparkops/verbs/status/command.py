@@ -32,7 +32,7 @@ def status(context: click.Context, /, deployment: str | None, ask_become_pass: b
 """)
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
-@click.option("--previous", is_flag=True, help="Of what ran before, or was removed last.")
+@click.option("--previous", is_flag=True, help="Show the logs of what ran before, or was removed last.")
 @click.option(
     "--tail",
     type=click.IntRange(1),
@@ -56,7 +56,7 @@ def logs(context: click.Context, /, deployment: str | None, ask_become_pass: boo
     sparkops key rotate
 """)
 @click.group(cls=VerbGroup, invoke_without_command=True)
-@click.option("--deployment", metavar="NAME", help="Which one, where several serve.")
+@click.option("--deployment", metavar="NAME", help="The deployment, if several serve.")
 @BECOME
 @click.pass_context
 def key(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Invocation | None:
@@ -68,11 +68,11 @@ def key(context: click.Context, /, deployment: str | None, ask_become_pass: bool
 
 @example("sparkops key rotate")
 @key.command()
-@click.option("--deployment", metavar="NAME", help="Which one, where several serve.")
+@click.option("--deployment", metavar="NAME", help="The deployment, if several serve.")
 @BECOME
 @click.pass_context
 def rotate(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Invocation:
-    """Put a new key in force: $SPARKOPS_API_KEY, else one made now."""
+    """Replace the API key by $SPARKOPS_API_KEY, or by a new one."""
     return Invocation(
         "key rotate", KeyOptions(where(context, ask_become_pass), deployment, rotate=True, api_key=api_key())
     )
@@ -94,7 +94,7 @@ def endpoint(
 @example("sparkops facts spark1 --raw > spark1.facts")
 @click.command(cls=VerbCommand)
 @click.argument("node", type=NODE, required=False)
-@click.option("--raw", is_flag=True, help="The capture as it came from the one node.")
+@click.option("--raw", is_flag=True, help="Print the unparsed capture of one node.")
 @BECOME
 @click.pass_context
 def facts(context: click.Context, /, node: str | None, raw: bool, ask_become_pass: bool) -> Invocation:

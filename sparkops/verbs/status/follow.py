@@ -60,7 +60,7 @@ def _follow(session: Session, node: str, container: Container, label: str, tail:
         if runs:
             fleet.pause(AGAIN, cancel)
     if not cancel.is_set():
-        session.report.note(f"{container.name} is followed no longer", node)
+        session.report.note(f"no longer following {container.name}", node)
 
 
 def _goes_on(session: Session, node: str, container: Container, cancel: Cancel) -> bool:

@@ -50,9 +50,9 @@ def _rotate(
     for node, container in (part for one in targets for part in one.parts):
         if container.key_file and not reads_home_key(facts[node], container):
             raise Refused(
-                f"{container.name} on {node} has its API key from {container.key_file}, which is another user's",
+                f"{container.name} on {node} has its API key in {container.key_file}, which belongs to another user",
                 node=node,
-                hint="rotate as that user, or deploy with another one: SPARKOPS_API_KEY=... sparkops deploy ...",
+                hint="rotate as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
     session.lock(member.name for one in targets for member in one.stored.members)
     plan = compile_rotation(built_in("key rotate"), facts, targets, nodes, Choices())

@@ -40,7 +40,7 @@ def _status(options: StatusOptions, session: Session) -> Answer:
     facts = session.what_runs()
     shown = [revision for revision in current(facts, session.names) if _named(options, revision)]
     if options.deployment is not None and not shown and not session.away:
-        session.report.note(f"no deployment {options.deployment} is on these nodes")
+        session.report.note(f"these nodes have no deployment {options.deployment}")
     answers = _ask_all(session, facts, shown)
     deployments = [_deployment(session, facts, revision, answers) for revision in shown]
     lost = [Unreachable.exit_code] if session.lost else []

@@ -28,7 +28,7 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     if item.get("reason") and item.get("state") != "serving":
         yield f"  {item['reason']}"
     if item.get("newer"):
-        yield ink.warn("  started by a newer sparkops: shown, never changed by this one")
+        yield ink.warn("  started by a newer sparkops: this version shows it and never changes it")
     rows = [
         [node["name"], node.get("address"), node.get("role"), _reach(node, ink), node.get("restarts")]
         for node in item.get("nodes", ())
@@ -37,7 +37,7 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
     if ray := item.get("ray"):
         told = ray.get("nodes") is not None
-        yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: did not tell its nodes in time"
+        yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: no answer in time"
     for endpoint in item.get("endpoints", ()):
         health = ink.good("answers") if endpoint.get("healthy") else ink.bad("does not answer")
         yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"
@@ -65,7 +65,7 @@ def logs(document: Document, ink: Ink, how: How) -> Iterator[str]:
             yield ink.bold(f"==> {part['node']} {part.get('container') or ''} <==")
         yield from str(part.get("text", "")).splitlines()
     if "logs" in document and not parts:
-        yield "No log of ours is there."
+        yield "There are no logs of sparkops."
 
 
 def key(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -73,9 +73,9 @@ def key(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def rotated(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    yield ink.good(f"The key was changed; `{how.command} key` prints it.")
+    yield ink.good(f"The key was changed. Print it: `{how.command} key`")
     for name in document.get("restarted", ()):
-        yield f"  {name} was restarted with it"
+        yield f"  restarted with the new key: {name}"
 
 
 def endpoint(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -62,7 +62,7 @@ class ExperimentRunner:
         where = nodes_of(wanted, self.options.bench.where, self.report)
         known = next(self._known(wanted, where), None)
         if known is not None and known.ok:
-            self.report.note(f"topology {wanted}: measured already as {known.id}")
+            self.report.note(f"topology {wanted}: already measured as {known.id}")
             return known
         self.report.note(f"topology {wanted}")
         made = deploy(plan(wanted, where, self.options, self.before), self.report).document
@@ -98,7 +98,7 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Experiment
     began = f"{datetime.fromtimestamp(network().clock(), UTC):%Y%m%dT%H%M%SZ}"
     if known and not options.anew:
         began = known.began
-        report.note(f"goes on with what was begun at {began}; `--anew` starts over")
+        report.note(f"continuing the experiment of {began}; `--anew` starts over")
     experiment = Experiment(name, began, wanted)
     experiment_records.keep(experiment)
     return ExperimentRunner(options, report, suite, recipe, experiment, wanted)
@@ -110,7 +110,7 @@ def _owed(known: Experiment | None, options: TopologiesOptions, recipe: str, rep
     ours = all(one.stored.recipe == recipe and one.stored.topology in options.topologies for one in running)
     if known is None or known.owed is None or not ours or known.owed == before(running):
         return before(running)
-    report.note(f"before the experiment served {', '.join(known.owed.titles) or 'nothing'}: so it is at its end")
+    report.note(f"the experiment ends with what served before it: {', '.join(known.owed.titles) or 'nothing'}")
     return known.owed
 
 

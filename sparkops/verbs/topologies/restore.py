@@ -36,7 +36,7 @@ def before(running: list[DeployedRevision]) -> Before:
 
 def restore(wanted: Before, where: Target, report: Report) -> Restored:
     """Go back to what served; what serves beside it, or where nothing did, is stopped."""
-    report.note(f"back to {', '.join(wanted.titles) or 'nothing, as before'}")
+    report.note(f"restoring {', '.join(wanted.titles) or 'nothing: nothing served before'}")
     due = frozenset(wanted.hashes)
     try:
         now = frozenset(before(serving(where, report)).hashes)
@@ -45,6 +45,6 @@ def restore(wanted: Before, where: Target, report: Report) -> Restored:
         elif now - due:
             stop(StopOptions(where, but=due), report)
     except SparkopsError as error:
-        text = f"what served before does not serve again: {error.message}"
+        text = f"what served before could not be restored: {error.message}"
         return Restored(error=StepFailed(text, node=error.node, hint="`sparkops status`, then `sparkops rollback`"))
     return Restored(wanted.titles)

@@ -19,7 +19,7 @@ from sparkops.verbs.topologies.experiment_runner import ExperimentRunner, begun,
 from sparkops.verbs.topologies.options import TopologiesOptions
 from sparkops.verbs.topologies.restore import Restored
 
-AGAIN = "the same command goes on with what is left; `--anew` starts over"
+AGAIN = "run the command again to continue; `--anew` starts over"
 
 
 def topologies(options: TopologiesOptions, report: Report) -> Answer:
@@ -44,7 +44,7 @@ def _recipe(options: TopologiesOptions, report: Report) -> str:
     for wanted in options.topologies:
         topology.parse(wanted)
     if len(set(options.topologies)) < max(2, len(options.topologies)):
-        raise UsageError("--topologies: an experiment compares at least two, each once")
+        raise UsageError("--topologies: name at least two different topologies")
     if options.output:
         own_files.check_writable(Path(options.output))
     names = []
@@ -58,7 +58,7 @@ def _recipe(options: TopologiesOptions, report: Report) -> str:
 def _interrupted(restored: Restored) -> Interrupted:
     if restored.error:
         return Interrupted(f"interrupted; {restored.error.message}", hint=restored.error.hint)
-    return Interrupted("interrupted; what served before serves again", hint=AGAIN)
+    return Interrupted("interrupted; what served before was restored", hint=AGAIN)
 
 
 def _answer(course: ExperimentRunner, restored: Restored) -> Answer:

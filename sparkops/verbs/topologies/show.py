@@ -12,4 +12,4 @@ from sparkops.verbs.bench.show import compared
 def topologies(document: Mapping[str, Any], ink: Ink, how: How) -> Iterator[str]:
     yield from compared(document, ink, how)
     if document.get("restored"):
-        yield f"serves again: {document['restored']}"
+        yield f"restored: {document['restored']}"

@@ -68,8 +68,8 @@ def test_an_experiment_is_found_by_its_question_until_it_has_ended(place):
 @pytest.mark.parametrize(
     ("raw", "lock", "way"),
     [
-        ((), {"deployment": "own"}, f"`sparkops bench run --resume {FIRST.id}` begins it again"),
-        (({},), None, f"`sparkops bench run --resume {FIRST.id}` goes on"),
+        ((), {"deployment": "own"}, f"start it again: `sparkops bench run --resume {FIRST.id}`"),
+        (({},), None, f"continue: `sparkops bench run --resume {FIRST.id}`"),
         ((), None, "does it serve, and is that its address? `curl URL/v1/models` asks it"),
     ],
 )

@@ -120,7 +120,7 @@ def test_ray_is_looked_for_only_where_it_is_asked_for(situated: Callable[..., Si
         other = replace(known.revision, image=replace(known.revision.image, reference=image))
         here = Here(replace(known, revision=other), known.placement.nodes[0], known.facts["spark1"])
         found[image] = "".join(one.status for one in ray(here))
-        with pytest.raises(CannotTell, match="not asked for"):
+        with pytest.raises(CannotTell, match="the executor is not Ray"):
             list(ray(replace(here, s=replace(known, revision=replace(other, executor="mp")))))
     assert found == {"nvcr.io/nvidia/vllm:26.05-py3": "fail", "vllm-node-mxfp4": "", "own/image:1": "pass"}
 

@@ -89,7 +89,7 @@ def test_a_context_without_a_dockerfile_is_refused(tmp_path):
 def test_an_image_is_built_as_the_recipe_that_runs_it_says():
     assert build_of("openai-gpt-oss-120b").image == "vllm-node-mxfp4"
     assert build_of("vllm-node-mxfp4:latest").words[:3] == ("./build-and-copy.sh", "-t", "vllm-node-mxfp4:latest")
-    with pytest.raises(UsageError, match="nothing says how no-such-image is built"):
+    with pytest.raises(UsageError, match="does not know how to build no-such-image"):
         build_of("no-such-image")
 
 

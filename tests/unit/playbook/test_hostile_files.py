@@ -117,7 +117,7 @@ def test_a_packaged_file_is_read_by_its_path_and_a_copy_is_told_whose_phases_it_
         code, said = lint(place.read_bytes())
         own = name == "deploy"
         assert code == (0 if own else 2)
-        assert own or f"one of `sparkops {name.replace('-', ' ')}`" in said
+        assert own or f"belongs to `sparkops {name.replace('-', ' ')}`" in said
 
 
 def test_names_that_the_command_line_will_give_are_given_to_lint_too(lint):
@@ -128,5 +128,5 @@ def test_a_name_that_no_play_asks_for_is_a_slip(tmp_path, capsys):
     book = tmp_path / "book.yml"
     book.write_text("- vars: {wanted: 6}\n  steps: [{command: ls}]\n- run: deploy\n  with: {topology: '{{ shape }}'}\n")
     assert main(["play", str(book), "--list-steps", "-e", "wnated=7"]) == 2
-    assert f"-e wnated: no play of {book} has this name (did you mean wanted?)" in capsys.readouterr().err
+    assert f"-e wnated: no play of {book} has this variable (did you mean wanted?)" in capsys.readouterr().err
     assert main(["play", str(book), "--list-steps", "-e", "wanted=7", "-e", "shape=solo"]) == 0
