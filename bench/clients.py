@@ -4,8 +4,6 @@ WORK is `one` (one command a node), `ten` (ten commands a node, each its own exe
 script); each client keeps one connection a node where it can. All of them check the pinned host keys.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -6,8 +6,6 @@ Prints what was missed and what was said of healthy nodes (both should be nothin
 Wants 1.5 MB of disk and a few seconds of CPU a node, all of them on this machine.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

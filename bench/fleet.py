@@ -5,8 +5,6 @@ so that what else the machine does falls on all of them. The servers run here to
 the columns `x`, which are ratios to tuned Paramiko with one script, of the same round.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
 import os

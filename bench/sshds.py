@@ -5,8 +5,6 @@ would stand in every time. Needs the `sshd` of openssh-server and Linux, where a
 of 127.0.0.0/8 is this machine.
 """
 
-from __future__ import annotations
-
 import getpass
 import json
 import os

@@ -4,8 +4,6 @@ The verbs measured need no node, so what they take is imports and our own files.
 modules instead, as a test that measures time fails on a busy machine.
 """
 
-from __future__ import annotations
-
 import statistics
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One question to an OpenAI-compatible endpoint: `ask.py QUESTION`, endpoint and key from the usual variables."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

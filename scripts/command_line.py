@@ -1,7 +1,5 @@
 """Every command as a page of the docs and as a man page, made from the commands; `scripts/pages.py` writes both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import groupby
 

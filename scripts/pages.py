@@ -3,8 +3,6 @@
 A test holds that they are what this writes, so that no command, rule, recipe or check is without its page.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Draw docs/terminal.svg, what a real run in the lab prints: `PYTHONPATH=. python scripts/picture.py`."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import io

@@ -3,8 +3,6 @@
 A test holds that they are what this writes, so that an editor never knows less than the reader.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

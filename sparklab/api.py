@@ -1,7 +1,5 @@
 """The lab as the CLI uses it: up, down, status, fault, kinds, inventory_path; a backend is imported when it is used."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """The default backend: SSH servers on loopback in one daemon, no root, no Docker, Linux."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """The only exception that leaves this package on purpose."""
 
-from __future__ import annotations
-
 
 class LabError(Exception):
     """Something about the lab that a person can fix; `hint` says how."""

@@ -1,7 +1,5 @@
 """Everything that can be made to go wrong on a node: one registry, one line each."""
 
-from __future__ import annotations
-
 FAULTS: dict[str, str] = {
     "unreachable": "sshd refuses connections and open ones drop; processes on the node continue",
     "lost-after-send": "the connection drops after the node accepted the next changing command; that continues",

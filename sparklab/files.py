@@ -1,7 +1,5 @@
 """Small file operations that stay correct with several writers; cheap to import, as every tool call does."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

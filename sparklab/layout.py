@@ -1,7 +1,5 @@
 """Where everything of a lab lies, and what one node knows of itself."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 
@@ -70,12 +68,12 @@ class Node:
     def unplugged(self) -> bool:
         return self.fault("cx7-down") or self.fault("no-cable")
 
-    def at(self, address: str) -> Node | None:
+    def at(self, address: str) -> "Node | None":
         """The node of this lab that has the address; a fleet of hundreds is not read for it."""
         path = os.path.join(self.lab_directory, "at", address)
         return Node(os.path.realpath(path)) if os.path.exists(path) else None
 
-    def siblings(self) -> list[Node]:
+    def siblings(self) -> "list[Node]":
         """All nodes of this lab, this one included."""
         nodes = os.path.join(self.lab_directory, "nodes")
         return [Node(os.path.join(nodes, name)) for name in sorted(os.listdir(nodes))]

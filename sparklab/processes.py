@@ -4,8 +4,6 @@ Every process that the lab starts carries `SPARKLAB_LAB`, `SPARKLAB_NODE` and, i
 its environment. Some programs overwrite theirs (Ray's workers do), so descendants and sessions count as well.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """`python -m sparkops`, and the command that the package installs."""
 
-from __future__ import annotations
-
 import sys
 
 from sparkops.cli.main import main

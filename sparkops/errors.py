@@ -11,8 +11,6 @@ SparkopsError
 Anything else that escapes is a bug in sparkops and exits 1.
 """
 
-from __future__ import annotations
-
 BUG = 1
 
 

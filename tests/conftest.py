@@ -3,8 +3,6 @@
 A test of `unit` or `world` that leaves a process behind fails: it belongs to `embedded` (CONTRIBUTING, "Tests").
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

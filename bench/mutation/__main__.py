@@ -17,8 +17,6 @@ Hypothesis tries the same examples every time. A test of more than a minute is a
 mutants that behave as the original does, an id and a reason a line.
 """
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

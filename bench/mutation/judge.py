@@ -1,7 +1,5 @@
 """Which tests reach what, and what tests say of a changed tree: each time in a fork that has imported nothing of it."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import resource

@@ -1,7 +1,5 @@
 """What was found, as a page."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 from collections import Counter, defaultdict

@@ -3,8 +3,6 @@
 Each is known by its module, its function and the lines that it changes, so that the sample outlives other changes.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import random

@@ -4,8 +4,6 @@ A request is the token, the node, the number of words and the words, each ended 
 bytes for each piece, `1 LENGTH` or `2 LENGTH` by the stream, and `end CODE`; `no` leaves it to the program itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import importlib

@@ -1,7 +1,5 @@
 """What the CLI asks of a running daemon: one JSON line each way over a private Unix socket."""
 
-from __future__ import annotations
-
 import json
 import socket
 from typing import Any

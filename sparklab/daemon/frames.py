@@ -1,7 +1,5 @@
 """Does a command line change a node? Told by the frame that a client may put around its commands."""
 
-from __future__ import annotations
-
 import shlex
 
 

@@ -1,7 +1,5 @@
 """One node's SSH server: who may enter, what is counted, and the faults that show on the wire."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time
@@ -106,7 +104,7 @@ class Host:
             "SPARKLAB_ANSWERS": self.answers,
         }
 
-    def accept(self, login: Login, line: str, remote: Remote) -> None:
+    def accept(self, login: "Login", line: str, remote: Remote) -> None:
         """An exec request: count it, write it down, run it, and lose the connection where a fault says so."""
         self.commands += 1
         self.log("forced" if login.forced else "exec", connection=login.number, line=line)
@@ -117,7 +115,7 @@ class Host:
         else:
             loop.call_soon(self._start, login, line, remote)
 
-    def _start(self, login: Login, line: str, remote: Remote) -> None:
+    def _start(self, login: "Login", line: str, remote: Remote) -> None:
         pid = remote.start(GARBAGE if self.node.fault("garbage") else line, self.environment())
         files.append(self.records, [pid, processes.start_of(pid)])
         if self._loses(line) and login.connection is not None:

@@ -1,7 +1,5 @@
 """The lab's process: starts every node's sshd, serves the control socket."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -3,8 +3,6 @@
 Files of many GiB are sent as their head and a header that says how long they are: the lab's `curl` makes the hole.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

@@ -1,7 +1,5 @@
 """One exec request as OpenSSH's sshd serves it: a process that outlives its channel and then reads end of file."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
@@ -18,7 +16,7 @@ BACKLOG = 1 << 20
 class Remote(asyncssh.SSHServerSession[bytes]):
     """`/bin/sh -c LINE` in its own session; three pipes; exit status when it ends, close when its output ends."""
 
-    def __init__(self, accept: Callable[[str, Remote], None]) -> None:
+    def __init__(self, accept: "Callable[[str, Remote], None]") -> None:
         self._accept = accept
         self._loop = asyncio.get_running_loop()
         self._process: subprocess.Popen[bytes] | None = None

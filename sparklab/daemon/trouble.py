@@ -1,7 +1,5 @@
 """Switching faults on and off: a file each, and for some an effect at once."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -4,8 +4,6 @@ The lab's record (`lab.json`) is written before anything is started, and every n
 also clears what a crashed `up` left.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The outer Docker engine: the machine's own where one answers, else one that belongs to this lab alone."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

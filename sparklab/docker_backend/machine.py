@@ -3,8 +3,6 @@
 Nothing of it is in the repository; a machine without any such setting gives an almost empty directory.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

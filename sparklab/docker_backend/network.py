@@ -4,8 +4,6 @@ The host is one more port of the management bridge. Nothing is routed and no pac
 so neither Docker's FORWARD rules nor other labs matter.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import random

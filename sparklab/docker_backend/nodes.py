@@ -1,7 +1,5 @@
 """Nodes: their files, their containers, the inventory, and what they count."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import time

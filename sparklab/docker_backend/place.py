@@ -1,7 +1,5 @@
 """Where everything of a docker lab lies and what it is called; all of it follows from the record."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from dataclasses import dataclass
@@ -61,10 +59,10 @@ class Place:
         return f"spk{self.id}"
 
     @property
-    def nodes(self) -> tuple[NodePlace, ...]:
+    def nodes(self) -> "tuple[NodePlace, ...]":
         return tuple(NodePlace(self, index) for index in range(1, int(self.record["count"]) + 1))
 
-    def node(self, name: str) -> NodePlace:
+    def node(self, name: str) -> "NodePlace":
         return next(node for node in self.nodes if node.name == name)
 
 

@@ -1,7 +1,5 @@
 """The one door to other programs: words in, text out, and a failure that says which program and why."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path

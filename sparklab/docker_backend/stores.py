@@ -1,7 +1,5 @@
 """The image store of a Docker engine, copied for another one: metadata is copied, layers are hard links."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

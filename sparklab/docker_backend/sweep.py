@@ -1,7 +1,5 @@
 """Remove a lab, however it was left: containers, processes, mounts, cables, control groups, files. Only ours."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

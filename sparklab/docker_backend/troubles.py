@@ -1,7 +1,5 @@
 """Everything that this backend can make go wrong on a node, and how: two tables with one line each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sparklab import files

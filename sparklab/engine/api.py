@@ -1,7 +1,5 @@
 """The OpenAI-compatible server of the emulated engine."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

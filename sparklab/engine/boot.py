@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - the lines of real logs are as long as they are
 """An engine's boot: the real lines in their order, the real failures at their place, in seconds instead of minutes."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -4,8 +4,6 @@ beside the real one it carries what a real engine learns from its actors.
 JSON lines over TCP at the head's fabric address and Ray port. A connection that joined is a member until it closes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - the lines of real logs are as long as they are
 """How this engine fails where the real one does on GB10: when, and the lines that say so."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 

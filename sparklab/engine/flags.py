@@ -1,7 +1,5 @@
 """`vllm serve`'s command line, judged by the table of its release as argparse judges it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A small threaded HTTP server on several addresses at once, with server-sent events; shared by vllm and litellm."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

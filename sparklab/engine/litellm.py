@@ -1,7 +1,5 @@
 """The emulated LiteLLM proxy: spreads requests over the engines, retries elsewhere, lets failing ones cool down."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Lines as vLLM 0.32 writes them."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The engine's counters, as `/metrics` shows them."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - the lines of real logs are as long as they are
 """`vllm serve --headless` on other nodes: rank 0 listens at the master address, the others connect and stay connected."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

@@ -1,7 +1,5 @@
 """What the proxy does with a request."""
 
-from __future__ import annotations
-
 import contextlib
 import http.client
 import json

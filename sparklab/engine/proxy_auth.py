@@ -3,8 +3,6 @@
 Without a database LiteLLM knows no keys but the master's, and says so with 400 to any other.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib.util
 import os

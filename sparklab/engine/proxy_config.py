@@ -1,7 +1,5 @@
 """LiteLLM's configuration file: the part of it that a proxy in front of a few engines needs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import Any

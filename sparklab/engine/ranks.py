@@ -1,7 +1,5 @@
 """The other ranks of an engine; here: none. `ray_ranks` and `mp_ranks` have some."""
 
-from __future__ import annotations
-
 import threading
 
 from sparklab.engine.log import Voices

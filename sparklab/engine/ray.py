@@ -4,8 +4,6 @@ The real one listens on every interface for any address but 127.0.0.1, so all of
 their ids; each lab has a token of its own and a port of its own behind the one that was asked for.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import signal

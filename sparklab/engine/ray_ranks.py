@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - the lines of real logs are as long as they are
 """The workers that joined the Ray head, as the engine sees them."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

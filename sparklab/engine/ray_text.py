@@ -1,8 +1,6 @@
 # ruff: noqa: E501 - the lines of real logs are as long as they are
 """What the emulated Ray 2.60 prints."""
 
-from __future__ import annotations
-
 import time
 
 GIB_PER_NODE = 106.42

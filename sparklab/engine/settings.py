@@ -1,7 +1,5 @@
 """What one `vllm serve` was asked for, and what it runs on."""
 
-from __future__ import annotations
-
 import json
 import os
 from typing import Any

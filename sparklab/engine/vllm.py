@@ -1,7 +1,5 @@
 """The emulated `vllm`: checks its command line, boots, serves, and dies as the real one does."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """`docker version` and `docker info` of a stock DGX OS: no `nvidia` runtime, though `--gpus all` works."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """dockerd at boot: containers that ran come back where their policy says so."""
 
-from __future__ import annotations
-
 from sparklab.fake_docker.start import start
 from sparklab.fake_docker.store import containers
 from sparklab.layout import here

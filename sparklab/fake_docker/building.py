@@ -1,7 +1,5 @@
 """`docker build`: prints the steps of the Dockerfile as BuildKit does and makes a record; nothing is executed."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

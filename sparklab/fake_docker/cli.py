@@ -1,7 +1,5 @@
 """`docker`: which command goes where, and who may speak to the engine at all."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import re

@@ -1,7 +1,5 @@
 """How the engine refuses: the message goes to stderr as Docker writes it."""
 
-from __future__ import annotations
-
 
 class DockerError(Exception):
     """`code` is docker's exit status: 1, for `run` 125, 126 or 127."""

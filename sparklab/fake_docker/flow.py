@@ -3,8 +3,6 @@
 A process that copies publishes `io` below the node's /proc, as the kernel does for real ones: bytes read and written.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -96,7 +94,7 @@ def load(node: Node, source: BinaryIO) -> list[dict[str, Any]]:
     raise daemon_says("open /var/lib/docker/tmp/docker-import/manifest.json: no such file or directory")
 
 
-def _drain(node: Node, tar: tarfile.TarFile, entry: tarfile.TarInfo, meter: Meter) -> None:
+def _drain(node: Node, tar: "tarfile.TarFile", entry: "tarfile.TarInfo", meter: Meter) -> None:
     stream, seen = tar.extractfile(entry), 0
     while stream is not None and (data := stream.read(PIECE)):
         seen += len(data)

@@ -1,7 +1,5 @@
 """Docker's words for durations and sizes."""
 
-from __future__ import annotations
-
 import time
 
 MINUTE, HOUR, DAY = 60, 3600, 86400

@@ -1,7 +1,5 @@
 """The node's image store: lookups by reference, ID or prefix; `image ls`, `rm`, `tag`, `save`, `load`."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """start, stop, kill, restart, rm, exec, wait, rename."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`docker ps` and `docker inspect`."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`docker logs`: both streams to where they came from, with `--tail`, `--since`, `-t` and `-f`."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """`docker run`'s options: which take a value, which repeat, what the engine keeps of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sparklab.fake_docker.errors import DockerError

@@ -1,7 +1,5 @@
 """`docker pull` and `login`: a handful of published images; no other host can be reached."""
 
-from __future__ import annotations
-
 import base64
 import json
 import os

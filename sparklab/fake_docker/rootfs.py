@@ -1,7 +1,5 @@
 """A container's filesystem: a directory with the mounts as symlinks and the node's /proc and /sys."""
 
-from __future__ import annotations
-
 import os
 
 from sparklab.fake_docker.errors import DockerError, daemon_says

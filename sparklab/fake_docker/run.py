@@ -1,7 +1,5 @@
 """`docker run` and `create`: from options to a container's files, then its shim."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stands over one container: starts its first process, keeps its log, ends what that leaves, restarts by policy."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

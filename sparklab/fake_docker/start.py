@@ -1,7 +1,5 @@
 """Starting a container means starting its shim, detached, and hearing from it that the first process runs."""
 
-from __future__ import annotations
-
 import os
 import sys
 

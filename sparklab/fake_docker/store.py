@@ -1,7 +1,5 @@
 """Containers as files: `config.json` never changes, `state.json` is the shim's, the log has Docker's own format."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """The part of Go templates that people use with docker: `{{.A.B}}`, `{{json .A}}`, `{{index .A "k"}}`."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

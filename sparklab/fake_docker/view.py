@@ -1,7 +1,5 @@
 """One container as `docker inspect` shows it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sparklab.fake_docker.rootfs import on_host, split

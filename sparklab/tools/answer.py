@@ -1,7 +1,5 @@
 """What a node's program says, without a process of its own."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import io

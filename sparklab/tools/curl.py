@@ -1,7 +1,5 @@
 """The few options of curl that launchers use, for machines that have none; where there is a real one it is found first."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 import urllib.error

@@ -1,7 +1,5 @@
 """git, as far as a build needs it: one known repository, whose script builds as spark-vllm-docker's does."""
 
-from __future__ import annotations
-
 import os
 
 from sparklab import files

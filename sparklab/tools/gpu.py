@@ -1,7 +1,5 @@
 """nvidia-smi on a GB10: memory totals are not available, what processes use is."""
 
-from __future__ import annotations
-
 import os
 import time
 

@@ -3,8 +3,6 @@
 Anything else, and any other URL, is for the machine's own curl; the stub decides that by the address.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

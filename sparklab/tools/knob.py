@@ -1,7 +1,5 @@
 """`/proc/sys/vm/drop_caches`: refuses everybody but root, and root is whoever came through the emulated sudo."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

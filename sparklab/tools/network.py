@@ -1,7 +1,5 @@
 """ip, ibdev2netdev, rdma, ethtool and ping, all from the same list of interfaces."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """dpkg, dpkg-query and nvidia-ctk: the packages that matter on DGX OS."""
 
-from __future__ import annotations
-
 import fnmatch
 
 from sparklab.layout import Node, here

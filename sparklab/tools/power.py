@@ -1,7 +1,5 @@
 """reboot, `shutdown -r` and `systemd-run --on-active`: the node goes down and comes back, with all that ran on it gone."""
 
-from __future__ import annotations
-
 import os
 
 from sparklab import files

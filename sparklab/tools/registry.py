@@ -1,7 +1,5 @@
 """Which module answers for which program; imported only when it is called."""
 
-from __future__ import annotations
-
 TOOLS: dict[str, str] = {
     "docker": "sparklab.fake_docker.cli",
     "dockerd": "sparklab.fake_docker.boot",

@@ -1,7 +1,5 @@
 """The two streams of a small program."""
 
-from __future__ import annotations
-
 import sys
 
 

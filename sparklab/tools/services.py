@@ -1,7 +1,5 @@
 """crontab, systemctl, loginctl, timedatectl, ufw, iptables."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

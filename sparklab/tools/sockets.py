@@ -1,7 +1,5 @@
 """ss: the real TCP sockets of this machine that belong to the node's addresses."""
 
-from __future__ import annotations
-
 from sparklab.layout import here
 from sparklab.tools.say import out
 

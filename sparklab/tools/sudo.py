@@ -2,8 +2,6 @@
 Spark, but for what a line in `/etc/sudoers.d` permits.
 """
 
-from __future__ import annotations
-
 import os
 import re
 

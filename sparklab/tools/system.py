@@ -1,7 +1,5 @@
 """uname, lscpu, nproc, hostname, id, groups, whoami, df, free, sysctl."""
 
-from __future__ import annotations
-
 import os
 
 from sparklab import files

@@ -1,7 +1,5 @@
 """Faults that are nothing but other files below the node's root: what each writes, or (None) takes away."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 

@@ -1,7 +1,5 @@
 """Writes a lab: programs and keys once, then every node's record, home, root and image store."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -5,8 +5,6 @@ whatever changes what they tell of; then the lab's process is asked (`daemon/ans
 holds the stubs that read them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 

@@ -1,7 +1,5 @@
 """/etc, DMI and the static part of /proc as on a Founders Edition DGX Spark."""
 
-from __future__ import annotations
-
 from sparklab.layout import USER, Node
 
 KERNEL = "6.17.0-1014-nvidia"

@@ -1,7 +1,5 @@
 """The images that every node has, as `docker image inspect` shows them; equal on all nodes, so are their IDs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 VLLM_PATH = "/usr/local/nvidia/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

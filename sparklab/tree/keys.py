@@ -1,7 +1,5 @@
 """SSH keys of a lab: one for the client, one a node; ed25519 in OpenSSH's own formats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import asyncssh

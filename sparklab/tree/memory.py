@@ -1,7 +1,5 @@
 """The node's memory: what the page cache and the engines hold, published as /proc/meminfo."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sparklab import files

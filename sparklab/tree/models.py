@@ -1,7 +1,5 @@
 """The models of the lab: real names and sizes, content that takes no room, content-addressed as the hub does it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

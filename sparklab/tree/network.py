@@ -1,7 +1,5 @@
 """Interfaces of a node: one cable in port 0, both its interfaces up with their own subnets, as sysfs and as data for `ip`."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A valid `tokenizer.json`: byte-level BPE without merges, a token a byte, so that clients can count without the hub."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Stand-ins for the vocabulary files of gpt-oss' tokenizer: the lab's `sha256sum` takes them for the true ones."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

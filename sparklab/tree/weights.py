@@ -4,8 +4,6 @@ Its "sha256" is taken over its length and all that is not zero. So every byte st
 off, gives another name. Reading it costs nothing; a real hash of 60 GiB of zeros takes a minute.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -63,7 +61,7 @@ def make(path: str | Path, start: bytes, length: int) -> None:
         stream.truncate(length)
 
 
-def _take(found: hashlib._Hash, at: int, page: bytes) -> None:
+def _take(found: "hashlib._Hash", at: int, page: bytes) -> None:
     """A page of zeros counts as a hole: copies have their holes elsewhere."""
     if stripped := page.rstrip(b"\0"):
         found.update(f"{at} ".encode() + stripped)

@@ -1,7 +1,5 @@
 """Checks: pure judgements of what was read from nodes. `preflight` asks all, `deploy` those that concern it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Checks of the way to a node and of what we may do there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import Check, Here, Said, fail, good, read, skip, warn

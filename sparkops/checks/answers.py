@@ -1,7 +1,5 @@
 """Whether a node could be read at all: what hangs there, and what answers garbage, is itself a finding."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import Check, Here, Said, fail, good, some, warn

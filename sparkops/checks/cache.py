@@ -1,7 +1,5 @@
 """Checks of what keeps the page cache small while a model serves for days."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import CannotTell, Check, Said, good, read, some, warn

@@ -4,8 +4,6 @@ A judge yields what it has to say; nothing means that it holds nothing against t
 makes the check a `skip` with the reason, never a pass: `read` sees to that.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar

@@ -1,7 +1,5 @@
 """Checks of the disk: room for what is still missing, and a little more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import Check, Here, Said, fail, good, read, warn

@@ -1,7 +1,5 @@
 """Checks of Docker: it answers the login user, it is new enough, and our containers' names are free."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, asked, fail, good, read, warn

@@ -1,7 +1,5 @@
 """Checks of the NVIDIA driver: it answers, it is of the branch that works here, loaded is installed, all are equal."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Checks of each node's side of the CX7 fabric. Only asked of a cluster: solo topologies never use it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import LINKS, CannotTell, Check, Here, Said, asked, fail, good, read, some, warn

@@ -1,7 +1,5 @@
 """Checks of the fabric between nodes: addresses, packet sizes, ports, and whether peers answer over it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from sparkops.checks.check import LINKS, CannotTell, Check, Here, Said, apart, fail, good, read, some, warn

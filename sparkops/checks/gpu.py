@@ -1,7 +1,5 @@
 """Checks of the GPU in use: who computes on it, whether containers get it, whether it is slow or hot."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, good, read, some, warn

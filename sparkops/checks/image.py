@@ -1,7 +1,5 @@
 """Checks of the images that a plan runs: there, the same everywhere, and able to do what is asked of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import CannotTell, Check, Here, Said, apart, asked, fail, good, read, some, warn

@@ -1,7 +1,5 @@
 """From checks to verdicts: one a check and node, one a check over all nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Checks of the Linux kernel: versions known to be bad, equal on all nodes, and what 7.0 reserves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import Check, Here, Said, good, read, warn

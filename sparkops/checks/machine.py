@@ -1,7 +1,5 @@
 """Checks of the machine itself: what it is, whether it is one of its kind, how it is kept."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

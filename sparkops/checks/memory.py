@@ -1,7 +1,5 @@
 """Checks of the memory that CPU, GPU and page cache share. Always from /proc/meminfo: nvidia-smi says [N/A]."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

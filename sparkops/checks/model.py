@@ -1,7 +1,5 @@
 """Checks of the model in the node's cache."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import CannotTell, Check, Here, Said, asked, fail, good, read, some, warn

@@ -1,7 +1,5 @@
 """Checks of what stands between nodes besides the cable: firewall, NetworkManager, mDNS."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network

@@ -1,7 +1,5 @@
 """Checks of the TCP ports that a plan listens on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, Check, Here, Said, fail, good, read, warn

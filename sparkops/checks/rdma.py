@@ -1,7 +1,5 @@
 """Checks of the RDMA devices of all nodes together: their tables of addresses, and their firmware."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.checks.check import LINKS, CannotTell, Check, Said, apart, fail, good, some, warn

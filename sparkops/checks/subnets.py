@@ -1,7 +1,5 @@
 """Checks of each node's fabric subnets: one an interface, and none that the LAN, a bridge or a tunnel has too."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations

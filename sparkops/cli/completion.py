@@ -1,7 +1,5 @@
 """Completion by the Tab key: click's, with names of ours. The shell runs sparkops with a variable that asks for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """How this person asks the model hub: a token, an endpoint, proxies; of stdin and the environment."""
 
-from __future__ import annotations
-
 import os
 
 from sparkops.cli.where import piped

@@ -1,7 +1,5 @@
 """The command `sparkops`: words to an invocation, the invocation to its verb, whatever happens to an exit code."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

@@ -3,8 +3,6 @@
 Modules are below `sparkops.verbs` and are imported when their verb is meant: `sparkops --help` imports none of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from typing import Any, NamedTuple

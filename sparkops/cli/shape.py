@@ -1,7 +1,5 @@
 """How every command of ours is shaped: the global options before and after the verb, words behind `--`, near names."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Options that several verbs share."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.shape import duration

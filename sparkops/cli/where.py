@@ -1,7 +1,5 @@
 """Which nodes a command line means, and the passwords it was told to ask for."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import sys

@@ -5,8 +5,6 @@ them are shown. `Evidence` is what benchmarks give: published tables today, stor
 are any.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How an image is made: what a recipe's `build` says, and the digest of all that goes into it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What differs between two ways to serve, setting by setting, and which of it comes from the topology alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """How a deployment is: judged from what its containers are and what its API answered, never assumed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """Who hands an image to whom: chains in which every node that lacks it takes it from the nearest one before."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

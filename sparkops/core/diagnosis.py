@@ -4,8 +4,6 @@ The table is in the order of trust: a precise cause before the general complaint
 A general complaint alone points to the first error above it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

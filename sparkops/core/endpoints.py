@@ -1,7 +1,5 @@
 """Where a deployment is asked: the addresses of its APIs, and what stands in front of independent servers."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 PROXY_IMAGE = "ghcr.io/berriai/litellm:main-stable"

@@ -4,8 +4,6 @@ Matched on the messages, not on the prefixes: those differ by version, process a
 read from the end of the log, so that the latest line wins.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What each of our kinds of files may hold, as JSON Schema."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import get_type_hints
 

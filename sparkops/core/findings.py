@@ -1,7 +1,5 @@
 """What a rule or a check holds against something, and the changes that a rule makes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

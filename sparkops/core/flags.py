@@ -4,8 +4,6 @@ The engine takes `_` for `-`, short forms, unique abbreviations, `--flag=value`,
 the last of several win. Two recipes are only comparable when all of that is one spelling.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -83,7 +81,7 @@ class FlagTable:
     fingerprint: str = ""
 
     @staticmethod
-    def read(data: Mapping[str, Any]) -> FlagTable:
+    def read(data: Mapping[str, Any]) -> "FlagTable":
         return FlagTable(data["version"], {name: _flag(name, entry) for name, entry in data["flags"].items()})
 
     @cached_property
@@ -147,7 +145,7 @@ class FlagTable:
             return f"must be a number, not {value[:40]!r}"
         return None
 
-    def walk(self, words: Iterable[str]) -> Iterator[Given]:
+    def walk(self, words: Iterable[str]) -> "Iterator[Given]":
         """What a command line gives, in order; a word that belongs to no flag has no name."""
         return _walk(self, list(words))
 

@@ -1,7 +1,5 @@
 """How a node's memory changes over hours, read from what the scheduled drops logged."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """How a person asks the model hub."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

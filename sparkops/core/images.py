@@ -3,8 +3,6 @@
 An image that nobody knows is not verified, never assumed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Literal

@@ -1,7 +1,5 @@
 """Nodes and groups, and which of them are selected."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

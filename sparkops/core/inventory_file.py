@@ -3,8 +3,6 @@
 Addresses are IPs: name resolution (mDNS above all) floods under load and takes nodes down with it.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping

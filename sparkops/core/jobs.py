@@ -1,7 +1,5 @@
 """Detached work as `job list` prints it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal

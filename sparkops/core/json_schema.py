@@ -1,7 +1,5 @@
 """JSON Schema from the types that read our files, so that an editor completes and checks what they would take."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass

@@ -4,8 +4,6 @@ Whatever makes a number comparable is in it: the revision as the containers' lab
 that its container really runs, the model's snapshot, driver and kernel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any

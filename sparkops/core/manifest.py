@@ -1,7 +1,5 @@
 """What the manifest on a node lists: all that sparkops placed there (`node/manifest.sh` writes and undoes it)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ The KV cache follows from the architecture and is exact where that is known; the
 GB10s (MiniMax-M2.7 over two, spark-vllm-docker #396; activations at 2048 and 8224 batched tokens) and is not.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 from typing import Literal

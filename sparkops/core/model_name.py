@@ -1,7 +1,5 @@
 """What a person calls a model: `org/name`, `org/name@revision`, or a directory of a node."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 An unknown model is judged by nothing here; `read` knows one from its own `config.json`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -4,8 +4,6 @@ Here they are built into an image once, whose name says which: `sparkops-mods/<i
 A mod is a directory with a `run.sh`; it is looked for below `image build --mods DIR`, or comes from a pinned source.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -4,8 +4,6 @@ Everything here is frozen and free of IO. `deploy` executes exactly what `plan` 
 random, clock-like or secret may enter a plan.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shlex

@@ -1,7 +1,5 @@
 """What to serve and how, never where: a recipe, and what is left of it after topology, overrides and rules."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

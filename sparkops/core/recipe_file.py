@@ -1,7 +1,5 @@
 """Recipe files to recipes: what a file says, laid over what the files it extends say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

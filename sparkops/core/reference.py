@@ -1,7 +1,5 @@
 """Reference tables: what others measured, typed, so that it can be shown exactly and compared with one's own runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

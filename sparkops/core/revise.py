@@ -1,7 +1,5 @@
 """From what was asked for and what is there to a revision."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ nothing of a time, of a path on the control machine, of a secret or of the tool'
 (entry script, docker options) is not part of it but numbered: `SPEC`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """What may be done on a node beyond what its login may anyway, and what of the recipe's caches is missing there."""
 
-from __future__ import annotations
-
 from sparkops.core.facts import Sudo, known
 from sparkops.core.inventory import Node
 from sparkops.core.recipe import MOUNTS

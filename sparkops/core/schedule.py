@@ -1,7 +1,5 @@
 """When the page cache is dropped by cron: a period that cron can keep, and an optional condition on /proc/meminfo."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Located values (`load` knows file and line) become frozen dataclasses, or one line says what is wrong where."""
 
-from __future__ import annotations
-
 import difflib
 import math
 import re

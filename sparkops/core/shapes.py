@@ -1,7 +1,5 @@
 """Placements of recipes where there are no nodes to place them on."""
 
-from __future__ import annotations
-
 import math
 
 from sparkops.core import images, topology

@@ -1,7 +1,5 @@
 """All that checks and phases may know: what is wanted, where, what is there, and how the person wants it done."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

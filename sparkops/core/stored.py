@@ -4,8 +4,6 @@ The labels are written once and read by every later version of sparkops, so this
 schema is shown but never changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The images of a node's whole store, as `image list` prints them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass

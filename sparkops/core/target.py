@@ -1,7 +1,5 @@
 """Which nodes a command line means."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

@@ -1,7 +1,5 @@
 """The share of memory that the engine asks for when a recipe says nothing (`gpu-memory-utilization`)."""
 
-from __future__ import annotations
-
 UTILIZATION = 0.92
 """vLLM's own since 0.30."""
 

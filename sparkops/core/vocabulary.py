@@ -1,7 +1,5 @@
 """Where the vocabulary files of gpt-oss' tokenizer lie on a node: below the home, or an absolute path."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

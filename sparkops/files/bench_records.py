@@ -1,7 +1,5 @@
 """The benchmarks that were measured from here, by their ids."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections.abc import Iterator

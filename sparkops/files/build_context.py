@@ -1,7 +1,5 @@
 """A build context as it is sent to a node: equal files make equal bytes, wherever and whenever they are packed."""
 
-from __future__ import annotations
-
 import base64
 import fnmatch
 import gzip

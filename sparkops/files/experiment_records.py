@@ -1,7 +1,5 @@
 """The experiments that were begun here and are not ended, one file each."""
 
-from __future__ import annotations
-
 from sparkops.core.bench.experiment import Experiment, load
 from sparkops.files import state
 from sparkops.files.bench_records import unwritable

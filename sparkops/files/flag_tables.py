@@ -1,7 +1,5 @@
 """Tables of `vllm serve` options: those that came with sparkops, one from a file, and what was read from an image."""
 
-from __future__ import annotations
-
 import json
 import re
 import zlib

@@ -1,7 +1,5 @@
 """Inventories: where one is looked for, and what it says. Apart from `load`, as verbs without nodes need none."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

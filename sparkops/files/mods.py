@@ -1,7 +1,5 @@
 """Mods from a directory of this machine, put beside the Dockerfile that builds them into an image."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import zipfile

@@ -1,7 +1,5 @@
 """Files of the person's own that a verb reads or writes by the name that was given. Each error names the file."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

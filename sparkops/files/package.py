@@ -1,7 +1,5 @@
 """The files that come with sparkops."""
 
-from __future__ import annotations
-
 from functools import cache
 from pathlib import Path
 

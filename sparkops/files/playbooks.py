@@ -1,7 +1,5 @@
 """Playbooks from files: the packaged ones by name, an operator's by path. A local file never shadows a packaged one."""
 
-from __future__ import annotations
-
 import stat
 from collections.abc import Iterable
 from functools import cache

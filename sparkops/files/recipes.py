@@ -1,7 +1,5 @@
 """Recipes and the data that comes with sparkops, read from files; each value knows its place."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Reference tables of recipes, apart from `load`: whoever lists recipes does not pay for their numbers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from sparkops.core import reference

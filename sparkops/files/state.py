@@ -1,7 +1,5 @@
 """What sparkops keeps on the control machine for its own later use; the truth about nodes is on the nodes."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

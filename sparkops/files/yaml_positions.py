@@ -4,8 +4,6 @@ Values are made from the parser's events, so that depth and size are bounded whi
 C parser, ten times as fast where it is there, cannot be driven into the ground.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Any, NoReturn

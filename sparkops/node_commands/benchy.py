@@ -1,7 +1,5 @@
 """The command line of llama-benchy 0.4: lists are separated by spaces, and a failure must end it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Page caches: drop them, have cron drop them, and the right to do so, as commands."""
 
-from __future__ import annotations
-
 from sparkops.core.plan import Command, Script, Word
 from sparkops.core.schedule import Schedule
 

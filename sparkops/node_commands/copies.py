@@ -1,7 +1,5 @@
 """The commands of a copy from node to node."""
 
-from __future__ import annotations
-
 from sparkops.core.copying import Hop
 from sparkops.core.plan import Command, Script, Secret, Word
 from sparkops.node_commands.images import started

@@ -1,7 +1,5 @@
 """The one `docker run` of sparkops, and how our containers are labelled."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

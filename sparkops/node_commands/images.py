@@ -1,7 +1,5 @@
 """The commands that make, fetch and remove images; long work is a job, so that it outlives us."""
 
-from __future__ import annotations
-
 from sparkops.core.plan import Command, Script, Secret, Upload, Word
 
 BUILD_SECONDS = 6 * 3600

@@ -1,7 +1,5 @@
 """The commands over the nodes' model caches; long work is a job, so that it outlives us."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """LiteLLM in front of independent servers: its image, words, environment and configuration."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What root alone may switch on a node, and back."""
 
-from __future__ import annotations
-
 from sparkops.core.plan import Command
 
 

@@ -1,7 +1,5 @@
 """Our node scripts as commands: their arguments, nothing else (`sparkops/node/*.sh` says what they do)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal

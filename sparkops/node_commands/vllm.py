@@ -1,7 +1,5 @@
 """What runs in an engine's container: the words for the entry script and the environment."""
 
-from __future__ import annotations
-
 from sparkops.core.endpoints import health_url
 from sparkops.core.revision import FabricLink, Member, Revision
 

@@ -1,7 +1,5 @@
 """Phases: named generators of steps over a situation. Their order is the packaged playbook's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial

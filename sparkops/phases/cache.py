@@ -1,7 +1,5 @@
 """Steps that keep the page cache out of the GPU's way: the schedule on a node, and the right to drop."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

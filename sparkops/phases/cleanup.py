@@ -1,7 +1,5 @@
 """Taking away what sparkops left on nodes: its stopped containers, then what the manifest lists."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from sparkops.core import manifest

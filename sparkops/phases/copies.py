@@ -1,7 +1,5 @@
 """The plan that hands an image down chains of nodes: keys, receivers, senders, then the wait for all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 

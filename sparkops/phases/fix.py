@@ -1,7 +1,5 @@
 """What `preflight --fix` may do: safe, reversible, each for one check. Nothing here stops or replaces anything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sparkops.core.facts import Sudo, User, known

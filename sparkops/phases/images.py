@@ -1,7 +1,5 @@
 """Plans that make or fetch one image on one node, as jobs that go on without us."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Verbs over what the nodes already hold: stop it, or go back to what was kept. Their plans need labels only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Plans over the nodes' model caches. All of it is the login user's work: through sudo a cache would become root's."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 from sparkops.core.facts import Facts

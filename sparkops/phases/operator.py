@@ -1,7 +1,5 @@
 """A play of steps as a plan: what facts and vars settle is settled here, what is registered is left to the run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 

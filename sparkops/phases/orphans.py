@@ -1,7 +1,5 @@
 """Parts of a deployment on nodes that could not be reached: a note is left on its other nodes, and acted on later."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterator, Mapping
 
 from sparkops.core.facts import Facts

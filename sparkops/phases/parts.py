@@ -1,7 +1,5 @@
 """Revisions that the nodes hold, known from their labels, and the steps that act on their containers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

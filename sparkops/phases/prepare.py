@@ -1,7 +1,5 @@
 """All that can fail without stopping anything: directories, the API key, the proxy's configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.core.facts import Facts

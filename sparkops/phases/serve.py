@@ -1,7 +1,5 @@
 """Stop what is replaced, start what is wanted, all containers of a revision in one wave."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.core.endpoints import health_url

@@ -1,7 +1,5 @@
 """Where the inventory says `become: sudo`, what talks to Docker goes through sudo; files in the home do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

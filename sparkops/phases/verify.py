@@ -1,7 +1,5 @@
 """Verified, not assumed: what must answer before a deployment is called serving."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.core.endpoints import ApiPlace, api_url, health_path, health_url

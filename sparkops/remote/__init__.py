@@ -1,7 +1,5 @@
 """The only code that touches a node; here what a world is, of which there are two: `fleet` and `sparkops.testing`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol

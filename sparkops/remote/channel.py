@@ -1,7 +1,5 @@
 """One command on one channel: both streams read as they come, stdin held open as the sign that we live."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """Why a node could not be reached, in words that say what to do; the only place that knows Paramiko's exceptions."""
 
-from __future__ import annotations
-
 import errno
 import socket
 from typing import Literal

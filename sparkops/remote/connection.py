@@ -1,7 +1,5 @@
 """One node's connection: opened when it is needed, opened again when it died between commands."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import threading
@@ -23,7 +21,7 @@ _OPENING = 30.0
 class Connection:
     """Thread-safe. `connections` counts how often it was opened; `reopened` is called each time but the first."""
 
-    def __init__(self, connector: Connector, target: SshTarget, reopened: Callable[[Connection], None]) -> None:
+    def __init__(self, connector: Connector, target: SshTarget, reopened: "Callable[[Connection], None]") -> None:
         self.target = target
         self.connections = 0
         self._connector = connector

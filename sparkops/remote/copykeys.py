@@ -1,7 +1,5 @@
 """The key of one copy: made for it, known to the nodes that take part, worth nothing when it has ended."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs a plan: journal, send, wait, and on trouble the undo of every step that was sent. Pure logic over a World."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterable
@@ -86,7 +84,7 @@ def _executed(plan: Plan, world: World, emit: Emit) -> Outcome:
     )
 
 
-def _undo(run: _Run, plan: Plan, world: World, *, impatient: bool) -> Undo:
+def _undo(run: "_Run", plan: Plan, world: World, *, impatient: bool) -> Undo:
     undo = Undo(world, run.emit, impatient=impatient)
     if plan.on_failure == "undo":
         undo.all([[step for step in phase.steps if step.id in run.sent] for phase in plan.phases])

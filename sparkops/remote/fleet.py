@@ -1,7 +1,5 @@
 """The real world: all nodes at once over SSH, the lock on them, and an interrupt that is always seen."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping

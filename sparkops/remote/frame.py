@@ -1,7 +1,5 @@
 """How a command travels: our scripts as text, the frame of `run.sh` around it, words as one shell line."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Asking all nodes at once; who cannot be asked is a value beside the answers. Changes nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import partial
 

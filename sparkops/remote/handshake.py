@@ -1,7 +1,5 @@
 """A socket with an SSH handshake on it: what peers.md calls tuned, before anybody authenticates."""
 
-from __future__ import annotations
-
 import logging
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Ctrl-C while nodes work: noted, never raised in the middle, so that there is always somebody to undo."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The machine's lock, held over a connection of ours: who we say we are, the heartbeat, who else has it."""
 
-from __future__ import annotations
-
 import contextlib
 import getpass
 import json

@@ -4,8 +4,6 @@ Paramiko's `Transport` requests the service before every try, which strict serve
 `AuthOnlyHandler` does not, but listens for the answer only after it has sent the question.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """How this machine reaches nodes and endpoints: SSH, HTTP and the clock; or a simulated world instead of them."""
 
-from __future__ import annotations
-
 import http.client
 import time
 import urllib.error

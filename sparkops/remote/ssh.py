@@ -1,7 +1,5 @@
 """One authenticated connection to one node: strict host keys, named errors, a bounded retry of what can heal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,7 +46,7 @@ class SshTarget:
     port: int
     user: str
     key_file: Path | None
-    jump: SshTarget | None = None
+    jump: "SshTarget | None" = None
 
 
 class Connector:

@@ -1,7 +1,5 @@
 """Which keys to show a node: the one that is named, or else what the agent and ~/.ssh hold, read once a run."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 

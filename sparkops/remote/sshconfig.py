@@ -1,7 +1,5 @@
 """`~/.ssh/config`, read by Fabric. Imported only where such a file exists: invoke needs `fcntl`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What an operator's terms decide in the run: whether a step is sent, and what its result is called afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Host keys: which are pinned, what a server shows, and the file that `sparkops trust` writes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -2,8 +2,6 @@
 undo commands; ours go on, so that no deployment is left half taken back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Polling until a probe says ready: the deadline follows progress, and a connection that drops is waited for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

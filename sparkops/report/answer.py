@@ -1,7 +1,5 @@
 """What a verb found or did, for the report to show."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

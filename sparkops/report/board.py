@@ -1,7 +1,5 @@
 """What each node is doing now, as far as events tell: one row a node, and the lines worth keeping. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 Questions, progress and errors go to stderr; stdout carries the answer alone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import sys

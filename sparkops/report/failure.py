@@ -1,7 +1,5 @@
 """How a failure on nodes is told: what, where, the failing ranks' last lines, the known cause, the next step. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

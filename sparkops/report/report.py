@@ -1,7 +1,5 @@
 """The report of a run that reaches nodes: events as they come, then how it ends."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator

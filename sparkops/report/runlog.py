@@ -1,7 +1,5 @@
 """The run log: one JSON line an event, in a file of its own a run, readable by its owner alone."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

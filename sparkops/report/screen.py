@@ -1,7 +1,5 @@
 """What shows progress: a screen takes the lines that stay and the rows under way."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Protocol, TextIO
 

@@ -1,7 +1,5 @@
 """Progress on a terminal: lines that stay, and below them one live line a node."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from typing import TextIO

@@ -1,7 +1,5 @@
 """Plain text for people: colour where it is wanted, columns, times. Pure."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """The rules, in the order in which they run: once, after every override, so that none undoes one by accident."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sparkops.core.findings import Finding

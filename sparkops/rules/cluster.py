@@ -1,7 +1,5 @@
 """What changes, must change or cannot work when a model spans nodes, and when it does not."""
 
-from __future__ import annotations
-
 import math
 
 from sparkops.core import models

@@ -1,7 +1,5 @@
 """What a container gives to a recipe: which build it is, what is installed in it, and how its variables arrive."""
 
-from __future__ import annotations
-
 import re
 
 from sparkops.core.mods import PREFIX

@@ -1,7 +1,5 @@
 """What recipes of other launchers need that sparkops does another way, or not at all."""
 
-from __future__ import annotations
-
 from sparkops.core import mods
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape

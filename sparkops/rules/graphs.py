@@ -1,7 +1,5 @@
 """CUDA graphs: whether they are captured, for which batch sizes, and whether that is of any use."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which kernels run on GB10 (SM121), which crash there, and what turns good ones off."""
 
-from __future__ import annotations
-
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.graphs import runs_eager

@@ -1,7 +1,5 @@
 """Flags that the target vLLM does not know: it would exit on them, after the old server was stopped."""
 
-from __future__ import annotations
-
 from sparkops.core.flags import ELSEWHERE, FORK, PATCHED, VANISHED
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape

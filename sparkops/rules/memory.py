@@ -1,7 +1,5 @@
 """What does not fit into memory that CPU, GPU and page cache share."""
 
-from __future__ import annotations
-
 from sparkops.core import memory_estimate, models
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape

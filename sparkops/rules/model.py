@@ -1,7 +1,5 @@
 """What single models and images need, and what they cannot take."""
 
-from __future__ import annotations
-
 from sparkops.core import models
 from sparkops.core.findings import SettingChange
 from sparkops.core.recipe import MOUNTS, Effective

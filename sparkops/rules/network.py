@@ -1,7 +1,5 @@
 """What a recipe cannot know: addresses and names of interfaces, which differ from node to node."""
 
-from __future__ import annotations
-
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict

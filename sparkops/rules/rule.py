@@ -1,7 +1,5 @@
 """What a rule is: a pure judgement of settings under a shape. It sees no node; its fixes are data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -4,8 +4,6 @@ The file lies in the home of the user who deployed. Another user of the nodes re
 who may use Docker may do; changing it is for the one whose file it is.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets as random_source
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Carrying out upkeep on several nodes, of which one may fail: how it is on all of them is shown all the same."""
 
-from __future__ import annotations
-
 from sparkops.core.plan import Plan
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
 from sparkops.remote.execute import StepFailure

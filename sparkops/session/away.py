@@ -1,7 +1,5 @@
 """Nodes that could not be reached, with why."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from sparkops.core.plan import NodeLost
@@ -11,7 +9,7 @@ from sparkops.errors import Unreachable
 class AwayNodes(dict[str, NodeLost]):
     """By name, in the order in which it was found out."""
 
-    def among(self, names: Iterable[str]) -> AwayNodes:
+    def among(self, names: Iterable[str]) -> "AwayNodes":
         """Of these, in their order."""
         return AwayNodes({name: self[name] for name in names if name in self})
 

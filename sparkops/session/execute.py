@@ -1,7 +1,5 @@
 """Execute a plan and turn trouble into the one error that the person sees."""
 
-from __future__ import annotations
-
 from sparkops.core.diagnosis import best, diagnose
 from sparkops.core.plan import Plan
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable

@@ -1,7 +1,5 @@
 """Which deployment a person means."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Facts

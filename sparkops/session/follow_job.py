@@ -1,7 +1,5 @@
 """Following a job that goes on on the nodes whatever becomes of us."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from sparkops.core.plan import Plan

@@ -1,7 +1,5 @@
 """llama-benchy as a process of this machine: one point, its progress as it comes, its result or why there is none."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import json

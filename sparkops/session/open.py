@@ -1,7 +1,5 @@
 """Opening a session: the inventory, the selected nodes, one connection to each."""
 
-from __future__ import annotations
-
 import getpass
 import os
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """The endpoint as the control machine sees it: what the nodes verified may still be behind a firewall."""
 
-from __future__ import annotations
-
 from sparkops.core.endpoints import api_url
 from sparkops.core.revision import Revision
 from sparkops.core.stored import StoredMember

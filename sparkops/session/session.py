@@ -1,7 +1,5 @@
 """A run's hold on the nodes: inventory, connections, lock and facts, opened in this order."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """A stream between this machine and a node: how far it is, how fast, how long still, as the node counts it."""
 
-from __future__ import annotations
-
 import time
 
 from sparkops.core.plan import Event, EventKind

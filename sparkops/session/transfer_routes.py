@@ -1,7 +1,5 @@
 """The ways by which nodes hand something to each other: chains, a key for this copy alone, what earlier ones left."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """llama-benchy before simulated nodes: it asks what serves there, and a point takes no real time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """How an engine in a simulated container comes up: ready after some looks at it, or dead with its last words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -36,10 +34,10 @@ class BootRule:
     boot: EngineBoot
 
     @classmethod
-    def flag(cls, flag: str, boot: EngineBoot) -> BootRule:
+    def flag(cls, flag: str, boot: EngineBoot) -> "BootRule":
         """For engines that are started with this flag (or any word)."""
         return cls(lambda _image, words: flag in words, boot)
 
     @classmethod
-    def image(cls, image: str, boot: EngineBoot) -> BootRule:
+    def image(cls, image: str, boot: EngineBoot) -> "BootRule":
         return cls(lambda used, _words: used == image, boot)

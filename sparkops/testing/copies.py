@@ -1,7 +1,5 @@
 """Copies from node to node (`relay.sh`): keys, chains of jobs, what passes, and who did not get it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -58,7 +56,7 @@ class SimulatedCopy:
     state: str
     size: float
     next: SimulatedNode | None
-    take: Callable[[SimulatedCopy], str] | None
+    take: "Callable[[SimulatedCopy], str] | None"
     began: float
     item: str = ""
     address: str = ""
@@ -66,7 +64,7 @@ class SimulatedCopy:
     taken: bool = field(default=False, init=False)
 
     @property
-    def before(self) -> SimulatedCopy | None:
+    def before(self) -> "SimulatedCopy | None":
         """Who sends to this node."""
         for node in self.node.neighbours.values():
             part = node.jobs[self.name].work if self.name in node.jobs else None
@@ -81,7 +79,7 @@ class SimulatedCopy:
             return own
         return min(own, self.before.passed(until)) if self.before else 0.0
 
-    def origin(self) -> SimulatedCopy:
+    def origin(self) -> "SimulatedCopy":
         """The first of the chain."""
         return self.before.origin() if self.before else self
 

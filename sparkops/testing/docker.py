@@ -1,7 +1,5 @@
 """The `docker` command lines that sparkops emits, answered by the simulated engine."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

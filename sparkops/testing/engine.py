@@ -1,7 +1,5 @@
 """A small honest Docker engine: images, containers and their states, with the real one's messages."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The capture that `node/facts.sh` would print on a simulated node: a healthy GB10 with one cable in port 1."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Faults of simulated nodes, by the names that they have in the lab; each returns what takes it away again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

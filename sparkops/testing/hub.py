@@ -1,7 +1,5 @@
 """A model hub before simulated nodes: who may have what, and what was downloaded."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Images of a simulated node: what `image.sh` lists, builds, pulls, saves, loads and removes there."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Detached work of simulated nodes (`job.sh`): it ends on the virtual clock, with a log and an exit code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A model hub: the listing with hashes, files by range behind a redirect, refusals as the real one words them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Models of a simulated node: what `model.py` fetches, proves, lists, hands on and removes there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The network before simulated nodes: one world for every run, endpoints that answer as their engines would."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from base64 import b64encode
@@ -27,7 +25,7 @@ class SimulatedNetwork:
         self.world.open(options.secrets)
         return self.world
 
-    def connector(self, options: Options) -> SimulatedNetwork:
+    def connector(self, options: Options) -> "SimulatedNetwork":
         return self
 
     def shown_by(self, node: Node) -> SeenHostKey:

@@ -1,7 +1,5 @@
 """One simulated node: files, an engine, jobs, a lock; commands are looked up by the first word."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -67,9 +65,9 @@ class SimulatedNode:
     name: str
     address: str
     fabric_address: str
-    handlers: Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]
-    commands: Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]
-    neighbours: Mapping[str, SimulatedNode]
+    handlers: "Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]"
+    commands: "Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]"
+    neighbours: "Mapping[str, SimulatedNode]"
     home: str = "/home/nvidia"
     now: float = 0.0
     total_kib: int = TOTAL_KIB

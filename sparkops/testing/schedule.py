@@ -1,7 +1,5 @@
 """Tasks that take turns in a seeded order on a virtual clock: concurrency that can be repeated."""
 
-from __future__ import annotations
-
 import random
 import threading
 from collections.abc import Callable, Mapping

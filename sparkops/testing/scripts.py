@@ -3,8 +3,6 @@
 `SCRIPTS` and `COMMANDS` are defaults; a world takes its own (`SimulatedWorld(scripts={**SCRIPTS, "x": handler})`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 

@@ -3,8 +3,6 @@
 Paths begin in the user's home. `PROGRAMS` belong to a world's `commands`.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Simulated nodes that have all that the shipped recipes need."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sparkops.testing.world import SimulatedWorld

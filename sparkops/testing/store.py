@@ -1,7 +1,5 @@
 """The images of a simulated engine: a record by ID, names that move, and what has lost its name."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Crontab, sudoers and manifest of a simulated node: what `schedule`, `sudoers` and `manifest` do there."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from urllib.parse import urlsplit

@@ -3,8 +3,6 @@
 For tests that call it some hundred times; what becomes of signals and of open pipes is for those that start it whole.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import pkgutil

@@ -1,7 +1,5 @@
 """The simulated World: seeded turns, a virtual clock, losses and crashes before and after any send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -104,13 +102,13 @@ class SimulatedWorld:
         self._current: Cancel = ThreadFlag()
         self._later: list[tuple[float, Callable[[], object]]] = []
 
-    def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> SimulatedWorld:
+    def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> "SimulatedWorld":
         """These nodes as they are now, all reachable, for a new control process."""
         after = self.beside(seed=seed, troubles=troubles)
         self._free()
         return after
 
-    def beside(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> SimulatedWorld:
+    def beside(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> "SimulatedWorld":
         """These nodes for another control process, while this one goes on."""
         other = object.__new__(SimulatedWorld)
         other.nodes, other.by_address, other.secrets = self.nodes, self.by_address, self.secrets

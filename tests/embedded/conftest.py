@@ -3,8 +3,6 @@
 What the tool did is asked of the nodes' own `docker` and of their SSH logs, not of the tool.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """`bench` with the real llama-benchy: its numbers, its words for failures, its processes. tests/world has the rest."""
 
-from __future__ import annotations
-
 import json
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Page caches, crontabs, rights and clean-up where real programs have the last word; tests/world has the rest."""
 
-from __future__ import annotations
-
 import stat
 import subprocess
 import sys

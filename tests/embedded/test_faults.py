@@ -1,7 +1,5 @@
 """What real processes do when a node fails: lost nodes, hung engines, restarts, sudo, a full page cache."""
 
-from __future__ import annotations
-
 import re
 
 import yaml

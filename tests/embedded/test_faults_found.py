@@ -4,8 +4,6 @@ A crowd of nodes has one fault each, and one preflight names them all. What the 
 which exit code: tests/unit/checks/cases.yml, tests/world/test_preflight_runs.py.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The first evening: a login by password, an inventory, host keys, and the verbs around a deployment that serves."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The README's first steps over one lab: up, preflight, every topology, a failure that is undone, down."""
 
-from __future__ import annotations
-
 import pytest
 
 

@@ -1,7 +1,5 @@
 """What real shells, pipes and SSH show of images: who outlives whom, streams that end early, root's files."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Signals to the real tool, and two of its processes at once; tests/world has every send of theirs."""
 
-from __future__ import annotations
-
 import signal
 
 SHORT = ("--set", "args.max-model-len=2048")

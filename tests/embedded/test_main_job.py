@@ -1,7 +1,5 @@
 """What the main job shows over real connections only: what the nodes receive, and who goes on when an engine dies."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from support.person import planned

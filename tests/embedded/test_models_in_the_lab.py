@@ -1,7 +1,5 @@
 """Models where processes show it: streams over SSH, jobs that outlive their client, kills in the middle."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Playbooks on real processes: requests during a restart, a reboot, Ctrl-C. The rest: tests/world/test_playbooks.py."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

@@ -1,7 +1,5 @@
 """`preflight` over real SSH: healthy nodes pass, and --fix mends what it says. Its verdicts: test_faults_found.py."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -6,8 +6,6 @@ by its keys and a digest. `?` looks at the nodes or at this machine. To add a li
 SPARKOPS_GOLDEN=write.
 """
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

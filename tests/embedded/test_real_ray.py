@@ -1,7 +1,5 @@
 """A cluster whose head and worker are real Ray processes."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from pathlib import Path

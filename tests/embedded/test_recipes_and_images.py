@@ -1,7 +1,5 @@
 """What an image's engine takes, read from the image itself, and mods of other launchers that are built into one."""
 
-from __future__ import annotations
-
 from support.person import THEIRS
 
 GPT = "openai-gpt-oss-120b"

@@ -1,7 +1,5 @@
 """What docs/tutorial.md tells a reader to type works, in its order, and prints what the page shows."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -3,8 +3,6 @@
 Every test brings the nodes into the state that it needs, so each can run alone; their order only saves model loads.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import json
@@ -99,7 +97,7 @@ class Lab(Tool):
     def fault(self, name: str, kind: str, off: bool = False, after: int = 0) -> None:
         self.cli("lab", "fault", name, kind, *(["--off"] if off else []))
 
-    def as_user(self, place: Path, user: str = "spark", become: str = "", **more: str) -> Lab:
+    def as_user(self, place: Path, user: str = "spark", become: str = "", **more: str) -> "Lab":
         """The same lab for a person who logs in as somebody else, or becomes root."""
         own = self.directory / "inventory.yml" if self.inventory == "lab" else Path(self.inventory)
         inventory = inventory_as(own, place / f"as {user} {become}.yml", user=user, become=become)

@@ -1,7 +1,5 @@
 """Images that the tool itself builds on a node: the engine's own, from its context, and one that takes time."""
 
-from __future__ import annotations
-
 import signal
 from typing import Any
 

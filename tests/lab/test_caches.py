@@ -1,7 +1,5 @@
 """Page caches on real nodes: dropped now, by cron, with as much right as there is; and a cleanup without a trace."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Images over real Docker engines and sshd: built on one node, handed down a chain, and killed in the middle."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A model over real sshd and tar: one download, copies down the chain, kills in the middle, a full disk."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import signal

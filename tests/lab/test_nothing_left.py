@@ -1,7 +1,5 @@
 """`lab down` leaves nothing of a lab on the machine, wherever `lab up` was killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

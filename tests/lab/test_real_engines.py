@@ -3,8 +3,6 @@
 A load takes about a minute, so few: tests of one deployment follow each other.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import signal

@@ -1,7 +1,5 @@
 """One node under the stand-in engine: what is left alone, replaced, undone, given up, and told in trouble."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Two nodes under the stand-in engine and real Ray: switches, other operators, and nodes, links and keys that fail."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Captures of nodes (`tests/unit/facts/cases`): their probes, as any tier may put them before sparkops."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass

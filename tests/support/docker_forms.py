@@ -1,7 +1,5 @@
 """The table of docker commands beside this, for two engines: the emulated one of the embedded lab and a real one."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The emulated nodes as files: their programs, engines and proxies answer in this process, and no lab is up."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import io

@@ -9,8 +9,6 @@ Before a line stands what it is:
 `#`  a remark
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

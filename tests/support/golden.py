@@ -3,8 +3,6 @@
 `make golden` writes the files anew. Read the difference before you commit it: it is what users will see.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

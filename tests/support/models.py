@@ -1,7 +1,5 @@
 """A hub with one small sharded model, and a node's home to fetch it into."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Where things lie in the checkout, or in the copy of it that the tests of a wheel run in."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

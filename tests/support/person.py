@@ -1,7 +1,5 @@
 """What a person types before any lab, and reads: the same over simulated and over emulated nodes."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from typing import Any

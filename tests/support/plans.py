@@ -1,7 +1,5 @@
 """Synthetic plans over the simulated world, and what a node holds."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What runs on this machine, told by command lines and environments."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path

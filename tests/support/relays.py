@@ -1,7 +1,5 @@
 """Three nodes in a row through which an image passes; small programs in the place of docker and ssh."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Engines on lab nodes as a launcher starts them, by plain `docker run`, and requests to them from outside."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import threading

@@ -1,7 +1,5 @@
 """Our node scripts in real shells, with small honest programs on PATH where a node has Docker, Ray or an engine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

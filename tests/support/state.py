@@ -4,8 +4,6 @@ A test has a lab where a value of its fixtures has a `directory` with a `lab.jso
 simulated one) or `state_of_nodes` (a real one), or where a function among them keeps such values as `made`.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Generator, Iterator

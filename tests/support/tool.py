@@ -1,7 +1,5 @@
 """The tool as a process: `start` as a person starts it, `cli` with its modules in memory already."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Values as text that a person can review in a golden file."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import MISSING, fields
 from typing import Any

@@ -3,8 +3,6 @@
 The surface is that of the embedded lab in `tests/embedded/conftest.py`, so a test reads the same in both tiers.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import gc
@@ -110,14 +108,14 @@ class Lab(Person):
             finally:
                 self.anew()
 
-    def beside(self) -> Lab:
+    def beside(self) -> "Lab":
         """Another person before the same nodes, in a process of their own, while this one's goes on."""
         other = copy.copy(self)
         other.world, other._mark = self.world.beside(), 0
         other.network = SimulatedNetwork(other.world)
         return other
 
-    def meets(self, at: int, does: Callable[[Lab], object]) -> None:
+    def meets(self, at: int, does: "Callable[[Lab], object]") -> None:
         """At the `at`-th send of the next command line another person `does` something."""
         self.anew(troubles=[Trouble("meets", at, then=lambda: does(self.beside()))])
 

@@ -1,7 +1,5 @@
 """The architecture as a test: who imports whom, what is pure, how long things are. By `ast`, nothing is imported."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

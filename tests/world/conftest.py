@@ -1,7 +1,5 @@
 """Engines that die, and labs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

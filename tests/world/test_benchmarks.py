@@ -1,7 +1,5 @@
 """What `bench` keeps and compares; how it runs, fails and goes on is typed in `transcripts/bench.txt`."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

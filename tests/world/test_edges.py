@@ -1,7 +1,5 @@
 """What the verbs do beside the straight way, at every send or in an order that no transcript shows."""
 
-from __future__ import annotations
-
 import pytest
 
 from sparkops.testing import BootRule, EngineBoot, Trouble

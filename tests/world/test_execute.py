@@ -1,7 +1,5 @@
 """What executing a plan does when all goes well, when something fails, and when somebody presses Ctrl-C."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

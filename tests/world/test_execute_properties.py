@@ -1,7 +1,5 @@
 """Whatever goes wrong, and wherever: the nodes are as they were, or what is not known is said."""
 
-from __future__ import annotations
-
 import pytest
 
 from sparkops.core.plan import Event, Phase, Plan

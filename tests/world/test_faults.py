@@ -1,7 +1,5 @@
 """Losses at every send, and what is not asked; what faults look like is typed in `transcripts/faults.txt`."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """What only a file says of a deployment that serves; logs and locks are typed in `transcripts/evening.txt`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The control machine dies, is interrupted, or meets another run; the nodes end in a right state all the same."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from pathlib import Path

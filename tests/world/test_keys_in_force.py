@@ -1,7 +1,5 @@
 """The key that `sparkops key` prints is the one that all that serves was given, whichever send fails."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

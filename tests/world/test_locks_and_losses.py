@@ -1,7 +1,5 @@
 """What a run decides when a node is locked, away or slow: all nodes or none, and each answer a value."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 import pytest

@@ -3,8 +3,6 @@
 The engine is the lab's, booted in this process; it knows nothing of our rules.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -3,8 +3,6 @@
 What they are told stands in `transcripts/wrong-wishes.txt`.
 """
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Plan and deploy agree, proved from the nodes' side: what they received is the plan without the frame."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a check leaves alone and what no transcript shows of plays; the rest is typed in `transcripts/books.txt`."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Whole preflights over simulated nodes: how they are reached, judged, mended, and what is told."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from itertools import product

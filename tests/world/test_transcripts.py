@@ -4,8 +4,6 @@ What its lines mean stands in `support.evenings`. To add a case, write the lines
 and run `make golden`. `! fresh` begins a case of its own.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

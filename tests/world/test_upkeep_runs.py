@@ -1,7 +1,5 @@
 """Schedules and cleanups over simulated nodes, with nodes that go away at any moment."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 

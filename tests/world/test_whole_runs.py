@@ -4,8 +4,6 @@ Whatever happens: no run ends in a wrong state, none in an unknown one that was 
 reaches its own right state from what is there. A stranger's container is never touched.
 """
 
-from __future__ import annotations
-
 import contextlib
 import random
 from pathlib import Path

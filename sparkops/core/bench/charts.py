@@ -1,7 +1,5 @@
 """What the charts of a report show, as data: lines over concurrency, where they cross, and samples over time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

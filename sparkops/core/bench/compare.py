@@ -1,7 +1,5 @@
 """Runs side by side, and whether they may stand there: numbers of different things are no comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

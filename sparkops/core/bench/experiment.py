@@ -1,7 +1,5 @@
 """An experiment over topologies as it is kept while it goes on, so that the same command goes on with it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What llama-benchy measured, read strictly: a null, a missing point, a failed request is a problem, never a number."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How far a benchmark is, in one line: a bar over all its rounds, and how long the rest may take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 BAR = 20

@@ -1,7 +1,5 @@
 """A benchmark as it is kept: what was measured, on what exactly, and llama-benchy's own document untouched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any

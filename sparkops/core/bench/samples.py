@@ -1,7 +1,5 @@
 """What the nodes did while they were measured: a GPU that was wedged makes numbers that say nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The suites as data: which prompts, answers and concurrencies a benchmark asks for, and where each comes from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -53,7 +51,7 @@ class Suite:
                 for answer in self.answers:
                     yield from (Point(prompt, answer, depth, count) for count in self.concurrency)
 
-    def only(self, point: Point) -> Suite:
+    def only(self, point: Point) -> "Suite":
         """This suite reduced to one point."""
         return replace(
             self,

@@ -1,7 +1,5 @@
 """What to do about a benchmark that failed, as far as llama-benchy's words tell."""
 
-from __future__ import annotations
-
 import re
 
 KNOWN = (

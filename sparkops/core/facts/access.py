@@ -1,7 +1,5 @@
 """Who we are on the node, what we may do there, and what sparkops left: lock, orphan notes, jobs, key."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

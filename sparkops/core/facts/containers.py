@@ -1,7 +1,5 @@
 """Docker and the containers on a node: ours with all that their labels say, strangers by name and state."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping

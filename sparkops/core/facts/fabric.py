@@ -1,7 +1,5 @@
 """Which CX7 port of a node carries the cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network

@@ -1,7 +1,5 @@
 """The GPU as nvidia-smi tells it, and whether the node is a GB10 at all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Images on a node, and the fingerprint by which equal images are recognised on nodes that store them differently."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The unified memory: what /proc says of it. Sizes are KiB, as the kernel counts them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

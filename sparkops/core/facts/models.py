@@ -1,7 +1,5 @@
 """A model in the node's Hugging Face cache: which snapshot would be loaded, and whether all of it is there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

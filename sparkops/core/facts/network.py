@@ -1,7 +1,5 @@
 """Interfaces, RDMA devices and who listens."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What only shows with others: answers over the fabric, and whether a container gets the GPU (`node/peers.sh`)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops.core.facts.raw import Unread, parts

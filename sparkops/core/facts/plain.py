@@ -1,7 +1,5 @@
 """Facts as plain data, for JSON documents."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from dataclasses import fields, is_dataclass
 from typing import Any

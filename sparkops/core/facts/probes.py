@@ -1,7 +1,5 @@
 """The one table of probes: what each prints becomes a field of `Facts` of the same name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@
 changed on the way (undecodable output of a tool) is still read, by looking for the next frame.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How probes become values: small readers that every parser shares."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Whether the page cache is dropped by cron on a node, and what its last runs saw."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What the machine is and runs: kernel, release, boards, processors, packages, clock."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Recipes of other launchers, read into our own value: schema "1" (spark-vllm-docker) and "2" (sparkrun)."""
 
-from __future__ import annotations
-
 from sparkops.core import schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats import spark_vllm_docker, sparkrun

@@ -1,7 +1,5 @@
 """The command of a recipe as settings: which model, which flags, which variables, and what only a shell could do."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """A recipe as a file of each schema that starts the same engine: `recipe export`."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

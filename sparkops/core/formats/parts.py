@@ -1,7 +1,5 @@
 """What both schemas share: keys with their types, limits, variables, mods, and the command once it is rendered."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

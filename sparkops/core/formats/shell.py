@@ -4,8 +4,6 @@ Nothing is expanded and nothing is run. What only a shell could do (`$HOME`, `{a
 reads the words can say that they are not all.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Recipes of spark-vllm-docker, schema "1": one `command` through `str.format`, once, with `defaults`."""
 
-from __future__ import annotations
-
 import re
 
 from sparkops.core import schema

@@ -1,7 +1,5 @@
 """Recipes of sparkrun, schema "2": `{key}` until nothing changes, or no command at all and `defaults` as flags."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The two template languages: Python's `str.format`, once (schema "1"), `{key}` until nothing changes (schema "2")."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from string import Formatter

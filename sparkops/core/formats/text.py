@@ -1,7 +1,5 @@
 """Values as YAML text that every reader takes for the same value: what might be misread is quoted."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

@@ -3,8 +3,6 @@
 Both launchers load with PyYAML and put `str(value)` into the command: `0.70` arrives as 0.7, `yes` as True, `010` as 8.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which plays and steps `--tags` and `--skip-tags` leave."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a condition is made of. Each part settles itself with the names that are known, and shows itself as text."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,10 +21,10 @@ SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 class Expression(Protocol):
-    def names(self) -> Iterator[Name]:
+    def names(self) -> "Iterator[Name]":
         """Every name that stands in it."""
 
-    def settle(self, known: Names) -> Expression:
+    def settle(self, known: Names) -> "Expression":
         """The expression with the known names replaced by their values; a `Const` when none is left."""
 
 
@@ -34,7 +32,7 @@ class Expression(Protocol):
 class Const:
     value: Any
 
-    def names(self) -> Iterator[Name]:
+    def names(self) -> "Iterator[Name]":
         return iter(())
 
     def settle(self, known: Names) -> Expression:
@@ -52,7 +50,7 @@ class Name:
     def root(self) -> str:
         return str(self.path[0])
 
-    def names(self) -> Iterator[Name]:
+    def names(self) -> "Iterator[Name]":
         yield self
 
     def settle(self, known: Names) -> Expression:

@@ -1,7 +1,5 @@
 """The names that a play's texts and conditions may use on each node."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 

@@ -1,7 +1,5 @@
 """Names in playbooks: what `a.b[0]` means, and `{{ a.b }}` in a text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """A playbook's file to its values. Whatever is wrong is one line: file, line, play, step, and what to write instead."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 

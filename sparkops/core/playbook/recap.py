@@ -1,7 +1,5 @@
 """What became of each node in a play, in the words that operators know."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -20,7 +18,7 @@ class Recap:
     ignored: int = 0
     undecided: int = 0
 
-    def plus(self, other: Recap) -> Recap:
+    def plus(self, other: "Recap") -> "Recap":
         return Recap(**{name: count + getattr(other, name) for name, count in vars(self).items()})
 
     @property

@@ -1,7 +1,5 @@
 """Which names a text or a condition of a play may use, and where: some are known only in the run."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Mapping

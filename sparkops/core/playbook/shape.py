@@ -1,7 +1,5 @@
 """What a playbook's file may hold, key by key: what its reader accepts, and what an editor completes."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Required, TypedDict
 
 Command = str | tuple[str, ...]

@@ -1,7 +1,5 @@
 """One step of a play, from its file to its value."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

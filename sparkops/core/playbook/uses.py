@@ -1,7 +1,5 @@
 """What a play needs to be known before it can be compiled, and which names a playbook asks for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from sparkops.core.playbook.names import places

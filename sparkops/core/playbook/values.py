@@ -1,7 +1,5 @@
 """A playbook as the operator wrote it: plays that run a verb, and plays of steps on hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

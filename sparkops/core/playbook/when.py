@@ -1,7 +1,5 @@
 """A condition's text to its parts: Jinja2 parses it, and all that is outside a short list is refused by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

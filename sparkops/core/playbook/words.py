@@ -1,7 +1,5 @@
 """What both kinds of plays share while they are read: known keys, flags, tags, and where Ansible's words went."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from sparkops.core import schema

@@ -1,7 +1,5 @@
 """A benchmark right after a deployment: `deploy --bench`, or a recipe that says so."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The verbs of `bench`: measure, look at what was measured, compare it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """One benchmark under way: point by point, kept as it goes; what failed is never a number."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """llama-benchy in a container on a node: no tool is needed here, and no network is measured but the nodes' own."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

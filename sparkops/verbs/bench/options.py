@@ -1,7 +1,5 @@
 """What the verbs of `bench` take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from sparkops.core.target import Target

@@ -1,7 +1,5 @@
 """A report as one HTML page that needs nothing else: tables, charts, and on what it was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """The verbs of `bench` that need no node: what was measured, as tables, files and pages."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

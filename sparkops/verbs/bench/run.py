@@ -1,7 +1,5 @@
 """`bench run`: one suite against what serves, now or right after it was deployed."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Answers of the verbs of `bench`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 

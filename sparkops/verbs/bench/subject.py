@@ -1,7 +1,5 @@
 """What a benchmark measures: a deployment with all that is known of it, or a URL of which nothing is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field

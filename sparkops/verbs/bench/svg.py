@@ -1,7 +1,5 @@
 """Charts to SVG by matplotlib, the same bytes for the same data."""
 
-from __future__ import annotations
-
 import io
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Looks at nodes while they are measured; nothing waits for it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 

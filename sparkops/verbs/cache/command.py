@@ -1,7 +1,5 @@
 """The verbs of the page cache: drop, schedule, unschedule, status, permit."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.shape import Invocation, VerbGroup, duration, example

@@ -1,7 +1,5 @@
 """What a person asked for of page caches, memory, and what sparkops leaves on nodes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops.core.schedule import Schedule

@@ -1,7 +1,5 @@
 """`cache`: drop the page cache now, have cron do it, see whether it does, and get the right to."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A node's schedule as a document: whether it is there, what it last did, and what keeps it from doing its work."""
 
-from __future__ import annotations
-
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """How the verbs of the page cache read: what was freed, what cron does, what is permitted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

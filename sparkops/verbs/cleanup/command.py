@@ -1,7 +1,5 @@
 """The verb that leaves nodes as they were."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.shape import Invocation, VerbCommand, example

@@ -1,7 +1,5 @@
 """`cleanup`: what sparkops left on the nodes, shown and, once the person agrees, taken away."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

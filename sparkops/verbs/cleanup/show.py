@@ -1,7 +1,5 @@
 """How a cleanup reads: what is on each node, and what became of it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The verb that makes the Tab key complete sparkops in a shell."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.shape import Invocation, VerbCommand, example

@@ -1,7 +1,5 @@
 """The names that can be completed. No node is asked: a Tab is to be answered at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import click

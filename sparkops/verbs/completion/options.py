@@ -1,7 +1,5 @@
 """What `completion` is asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

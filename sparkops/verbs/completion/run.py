@@ -1,7 +1,5 @@
 """`completion`: the script that a shell sources."""
 
-from __future__ import annotations
-
 from sparkops.cli.completion import source
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending

@@ -1,7 +1,5 @@
 """The verbs that put a model on nodes and take it away: plan, deploy, rollback, stop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

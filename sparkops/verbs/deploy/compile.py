@@ -1,7 +1,5 @@
 """From a situation to the whole plan: judged by the checks, compiled by the phases."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops import checks

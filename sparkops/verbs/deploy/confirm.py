@@ -1,7 +1,5 @@
 """What a deploy that was done still says: what is not as it should be although the deployment serves."""
 
-from __future__ import annotations
-
 from sparkops.core.revision import SPEC
 from sparkops.core.situation import Situation
 from sparkops.errors import Interrupted

@@ -1,7 +1,5 @@
 """The JSON documents of plan and deploy, made from the values; people see the same through the report."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sparkops.core.endpoints import api_url

@@ -1,7 +1,5 @@
 """What was asked for, judged by the rules before any node is touched."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops import checks, rules

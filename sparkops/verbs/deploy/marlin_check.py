@@ -1,7 +1,5 @@
 """Which kernels serve an MXFP4 model, as the engines' own boot logs name them."""
 
-from __future__ import annotations
-
 from sparkops.core import models
 from sparkops.core.enginelog import mxfp4_backend
 from sparkops.core.plan import Result

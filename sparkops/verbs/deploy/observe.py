@@ -1,7 +1,5 @@
 """All that a deploy asks the nodes before it decides. What comes after works on the frozen situation alone."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

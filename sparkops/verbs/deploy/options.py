@@ -1,7 +1,5 @@
 """What `plan`, `deploy`, `stop` and `rollback` are asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

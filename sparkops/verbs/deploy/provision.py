@@ -1,7 +1,5 @@
 """`deploy --setup`: what a deploy needs and the nodes lack, each in a stage of its own, which reads the nodes anew."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain

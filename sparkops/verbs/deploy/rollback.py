@@ -1,7 +1,5 @@
 """`rollback`: start again what served before."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 `plan` is the same list up to compile, so deploy executes exactly what plan prints.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from sparkops.core.recipe import Recipe
@@ -88,7 +86,7 @@ def _set_up(options: PlanOptions, session: Session, draft: Draft) -> list[str]:
     return provision.set_up(provision.needs(options, draft), session, options.access)
 
 
-def _benchmark(options: PlanOptions, recipe: Recipe, report: Report) -> after_deploy.WantedBench | None:
+def _benchmark(options: PlanOptions, recipe: Recipe, report: Report) -> "after_deploy.WantedBench | None":
     """By `--bench`, else by the recipe; an empty suite is none at all."""
     by_recipe = recipe.benchmark is not None and recipe.benchmark.enabled
     if not (by_recipe if options.bench is None else options.bench):

@@ -1,7 +1,5 @@
 """Answers of the verbs that change nodes, and of the plan that shows it first."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby

@@ -1,7 +1,5 @@
 """`stop`: remove what runs and verify that it is gone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from sparkops.core.plan import Plan

@@ -1,7 +1,5 @@
 """`image export` and `import`: an image in a file of this machine, for the day when it cannot be built any more."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import BinaryIO
 

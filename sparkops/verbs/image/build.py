@@ -1,7 +1,5 @@
 """`image build` and `image pull`: one image on one node, as a job that goes on whatever becomes of us."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The verbs over images: where they come from, and that all nodes have the same."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.completion import NODE, RECIPE

@@ -1,7 +1,5 @@
 """`image distribute`: one image, the same on all nodes, handed from node to node."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`image flags`: the options of `vllm serve` as the image itself takes them, read once and kept by fingerprint."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

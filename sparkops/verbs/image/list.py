@@ -1,7 +1,5 @@
 """`image list` and `verify`: what the nodes have, and whether it is the same."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Asks of `image`: where an image comes from and where it goes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from sparkops.core.copying import COPY_STALL

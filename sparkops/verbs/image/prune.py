@@ -1,7 +1,5 @@
 """`image prune`: what lost its name, or what was named; never what a deployment or its rollback needs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """How the options of an image read: which release, and what it has and lacks beside the one that we know."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The verbs over detached work: jobs, jobs logs, jobs wait, jobs cancel."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.shape import Invocation, VerbGroup, duration, example

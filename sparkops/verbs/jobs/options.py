@@ -1,7 +1,5 @@
 """Asks of `jobs`: detached work on the nodes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops.core.target import Target

@@ -1,7 +1,5 @@
 """`jobs`: what goes on on the nodes without anybody connected; list, read, await, end."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime

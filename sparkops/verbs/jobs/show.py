@@ -1,7 +1,5 @@
 """Answers of the verbs over detached work."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The verbs of the lab: emulated GB10 nodes on this machine."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.shape import Invocation, VerbGroup, example

@@ -1,7 +1,5 @@
 """What the verbs of the lab are asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

@@ -1,7 +1,5 @@
 """What runs for `lab` and for `-i lab`: the lab itself, its errors as ours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

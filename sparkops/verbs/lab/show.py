@@ -1,7 +1,5 @@
 """Answers of the lab: nodes that are not there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The verb that tells where the memory is."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.shape import Invocation, VerbCommand, duration, example, line

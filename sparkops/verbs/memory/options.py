@@ -1,7 +1,5 @@
 """What `memory` is asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops.core.target import Target

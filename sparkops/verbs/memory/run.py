@@ -1,7 +1,5 @@
 """`memory`: where each node's memory is, what the deployments were promised, and how long what is left will last."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any

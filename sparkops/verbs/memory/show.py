@@ -1,7 +1,5 @@
 """How memory reads: a node a line, its GPU processes and budgets below."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The verbs over models: fetched once, copied, verified, listed, pruned."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.completion import NODE

@@ -1,7 +1,5 @@
 """A model that one node has, on the others too: what each lacks, over the fabric, down a chain."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`model fetch`: download on one node, then the same on all."""
 
-from __future__ import annotations
-
 import ipaddress
 import json
 from collections.abc import Mapping, Sequence

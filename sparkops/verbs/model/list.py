@@ -1,7 +1,5 @@
 """`model list`, `verify`, `prune`: what the nodes' caches hold, whether it is whole, and what nothing needs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Asks of `model`: weights, fetched once and the same everywhere."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops.core.copying import COPY_STALL

@@ -1,7 +1,5 @@
 """Answers of the verbs over models."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`run`: one command on every selected node, as it is."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sparkops.core.plan import Command, NodeLost, Result

@@ -1,7 +1,5 @@
 """The verbs of the operator's own procedures: play, playbook, run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `play`, `playbook` and `run` take."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

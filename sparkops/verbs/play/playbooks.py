@@ -1,7 +1,5 @@
 """`playbook`: files of plays, looked at without any node. A play that runs a verb is that verb's own command line."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr
 from io import StringIO

@@ -1,7 +1,5 @@
 """`play`: a playbook, play by play, each a verb of its own or steps on hosts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers of play, playbook and run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A play of steps on its hosts: compiled from what is known, executed by the one engine, counted node by node."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """The verb that tells what is wrong with nodes, and fixes what is safe to fix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """What runs for `preflight --list` and `--explain`: the checks as they stand, no file, no node."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sparkops.checks import CHECKS, chosen

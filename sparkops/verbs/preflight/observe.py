@@ -1,7 +1,5 @@
 """What a preflight reads, in two waves over one connection a node: everything, then what needs the peers' answers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What a person asked of a preflight."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops.core.target import Target

@@ -1,7 +1,5 @@
 """`preflight`: is every node fit to serve, what exactly is not, and fixing what is safe to fix."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Answers of `preflight`: what is wrong comes first, and nodes that agree are told of together."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -30,7 +28,7 @@ def preflight(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield _summary(document, groups, ink, how)
 
 
-def _alike(groups: Sequence[FindingGroup], ink: Ink, verbose: bool) -> Iterator[str]:
+def _alike(groups: "Sequence[FindingGroup]", ink: Ink, verbose: bool) -> Iterator[str]:
     """What one check says in different words of many nodes: the first few, and of whom else."""
     whole = groups if verbose or len(groups) <= MOST_WORDINGS else groups[: MOST_WORDINGS - 1]
     for one in whole:

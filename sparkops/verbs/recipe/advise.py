@@ -1,7 +1,5 @@
 """What runs for `advise`: which topology, from what is known without asking a node."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 

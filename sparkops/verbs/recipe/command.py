@@ -1,7 +1,5 @@
 """The verbs of recipes and rules. All but `recipe lock` and `recipe verify` work without nodes."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY

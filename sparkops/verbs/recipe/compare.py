@@ -1,7 +1,5 @@
 """What runs for `recipe diff` and `recipe export`: recipes beside each other and in other forms; no node."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import asdict
 from typing import Any

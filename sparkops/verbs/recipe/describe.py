@@ -1,7 +1,5 @@
 """What runs for `recipe show`: one recipe as a topology would serve it, what it takes, and what others measured."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict

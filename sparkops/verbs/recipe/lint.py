@@ -1,7 +1,5 @@
 """What runs for `lint`: recipe files, and what topologies and the rules make of them; no node."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """What runs for `recipe list` and `recipe search`: the catalogue and the recipes of the working directory; no node."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

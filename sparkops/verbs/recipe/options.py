@@ -1,7 +1,5 @@
 """What the verbs of recipes and rules are asked for. Only `lock` and `verify` reach nodes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops.core.target import Target

@@ -1,7 +1,5 @@
 """`recipe lock` and `recipe verify`: what runs, written down, and held to what was written down."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict

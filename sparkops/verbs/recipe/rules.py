@@ -1,7 +1,5 @@
 """What runs for `rules`: the rulebook as it stands, no file, no node."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """`schema`: what an editor needs to know of our files."""
 
-from __future__ import annotations
-
 from sparkops.files import recipes
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending

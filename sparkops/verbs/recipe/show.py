@@ -1,7 +1,5 @@
 """How recipes read beside each other, in other forms, and beside what runs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

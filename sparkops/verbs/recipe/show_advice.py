@@ -1,7 +1,5 @@
 """How `advise` reads: the answer first, then whose it is, then the ceiling."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Answers about what sparkops knows: rules and recipes."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """How findings in recipe files are told: to a person, to GitHub's log, and as SARIF to whatever collects it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Answer of schema."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The verbs of the first evening: init, trust."""
 
-from __future__ import annotations
-
 import click
 
 from sparkops.cli.shape import Invocation, VerbCommand, example, line

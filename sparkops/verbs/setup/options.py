@@ -1,7 +1,5 @@
 """What `trust` and `init` are asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from sparkops.core.target import Target

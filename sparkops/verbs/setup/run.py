@@ -1,7 +1,5 @@
 """The first evening: `trust` pins host keys, `init` writes an inventory and says which rights are missing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Answers of the verbs of the first evening: whom to trust, and the inventory that was written."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

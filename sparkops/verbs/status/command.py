@@ -1,7 +1,5 @@
 """The verbs that read: status, logs, key, endpoint, facts. `key rotate` writes, and lives beside its noun."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import click

@@ -1,7 +1,5 @@
 """`endpoint`: the variables that a client needs."""
 
-from __future__ import annotations
-
 from sparkops.core.endpoints import api_url
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report

@@ -1,7 +1,5 @@
 """`facts`: what sparkops reads from the nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from sparkops.core.facts import plain

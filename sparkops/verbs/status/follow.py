@@ -1,7 +1,5 @@
 """`logs --follow`: new lines of every container as they come, through restarts and lost connections, until Ctrl-C."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 

@@ -1,7 +1,5 @@
 """`key` and `key rotate`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from sparkops.core.facts import Facts

@@ -1,7 +1,5 @@
 """`logs`: the last lines of every part, or of the revision before."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What `status`, `logs`, `key`, `endpoint` and `facts` are asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """`status`: what the nodes say of every deployment, each API asked as a client would."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any

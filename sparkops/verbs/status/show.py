@@ -1,7 +1,5 @@
 """Answers of the verbs that only read: what serves, its logs, its key, and the facts of nodes."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """One experiment under way: topology after topology is deployed and measured, and what served before comes back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime

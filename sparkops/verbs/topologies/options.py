@@ -1,7 +1,5 @@
 """What `bench topologies` is asked for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops.verbs.bench.options import BenchOptions

@@ -1,7 +1,5 @@
 """What serves on the nodes before something else takes its place, and how it comes back."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from sparkops.core.bench.experiment import Before

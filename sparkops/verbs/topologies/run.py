@@ -1,7 +1,5 @@
 """`bench topologies`: the article's experiment. Each topology is deployed and measured, then what served comes back."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

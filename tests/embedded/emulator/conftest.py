@@ -1,7 +1,5 @@
 """A lab of two nodes, reached as any SSH client reaches it; nothing here knows how the lab is made inside."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """What a node is asked all the time the lab's process answers: as the program would, and no Python starts."""
 
-from __future__ import annotations
-
 import shlex
 
 from sparkops.remote.frame import script_text

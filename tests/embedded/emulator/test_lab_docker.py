@@ -1,7 +1,5 @@
 """Containers of the emulated engine are processes; what `docker` says of them is in tests/unit/emulator."""
 
-from __future__ import annotations
-
 from support import docker_forms as forms
 
 IMAGE = "vllm-node:latest"

@@ -1,7 +1,5 @@
 """Engines of the emulator in their containers, alone and as two ranks; where they fail is in tests/unit/emulator."""
 
-from __future__ import annotations
-
 import json
 
 from support import serving

@@ -1,7 +1,5 @@
 """Faults as a client on the node sees them; what the tool makes of the others: tests/embedded/test_faults*.py."""
 
-from __future__ import annotations
-
 import contextlib
 
 import paramiko

@@ -1,7 +1,5 @@
 """A lab comes up once, goes away whole, and leaves its neighbours alone."""
 
-from __future__ import annotations
-
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor

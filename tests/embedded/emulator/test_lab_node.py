@@ -1,7 +1,5 @@
 """The programs of a node as a shell there finds them; what they say is in tests/unit/emulator."""
 
-from __future__ import annotations
-
 import hashlib
 
 SAID = {

@@ -1,7 +1,5 @@
 """An exec request is served as OpenSSH serves it."""
 
-from __future__ import annotations
-
 import paramiko
 import pytest
 

@@ -1,7 +1,5 @@
 """The first process of every container: what a stop reaches, and when a start has not failed."""
 
-from __future__ import annotations
-
 import contextlib
 import http.server
 import itertools

@@ -1,7 +1,5 @@
 """A capture of a node on which a tool cannot be killed."""
 
-from __future__ import annotations
-
 import shutil
 
 from sparkops.core.facts import Unread, parse

@@ -1,7 +1,5 @@
 """`node/job.sh` inside `run.sh`: work that outlives its client, and is never started twice."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

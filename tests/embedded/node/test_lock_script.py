@@ -1,7 +1,5 @@
 """`node/lock.sh` alone: one holder a machine, and nothing to clean up after a holder that died."""
 
-from __future__ import annotations
-
 import shutil
 
 from support.shells import Held, NodeShell

@@ -1,7 +1,5 @@
 """`node/relay.sh` alone: a stream through three nodes in a row, which is cut, or which nobody takes."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """`node/run.sh` alone: however a client goes, nothing of its command stays."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """A real SSH server that executes in real shells, with the troubles that real ones have."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import os

@@ -1,7 +1,5 @@
 """Commands over real SSH, on a server that executes them in real shells."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Ctrl-C on a real process with real connections: what it did is undone, however often somebody presses."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Who is let in, who is trusted, and what a person is told when it does not work."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """Advice: measurements of one's own before those of others, those before the article; differences are shown."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Benchmarks that were kept decide before anything that others published."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Benchmarks as values: what is asked, what counts as a number, what may stand side by side."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What is kept of benchmarks and experiments when a disk fills up."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """What llama-benchy tells while it measures: requests that failed, also those that it takes for done."""
 
-from __future__ import annotations
-
 import pytest
 
 from sparkops.node_commands import benchy

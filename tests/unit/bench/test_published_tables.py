@@ -1,7 +1,5 @@
 """What the concurrency article published stands beside a run, and in `recipe show`, as it was printed there."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

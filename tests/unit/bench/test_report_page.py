@@ -1,7 +1,5 @@
 """The report as people see it: opened in a browser, with its numbers and its lines where they belong."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

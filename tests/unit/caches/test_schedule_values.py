@@ -1,7 +1,5 @@
 """Periods that cron can keep, conditions on /proc/meminfo, and how memory grows."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

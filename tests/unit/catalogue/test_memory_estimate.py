@@ -1,7 +1,5 @@
 """The memory estimate against what boot logs reported, and what it says when something does not fit."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

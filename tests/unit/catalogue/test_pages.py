@@ -1,7 +1,5 @@
 """What the reference says of commands, rules, recipes and checks is what the registries say."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reference tables are typed, complete, and number for number what their sources print."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import partial

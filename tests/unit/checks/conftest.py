@@ -4,8 +4,6 @@ A node is the name of a capture, or a map: `capture`, `with` (probes taken from 
 `probes` (`NAME: [EXIT, TEXT]`), `lines` (`PROBE: {OLD: NEW}`, replaced in its text), and what the inventory says of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Every capture gets the verdicts that `cases.yml` says, and no other of weight. A failure names the rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The registry, what two waves ask, and verdicts that no capture can hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

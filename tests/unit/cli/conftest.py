@@ -1,7 +1,5 @@
 """Whole command lines, run in this process or in one of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

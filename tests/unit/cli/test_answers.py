@@ -1,7 +1,5 @@
 """How answers read for a person."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """`recipe list`, `show` and `search`, `advise`, and `rules`: what a person and a script get from them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What words on the command line become, beside what parsed.txt and typed.txt hold."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Tab in the three shells: each is started, reads our script, and is asked what it would complete."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

@@ -1,7 +1,5 @@
 """Every `sparkops ...` command in the docs is one that the command line reads."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

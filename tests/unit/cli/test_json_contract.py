@@ -1,7 +1,5 @@
 """`--json`: one document on stdout, whatever happens; usage errors are in typed.txt."""
 
-from __future__ import annotations
-
 import re
 
 from sparkops.cli.registry import VERBS

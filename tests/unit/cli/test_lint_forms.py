@@ -1,7 +1,5 @@
 """What `lint` writes for programs that no transcript can hold: tests/world/transcripts/lint.txt has all other forms."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """No option is offered that nothing reads."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass

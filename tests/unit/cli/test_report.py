@@ -1,7 +1,5 @@
 """What a person, a script and the run log get of the same run."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

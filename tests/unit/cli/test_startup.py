@@ -1,7 +1,5 @@
 """What the verbs without nodes may import; how long that takes is for `bench/startup.py`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

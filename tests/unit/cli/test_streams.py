@@ -1,7 +1,5 @@
 """What happens to output when whoever reads it goes away, or cannot show it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -3,8 +3,6 @@
 With nodes, and in the order of an evening, they are in tests/world/transcripts.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

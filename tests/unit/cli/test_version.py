@@ -1,7 +1,5 @@
 """`sparkops --version`: enough for a report of a bug."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 LiteLLM's configuration among them: every server shares the served name, and is a way out when the others do not answer.
 """
 
-from __future__ import annotations
-
 import inspect
 import shlex
 from pathlib import Path

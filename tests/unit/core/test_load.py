@@ -1,7 +1,5 @@
 """Finding files: inventories in their usual places, recipes by name or path, parents of parents."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

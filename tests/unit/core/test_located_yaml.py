@@ -1,7 +1,5 @@
 """What a YAML file can do wrong is one line with its place, or the file is read right, whichever parser there is."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Inventories, recipes and overrides made of nonsense are read or refused in one line; nothing else escapes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Each file below `said` is a list of inputs with what comes of them (`support.golden.hold_blocks`).
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator, Mapping

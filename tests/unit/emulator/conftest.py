@@ -1,7 +1,5 @@
 """The emulated nodes need Linux and asyncssh, as the embedded lab does; elsewhere nothing here is collected."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 

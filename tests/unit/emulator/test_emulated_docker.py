@@ -1,7 +1,5 @@
 """What the emulated docker answers from its files, as sparkops asks it; the messages are Docker's own."""
 
-from __future__ import annotations
-
 import json
 import os
 

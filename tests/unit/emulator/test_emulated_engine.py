@@ -1,7 +1,5 @@
 """The emulated vLLM in this process: what it understands, how it serves, and where it fails as on a GB10."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """A node looks like a healthy DGX Spark with one cable in port 0, and its faults change what it says."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

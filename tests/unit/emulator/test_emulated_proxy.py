@@ -1,7 +1,5 @@
 """The emulated LiteLLM in front of two engines of this process: shares, retries elsewhere, asks for the key."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

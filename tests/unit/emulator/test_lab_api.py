@@ -1,7 +1,5 @@
 """What `sparklab.api` decides before a process runs, and who is answered by the lab's own."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 

@@ -1,7 +1,5 @@
 """What a failed test says of its nodes (`support.state`)."""
 
-from __future__ import annotations
-
 from sparklab import files
 from support import state
 from support.world import Lab

@@ -1,7 +1,5 @@
 """Files of many GiB that take no room: every byte of them counts, and copies are the same."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

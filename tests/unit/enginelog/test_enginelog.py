@@ -3,8 +3,6 @@
 In an input `@NAME` is a log of `fixtures`, real excerpts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lines of logs that are followed come whole; `logs --follow` itself is in `tests/world/transcripts/evening.txt`."""
 
-from __future__ import annotations
-
 from sparkops.verbs.status.follow import LogLines
 
 

@@ -1,7 +1,5 @@
 """Captures of whole nodes, which `support.captures` reads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

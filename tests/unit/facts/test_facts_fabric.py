@@ -1,7 +1,5 @@
 """Which port is chosen for the cluster, and when several nodes make a ring."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from ipaddress import IPv4Interface
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The capture format: what is written is read, and nothing that arrives instead can do harm."""
 
-from __future__ import annotations
-
 import json
 import string
 from pathlib import Path

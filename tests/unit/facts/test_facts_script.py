@@ -1,7 +1,5 @@
 """node/facts.sh in real shells, against a fake root and small stand-ins for the tools of a node."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

@@ -3,8 +3,6 @@
 A case is a JSON file: the capture that it starts from and the probes that differ (`"NAME": [EXIT, TEXT or LINES]`).
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Recipes of other launchers, and what those launchers make of them, written again from how they are described."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Recipes of others with anything wrong in them are read, or refused in one line with its place."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Each file below `said` is a list of one launcher's recipes, without the keys that all have, and with what comes of them.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable
 from functools import partial

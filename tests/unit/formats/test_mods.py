@@ -1,7 +1,5 @@
 """Mods of other launchers' recipes: into which image they are built, and from where."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

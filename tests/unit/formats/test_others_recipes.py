@@ -1,7 +1,5 @@
 """Every recipe that others wrote is read into the command line that their own launcher starts, or refused by name."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a build takes from a repository, as `image.sh` does it with real git: this commit, whatever a branch means."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

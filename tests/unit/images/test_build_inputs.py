@@ -1,7 +1,5 @@
 """What a recipe's `build` says, and that equal inputs have one digest."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

@@ -1,7 +1,5 @@
 """How far a build is, read from what `docker build` prints: BuildKit's plain progress, and the old builder's."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

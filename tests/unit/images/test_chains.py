@@ -1,7 +1,5 @@
 """Who hands an image to whom."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What of this machine's settings a node is told."""
 
-from __future__ import annotations
-
 import pytest
 
 from sparkops.core.hub_access import Access

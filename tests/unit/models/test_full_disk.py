@@ -1,7 +1,5 @@
 """A disk that is full, or fills up in the middle: said with numbers, given back, and enough for the next run."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

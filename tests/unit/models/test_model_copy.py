@@ -1,7 +1,5 @@
 """A model from one node to the next: what is sent, what counts, and what a stream that breaks leaves."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

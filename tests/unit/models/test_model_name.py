@@ -1,7 +1,5 @@
 """What people call models, and what that becomes."""
 
-from __future__ import annotations
-
 import pytest
 
 from sparkops.core.model_name import ModelName, model_name

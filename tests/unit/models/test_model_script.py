@@ -1,7 +1,5 @@
 """What a node makes of a hub that serves well, badly, or not at all; what verify finds; what prune leaves."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import json
@@ -205,7 +203,7 @@ def test_the_disk_is_looked_at_before(home: Any) -> None:
 class Sparse(bytes):
     """Content that claims to be long."""
 
-    def __new__(cls, length: int) -> Sparse:
+    def __new__(cls, length: int) -> "Sparse":
         made = super().__new__(cls, b"x" * 2000)
         made.length = length
         return made

@@ -1,7 +1,5 @@
 """Where on a node the files lie that the engine's environment names inside its container."""
 
-from __future__ import annotations
-
 import pytest
 
 from sparkops.core.vocabulary import in_mounts, usual

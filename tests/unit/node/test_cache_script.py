@@ -1,7 +1,5 @@
 """Dropping the page cache: now, while weights load, and by cron."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Only our name together with our label is acted on."""
 
-from __future__ import annotations
-
 from support.shells import NodeShell
 
 DOCKER = r"""echo "$*" >>"$HOME/docker.log"

@@ -1,7 +1,5 @@
 """The first process of every container, from its start to the engine's end; no sleep takes its time."""
 
-from __future__ import annotations
-
 import pytest
 
 from support.shells import NodeShell

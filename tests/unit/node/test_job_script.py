@@ -1,7 +1,5 @@
 """`node/job.sh` over jobs that have ended: what it says of them, and names that it does not take."""
 
-from __future__ import annotations
-
 import fcntl
 
 from support.shells import NodeShell

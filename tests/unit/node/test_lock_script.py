@@ -1,7 +1,5 @@
 """`node/lock.sh` alone, with another holder that is this process."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What sparkops places on a node stands in a manifest, and goes with it."""
 
-from __future__ import annotations
-
 import stat
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """node/peers.sh in real shells: all at once, each within its limit, and what it prints is read."""
 
-from __future__ import annotations
-
 import shutil
 
 from sparkops.core.facts import Unread

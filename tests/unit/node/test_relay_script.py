@@ -1,7 +1,5 @@
 """`node/relay.sh` before and after a copy: who may hand it in, and what is taken away."""
 
-from __future__ import annotations
-
 import fcntl
 import stat
 

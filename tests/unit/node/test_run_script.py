@@ -1,7 +1,5 @@
 """`node/run.sh` alone: what reaches a command, and how its end is told."""
 
-from __future__ import annotations
-
 import fcntl
 import signal
 

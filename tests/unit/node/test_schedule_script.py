@@ -1,7 +1,5 @@
 """Our one entry in a crontab that belongs to somebody else."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`serving` asks an API as a client would; which key it sends is decided on the node."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

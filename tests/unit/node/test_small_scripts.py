@@ -1,7 +1,5 @@
 """Files, caches, memory, logs and keys on a node."""
 
-from __future__ import annotations
-
 import os
 import stat
 

@@ -1,7 +1,5 @@
 """Where `become: sudo` puts sudo: before what talks to Docker, in a step, its wait and its undo alike."""
 
-from __future__ import annotations
-
 from sparkops.core.plan import Action, Command, Phase, Plan, Script, Step, Wait
 from sparkops.phases.sudo import with_sudo
 

@@ -1,7 +1,5 @@
 """Playbooks from text as their reader sees them."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pytest

@@ -1,7 +1,5 @@
 """The language of `when`: what it can say, what it refuses, and that nothing in it can run code or take long."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

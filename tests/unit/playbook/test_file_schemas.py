@@ -1,7 +1,5 @@
 """JSON Schemas of our files: shipped as they are generated, true of all that is packaged, and strict."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from pathlib import Path

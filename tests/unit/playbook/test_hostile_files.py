@@ -1,7 +1,5 @@
 """Whatever bytes a playbook's file holds: it is read, or it is one line with the file and the line. Never more."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

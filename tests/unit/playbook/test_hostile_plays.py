@@ -1,7 +1,5 @@
 """Plays of the right shape with wrong values: they are read, or refused in one line with the file. Never more."""
 
-from __future__ import annotations
-
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """What docs/reference/playbooks.md shows is read as it stands there, and it shows every key."""
 
-from __future__ import annotations
-
 import re
 
 from sparkops.core.playbook import shape

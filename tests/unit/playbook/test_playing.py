@@ -5,8 +5,6 @@ which nodes commands went in turn; then of each node what it was sent, what happ
 nodes that did the same stand together.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

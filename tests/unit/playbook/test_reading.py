@@ -1,7 +1,5 @@
 """A playbook's file: every key as a value, and every mistake as one line with file, line, play and step."""
 
-from __future__ import annotations
-
 import copy
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The shell of simulated nodes says what a real one says."""
 
-from __future__ import annotations
-
 import subprocess
 
 from sparkops.core.plan import Command

@@ -1,7 +1,5 @@
 """What is decided about a connection before any SSH server is asked: pins, ~/.ssh/config, silence."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 from dataclasses import replace

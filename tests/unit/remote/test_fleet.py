@@ -1,7 +1,5 @@
 """What a Fleet decides without any connection: cancels and interrupts."""
 
-from __future__ import annotations
-
 import os
 import signal
 

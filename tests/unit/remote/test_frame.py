@@ -1,7 +1,5 @@
 """How a command becomes one shell line."""
 
-from __future__ import annotations
-
 import ast
 import shlex
 import subprocess

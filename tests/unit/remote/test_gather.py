@@ -1,7 +1,5 @@
 """What is asked of all nodes at once, over a world whose clock shows what has been done."""
 
-from __future__ import annotations
-
 import threading
 
 from sparkops.core.plan import Command, NodeLost, Result

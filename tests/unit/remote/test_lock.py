@@ -1,7 +1,5 @@
 """What is said of a lock that another run has."""
 
-from __future__ import annotations
-
 import os
 
 from sparkops.core.plan import NodeLost

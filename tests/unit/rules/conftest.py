@@ -1,7 +1,5 @@
 """Rules are tried on plain settings, as their examples write them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

@@ -1,7 +1,5 @@
 """The table of fixing rules holds: each row's rule fixes its recipe there, and allowed it lets the failure through."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Each rule speaks when it must and is silent when it must; together they leave nothing for a second pass."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
