@@ -48,6 +48,10 @@ def _begin(context: click.Context) -> None:
     line(context).verb = context.command_path.removeprefix("sparkops").strip() or "sparkops"
 
 
+def _invocation(options: Any, context: click.Context, logged: bool = True) -> Invocation:
+    return options if isinstance(options, Invocation) else Invocation(line(context).verb, options, logged)
+
+
 def global_options() -> list[click.Parameter]:
     """Return new options that every command takes, before or after the verb."""
 
@@ -68,13 +72,20 @@ def global_options() -> list[click.Parameter]:
 
 
 class VerbCommand(click.Command):
-    """A verb; what stands behind `--` is kept apart where `flags_behind_dashes` is set."""
+    """A verb. Its function returns the verb's options. `logged` runs leave a run log.
+
+    Words behind `--` are kept apart where `flags_behind_dashes` is set.
+    """
 
     flags_behind_dashes = False
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, logged: bool = True, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.params.extend(global_options())
+        self._logged = logged
+
+    def invoke(self, ctx: click.Context) -> Invocation:
+        return _invocation(super().invoke(ctx), ctx, self._logged)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _begin(ctx)
@@ -102,7 +113,7 @@ class NodeCommand(EngineCommand):
 
 
 class VerbGroup(click.Group):
-    """Names the nearest command when there is no such."""
+    """Verbs below a first word; names the nearest one when there is no such."""
 
     command_class = VerbCommand
 
@@ -113,6 +124,11 @@ class VerbGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _begin(ctx)
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Return the invocation of a verb below it, or its own: `jobs` and `key` are verbs, too."""
+        result = super().invoke(ctx)
+        return result if ctx.invoked_subcommand else _invocation(result, ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

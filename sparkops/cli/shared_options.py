@@ -5,9 +5,6 @@ import click
 from sparkops.cli.shape import duration
 from sparkops.core import copying
 
-BECOME = click.option(
-    "--ask-become-pass", is_flag=True, help="Ask for the sudo password, or use $SPARKOPS_BECOME_PASSWORD."
-)
 STALL = click.option(
     "--stall",
     callback=duration,

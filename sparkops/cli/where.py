@@ -3,6 +3,9 @@
 import getpass
 import os
 import sys
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 import click
 
@@ -13,10 +16,29 @@ from sparkops.errors import UsageError
 LAB = "lab"
 
 
-def where(context: click.Context, ask_become_pass: bool = False) -> Target:
-    named = inventory(context)
-    password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
-    return Target(named, line(context).flag("limit"), password)
+Function = Callable[..., Any]
+
+
+def on_nodes(function: Function) -> Function:
+    """Call a command's function with `where`, the nodes that the command line means."""
+
+    @wraps(function)
+    def called(*, ask_become_pass: bool = False, **given: Any) -> Any:
+        context = click.get_current_context()
+        if context.invoked_subcommand:
+            return None
+        named = inventory(context)
+        password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
+        return function(where=Target(named, line(context).flag("limit"), password), **given)
+
+    return called
+
+
+def on_nodes_by_sudo(function: Function) -> Function:
+    """Like `on_nodes`, with an option to ask for the sudo password."""
+    return click.option(
+        "--ask-become-pass", is_flag=True, help="Ask for the sudo password, or use $SPARKOPS_BECOME_PASSWORD."
+    )(on_nodes(function))
 
 
 def inventory(context: click.Context) -> str | None:

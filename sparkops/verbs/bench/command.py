@@ -5,9 +5,8 @@ from typing import Any
 import click
 
 from sparkops.cli.completion import NODE, RECIPE, SUITE
-from sparkops.cli.shape import Invocation, VerbGroup, example
-from sparkops.cli.shared_options import BECOME
-from sparkops.cli.where import api_key, where
+from sparkops.cli.shape import VerbGroup, example
+from sparkops.cli.where import api_key, on_nodes_by_sudo
 from sparkops.verbs.bench.options import BenchOptions, CompareOptions, RecordsOptions
 from sparkops.verbs.topologies.options import TopologiesOptions
 
@@ -33,15 +32,15 @@ def _measuring(function: Any) -> Any:
         click.option("--book", metavar="FILE", help="Text for the prompts [default: llama-benchy downloads one]."),
         click.option("--skip-coherence", is_flag=True, help="Skip the test question for the capital of France."),
         click.option("--on", type=NODE, help="Run llama-benchy in a container on this node."),
-        BECOME,
+        on_nodes_by_sudo,
     )
     for option in reversed(options):
         function = option(function)
     return function
 
 
-def _options(context: click.Context, ask_become_pass: bool, skip_coherence: bool, **given: Any) -> BenchOptions:
-    return BenchOptions(where(context, ask_become_pass), coherence=not skip_coherence, api_key=api_key(), **given)
+def _options(skip_coherence: bool, **given: Any) -> BenchOptions:
+    return BenchOptions(coherence=not skip_coherence, api_key=api_key(), **given)
 
 
 @example("""
@@ -56,64 +55,63 @@ def _options(context: click.Context, ask_become_pass: bool, skip_coherence: bool
 @click.option("--model", metavar="NAME", help="The served model's name, with --url.")
 @click.option("--label", metavar="TEXT", help="The name in tables and charts [default: the topology].")
 @click.option("--resume", metavar="ID", help="Continue a run that ended early.")
-@click.pass_context
-def run(context: click.Context, /, **given: Any) -> Invocation:
+def run(**given: Any) -> BenchOptions:
     """Measure what serves; each point is stored as soon as it is measured.
 
     It drops the page caches first, watches the nodes, and asks the engine again at the end. A failed request, a null
     or a wedged GPU fails the run (exit 5) and never becomes a number.
     """
-    return Invocation("bench run", _options(context, **given))
+    return _options(**given)
 
 
 @example("sparkops bench suites")
-@bench.command()
-def suites() -> Invocation:
+@bench.command(logged=False)
+def suites() -> RecordsOptions:
     """List the suites: what each measures, and its source."""
-    return Invocation("bench suites", RecordsOptions(), logged=False)
+    return RecordsOptions()
 
 
 @example("sparkops bench list")
-@bench.command(name="list")
-def listing() -> Invocation:
+@bench.command(name="list", logged=False)
+def listing() -> RecordsOptions:
     """List the runs that were measured from this machine."""
-    return Invocation("bench list", RecordsOptions(), logged=False)
+    return RecordsOptions()
 
 
 @example("sparkops bench show last")
-@bench.command()
+@bench.command(logged=False)
 @click.argument("name")
-def show(name: str) -> Invocation:
+def show(name: str) -> RecordsOptions:
     """Show the numbers of one run."""
-    return Invocation("bench show", RecordsOptions((name,)), logged=False)
+    return RecordsOptions((name,))
 
 
 @example("""
     sparkops bench export last --format csv -o run.csv
     sparkops bench export 20261120T1 20261120T2 --format html -o report.html
 """)
-@bench.command()
+@bench.command(logged=False)
 @click.argument("names", nargs=-1, required=True)
 @click.option("--format", type=click.Choice(["md", "csv", "json", "html", "svg"]), default="md", show_default=True)
 @click.option("-o", "--output", metavar="FILE", help="The file to write [default: stdout]; for svg a directory.")
-def export(names: tuple[str, ...], format: str, output: str | None) -> Invocation:  # noqa: A002  (the option's name)
+def export(**given: Any) -> RecordsOptions:
     """Write runs as tables, raw values, or a page with charts."""
-    return Invocation("bench export", RecordsOptions(names, format, output), logged=False)
+    return RecordsOptions(**given)
 
 
 @example("""
     sparkops bench compare 20261120T1 20261120T2 --vary topology
     sparkops bench compare last --reference
 """)
-@bench.command()
+@bench.command(logged=False)
 @click.argument("names", nargs=-1, required=True)
 @click.option("--vary", multiple=True, metavar="WHAT", help="What may differ: topology, flags, image, driver, ...")
 @click.option("--reference", is_flag=True, help="Add the numbers that the recipe's sources published.")
 @click.option("-o", "--output", metavar="FILE", help="Also write a page with charts.")
-def compare(names: tuple[str, ...], vary: tuple[str, ...], reference: bool, output: str | None) -> Invocation:
+def compare(vary: tuple[str, ...], **given: Any) -> CompareOptions:
     """Compare runs; exit 3 if more differs than --vary allows."""
-    given = frozenset(word.strip() for item in vary for word in item.split(",") if word.strip())
-    return Invocation("bench compare", CompareOptions(names, given, reference, output), logged=False)
+    differing = frozenset(word.strip() for item in vary for word in item.split(",") if word.strip())
+    return CompareOptions(vary=differing, **given)
 
 
 @example("sparkops bench topologies --recipe openai-gpt-oss-120b --suite sweep -o report.html")
@@ -123,14 +121,11 @@ def compare(names: tuple[str, ...], vary: tuple[str, ...], reference: bool, outp
 @click.option("-o", "--output", metavar="FILE", help="Write the report as a page.")
 @click.option("--anew", is_flag=True, help="Measure everything again after an interrupt.")
 @_measuring
-@click.pass_context
-def topologies(
-    context: click.Context, /, recipe: str | None, topologies: str, output: str | None, anew: bool, **given: Any
-) -> Invocation:
+def topologies(recipe: str | None, topologies: str, output: str | None, anew: bool, **given: Any) -> TopologiesOptions:
     """Deploy and measure each topology, then restore what served before.
 
     The report names a topology that cannot be measured; the others are measured. After an interrupt, run the command
     again to continue.
     """
     wanted = tuple(word.strip() for word in topologies.split(",") if word.strip())
-    return Invocation("bench topologies", TopologiesOptions(_options(context, **given), recipe, wanted, output, anew))
+    return TopologiesOptions(_options(**given), recipe, wanted, output, anew)

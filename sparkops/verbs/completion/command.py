@@ -1,8 +1,10 @@
 """The verb that makes the Tab key complete sparkops in a shell."""
 
+from typing import Any
+
 import click
 
-from sparkops.cli.shape import Invocation, VerbCommand, example
+from sparkops.cli.shape import VerbCommand, example
 from sparkops.verbs.completion.options import CompletionOptions
 
 SHELLS = ("bash", "zsh", "fish")
@@ -13,11 +15,11 @@ SHELLS = ("bash", "zsh", "fish")
     sparkops completion zsh > ~/.zfunc/_sparkops
     sparkops completion fish > ~/.config/fish/completions/sparkops.fish
 """)
-@click.command(cls=VerbCommand)
+@click.command(cls=VerbCommand, logged=False)
 @click.argument("shell", type=click.Choice(SHELLS))
-def completion(shell: str) -> Invocation:
+def completion(**given: Any) -> CompletionOptions:
     """Print the script that completes sparkops in bash, zsh or fish.
 
     It completes commands, options, and the names of recipes, nodes, playbooks, rules, checks and benchmark suites.
     """
-    return Invocation("completion", CompletionOptions(shell), logged=False)
+    return CompletionOptions(**given)

@@ -7,9 +7,9 @@ import click
 
 from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY
 from sparkops.cli.hub_access import access
-from sparkops.cli.shape import EngineCommand, Invocation, VerbCommand, example, line
-from sparkops.cli.shared_options import BECOME, DEADLINE, STALL
-from sparkops.cli.where import api_key, where
+from sparkops.cli.shape import EngineCommand, VerbCommand, example, line
+from sparkops.cli.shared_options import DEADLINE, STALL
+from sparkops.cli.where import api_key, on_nodes_by_sudo
 from sparkops.core.hub_access import Access
 from sparkops.core.plan import WaitLimits
 from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
@@ -31,18 +31,17 @@ def _engine_options(function: Decorated) -> Decorated:
         click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),
         click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
                      help="The nodes that run the proxy of <n>x-solo."),
-        STALL, DEADLINE, BECOME,
+        STALL, DEADLINE, on_nodes_by_sudo,
     )  # fmt: skip
     for option in reversed(options):
         function = option(function)
     return function
 
 
-def _plan_options(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], given: Any) -> PlanOptions:
+def _plan_options(stall: float, deadline: float, allow: tuple[str, ...], **given: Any) -> PlanOptions:
     return PlanOptions(
-        limits=WaitLimits(given.pop("stall"), given.pop("deadline")),
-        where=where(context, ask_become_pass),
-        extra=line(context).extra,
+        limits=WaitLimits(stall, deadline),
+        extra=line(click.get_current_context()).extra,
         allow=frozenset(allow),
         api_key=api_key(),
         access=access() if given["setup"] else Access(),
@@ -53,13 +52,12 @@ def _plan_options(context: click.Context, /, ask_become_pass: bool, allow: tuple
 @example("sparkops -i lab plan --topology cluster")
 @click.command(cls=EngineCommand)
 @_engine_options
-@click.pass_context
-def plan(context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], **given: Any) -> Invocation:
+def plan(**given: Any) -> PlanOptions:
     """Show what deploy would do, command by command.
 
     This reads the nodes and changes nothing.
     """
-    return Invocation("plan", _plan_options(context, ask_become_pass, allow, given))
+    return _plan_options(**given)
 
 
 BENCH = click.option(
@@ -83,30 +81,25 @@ NO_BENCH = click.option("--no-bench", is_flag=True, help="Skip the benchmark, ev
 @_engine_options
 @BENCH
 @NO_BENCH
-@click.pass_context
-def deploy(
-    context: click.Context, /, ask_become_pass: bool, allow: tuple[str, ...], no_bench: bool, **given: Any
-) -> Invocation:
+def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
     """Start a model and verify that it serves.
 
     If the nodes already run this, nothing changes. Replaced containers are kept, stopped, for `sparkops rollback`.
     Clients need the key that `sparkops key` prints: $SPARKOPS_API_KEY, or a key that sparkops makes once.
     """
-    given["bench"] = "" if no_bench else given["bench"]
-    return Invocation("deploy", _plan_options(context, ask_become_pass, allow, given))
+    return _plan_options(bench="" if no_bench else bench, **given)
 
 
 @example("sparkops stop")
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
-@BECOME
-@click.pass_context
-def stop(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def stop(**given: Any) -> StopOptions:
     """Stop what sparkops started and verify that it is gone.
 
     Without a name, this stops every deployment on these nodes. It never touches containers of others.
     """
-    return Invocation("stop", StopOptions(where(context, ask_become_pass), deployment))
+    return StopOptions(**given)
 
 
 @example("sparkops rollback")
@@ -114,12 +107,7 @@ def stop(context: click.Context, /, deployment: str | None, ask_become_pass: boo
 @click.argument("deployment", required=False)
 @STALL
 @DEADLINE
-@BECOME
-@click.pass_context
-def rollback(
-    context: click.Context, /, deployment: str | None, stall: float, deadline: float, ask_become_pass: bool
-) -> Invocation:
+@on_nodes_by_sudo
+def rollback(stall: float, deadline: float, **given: Any) -> RollbackOptions:
     """Start again what served before the last deploy."""
-    return Invocation(
-        "rollback", RollbackOptions(where(context, ask_become_pass), deployment, WaitLimits(stall, deadline))
-    )
+    return RollbackOptions(limits=WaitLimits(stall, deadline), **given)

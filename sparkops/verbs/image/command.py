@@ -1,11 +1,13 @@
 """The verbs over images: where they come from, and that all nodes have the same."""
 
+from typing import Any
+
 import click
 
 from sparkops.cli.completion import NODE, RECIPE
-from sparkops.cli.shape import Invocation, VerbGroup, example
-from sparkops.cli.shared_options import BECOME, COPY_STALL
-from sparkops.cli.where import piped, where
+from sparkops.cli.shape import VerbGroup, example
+from sparkops.cli.shared_options import COPY_STALL
+from sparkops.cli.where import on_nodes_by_sudo, piped
 from sparkops.verbs.image.options import (
     BuildOptions,
     DistributeOptions,
@@ -34,31 +36,18 @@ def image() -> None:
 @image.command()
 @click.argument("target", type=RECIPE, metavar="RECIPE|NAME")
 @ON
-@click.option("--context", "directory", metavar="DIR", help="Build this directory instead of the recipe's.")
+@click.option("--context", metavar="DIR", help="Build this directory instead of the recipe's.")
 @click.option("--dockerfile", metavar="FILE", help="The Dockerfile, relative to the context.")
 @click.option("--arg", "args", multiple=True, metavar="K=V", help="A build argument (repeatable).")
 @click.option("--mods", metavar="DIR|pinned", help="Build the recipe's mods into its image, from DIR or as pinned.")
 @click.option("--force", is_flag=True, help="Build even if an image of these inputs exists.")
-@BECOME
-@click.pass_context
-def build(
-    context: click.Context,
-    /,
-    target: str,
-    node: str | None,
-    directory: str | None,
-    dockerfile: str | None,
-    args: tuple[str, ...],
-    mods: str | None,
-    force: bool,
-    ask_become_pass: bool,
-) -> Invocation:
+@on_nodes_by_sudo
+def build(**given: Any) -> BuildOptions:
     """Build an image on one node, as a background job.
 
     Run the command again to follow a running build. An image of equal inputs is not built again.
     """
-    options = BuildOptions(where(context, ask_become_pass), target, node, directory, dockerfile, args, force, mods)
-    return Invocation("image build", options)
+    return BuildOptions(**given)
 
 
 @example("""
@@ -69,14 +58,11 @@ def build(
 @NAME
 @ON
 @click.option("--user", metavar="NAME", help="Log in to the registry; reads the password from stdin.")
-@BECOME
-@click.pass_context
-def pull(
-    context: click.Context, /, image: str, node: str | None, user: str | None, ask_become_pass: bool
-) -> Invocation:
+@on_nodes_by_sudo
+def pull(user: str | None, **given: Any) -> PullOptions:
     """Pull an image on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST to pin it."""
     password = piped("registry password", "SPARKOPS_REGISTRY_PASSWORD") if user else None
-    return Invocation("image pull", PullOptions(where(context, ask_become_pass), image, node, user, password))
+    return PullOptions(user=user, password=password, **given)
 
 
 @example("sparkops image distribute vllm-node-mxfp4")
@@ -84,32 +70,27 @@ def pull(
 @NAME
 @click.option("--from", "source", type=NODE, help="The node whose image all get [default: a node that has it].")
 @COPY_STALL
-@BECOME
-@click.pass_context
-def distribute(
-    context: click.Context, /, image: str, source: str | None, stall: float, ask_become_pass: bool
-) -> Invocation:
+@on_nodes_by_sudo
+def distribute(**given: Any) -> DistributeOptions:
     """Copy an image to all nodes over the fabric, from node to node."""
-    return Invocation("image distribute", DistributeOptions(where(context, ask_become_pass), image, source, stall))
+    return DistributeOptions(**given)
 
 
 @example("sparkops image list")
 @image.command("list")
-@BECOME
-@click.pass_context
-def listing(context: click.Context, /, ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def listing(**given: Any) -> ImagesOptions:
     """List the nodes' images and mark those that differ."""
-    return Invocation("image list", ImagesOptions(where(context, ask_become_pass)))
+    return ImagesOptions(**given)
 
 
 @example("sparkops image verify vllm-node-mxfp4")
 @image.command()
 @click.argument("image", metavar="[NAME]", required=False)
-@BECOME
-@click.pass_context
-def verify(context: click.Context, /, image: str | None, ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def verify(**given: Any) -> ImagesOptions:
     """Compare an image (or all) on all nodes: layers, configuration, platform."""
-    return Invocation("image verify", ImagesOptions(where(context, ask_become_pass), image))
+    return ImagesOptions(**given)
 
 
 @example("""
@@ -120,14 +101,13 @@ def verify(context: click.Context, /, image: str | None, ask_become_pass: bool) 
 @click.argument("image", type=RECIPE, metavar="NAME|RECIPE")
 @ON
 @click.option("--fresh", is_flag=True, help="Read the flags again, even if they are known.")
-@BECOME
-@click.pass_context
-def flags(context: click.Context, /, image: str, node: str | None, fresh: bool, ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def flags(**given: Any) -> FlagsOptions:
     """Read the options of an image's `vllm serve`; plan and lint then use them.
 
     The options are stored on this machine under the image's fingerprint, so they are read once.
     """
-    return Invocation("image flags", FlagsOptions(where(context, ask_become_pass), image, node, fresh))
+    return FlagsOptions(**given)
 
 
 @example("""
@@ -137,14 +117,13 @@ def flags(context: click.Context, /, image: str, node: str | None, fresh: bool, 
 @image.command()
 @click.argument("images", metavar="[NAME]...", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
-@BECOME
-@click.pass_context
-def prune(context: click.Context, /, images: tuple[str, ...], yes: bool, ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def prune(**given: Any) -> PruneOptions:
     """Remove images by name, or those that lost their name to a newer build.
 
     Images and models that a deployment or its rollback needs are kept.
     """
-    return Invocation("image prune", PruneOptions(where(context, ask_become_pass), images, yes))
+    return PruneOptions(**given)
 
 
 @example("sparkops image export vllm-node-mxfp4 mxfp4.tar")
@@ -153,21 +132,17 @@ def prune(context: click.Context, /, images: tuple[str, ...], yes: bool, ask_bec
 @click.argument("file", metavar="FILE")
 @ON
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@BECOME
-@click.pass_context
-def export(
-    context: click.Context, /, image: str, file: str, node: str | None, force: bool, ask_become_pass: bool
-) -> Invocation:
+@on_nodes_by_sudo
+def export(**given: Any) -> FileOptions:
     """Save an image to a file on this machine: a later build may fail."""
-    return Invocation("image export", FileOptions(where(context, ask_become_pass), file, image, node, force))
+    return FileOptions(**given)
 
 
 @example("sparkops image import mxfp4.tar --on spark1")
 @image.command("import")
 @click.argument("file", metavar="FILE")
 @ON
-@BECOME
-@click.pass_context
-def load(context: click.Context, /, file: str, node: str | None, ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def load(**given: Any) -> FileOptions:
     """Load an image from a file on this machine into one node."""
-    return Invocation("image import", FileOptions(where(context, ask_become_pass), file, None, node))
+    return FileOptions(**given)

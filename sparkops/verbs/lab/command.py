@@ -1,8 +1,10 @@
 """The verbs of the lab: emulated GB10 nodes on this machine."""
 
+from typing import Any
+
 import click
 
-from sparkops.cli.shape import Invocation, VerbGroup, example
+from sparkops.cli.shape import VerbGroup, example
 from sparkops.verbs.lab.options import LabOptions
 
 
@@ -13,7 +15,7 @@ def lab() -> None:
 
 
 @example("sparkops lab up --nodes 2")
-@lab.command()
+@lab.command(logged=False)
 @click.option(
     "--nodes",
     type=click.IntRange(1, 500),
@@ -25,31 +27,31 @@ def lab() -> None:
 @click.option("--backend", type=click.Choice(["embedded", "docker"]), default="embedded", show_default=True)
 @click.option("--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", show_default=True)
 @click.option("--speed", type=float, help="How much faster than on real nodes models load [default: 1].")
-def up(nodes: int, backend: str, ray: str, speed: float | None) -> Invocation:
+def up(**given: Any) -> LabOptions:
     """Start emulated nodes; `-i lab` is their inventory."""
-    return Invocation("lab up", LabOptions(nodes=nodes, backend=backend, ray=ray, speed=speed), logged=False)
+    return LabOptions(**given)
 
 
 @example("sparkops lab down")
-@lab.command()
-def down() -> Invocation:
+@lab.command(logged=False)
+def down() -> LabOptions:
     """End all nodes and remove everything of the lab."""
-    return Invocation("lab down", LabOptions(), logged=False)
+    return LabOptions()
 
 
 @example("sparkops lab status --reset")
-@lab.command()
+@lab.command(logged=False)
 @click.option("--reset", is_flag=True, help="Reset the counts of connections and commands.")
-def status(reset: bool) -> Invocation:
+def status(**given: Any) -> LabOptions:
     """Show the nodes, their connections and commands, and their faults."""
-    return Invocation("lab status", LabOptions(reset=reset), logged=False)
+    return LabOptions(**given)
 
 
 @example("""
     sparkops lab fault --list
     sparkops lab fault node2 worker-never-joins
 """)
-@lab.command()
+@lab.command(logged=False)
 @click.argument("node", required=False, default="")
 @click.argument("kind", required=False, default="")
 @click.option("--list", "listing", is_flag=True, help="Show every kind of fault.")
@@ -57,10 +59,8 @@ def status(reset: bool) -> Invocation:
 @click.option(
     "--after", type=click.IntRange(0), default=0, metavar="N", help="Let N changing commands succeed before the fault."
 )
-def fault(node: str, kind: str, listing: bool, off: bool, after: int) -> Invocation:
+def fault(node: str, kind: str, listing: bool, **given: Any) -> LabOptions:
     """Make a node fail in a known way."""
     if not listing and not (node and kind):
         raise click.UsageError("NODE and KIND are needed; `sparkops lab fault --list` shows the kinds")
-    return Invocation(
-        "lab fault", LabOptions(node=node, kind=kind, listing=listing, off=off, after=after), logged=False
-    )
+    return LabOptions(node=node, kind=kind, listing=listing, **given)

@@ -2,9 +2,9 @@
 
 import click
 
-from sparkops.cli.shape import Invocation, VerbCommand, duration, example, line
-from sparkops.cli.shared_options import BECOME
-from sparkops.cli.where import where
+from sparkops.cli.shape import VerbCommand, duration, example, line
+from sparkops.cli.where import on_nodes_by_sudo
+from sparkops.core.target import Target
 from sparkops.verbs.memory.options import MemoryOptions
 
 
@@ -17,13 +17,13 @@ from sparkops.verbs.memory.options import MemoryOptions
 @click.option(
     "--every", callback=duration, metavar="TIME", default="5s", show_default=True, help="How often, with --watch."
 )
-@BECOME
+@on_nodes_by_sudo
 @click.pass_context
-def memory(context: click.Context, /, watch: bool, every: float, ask_become_pass: bool) -> Invocation:
+def memory(context: click.Context, /, where: Target, watch: bool, every: float) -> MemoryOptions:
     """Show where each node's memory is used.
 
     Growth comes from the log of `sparkops cache schedule`, so it needs a schedule that has run for hours.
     """
     if watch and line(context).flag("json"):
         raise click.UsageError("--watch is for people; --json prints one document", context)
-    return Invocation("memory", MemoryOptions(where(context, ask_become_pass), every if watch else None), logged=True)
+    return MemoryOptions(where, every if watch else None)

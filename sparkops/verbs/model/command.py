@@ -1,12 +1,14 @@
 """The verbs over models: fetched once, copied, verified, listed, pruned."""
 
+from typing import Any
+
 import click
 
 from sparkops.cli.completion import NODE
 from sparkops.cli.hub_access import access
-from sparkops.cli.shape import Invocation, VerbGroup, example
-from sparkops.cli.shared_options import BECOME, COPY_STALL
-from sparkops.cli.where import where
+from sparkops.cli.shape import VerbGroup, example
+from sparkops.cli.shared_options import COPY_STALL
+from sparkops.cli.where import on_nodes, on_nodes_by_sudo
 from sparkops.verbs.model.options import FetchOptions, ModelsOptions, PruneModelsOptions
 
 NAME = click.argument("model", metavar="MODEL[@REVISION]")
@@ -34,42 +36,31 @@ def model() -> None:
 )
 @click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has and list what is missing.")
 @COPY_STALL
-@click.pass_context
-def fetch(
-    context: click.Context,
-    /,
-    model: str,
-    node: str | None,
-    exclude: tuple[str, ...],
-    token_stdin: bool,
-    offline: bool,
-    stall: float,
-) -> Invocation:
+@on_nodes
+def fetch(token_stdin: bool, **given: Any) -> FetchOptions:
     """Download a model on one node, verify it, and copy it to the others over the fabric.
 
     The download is a background job; run the command again to follow it. A directory on a node is copied.
     $HF_ENDPOINT, $https_proxy and $no_proxy are passed to the node.
     """
-    return Invocation(
-        "model fetch", FetchOptions(where(context), model, node, exclude, offline, access(token_stdin), stall)
-    )
+    return FetchOptions(access=access(token_stdin), **given)
 
 
 @example("sparkops model verify openai/gpt-oss-120b")
 @model.command()
 @NAME
-@click.pass_context
-def verify(context: click.Context, /, model: str) -> Invocation:
+@on_nodes
+def verify(**given: Any) -> ModelsOptions:
     """Check every file of a model against its hash, on every node."""
-    return Invocation("model verify", ModelsOptions(where(context), model))
+    return ModelsOptions(**given)
 
 
 @example("sparkops model list")
 @model.command("list")
-@click.pass_context
-def listing(context: click.Context, /) -> Invocation:
+@on_nodes
+def listing(**given: Any) -> ModelsOptions:
     """List the models in the nodes' caches, with partial downloads."""
-    return Invocation("model list", ModelsOptions(where(context)))
+    return ModelsOptions(**given)
 
 
 @example("""
@@ -79,11 +70,10 @@ def listing(context: click.Context, /) -> Invocation:
 @model.command()
 @click.argument("models", metavar="[MODEL[@REVISION]]...", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
-@BECOME
-@click.pass_context
-def prune(context: click.Context, /, models: tuple[str, ...], yes: bool, ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def prune(**given: Any) -> PruneModelsOptions:
     """Remove models by name, or partial downloads and replaced revisions.
 
     Images and models that a deployment or its rollback needs are kept.
     """
-    return Invocation("model prune", PruneModelsOptions(where(context, ask_become_pass), models, yes))
+    return PruneModelsOptions(**given)

@@ -6,9 +6,8 @@ from typing import Any
 import click
 
 from sparkops.cli.completion import PLAYBOOK
-from sparkops.cli.shape import Invocation, NodeCommand, VerbCommand, VerbGroup, duration, example, line
-from sparkops.cli.shared_options import BECOME
-from sparkops.cli.where import where
+from sparkops.cli.shape import NodeCommand, VerbCommand, VerbGroup, duration, example, line
+from sparkops.cli.where import on_nodes_by_sudo
 from sparkops.core.playbook.scope import GIVEN
 from sparkops.core.schema import exact
 from sparkops.verbs.play.options import PlaybookOptions, PlayOptions, RunOptions
@@ -52,14 +51,13 @@ EXTRA = click.option(
 )
 @click.option("--check", is_flag=True, help="Change nothing; show what would be done.")
 @click.option("--list-steps", is_flag=True, help="Show plays and steps; contact no node.")
-@BECOME
-@click.pass_context
-def play(context: click.Context, /, ask_become_pass: bool, **given: Any) -> Invocation:
+@on_nodes_by_sudo
+def play(**given: Any) -> PlayOptions:
     """Run your playbook on the nodes.
 
     If a node fails, the others continue; --limit @last-failed repeats the playbook on the failed nodes.
     """
-    return Invocation("play", PlayOptions(where(context, ask_become_pass), **given))
+    return PlayOptions(**given)
 
 
 @example("""
@@ -72,27 +70,27 @@ def playbook() -> None:
 
 
 @example("sparkops playbook list")
-@playbook.command(name="list")
-def names() -> Invocation:
+@playbook.command(name="list", logged=False)
+def names() -> PlaybookOptions:
     """List the included playbooks."""
-    return Invocation("playbook list", PlaybookOptions(""), logged=False)
+    return PlaybookOptions("")
 
 
 @example("sparkops playbook show rolling-restart > mine.yml")
-@playbook.command()
+@playbook.command(logged=False)
 @click.argument("name", type=PLAYBOOK)
-def show(name: str) -> Invocation:
+def show(**given: Any) -> PlaybookOptions:
     """Print an included playbook, to copy and change it."""
-    return Invocation("playbook show", PlaybookOptions(name), logged=False)
+    return PlaybookOptions(**given)
 
 
 @example("sparkops playbook lint drain.yml")
-@playbook.command()
+@playbook.command(logged=False)
 @click.argument("file")
 @EXTRA
-def lint(file: str, extra: Mapping[str, Any]) -> Invocation:
+def lint(file: str, extra: Mapping[str, Any]) -> PlaybookOptions:
     """Check a playbook without contacting a node."""
-    return Invocation("playbook lint", PlaybookOptions(file, extra), logged=False)
+    return PlaybookOptions(file, extra)
 
 
 @example("""
@@ -104,9 +102,9 @@ def lint(file: str, extra: Mapping[str, Any]) -> Invocation:
 @click.option(
     "--timeout", callback=duration, metavar="TIME", default="1m", show_default=True, help="Time limit on each node."
 )
-@BECOME
+@on_nodes_by_sudo
 @click.pass_context
-def run(context: click.Context, /, ask_become_pass: bool, become: bool, timeout: float) -> Invocation:
+def run(context: click.Context, /, **given: Any) -> RunOptions:
     """Run a command on every selected node.
 
     The words behind `--` are sent unchanged; no shell reads them.
@@ -114,4 +112,4 @@ def run(context: click.Context, /, ask_become_pass: bool, become: bool, timeout:
     words = line(context).extra
     if not words:
         raise click.UsageError("the command is missing: `sparkops run -- COMMAND`", context)
-    return Invocation("run", RunOptions(where(context, ask_become_pass), words, become, timeout))
+    return RunOptions(words=words, **given)

@@ -6,8 +6,7 @@ import click
 
 from sparkops.cli.completion import CHECK, RECIPE, TOPOLOGY
 from sparkops.cli.shape import Invocation, VerbCommand, example
-from sparkops.cli.shared_options import BECOME
-from sparkops.cli.where import where
+from sparkops.cli.where import on_nodes_by_sudo
 from sparkops.verbs.preflight.options import CheckOptions, PreflightOptions
 
 
@@ -28,30 +27,20 @@ from sparkops.verbs.preflight.options import CheckOptions, PreflightOptions
 @click.option("--yes", is_flag=True, help="With --fix: do not ask.")
 @click.option("--list", "listing", is_flag=True, help="List the checks; contact no node.")
 @click.option("--explain", type=CHECK, help="Explain a check: reason, source and remedy.")
-@BECOME
-@click.pass_context
+@on_nodes_by_sudo
 def preflight(
-    context: click.Context,
-    /,
-    only: tuple[str, ...],
-    skip: tuple[str, ...],
-    listing: bool,
-    explain: str | None,
-    ask_become_pass: bool,
-    **given: Any,
-) -> Invocation:
+    only: tuple[str, ...], skip: tuple[str, ...], listing: bool, explain: str | None, **given: Any
+) -> PreflightOptions | Invocation:
     """Check the nodes and show how to fix what is wrong.
 
     Exit 0: no check fails; 3: a check fails; 4: a node could not be reached (the others are checked).
     """
     if listing or explain is not None:
-        return Invocation(
-            "preflight list" if listing else "preflight explain", CheckOptions(explain or ""), logged=False
-        )
+        verb = "preflight list" if listing else "preflight explain"
+        return Invocation(verb, CheckOptions(explain or ""), logged=False)
     if given["yes"] and not given["fix"]:
-        raise click.UsageError("--yes goes with --fix", context)
-    options = PreflightOptions(where(context, ask_become_pass), only=_ids(only), skip=_ids(skip), **given)
-    return Invocation("preflight", options)
+        raise click.UsageError("--yes goes with --fix", click.get_current_context())
+    return PreflightOptions(only=_ids(only), skip=_ids(skip), **given)
 
 
 def _ids(given: tuple[str, ...]) -> tuple[str, ...]:

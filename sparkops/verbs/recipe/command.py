@@ -1,11 +1,12 @@
 """The verbs of recipes and rules. All but `recipe lock` and `recipe verify` work without nodes."""
 
+from typing import Any
+
 import click
 
 from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY
-from sparkops.cli.shape import Invocation, VerbCommand, VerbGroup, example, line
-from sparkops.cli.shared_options import BECOME
-from sparkops.cli.where import inventory, where
+from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
+from sparkops.cli.where import inventory, on_nodes_by_sudo
 from sparkops.core.lockfile import IGNORABLE
 from sparkops.verbs.recipe.options import (
     AdviseOptions,
@@ -25,11 +26,11 @@ KINDS = ("playbook", "recipe", "inventory")
 
 
 @example("sparkops rules cluster-lm-head")
-@click.command(cls=VerbCommand)
+@click.command(cls=VerbCommand, logged=False)
 @click.argument("rule", type=RULE, required=False, metavar="[ID]")
-def rules(rule: str | None) -> Invocation:
+def rules(**given: Any) -> RulesOptions:
     """List the rules that every deploy follows."""
-    return Invocation("rules", RulesOptions(rule), logged=False)
+    return RulesOptions(**given)
 
 
 @example("sparkops recipe show openai-gpt-oss-120b --topology cluster")
@@ -39,63 +40,63 @@ def recipe() -> None:
 
 
 @example("sparkops recipe list")
-@recipe.command("list")
+@recipe.command("list", logged=False)
 @click.pass_context
-def recipe_list(context: click.Context, /) -> Invocation:
+def recipe_list(context: click.Context, /) -> CatalogueOptions:
     """List the recipes and the topologies of your nodes that each fits.
 
     Without an inventory, two nodes are assumed.
     """
-    return Invocation("recipe list", _catalogue(context), logged=False)
+    return _catalogue(context)
 
 
 @example("sparkops recipe search tool calling")
-@recipe.command("search")
+@recipe.command("search", logged=False)
 @click.argument("words", nargs=-1, required=True, metavar="WORD...")
-def recipe_search(words: tuple[str, ...]) -> Invocation:
+def recipe_search(**given: Any) -> CatalogueOptions:
     """Find recipes that mention every word in name, model, image or description."""
-    return Invocation("recipe search", CatalogueOptions(words=words), logged=False)
+    return CatalogueOptions(**given)
 
 
 @example("sparkops recipe show openai-gpt-oss-120b --topology cluster")
-@recipe.command("show")
+@recipe.command("show", logged=False)
 @click.argument("name", type=RECIPE)
 @click.option("--topology", type=TOPOLOGY, help="The topology to show it for [default: the first that it allows].")
-def recipe_show(name: str, topology: str | None) -> Invocation:
+def recipe_show(**given: Any) -> ShowOptions:
     """Show a recipe: command line, memory, when to use it, published results."""
-    return Invocation("recipe show", ShowOptions(name, topology), logged=False)
+    return ShowOptions(**given)
 
 
 @example("""
     sparkops recipe export openai-gpt-oss-120b --schema 2 > gpt-oss.yaml
     sparkops recipe export theirs/minimax.yaml --schema sparkops > recipes/minimax.yml
 """)
-@recipe.command("export")
+@recipe.command("export", logged=False)
 @click.argument("name", type=RECIPE)
 @click.option(
     "--schema", type=click.Choice(["1", "2", "sparkops"]), required=True, help="spark-vllm-docker, sparkrun or ours."
 )
 @click.option("--topology", type=TOPOLOGY, help="With this topology's settings and the rules [default: without].")
-def recipe_export(name: str, schema: str, topology: str | None) -> Invocation:
+def recipe_export(**given: Any) -> ExportOptions:
     """Print a recipe in another launcher's schema, with an equal engine command."""
-    return Invocation("recipe export", ExportOptions(name, schema, topology), logged=False)
+    return ExportOptions(**given)
 
 
 @example("""
     sparkops recipe diff openai-gpt-oss-120b openai-gpt-oss-120b-claude
     sparkops recipe diff mine mine --topology cluster 2x-solo --only topology
 """)
-@recipe.command("diff")
+@recipe.command("diff", logged=False)
 @click.argument("a", type=RECIPE)
 @click.argument("b", type=RECIPE)
 @click.option("--topology", "topologies", nargs=2, metavar="TA TB", help="The topologies to compare them for.")
 @click.option("--only", type=click.Choice(ONLY), multiple=True, help="Exit 3 if anything else differs (repeatable).")
-def recipe_diff(a: str, b: str, topologies: tuple[str, str] | None, only: tuple[str, ...]) -> Invocation:
+def recipe_diff(topologies: tuple[str, str] | None, **given: Any) -> DiffOptions:
     """Show what differs between two recipes: command line, environment, image, mounts.
 
     A difference comes from the topology if both recipes are equal under one topology.
     """
-    return Invocation("recipe diff", DiffOptions(a, b, topologies or (), only), logged=False)
+    return DiffOptions(topologies=topologies or (), **given)
 
 
 @example("""
@@ -105,13 +106,10 @@ def recipe_diff(a: str, b: str, topologies: tuple[str, str] | None, only: tuple[
 @recipe.command("lock")
 @click.argument("deployment", required=False)
 @click.option("-o", "--output", metavar="FILE", help="The file to write [default: stdout].")
-@BECOME
-@click.pass_context
-def recipe_lock(
-    context: click.Context, /, deployment: str | None, output: str | None, ask_become_pass: bool
-) -> Invocation:
+@on_nodes_by_sudo
+def recipe_lock(**given: Any) -> LockOptions:
     """Record what runs on each node: flags, variables, image, model, driver, kernel."""
-    return Invocation("recipe lock", LockOptions(where(context, ask_become_pass), deployment, output))
+    return LockOptions(**given)
 
 
 @example("""
@@ -121,68 +119,65 @@ def recipe_lock(
 @recipe.command("verify")
 @click.argument("file")
 @click.option("--ignore", type=click.Choice(IGNORABLE), multiple=True, help="What may differ (repeatable).")
-@BECOME
-@click.pass_context
-def recipe_verify(context: click.Context, /, file: str, ignore: tuple[str, ...], ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def recipe_verify(**given: Any) -> VerifyOptions:
     """Compare what runs with a lock, for example of a benchmark.
 
     Exit 0: equal; 3: different, with a list; 4: a node could not be reached.
     """
-    return Invocation("recipe verify", VerifyOptions(where(context, ask_become_pass), file, ignore))
+    return VerifyOptions(**given)
 
 
 @example("""
     sparkops lint recipes/mine.yml --topology cluster
     sparkops lint recipes/*.yml --format sarif > lint.sarif
 """)
-@click.command(cls=VerbCommand)
+@click.command(cls=VerbCommand, logged=False)
 @click.argument("files", type=RECIPE, nargs=-1, required=True, metavar="FILE...")
 @click.option("--topology", type=TOPOLOGY, help="The topology to check for [default: each that the recipe allows].")
-@click.option("--format", "form", type=click.Choice(["text", "json", "github", "sarif"]), default="text")
+@click.option("--format", type=click.Choice(["text", "json", "github", "sarif"]), default="text")
 @click.option("--flags", metavar="FILE", help="Options of `vllm serve` from `sparkops image flags --json`.")
 @click.pass_context
-def lint(
-    context: click.Context, /, files: tuple[str, ...], topology: str | None, form: str, flags: str | None
-) -> Invocation:
+def lint(context: click.Context, /, **given: Any) -> LintOptions:
     """Check recipe files against the rules, without nodes.
 
     Reads recipes of sparkops, spark-vllm-docker and sparkrun.
 
     Exit 3: a rule would refuse a deploy; 2: a file cannot be read.
     """
-    if form == "json":
+    if given["format"] == "json":
         line(context).flags["json"] = True
-    return Invocation("lint", LintOptions(files, topology, form, flags), logged=False)
+    return LintOptions(**given)
 
 
 @example("""
     sparkops advise --for decode --concurrency 8
     sparkops advise --for ttft --concurrency 32 --recipe openai-gpt-oss-120b
 """)
-@click.command(cls=VerbCommand)
+@click.command(cls=VerbCommand, logged=False)
 @click.option("--for", "goal", type=click.Choice(["decode", "prefill", "ttft", "latency"]), required=True)
 @click.option("--concurrency", type=click.IntRange(1), required=True, metavar="N", help="Requests at once.")
 @click.option("--recipe", type=RECIPE, help="The recipe [default: openai-gpt-oss-120b].")
 @click.pass_context
-def advise(context: click.Context, /, goal: str, concurrency: int, recipe: str | None) -> Invocation:
+def advise(context: click.Context, /, **given: Any) -> AdviseOptions:
     """Recommend a topology for a workload.
 
     The goal is decode (tokens out), prefill (tokens in), ttft (time to first token) or latency (one request). The
     evidence is published and measured, your own benchmarks first. If sources differ, all are shown.
     """
-    return Invocation("advise", AdviseOptions(goal, concurrency, recipe, _catalogue(context)), logged=False)
+    return AdviseOptions(nodes=_catalogue(context), **given)
 
 
 @example("sparkops schema playbook > playbook.schema.json")
-@click.command(cls=VerbCommand)
+@click.command(cls=VerbCommand, logged=False)
 @click.argument("kind", type=click.Choice(KINDS))
-def schema(kind: str) -> Invocation:
+def schema(**given: Any) -> SchemaOptions:
     """Print the JSON Schema of a kind of file.
 
     An editor with a YAML language server then completes keys and marks mistakes, if the file's first line is
     `# yaml-language-server: $schema=playbook.schema.json`.
     """
-    return Invocation("schema", SchemaOptions(kind), logged=False)
+    return SchemaOptions(**given)
 
 
 def _catalogue(context: click.Context) -> CatalogueOptions:

@@ -1,9 +1,11 @@
 """The verbs of the first evening: init, trust."""
 
+from typing import Any
+
 import click
 
-from sparkops.cli.shape import Invocation, VerbCommand, example, line
-from sparkops.cli.where import secret, where
+from sparkops.cli.shape import VerbCommand, example, line
+from sparkops.cli.where import on_nodes, secret
 from sparkops.verbs.setup.options import InitOptions, TrustOptions
 
 
@@ -28,29 +30,17 @@ from sparkops.verbs.setup.options import InitOptions, TrustOptions
 @click.option("--resolve", is_flag=True, help="Also accept host names; write the address of each.")
 @click.option("--force", is_flag=True, help="Overwrite an existing inventory.")
 @click.pass_context
-def init(
-    context: click.Context,
-    /,
-    addresses: tuple[str, ...],
-    output: str | None,
-    ask_pass: bool,
-    user: str | None,
-    port: int,
-    key_file: str | None,
-    yes: bool,
-    force: bool,
-    resolve: bool,
-) -> Invocation:
+def init(context: click.Context, /, output: str | None, ask_pass: bool, **given: Any) -> InitOptions:
     """Write an inventory and pin the nodes' host keys."""
     password = secret("login password on the nodes", "SPARKOPS_PASSWORD") if ask_pass else None
     path = output or line(context).flag("inventory")
-    return Invocation("init", InitOptions(addresses, path, user, port, key_file, yes, force, resolve, password))
+    return InitOptions(output=path, password=password, **given)
 
 
 @example("sparkops trust")
 @click.command(cls=VerbCommand)
 @click.option("--yes", is_flag=True, help="Do not ask before pinning the host keys.")
-@click.pass_context
-def trust(context: click.Context, /, yes: bool) -> Invocation:
+@on_nodes
+def trust(**given: Any) -> TrustOptions:
     """Show the nodes' host keys and pin them."""
-    return Invocation("trust", TrustOptions(where(context), yes))
+    return TrustOptions(**given)

@@ -1,27 +1,25 @@
 """The verbs that read: status, logs, key, endpoint, facts. `key rotate` writes, and lives beside its noun."""
 
-from typing import Any, Literal
+from typing import Any
 
 import click
 
 from sparkops.cli.completion import NODE
-from sparkops.cli.shape import Invocation, VerbCommand, VerbGroup, example, line
-from sparkops.cli.shared_options import BECOME
-from sparkops.cli.where import api_key, where
+from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
+from sparkops.cli.where import api_key, on_nodes_by_sudo
 from sparkops.verbs.status.options import EndpointOptions, FactsOptions, KeyOptions, LogsOptions, StatusOptions
 
 
 @example("sparkops status --json")
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
-@BECOME
-@click.pass_context
-def status(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def status(**given: Any) -> StatusOptions:
     """Show what serves where, verified by a request.
 
     Exit 0: serving or stopped; 5: degraded or failed; 4: a node could not be reached.
     """
-    return Invocation("status", StatusOptions(where(context, ask_become_pass), deployment))
+    return StatusOptions(**given)
 
 
 @example("""
@@ -40,13 +38,13 @@ def status(context: click.Context, /, deployment: str | None, ask_become_pass: b
     help="How many last lines of each node.",
 )
 @click.option("--follow", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
-@BECOME
+@on_nodes_by_sudo
 @click.pass_context
-def logs(context: click.Context, /, deployment: str | None, ask_become_pass: bool, **given: Any) -> Invocation:
+def logs(context: click.Context, /, **given: Any) -> LogsOptions:
     """Print the engines' logs, node by node."""
     if given["follow"] and (given["previous"] or line(context).flag("json")):
         raise click.UsageError("--follow has no end: it goes with neither --json nor --previous", context)
-    return Invocation("logs", LogsOptions(where(context, ask_become_pass), deployment, **given))
+    return LogsOptions(**given)
 
 
 @example("""
@@ -55,48 +53,39 @@ def logs(context: click.Context, /, deployment: str | None, ask_become_pass: boo
 """)
 @click.group(cls=VerbGroup, invoke_without_command=True)
 @click.option("--deployment", metavar="NAME", help="The deployment, if several serve.")
-@BECOME
-@click.pass_context
-def key(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Invocation | None:
+@on_nodes_by_sudo
+def key(**given: Any) -> KeyOptions:
     """Print the endpoint's API key or change it."""
-    if context.invoked_subcommand is not None:
-        return None
-    return Invocation("key", KeyOptions(where(context, ask_become_pass), deployment))
+    return KeyOptions(**given)
 
 
 @example("sparkops key rotate")
 @key.command()
 @click.option("--deployment", metavar="NAME", help="The deployment, if several serve.")
-@BECOME
-@click.pass_context
-def rotate(context: click.Context, /, deployment: str | None, ask_become_pass: bool) -> Invocation:
+@on_nodes_by_sudo
+def rotate(**given: Any) -> KeyOptions:
     """Replace the API key by $SPARKOPS_API_KEY, or by a new one."""
-    return Invocation(
-        "key rotate", KeyOptions(where(context, ask_become_pass), deployment, rotate=True, api_key=api_key())
-    )
+    return KeyOptions(rotate=True, api_key=api_key(), **given)
 
 
 @example('eval "$(sparkops endpoint --for openai)"')
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
 @click.option("--for", "client", type=click.Choice(["openai", "claude-code"]), required=True, help="The client.")
-@BECOME
-@click.pass_context
-def endpoint(
-    context: click.Context, /, deployment: str | None, client: Literal["openai", "claude-code"], ask_become_pass: bool
-) -> Invocation:
+@on_nodes_by_sudo
+def endpoint(**given: Any) -> EndpointOptions:
     """Print the variables that a client needs."""
-    return Invocation("endpoint", EndpointOptions(where(context, ask_become_pass), client, deployment))
+    return EndpointOptions(**given)
 
 
 @example("sparkops facts spark1 --raw > spark1.facts")
 @click.command(cls=VerbCommand)
 @click.argument("node", type=NODE, required=False)
 @click.option("--raw", is_flag=True, help="Print the unparsed capture of one node.")
-@BECOME
+@on_nodes_by_sudo
 @click.pass_context
-def facts(context: click.Context, /, node: str | None, raw: bool, ask_become_pass: bool) -> Invocation:
+def facts(context: click.Context, /, **given: Any) -> FactsOptions:
     """Show what sparkops reads from the nodes."""
-    if raw and node is None:
+    if given["raw"] and given["node"] is None:
         raise click.UsageError("--raw is for one node: name it", context)
-    return Invocation("facts", FactsOptions(where(context, ask_become_pass), node, raw))
+    return FactsOptions(**given)
