@@ -5,9 +5,6 @@ from dataclasses import replace
 
 from sparkops.checks import (
     access,
-    answers,
-    cache,
-    disk,
     docker,
     driver,
     fabric,
@@ -30,26 +27,25 @@ from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import Situation
 from sparkops.errors import UsageError
 
-CHECKS: tuple[Check, ...] = (
-    *access.CHECKS,
-    *answers.CHECKS,
-    *machine.CHECKS,
-    *kernel.CHECKS,
-    *driver.CHECKS,
-    *gpu.CHECKS,
-    *memory.CHECKS,
-    *cache.CHECKS,
-    *docker.CHECKS,
-    *image.CHECKS,
-    *model.CHECKS,
-    *disk.CHECKS,
-    *ports.CHECKS,
-    *fabric.CHECKS,
-    *subnets.CHECKS,
-    *fabric_links.CHECKS,
-    *rdma.CHECKS,
-    *network.CHECKS,
+SUBJECTS = (
+    access,
+    machine,
+    kernel,
+    driver,
+    gpu,
+    memory,
+    docker,
+    image,
+    model,
+    ports,
+    fabric,
+    subnets,
+    fabric_links,
+    rdma,
+    network,
 )
+CHECKS = tuple(found for subject in SUBJECTS for found in vars(subject).values() if isinstance(found, Check))
+"""Every check, in the order of subjects and of the definitions in their modules."""
 
 
 def findings(s: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:

@@ -1,21 +1,44 @@
-"""Checks of the way to a node and of what we may do there."""
+"""Checks of the way to a node, of what we may do there, and of whether it answered every question."""
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import Check, Here, Said, fail, good, read, skip, warn
+from sparkops.checks.check import Check, Here, Said, fail, good, read, skip, some, warn
 from sparkops.core.facts import Owned, known
+from sparkops.core.facts.probes import CUT_OFF
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.rights import missing_caches
 
 KEY_TROUBLE = ("key", "unknown-key", "changed-key")
+SLOW = ("no answer within its limit", "not asked again", "took too long")
+GARBLED = "unexpected output"
+TOLD = ("ibdev2netdev", "nvidia_smi")
+"""Tools that print messages instead of data if nothing is plugged in or loaded; their own checks report that."""
 
 
+@Check(
+    id="ssh",
+    title="The node accepts our SSH login",
+    why="sparkops reads everything over SSH, with one connection for each run.",
+    source="OpenSSH; NVIDIA dgx-spark-playbooks, connect-to-your-spark",
+    hint="check that the node is on, and address, user and key in the inventory: ssh -v USER@ADDRESS",
+    severity="fail",
+    reads=("clock",),
+).each_node
 def ssh(here: Here) -> Iterator[Said]:
     away = here.s.away.get(here.name)
     if away is not None and away.kind not in KEY_TROUBLE:
         yield fail(away.reason, away.hint)
 
 
+@Check(
+    id="host-key",
+    title="The node has the pinned host key",
+    why="An unknown or changed key may belong to another machine. Cloned and reinstalled units have one.",
+    source="DGX Spark OEM clone defect (CVE-2026-24218); OpenSSH strict checking",
+    hint="compare the fingerprint with the node's own, then: sparkops trust",
+    severity="fail",
+    reads=("hostkeys",),
+).each_node
 def host_key(here: Here) -> Iterator[Said]:
     away = here.s.away.get(here.name)
     if away is None:
@@ -26,6 +49,15 @@ def host_key(here: Here) -> Iterator[Said]:
         yield skip("not reached")
 
 
+@Check(
+    id="sudo",
+    title="sudo works if the inventory requires it",
+    why="DGX OS asks the first user for a password, and sparkops never asks during a run.",
+    source="DGX OS default sudoers: `sudo -n true` says `a password is required`",
+    hint="use --ask-become-pass, or add the user to the group docker and remove `become: sudo`",
+    severity="fail",
+    reads=("sudo",),
+).each_node
 def sudo(here: Here) -> Iterator[Said]:
     """Wanted only where the inventory says so; the rest of sparkops does without."""
     rights = read(here.facts.sudo)
@@ -35,6 +67,18 @@ def sudo(here: Here) -> Iterator[Said]:
         yield good("sudo asks for a password; only --fix and cache drops use sudo", rights.said)
 
 
+@Check(
+    id="linger",
+    title="Background jobs continue after logout",
+    why=(
+        "systemd removes a user's shared memory after the last logout (RemoveIPC). Without lingering the user has no "
+        "session that keeps background jobs alive."
+    ),
+    source="logind.conf(5): RemoveIPC=yes by default",
+    hint="on the node: sudo loginctl enable-linger $USER (or `sparkops preflight --fix`)",
+    reads=("linger", "logind", "id", "sudo"),
+    fixable=True,
+).each_node
 def linger(here: Here) -> Iterator[Said]:
     lingers, logind = read(here.facts.linger), known(here.facts.logind, "")
     if not lingers and "removeipc=no" not in logind.lower().replace(" ", ""):
@@ -47,6 +91,16 @@ def linger(here: Here) -> Iterator[Said]:
         )
 
 
+@Check(
+    id="caches-owned",
+    title="The cache directories exist and belong to the login user",
+    why="Docker creates a missing mount source as root. The user's next download then fails halfway.",
+    source="spark-vllm-docker, launch scripts make the caches first",
+    hint="`sparkops preflight --fix` creates missing directories",
+    reads=("caches", "id"),
+    placed=True,
+    fixable=True,
+).each_node
 def caches(here: Here) -> Iterator[Said]:
     """What Docker makes by itself belongs to root, and downloads as the login user fail there later."""
     user, found = read(here.facts.id), {one.path: one for one in read(here.facts.caches)}
@@ -69,6 +123,17 @@ def _matters(one: Owned, here: Here) -> bool:
     return one.path.rpartition("/")[2] in names or one.path == here.node.cache_dir
 
 
+@Check(
+    id="locale",
+    title="The system's language is English",
+    why=(
+        "free, df and lscpu print translated words on French and German machines. sparkops runs them with LC_ALL=C; "
+        "other scripts do not."
+    ),
+    source="DGX Spark owners' reports of localized probes",
+    hint="on the node: sudo update-locale LANG=en_US.UTF-8",
+    reads=("locale",),
+).each_node
 def locale(here: Here) -> Iterator[Said]:
     """sparkops asks in C; people's own scripts do not."""
     words = read(here.facts.locale)
@@ -80,75 +145,42 @@ def locale(here: Here) -> Iterator[Said]:
         yield warn(f"the character set is {charset}, not UTF-8", evidence=f"LANG={told}")
 
 
-CHECKS = (
-    Check(
-        id="ssh",
-        title="The node accepts our SSH login",
-        why="sparkops reads everything over SSH, with one connection for each run.",
-        source="OpenSSH; NVIDIA dgx-spark-playbooks, connect-to-your-spark",
-        hint="check that the node is on, and address, user and key in the inventory: ssh -v USER@ADDRESS",
-        severity="fail",
-        reads=("clock",),
-        each=ssh,
+@Check(
+    id="answers",
+    title="Every probe gave an answer",
+    why=(
+        "Each probe has its own time limit on the node, so a probe that hangs costs seconds. What it should have read "
+        "is unknown."
     ),
-    Check(
-        id="host-key",
-        title="The node has the pinned host key",
-        why="An unknown or changed key may belong to another machine. Cloned and reinstalled units have one.",
-        source="DGX Spark OEM clone defect (CVE-2026-24218); OpenSSH strict checking",
-        hint="compare the fingerprint with the node's own, then: sparkops trust",
-        severity="fail",
-        reads=("hostkeys",),
-        each=host_key,
-    ),
-    Check(
-        id="sudo",
-        title="sudo works if the inventory requires it",
-        why="DGX OS asks the first user for a password, and sparkops never asks during a run.",
-        source="DGX OS default sudoers: `sudo -n true` says `a password is required`",
-        hint="use --ask-become-pass, or add the user to the group docker and remove `become: sudo`",
-        severity="fail",
-        reads=("sudo",),
-        each=sudo,
-        deploys=False,
-    ),
-    Check(
-        id="linger",
-        title="Background jobs continue after logout",
-        why=(
-            "systemd removes a user's shared memory after the last logout (RemoveIPC). Without lingering the user has "
-            "no session that keeps background jobs alive."
-        ),
-        source="logind.conf(5): RemoveIPC=yes by default",
-        hint="on the node: sudo loginctl enable-linger $USER (or `sparkops preflight --fix`)",
-        severity="warn",
-        reads=("linger", "logind", "id", "sudo"),
-        each=linger,
-        fixable=True,
-    ),
-    Check(
-        id="caches-owned",
-        title="The cache directories exist and belong to the login user",
-        why="Docker creates a missing mount source as root. The user's next download then fails halfway.",
-        source="spark-vllm-docker, launch scripts make the caches first",
-        hint="`sparkops preflight --fix` creates missing directories",
-        severity="warn",
-        reads=("caches", "id"),
-        each=caches,
-        placed=True,
-        fixable=True,
-    ),
-    Check(
-        id="locale",
-        title="The system's language is English",
-        why=(
-            "free, df and lscpu print translated words on French and German machines. sparkops runs them with "
-            "LC_ALL=C; other scripts do not."
-        ),
-        source="DGX Spark owners' reports of localized probes",
-        hint="on the node: sudo update-locale LANG=en_US.UTF-8",
-        severity="warn",
-        reads=("locale",),
-        each=locale,
-    ),
-)
+    source="sparkops: node/facts.sh, 10 s a probe, 40 s in all",
+    hint="run the named command on the node; if it hangs there too: sudo reboot",
+    severity="fail",
+    reads=("clock",),
+    deploys=True,
+).each_node
+def answered(here: Here) -> Iterator[Said]:
+    unread = here.facts.unread
+    cut = [name for name, why in unread.items() if why == CUT_OFF]
+    slow = {name: why.reason for name, why in unread.items() if any(word in why.reason for word in SLOW)}
+    repeated = unread.get("nvidia_smi")
+    garbled = {
+        name: why.reason
+        for name, why in unread.items()
+        if GARBLED in why.reason and name not in TOLD and why != repeated
+    }
+    if cut:
+        yield fail(f"the node stopped answering: {len(cut)} values could not be read", evidence=some(cut, 8))
+    if slow:
+        yield warn(f"no answer in time: {some(map(_plain, slow))}", evidence=_told(slow))
+    if garbled:
+        yield warn(f"unreadable answers: {some(map(_plain, garbled))}", evidence=_told(garbled))
+    if here.facts.took_seconds is not None:
+        yield good(evidence=f"read in {here.facts.took_seconds:.1f} s")
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "-")
+
+
+def _told(reasons: dict[str, str]) -> str:
+    return "; ".join(f"{_plain(name)}: {reason}" for name, reason in reasons.items())

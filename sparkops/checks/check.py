@@ -1,11 +1,12 @@
 """What a check is: a pure judgement of one node, or of all nodes together, with where it was learnt and how to fix it.
 
-A judge yields what it has to say; nothing means that it holds nothing against the node. A fact that could not be read
-makes the check a `skip` with the reason, never a pass: `read` sees to that.
+Below a `Check` stands its judge. It yields what it finds, and nothing if the node is fine. If a fact could not be read,
+`read` makes the check a `skip` with the reason, never a pass.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal, TypeVar
 
 from sparkops.core.facts import Facts, Unread
@@ -73,14 +74,26 @@ class Check:
     why: str
     source: str
     hint: str
-    severity: Literal["warn", "fail"]
     reads: tuple[str, ...]
+    severity: Literal["warn", "fail"] = "warn"
     each: Callable[[Here], Iterable[Said]] | None = None
     together: Callable[[Situation], Iterable[Said]] | None = None
     topologies: tuple[Kind, ...] = ()
     placed: bool = False
     deploys: bool = False
     fixable: bool = False
+
+    def each_node(self, judge: Callable[[Here], Iterable[Said]]) -> "Check":
+        """The check with the function below it as the judge of a node."""
+        return replace(self, each=judge)
+
+    def all_nodes(self, judge: Callable[[Situation], Iterable[Said]]) -> "Check":
+        """The check with the function below it as the judge of all nodes together."""
+        return replace(self, together=judge)
+
+
+FabricCheck = partial(Check, reads=LINKS, topologies=("cluster",), placed=True)
+"""A check of a cluster's CX7 links."""
 
 
 def fail(message: str, hint: str = "", evidence: str = "") -> Said:

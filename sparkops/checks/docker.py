@@ -20,6 +20,16 @@ def docker_problem(facts: Facts) -> str:
     return next((one.reason for one in unread if one is facts.docker_ps or one != NOT_ASKED), "")
 
 
+@Check(
+    id="docker-usable",
+    title="The login user can use Docker",
+    why="Stock DGX OS does not add its first user to the group docker.",
+    source="NVIDIA dgx-spark-playbooks, step «permission denied»",
+    hint=DOCKER_HINT,
+    severity="fail",
+    reads=("docker-version", "docker-ps"),
+    deploys=True,
+).each_node
 def usable(here: Here) -> Iterator[Said]:
     asked(here.facts.docker_ps)
     if problem := docker_problem(here.facts):
@@ -43,6 +53,18 @@ def need_docker(facts: Facts) -> None:
         raise CannotTell(f"Docker cannot be used: {problem}")
 
 
+@Check(
+    id="docker-version",
+    title="Docker is recent enough",
+    why=(
+        "DGX OS has no nvidia runtime, so `--gpus all` needs the container device interface (CDI), which older Docker "
+        "lacks."
+    ),
+    source="Docker 25 release notes; 28.x to 29.6 seen on DGX OS",
+    hint="on the node: sudo apt install --only-upgrade docker-ce",
+    severity="fail",
+    reads=("docker-version", "docker-info"),
+).each_node
 def version(here: Here) -> Iterator[Said]:
     found = read(here.facts.docker_version).server
     numbers = tuple(int(part) for part in found.split("-")[0].split(".") if part.isdigit())
@@ -54,6 +76,17 @@ def version(here: Here) -> Iterator[Said]:
     yield good(evidence=found)
 
 
+@Check(
+    id="names-free",
+    title="The container names are free",
+    why="The names contain the revision's hash. A container with such a name but without our labels was made by hand.",
+    source="sparkops: containers of others are never touched",
+    hint="rename or remove that container",
+    severity="fail",
+    reads=CONTAINERS,
+    placed=True,
+    deploys=True,
+).each_node
 def names_free(here: Here) -> Iterator[Said]:
     """A container with our name and without our label is somebody's, so it is neither used nor removed."""
     need_docker(here.facts)
@@ -64,46 +97,3 @@ def names_free(here: Here) -> Iterator[Said]:
                 f"a container that sparkops did not start has the name {one.name}",
                 f"on the node: docker rename {one.name} other",
             )
-
-
-CHECKS = (
-    Check(
-        id="docker-usable",
-        title="The login user can use Docker",
-        why="Stock DGX OS does not add its first user to the group docker.",
-        source="NVIDIA dgx-spark-playbooks, step «permission denied»",
-        hint=DOCKER_HINT,
-        severity="fail",
-        reads=("docker-version", "docker-ps"),
-        each=usable,
-        deploys=True,
-    ),
-    Check(
-        id="docker-version",
-        title="Docker is recent enough",
-        why=(
-            "DGX OS has no nvidia runtime, so `--gpus all` needs the container device interface (CDI), which older "
-            "Docker lacks."
-        ),
-        source="Docker 25 release notes; 28.x to 29.6 seen on DGX OS",
-        hint="on the node: sudo apt install --only-upgrade docker-ce",
-        severity="fail",
-        reads=("docker-version", "docker-info"),
-        each=version,
-    ),
-    Check(
-        id="names-free",
-        title="The container names are free",
-        why=(
-            "The names contain the revision's hash. A container with such a name but without our labels was made by "
-            "hand."
-        ),
-        source="sparkops: containers of others are never touched",
-        hint="rename or remove that container",
-        severity="fail",
-        reads=CONTAINERS,
-        each=names_free,
-        placed=True,
-        deploys=True,
-    ),
-)

@@ -15,6 +15,16 @@ BAD = {"580.159.03": "cudaErrorNotPermitted was reported with it"}
 HUNG = "no answer within its limit"
 
 
+@Check(
+    id="driver",
+    title="The NVIDIA driver answers",
+    why="With a wedged driver every process that opens the GPU hangs, and its container cannot be killed.",
+    source="NVIDIA: exit codes of nvidia-smi; DGX Spark owners' reports of hangs",
+    hint="on the node: sudo dmesg | grep -iE 'nvrm|xid'; then sudo reboot",
+    severity="fail",
+    reads=("nvidia-smi",),
+    deploys=True,
+).each_node
 def loads(here: Here) -> Iterator[Said]:
     gpu = asked(here.facts.nvidia_smi)
     if isinstance(gpu, Gpu):
@@ -31,6 +41,14 @@ def loads(here: Here) -> Iterator[Said]:
         yield fail(f"the GPU does not answer: {gpu.reason.removeprefix('unexpected output: ')}")
 
 
+@Check(
+    id="driver-branch",
+    title="The driver belongs to branch 580",
+    why="DGX OS 7 supports branch 580 only. 590 and 595 break CUDA graphs.",
+    source="sparkbase wiki, platform-gb10; DGX OS 7 release notes",
+    hint="on the node: sudo apt install nvidia-driver-580-open && sudo reboot",
+    reads=("nvidia-smi", "driver"),
+).each_node
 def branch(here: Here) -> Iterator[Said]:
     version = running(here)
     if version in BAD:
@@ -54,6 +72,18 @@ def running(here: Here) -> str:
     return (module.loaded if module else None) or read(gpu).driver
 
 
+@Check(
+    id="driver-loaded",
+    title="The loaded driver is the installed one",
+    why=(
+        "After an update without a reboot, nvidia-smi fails with `Driver/library version mismatch`, and new containers "
+        "fail."
+    ),
+    source="NVIDIA: Failed to initialize NVML: Driver/library version mismatch",
+    hint="on the node, when nothing serves: sudo reboot",
+    severity="fail",
+    reads=("driver", "packages"),
+).each_node
 def loaded_is_installed(here: Here) -> Iterator[Said]:
     loaded = read(here.facts.driver).loaded
     packages = {
@@ -85,6 +115,17 @@ def _told(packages: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {version}" for name, version in packages.items())
 
 
+@Check(
+    id="driver-same",
+    title="All nodes have the same driver",
+    why="Ranks with different driver branches hang in NCCL.",
+    source="community preflight lists for DGX Spark clusters",
+    hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
+    severity="fail",
+    reads=("nvidia-smi", "driver"),
+    topologies=("cluster", "n-solo"),
+    deploys=True,
+).all_nodes
 def driver_same(s: Situation) -> Iterator[Said]:
     versions = {}
     for name, facts in s.facts.items():
@@ -112,53 +153,3 @@ def numbers(version: str) -> tuple[int, ...]:
     """The leading numbers of a version: `580.126.09-0ubuntu1` is (580, 126, 9)."""
     found = re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", version)
     return tuple(int(part) for part in found[1].split(".")) if found else ()
-
-
-CHECKS = (
-    Check(
-        id="driver",
-        title="The NVIDIA driver answers",
-        why="With a wedged driver every process that opens the GPU hangs, and its container cannot be killed.",
-        source="NVIDIA: exit codes of nvidia-smi; DGX Spark owners' reports of hangs",
-        hint="on the node: sudo dmesg | grep -iE 'nvrm|xid'; then sudo reboot",
-        severity="fail",
-        reads=("nvidia-smi",),
-        each=loads,
-        deploys=True,
-    ),
-    Check(
-        id="driver-branch",
-        title="The driver belongs to branch 580",
-        why="DGX OS 7 supports branch 580 only. 590 and 595 break CUDA graphs.",
-        source="sparkbase wiki, platform-gb10; DGX OS 7 release notes",
-        hint="on the node: sudo apt install nvidia-driver-580-open && sudo reboot",
-        severity="warn",
-        reads=("nvidia-smi", "driver"),
-        each=branch,
-    ),
-    Check(
-        id="driver-loaded",
-        title="The loaded driver is the installed one",
-        why=(
-            "After an update without a reboot, nvidia-smi fails with `Driver/library version mismatch`, and new "
-            "containers fail."
-        ),
-        source="NVIDIA: Failed to initialize NVML: Driver/library version mismatch",
-        hint="on the node, when nothing serves: sudo reboot",
-        severity="fail",
-        reads=("driver", "packages"),
-        each=loaded_is_installed,
-    ),
-    Check(
-        id="driver-same",
-        title="All nodes have the same driver",
-        why="Ranks with different driver branches hang in NCCL.",
-        source="community preflight lists for DGX Spark clusters",
-        hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
-        severity="fail",
-        reads=("nvidia-smi", "driver"),
-        together=driver_same,
-        topologies=("cluster", "n-solo"),
-        deploys=True,
-    ),
-)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import LINKS, CannotTell, Check, Here, Said, asked, fail, good, read, some, warn
+from sparkops.checks.check import LINKS, CannotTell, FabricCheck, Here, Said, asked, fail, good, read, some, warn
 from sparkops.core.facts import Fabric, Interface, Unread
 
 NETPLAN = "/etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply"
@@ -18,6 +18,15 @@ SPARE = (
 )
 
 
+@FabricCheck(
+    id="cx7-usable",
+    title="Every node of a cluster has a CX7 link",
+    why="Tensor parallelism over the management network works, but many times slower, and no message says so.",
+    source="NVIDIA connect-two-sparks; NCCL falls back to sockets silently",
+    hint="check the cable and the addresses: sparkops facts",
+    severity="fail",
+    deploys=True,
+).each_node
 def usable(here: Here) -> Iterator[Said]:
     """No cable, no address, or an address that is not on the link: NCCL would fall to plain Ethernet in silence."""
     addresses = asked(here.facts.ip_addr)
@@ -61,6 +70,16 @@ def cabled(here: Here) -> tuple[Interface, ...]:
         return plugged.interfaces
 
 
+@FabricCheck(
+    id="cx7-twins",
+    title="Both interfaces of the QSFP port are up",
+    why=(
+        "A GB10 connects a QSFP port by two PCIe x4 links, one network interface each. One interface carries half of "
+        "200 Gb/s."
+    ),
+    source="spark-vllm-docker NETWORKING; measured 92 to 112 Gb/s over one, 185 to 198 over both",
+    hint="on the node: sudo ip link set INTERFACE up, and add both interfaces to /etc/netplan/40-cx7.yaml",
+).each_node
 def both_up(here: Here) -> Iterator[Said]:
     both = cabled(here)
     down = [one.name for one in both if not one.up]
@@ -71,6 +90,16 @@ def both_up(here: Here) -> Iterator[Said]:
         yield warn(f"{name}, the other interface of the same port, is down: half of the bandwidth", up, _shown(here))
 
 
+@FabricCheck(
+    id="cx7-addresses",
+    title="Both interfaces have an IPv4 address",
+    why=(
+        "NCCL uses a device only if it has its own address. A link-local address may change, so an inventory cannot "
+        "name it."
+    ),
+    source="NVIDIA connect-two-sparks (current text): 192.168.100.N and 192.168.101.N",
+    hint=f"add both to {NETPLAN}",
+).each_node
 def addresses(here: Here) -> Iterator[Said]:
     for one in used(here):
         if one.up and not one.ipv4:
@@ -83,6 +112,15 @@ def addresses(here: Here) -> Iterator[Said]:
         yield warn(f"{some(idle)} of the other port has a link but no IPv4 address, so nothing uses that cable", SPARE)
 
 
+@FabricCheck(
+    id="cx7-speed",
+    title="The link runs at 200 Gb/s",
+    why="A switch port with autonegotiation ends at 100 Gb/s. A lower or unknown speed means a bad cable or port.",
+    source="NVIDIA multi-sparks-through-switch: 200000Mb/s wanted, 100000Mb/s seen",
+    hint="on the switch: set 200G-baseCR4 without autonegotiation; without a switch: reseat or replace the cable",
+    severity="fail",
+    deploys=True,
+).each_node
 def speed(here: Here) -> Iterator[Said]:
     read(here.facts.net)
     for one in cabled(here):
@@ -98,6 +136,14 @@ def speed(here: Here) -> Iterator[Said]:
             yield good(evidence=f"{one.name} {one.speed_mbps} Mb/s")
 
 
+@FabricCheck(
+    id="cx7-rdma",
+    title="The RDMA devices are active",
+    why="An interface may be up while its RDMA device is down. NCCL then uses sockets, 3 to 9 GB/s at best.",
+    source="rdma link: state ACTIVE physical_state LINK_UP",
+    hint="on the node: rdma link; ibv_devinfo; then reboot, or unplug the power for a minute",
+    severity="fail",
+).each_node
 def rdma(here: Here) -> Iterator[Said]:
     for one in cabled(here):
         if not one.up:
@@ -112,6 +158,15 @@ def rdma(here: Here) -> Iterator[Said]:
             yield good(evidence=f"{one.rdma.name} {one.rdma.state}")
 
 
+@FabricCheck(
+    id="rdma-devices",
+    title="Containers can use the RDMA devices",
+    why="Containers get the devices as /dev/infiniband. Without them NCCL uses sockets.",
+    source="model-serving-minefield: no /dev/infiniband, no RDMA",
+    hint="on the node: sudo modprobe -a ib_uverbs rdma_cm mlx5_ib",
+    severity="fail",
+    reads=(*LINKS, "dev-infiniband"),
+).each_node
 def devices(here: Here) -> Iterator[Said]:
     if not here.facts.ports:
         raise CannotTell("no CX7 link (see cx7-usable)")
@@ -145,87 +200,3 @@ def _shown(here: Here) -> str:
     rows = (one for port in here.facts.ports for one in port.interfaces)
     told = (f"{one.name} {one.state or '?'} {one.speed_mbps or '-'} {one.address or 'no IPv4'}" for one in rows)
     return ", ".join(told) or "no CX7 interface"
-
-
-CHECKS = (
-    Check(
-        id="cx7-usable",
-        title="Every node of a cluster has a CX7 link",
-        why="Tensor parallelism over the management network works, but many times slower, and no message says so.",
-        source="NVIDIA connect-two-sparks; NCCL falls back to sockets silently",
-        hint="check the cable and the addresses: sparkops facts",
-        severity="fail",
-        reads=LINKS,
-        each=usable,
-        topologies=("cluster",),
-        placed=True,
-        deploys=True,
-    ),
-    Check(
-        id="cx7-twins",
-        title="Both interfaces of the QSFP port are up",
-        why=(
-            "A GB10 connects a QSFP port by two PCIe x4 links, one network interface each. One interface carries half "
-            "of 200 Gb/s."
-        ),
-        source="spark-vllm-docker NETWORKING; measured 92 to 112 Gb/s over one, 185 to 198 over both",
-        hint="on the node: sudo ip link set INTERFACE up, and add both interfaces to /etc/netplan/40-cx7.yaml",
-        severity="warn",
-        reads=LINKS,
-        each=both_up,
-        topologies=("cluster",),
-        placed=True,
-    ),
-    Check(
-        id="cx7-addresses",
-        title="Both interfaces have an IPv4 address",
-        why=(
-            "NCCL uses a device only if it has its own address. A link-local address may change, so an inventory "
-            "cannot name it."
-        ),
-        source="NVIDIA connect-two-sparks (current text): 192.168.100.N and 192.168.101.N",
-        hint=f"add both to {NETPLAN}",
-        severity="warn",
-        reads=LINKS,
-        each=addresses,
-        topologies=("cluster",),
-        placed=True,
-    ),
-    Check(
-        id="cx7-speed",
-        title="The link runs at 200 Gb/s",
-        why="A switch port with autonegotiation ends at 100 Gb/s. A lower or unknown speed means a bad cable or port.",
-        source="NVIDIA multi-sparks-through-switch: 200000Mb/s wanted, 100000Mb/s seen",
-        hint="on the switch: set 200G-baseCR4 without autonegotiation; without a switch: reseat or replace the cable",
-        severity="fail",
-        reads=LINKS,
-        each=speed,
-        topologies=("cluster",),
-        placed=True,
-        deploys=True,
-    ),
-    Check(
-        id="cx7-rdma",
-        title="The RDMA devices are active",
-        why="An interface may be up while its RDMA device is down. NCCL then uses sockets, 3 to 9 GB/s at best.",
-        source="rdma link: state ACTIVE physical_state LINK_UP",
-        hint="on the node: rdma link; ibv_devinfo; then reboot, or unplug the power for a minute",
-        severity="fail",
-        reads=LINKS,
-        each=rdma,
-        topologies=("cluster",),
-        placed=True,
-    ),
-    Check(
-        id="rdma-devices",
-        title="Containers can use the RDMA devices",
-        why="Containers get the devices as /dev/infiniband. Without them NCCL uses sockets.",
-        source="model-serving-minefield: no /dev/infiniband, no RDMA",
-        hint="on the node: sudo modprobe -a ib_uverbs rdma_cm mlx5_ib",
-        severity="fail",
-        reads=(*LINKS, "dev-infiniband"),
-        each=devices,
-        topologies=("cluster",),
-        placed=True,
-    ),
-)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from sparkops.checks.check import LINKS, CannotTell, Check, Here, Said, apart, fail, good, read, some, warn
+from sparkops.checks.check import CannotTell, FabricCheck, Here, Said, apart, fail, good, read, some, warn
 from sparkops.checks.fabric import NETPLAN, cabled
 from sparkops.core.facts import Interface, Ping, ring
 from sparkops.core.situation import Situation
@@ -55,6 +55,13 @@ def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterat
             yield one.name, peer.address, min(one.mtu, peer.mtu) - HEADERS
 
 
+@FabricCheck(
+    id="cx7-one-network",
+    title="The nodes' fabric addresses are in one subnet",
+    why="Nodes in different subnets need a router. A cable or a switch does not route.",
+    source="NVIDIA connect-two-sparks",
+    hint=f"give all first interfaces addresses of one subnet, all second interfaces of another, in {NETPLAN}",
+).all_nodes
 def one_network(s: Situation) -> Iterator[Said]:
     if ring({place.node.name: s.facts[place.node.name].interfaces for place in s.placement.engines}):
         raise CannotTell("cabled as a ring (see no-ring)")
@@ -79,6 +86,15 @@ def _by_network(places: Mapping[str, tuple[Interface, ...]]) -> dict[str, list[s
     return groups
 
 
+@FabricCheck(
+    id="cx7-one-owner",
+    title="No two nodes have the same fabric address",
+    why="A copied netplan file gives two nodes one address. Packets then reach either node.",
+    source="NVIDIA multi-sparks-through-switch: addresses are checked to be unique",
+    hint=f"give each node its own address in {NETPLAN}",
+    severity="fail",
+    deploys=True,
+).all_nodes
 def one_owner(s: Situation) -> Iterator[Said]:
     owners: dict[str, list[str]] = {}
     for name, both in links(s).items():
@@ -103,6 +119,16 @@ def _one_hardware(s: Situation) -> Iterator[Said]:
         yield warn(f"{some(names)} have the same hardware address on the fabric ({told})", HARDWARE, ", ".join(names))
 
 
+@FabricCheck(
+    id="cx7-mtu",
+    title="All fabric interfaces have an MTU of 9000",
+    why=(
+        "An MTU of 1500 works. With 9000, RDMA packets grow from 1024 to 4096 bytes. Different MTUs at the two ends "
+        "lose packets."
+    ),
+    source="dual-Spark recipes of the community; measured 107 Gb/s with retransmits against 111",
+    hint=f"set mtu: 9000 for both interfaces in {NETPLAN}; a switch needs more than 9000",
+).all_nodes
 def mtu(s: Situation) -> Iterator[Said]:
     groups: dict[str, list[str]] = {}
     for name, both in links(s).items():
@@ -115,6 +141,16 @@ def mtu(s: Situation) -> Iterator[Said]:
         yield warn(f"{'all nodes have' if len(groups) == 1 else some(names)} MTU {told} instead of {JUMBO}")
 
 
+@FabricCheck(
+    id="cx7-same-port",
+    title="All nodes use the same QSFP port",
+    why=(
+        "NVIDIA's tools require it, and scripts that name an interface expect it. sparkops itself detects the port on "
+        "each node."
+    ),
+    source="NVIDIA connect-two-sparks: use the same port on both",
+    hint="move the cable so that all nodes use the same QSFP port",
+).all_nodes
 def same_port(s: Situation) -> Iterator[Said]:
     groups: dict[str, list[str]] = {}
     for name, both in links(s).items():
@@ -126,12 +162,32 @@ def same_port(s: Situation) -> Iterator[Said]:
         yield good(evidence=apart(groups))
 
 
+@FabricCheck(
+    id="no-ring",
+    title="The CX7 ports are not cabled as a ring",
+    why="In a ring each pair of nodes has its own subnet, so no node has an address that all others reach.",
+    source="NVIDIA, three Sparks without a switch",
+    hint="use a switch, or select two nodes with --limit",
+    severity="fail",
+    deploys=True,
+).all_nodes
 def no_ring(s: Situation) -> Iterator[Said]:
     engines = [place.node.name for place in s.placement.engines]
     if ring({name: s.facts[name].interfaces for name in engines}):
         yield fail(f"the CX7 ports of {some(engines)} are cabled as a ring, which sparkops does not support yet")
 
 
+@FabricCheck(
+    id="cx7-pings",
+    title="Peers answer pings over the fabric, with large packets too",
+    why=(
+        "The pings are bound to the interface and not fragmented, so that no other route and no smaller packet hides a "
+        "fault."
+    ),
+    source="ping -M do -s 8972 -I INTERFACE PEER (cowtown dgx-spark-networking)",
+    hint="check cable, addresses and MTU at both ends: ping -M do -s 8972 -I INTERFACE PEER",
+    severity="fail",
+).each_node
 def pings(here: Here) -> Iterator[Said]:
     if not here.s.peers:
         raise CannotTell("needs at least two nodes with a CX7 link")
@@ -163,85 +219,4 @@ def _ping(here: Here, ping: Ping, cut_off: bool) -> Iterator[Said]:
 HARDWARE = (
     "remove `macaddress:` from /etc/netplan/40-cx7.yaml, then: sudo netplan apply; if it is not there, ask "
     "the NIC's vendor"
-)
-
-CHECKS = (
-    Check(
-        id="cx7-one-network",
-        title="The nodes' fabric addresses are in one subnet",
-        why="Nodes in different subnets need a router. A cable or a switch does not route.",
-        source="NVIDIA connect-two-sparks",
-        hint=f"give all first interfaces addresses of one subnet, all second interfaces of another, in {NETPLAN}",
-        severity="warn",
-        reads=LINKS,
-        together=one_network,
-        topologies=("cluster",),
-    ),
-    Check(
-        id="cx7-one-owner",
-        title="No two nodes have the same fabric address",
-        why="A copied netplan file gives two nodes one address. Packets then reach either node.",
-        source="NVIDIA multi-sparks-through-switch: addresses are checked to be unique",
-        hint=f"give each node its own address in {NETPLAN}",
-        severity="fail",
-        reads=LINKS,
-        together=one_owner,
-        topologies=("cluster",),
-        deploys=True,
-    ),
-    Check(
-        id="cx7-mtu",
-        title="All fabric interfaces have an MTU of 9000",
-        why=(
-            "An MTU of 1500 works. With 9000, RDMA packets grow from 1024 to 4096 bytes. Different MTUs at the two "
-            "ends lose packets."
-        ),
-        source="dual-Spark recipes of the community; measured 107 Gb/s with retransmits against 111",
-        hint=f"set mtu: 9000 for both interfaces in {NETPLAN}; a switch needs more than 9000",
-        severity="warn",
-        reads=LINKS,
-        together=mtu,
-        topologies=("cluster",),
-    ),
-    Check(
-        id="cx7-same-port",
-        title="All nodes use the same QSFP port",
-        why=(
-            "NVIDIA's tools require it, and scripts that name an interface expect it. sparkops itself detects the port "
-            "on each node."
-        ),
-        source="NVIDIA connect-two-sparks: use the same port on both",
-        hint="move the cable so that all nodes use the same QSFP port",
-        severity="warn",
-        reads=LINKS,
-        together=same_port,
-        topologies=("cluster",),
-    ),
-    Check(
-        id="no-ring",
-        title="The CX7 ports are not cabled as a ring",
-        why="In a ring each pair of nodes has its own subnet, so no node has an address that all others reach.",
-        source="NVIDIA, three Sparks without a switch",
-        hint="use a switch, or select two nodes with --limit",
-        severity="fail",
-        reads=LINKS,
-        together=no_ring,
-        topologies=("cluster",),
-        deploys=True,
-    ),
-    Check(
-        id="cx7-pings",
-        title="Peers answer pings over the fabric, with large packets too",
-        why=(
-            "The pings are bound to the interface and not fragmented, so that no other route and no smaller packet "
-            "hides a fault."
-        ),
-        source="ping -M do -s 8972 -I INTERFACE PEER (cowtown dgx-spark-networking)",
-        hint="check cable, addresses and MTU at both ends: ping -M do -s 8972 -I INTERFACE PEER",
-        severity="fail",
-        reads=LINKS,
-        each=pings,
-        topologies=("cluster",),
-        placed=True,
-    ),
 )

@@ -14,6 +14,14 @@ THERMAL = 0x20 | 0x40
 OTHER_SLOWDOWNS = 0x08 | 0x80
 
 
+@Check(
+    id="gpu-free",
+    title="No foreign process uses the GPU",
+    why="The GPU uses the node's only memory. Memory that another process holds is missing at the next start.",
+    source="nvidia-smi --query-compute-apps; community preflight lists",
+    hint="find the process: sparkops memory; end it if it is yours",
+    reads=("gpu-processes", *CONTAINERS),
+).each_node
 def processes(here: Here) -> Iterator[Said]:
     """Of people and containers that are not ours; whether the memory still suffices, `memory-fits` tells."""
     ours = {one.id for one in here.facts.containers if one.ours}
@@ -26,6 +34,14 @@ def processes(here: Here) -> Iterator[Said]:
         yield warn(f"{one.name}{where} uses the GPU{size}", evidence=f"pid {one.pid}")
 
 
+@Check(
+    id="gpu-strangers",
+    title="No foreign container has the GPU",
+    why="sparkops never touches containers that it did not start, so their memory is not available to the plan.",
+    source="docker inspect: HostConfig.DeviceRequests",
+    hint="if they are yours: docker stop NAME",
+    reads=CONTAINERS,
+).each_node
 def strangers(here: Here) -> Iterator[Said]:
     found = [one.name for one in here.facts.containers if one.gpu and one.runs and not one.ours]
     read(here.facts.docker_ps)
@@ -35,6 +51,18 @@ def strangers(here: Here) -> Iterator[Said]:
         )
 
 
+@Check(
+    id="gpu-in-container",
+    title="A container can use the GPU",
+    why='Without the toolkit or CDI, `--gpus all` fails: could not select device driver "" with capabilities: [[gpu]].',
+    source="NVIDIA container toolkit; DGX OS lists no nvidia runtime although it works",
+    hint=(
+        "on the node: sudo apt install nvidia-container-toolkit && sudo systemctl restart docker; then try it: "
+        "sparkops preflight --deep"
+    ),
+    severity="fail",
+    reads=("nvidia-smi", "packages", "cdi"),
+).each_node
 def in_container(here: Here) -> Iterator[Said]:
     """By its parts; stock Docker lists no `nvidia` runtime although `--gpus all` works, so that is not looked at."""
     deep = here.s.peers.get(here.name)
@@ -71,6 +99,18 @@ def _parts(here: Here) -> Iterator[Said]:
         yield fail("nvidia-container-toolkit is not installed, and no CDI file exists")
 
 
+@Check(
+    id="gpu-clock",
+    title="The GPU is fast under load",
+    why=(
+        "After a brown-out, or with a weak power adapter, the power controller keeps the clock at one low value: 5 to "
+        "15 W at 96 % load. A reboot does not help."
+    ),
+    source="spark-gpu-throttle-check and owners' reports of the 14 W cap",
+    hint="shut the node down, unplug the power for at least a minute, then plug in the original 240 W adapter",
+    severity="fail",
+    reads=("gpu-load",),
+).each_node
 def wedge(here: Here) -> Iterator[Said]:
     """Only under load: at rest 208 MHz and 4 W are normal."""
     load = read(here.facts.gpu_load)
@@ -90,6 +130,14 @@ def _stuck(load: GpuLoad) -> bool:
     return slow and (load.power_watts is None or load.power_watts <= STUCK_WATTS)
 
 
+@Check(
+    id="thermals",
+    title="The node is not too hot",
+    why="Healthy nodes reach 97 °C under load. Throttling, or heat without load, means dust or a failing fan.",
+    source="owners' measurements: 46 °C at rest, 90 to 97 °C loaded",
+    hint="clear the air vents; until then limit the clock: sudo nvidia-smi -lgc 300,2200",
+    reads=("gpu-load", "thermal"),
+).each_node
 def thermals(here: Here) -> Iterator[Said]:
     load, zones = here.facts.gpu_load, here.facts.thermal
     if isinstance(load, Unread) and isinstance(zones, Unread):
@@ -119,66 +167,3 @@ def shown(load: GpuLoad) -> str:
     return (
         f"{load.clock_mhz} MHz, {watts} W, {load.utilization_percent} %, {load.temperature_celsius} °C, {load.reasons}"
     )
-
-
-CHECKS = (
-    Check(
-        id="gpu-free",
-        title="No foreign process uses the GPU",
-        why="The GPU uses the node's only memory. Memory that another process holds is missing at the next start.",
-        source="nvidia-smi --query-compute-apps; community preflight lists",
-        hint="find the process: sparkops memory; end it if it is yours",
-        severity="warn",
-        reads=("gpu-processes", *CONTAINERS),
-        each=processes,
-    ),
-    Check(
-        id="gpu-strangers",
-        title="No foreign container has the GPU",
-        why="sparkops never touches containers that it did not start, so their memory is not available to the plan.",
-        source="docker inspect: HostConfig.DeviceRequests",
-        hint="if they are yours: docker stop NAME",
-        severity="warn",
-        reads=CONTAINERS,
-        each=strangers,
-    ),
-    Check(
-        id="gpu-in-container",
-        title="A container can use the GPU",
-        why=(
-            'Without the toolkit or CDI, `--gpus all` fails: could not select device driver "" with capabilities: '
-            "[[gpu]]."
-        ),
-        source="NVIDIA container toolkit; DGX OS lists no nvidia runtime although it works",
-        hint=(
-            "on the node: sudo apt install nvidia-container-toolkit && sudo systemctl restart docker; then try it: "
-            "sparkops preflight --deep"
-        ),
-        severity="fail",
-        reads=("nvidia-smi", "packages", "cdi"),
-        each=in_container,
-    ),
-    Check(
-        id="gpu-clock",
-        title="The GPU is fast under load",
-        why=(
-            "After a brown-out, or with a weak power adapter, the power controller keeps the clock at one low value: 5 "
-            "to 15 W at 96 % load. A reboot does not help."
-        ),
-        source="spark-gpu-throttle-check and owners' reports of the 14 W cap",
-        hint="shut the node down, unplug the power for at least a minute, then plug in the original 240 W adapter",
-        severity="fail",
-        reads=("gpu-load",),
-        each=wedge,
-    ),
-    Check(
-        id="thermals",
-        title="The node is not too hot",
-        why="Healthy nodes reach 97 °C under load. Throttling, or heat without load, means dust or a failing fan.",
-        source="owners' measurements: 46 °C at rest, 90 to 97 °C loaded",
-        hint="clear the air vents; until then limit the clock: sudo nvidia-smi -lgc 300,2200",
-        severity="warn",
-        reads=("gpu-load", "thermal"),
-        each=thermals,
-    ),
-)

@@ -14,6 +14,17 @@ ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
 """What `docker info` calls an architecture, and what an image is labelled with."""
 
 
+@Check(
+    id="image-present",
+    title="The image is on every node",
+    why="A 25 GB image takes up to an hour to build, so a deploy does not start that without being told.",
+    source="spark-vllm-docker, Dockerfile.mxfp4",
+    hint="let deploy build or pull and copy it: sparkops deploy --setup",
+    severity="fail",
+    reads=("images", "docker-version", "docker-ps"),
+    placed=True,
+    deploys=True,
+).each_node
 def present(here: Here) -> Iterator[Said]:
     need_docker(here.facts)
     asked(here.facts.images)
@@ -27,6 +38,17 @@ def present(here: Here) -> Iterator[Said]:
             yield good(evidence=f"{reference} {found.fingerprint[:12]}, {gb(found.size_bytes)}")
 
 
+@Check(
+    id="image-platform",
+    title="The image is built for arm64",
+    why="Containers of an image from a PC fail with `exec format error`.",
+    source="docker image inspect: Architecture",
+    hint="pull or build the image on a node",
+    severity="fail",
+    reads=("images", "docker-version", "docker-ps", "docker-info"),
+    placed=True,
+    deploys=True,
+).each_node
 def platform(here: Here) -> Iterator[Said]:
     """Held against the node's engine, which is what would have to run it."""
     info = known(here.facts.docker_info, None)
@@ -38,20 +60,20 @@ def platform(here: Here) -> Iterator[Said]:
             yield fail(told, how_to_get(reference))
 
 
-def ray(here: Here) -> Iterator[Said]:
-    """Images have no list of what is in them: by their name, and by what a build of ours wrote down."""
-    if here.s.revision.executor != "ray":
-        raise CannotTell("the executor is not Ray")
-    reference = here.s.revision.image.reference
-    found = _there(here, reference)
-    labelled = found.labels.get("sparkops.ray") if found else None
-    has = {"true": True, "false": False}.get(labelled or "", images.known(reference).ray)
-    if has is False:
-        yield fail(f"{reference} has no Ray", "use --executor mp, which needs no Ray")
-    elif has is None:
-        yield good(f"unknown whether {reference} has Ray")
-
-
+@Check(
+    id="image-same",
+    title="The image is the same on all nodes",
+    why=(
+        "With different builds, the ranks of a cluster hang in NCCL. sparkops compares layers, configuration and "
+        "platform, because image IDs differ between Docker's image stores."
+    ),
+    source="spark-vllm-docker issue 327",
+    hint="sparkops image distribute NAME",
+    severity="fail",
+    reads=("images",),
+    topologies=("cluster", "n-solo"),
+    deploys=True,
+).all_nodes
 def same(s: Situation) -> Iterator[Said]:
     yield from _same(s, s.revision.image.reference, [member.name for member in s.revision.engines])
     yield from _same(s, proxy.IMAGE, [member.name for member in s.revision.proxies], severe=False)
@@ -68,6 +90,32 @@ def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -
         hint = f"sparkops image distribute {reference}"
         whole = apart({digest[:12]: owners for digest, owners in prints.items()})
         yield (fail if severe else warn)(f"{reference} is not the same image on all nodes: {told}", hint, whole)
+
+
+@Check(
+    id="image-ray",
+    title="The image has Ray if the executor is Ray",
+    why="Images of NGC and of upstream vLLM have no Ray, so the head's container would end at once.",
+    source="NVIDIA dgx-spark-playbooks: `pip install ray[default]` into nvcr.io/nvidia/vllm:26.05-py3",
+    hint="use vLLM's own executor: --executor mp",
+    severity="fail",
+    reads=("images", "docker-version", "docker-ps"),
+    topologies=("cluster",),
+    placed=True,
+    deploys=True,
+).each_node
+def ray(here: Here) -> Iterator[Said]:
+    """Images have no list of what is in them: by their name, and by what a build of ours wrote down."""
+    if here.s.revision.executor != "ray":
+        raise CannotTell("the executor is not Ray")
+    reference = here.s.revision.image.reference
+    found = _there(here, reference)
+    labelled = found.labels.get("sparkops.ray") if found else None
+    has = {"true": True, "false": False}.get(labelled or "", images.known(reference).ray)
+    if has is False:
+        yield fail(f"{reference} has no Ray", "use --executor mp, which needs no Ray")
+    elif has is None:
+        yield good(f"unknown whether {reference} has Ray")
 
 
 def _hint(s: Situation, reference: str) -> str:
@@ -104,59 +152,3 @@ def _there(here: Here, reference: str) -> Image | None:
     if not isinstance(found, Image):
         raise CannotTell(f"the image {reference} is missing")
     return found
-
-
-CHECKS = (
-    Check(
-        id="image-present",
-        title="The image is on every node",
-        why="A 25 GB image takes up to an hour to build, so a deploy does not start that without being told.",
-        source="spark-vllm-docker, Dockerfile.mxfp4",
-        hint="let deploy build or pull and copy it: sparkops deploy --setup",
-        severity="fail",
-        reads=("images", "docker-version", "docker-ps"),
-        each=present,
-        placed=True,
-        deploys=True,
-    ),
-    Check(
-        id="image-platform",
-        title="The image is built for arm64",
-        why="Containers of an image from a PC fail with `exec format error`.",
-        source="docker image inspect: Architecture",
-        hint="pull or build the image on a node",
-        severity="fail",
-        reads=("images", "docker-version", "docker-ps", "docker-info"),
-        each=platform,
-        placed=True,
-        deploys=True,
-    ),
-    Check(
-        id="image-same",
-        title="The image is the same on all nodes",
-        why=(
-            "With different builds, the ranks of a cluster hang in NCCL. sparkops compares layers, configuration and "
-            "platform, because image IDs differ between Docker's image stores."
-        ),
-        source="spark-vllm-docker issue 327",
-        hint="sparkops image distribute NAME",
-        severity="fail",
-        reads=("images",),
-        together=same,
-        topologies=("cluster", "n-solo"),
-        deploys=True,
-    ),
-    Check(
-        id="image-ray",
-        title="The image has Ray if the executor is Ray",
-        why="Images of NGC and of upstream vLLM have no Ray, so the head's container would end at once.",
-        source="NVIDIA dgx-spark-playbooks: `pip install ray[default]` into nvcr.io/nvidia/vllm:26.05-py3",
-        hint="use vLLM's own executor: --executor mp",
-        severity="fail",
-        reads=("images", "docker-version", "docker-ps"),
-        each=ray,
-        topologies=("cluster",),
-        placed=True,
-        deploys=True,
-    ),
-)

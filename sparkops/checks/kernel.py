@@ -19,6 +19,14 @@ BAD = {
 }
 
 
+@Check(
+    id="kernel",
+    title="The kernel has no known problem",
+    why="Some kernel builds of DGX OS freeze, or send at a tenth of the link's speed.",
+    source="NVIDIA forum 383254 (2026-09-13); cowtown dgx-spark-networking, kernel 7.0.0-1019",
+    hint="on the node: sudo apt full-upgrade && sudo reboot, or boot the previous kernel",
+    reads=("uname", "cmdline"),
+).each_node
 def known_bad(here: Here) -> Iterator[Said]:
     release = read(here.facts.uname).release
     cmdline = known(here.facts.cmdline, "")
@@ -29,6 +37,17 @@ def known_bad(here: Here) -> Iterator[Said]:
     yield good(evidence=release)
 
 
+@Check(
+    id="kernel-kho",
+    title="Kexec handover reserves no memory",
+    why=(
+        "Kernel 7.0.0-1019 reserves 9 GiB for kexec handover, and RDMA then fails: `ibv_reg_mr_iova2 failed: Cannot "
+        "allocate memory`."
+    ),
+    source="NVIDIA advisory 383254; package nvidia-spark-grub-kho (OTA 7.6.0)",
+    hint="on the node: sudo apt install nvidia-spark-grub-kho && sudo reboot (or kho=off on the kernel's command line)",
+    reads=("uname", "cmdline", "meminfo"),
+).each_node
 def kho(here: Here) -> Iterator[Said]:
     """The signature is CmaTotal 0 with CmaFree beside it, whatever the kernel is called."""
     release, memory = read(here.facts.uname).release, read(here.facts.meminfo)
@@ -41,6 +60,15 @@ def kho(here: Here) -> Iterator[Said]:
         )
 
 
+@Check(
+    id="kernel-same",
+    title="All nodes run the same kernel",
+    why="Different kernels fail differently, and the slowest rank slows all ranks.",
+    source="community preflight lists for DGX Spark clusters",
+    hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
+    reads=("uname",),
+    topologies=("cluster", "n-solo"),
+).all_nodes
 def kernel_same(s: Situation) -> Iterator[Said]:
     releases = {name: read_release for name in s.facts if (read_release := _release(s, name))}
     yield from parity("the kernel", releases)
@@ -49,42 +77,3 @@ def kernel_same(s: Situation) -> Iterator[Said]:
 def _release(s: Situation, name: str) -> str:
     kernel = known(s.facts[name].uname, None)
     return kernel.release if kernel else ""
-
-
-CHECKS = (
-    Check(
-        id="kernel",
-        title="The kernel has no known problem",
-        why="Some kernel builds of DGX OS freeze, or send at a tenth of the link's speed.",
-        source="NVIDIA forum 383254 (2026-09-13); cowtown dgx-spark-networking, kernel 7.0.0-1019",
-        hint="on the node: sudo apt full-upgrade && sudo reboot, or boot the previous kernel",
-        severity="warn",
-        reads=("uname", "cmdline"),
-        each=known_bad,
-    ),
-    Check(
-        id="kernel-kho",
-        title="Kexec handover reserves no memory",
-        why=(
-            "Kernel 7.0.0-1019 reserves 9 GiB for kexec handover, and RDMA then fails: `ibv_reg_mr_iova2 failed: "
-            "Cannot allocate memory`."
-        ),
-        source="NVIDIA advisory 383254; package nvidia-spark-grub-kho (OTA 7.6.0)",
-        hint="on the node: sudo apt install nvidia-spark-grub-kho && sudo reboot (or kho=off on the kernel's command "
-        "line)",
-        severity="warn",
-        reads=("uname", "cmdline", "meminfo"),
-        each=kho,
-    ),
-    Check(
-        id="kernel-same",
-        title="All nodes run the same kernel",
-        why="Different kernels fail differently, and the slowest rank slows all ranks.",
-        source="community preflight lists for DGX Spark clusters",
-        hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
-        severity="warn",
-        reads=("uname",),
-        together=kernel_same,
-        topologies=("cluster", "n-solo"),
-    ),
-)

@@ -17,6 +17,19 @@ CURE = (
 )
 
 
+@Check(
+    id="gb10",
+    title="The node is a GB10",
+    why=(
+        "sparkops looks for several signs, because OEM images lack some and a broken driver must not hide the machine: "
+        "aarch64, nvidia-smi, 20 CPUs of two kinds, DMI. Jetson, Thor and GH200 are other machines."
+    ),
+    source="NVIDIA DGX Spark, OEM captures (ASUS GX10, Dell, MSI, HP); nvcheckup's rule",
+    hint="remove the node from the inventory, or exclude it with --limit",
+    severity="fail",
+    reads=("uname", "nvidia-smi", "lscpu", "dmi", "dgx-release", "markers"),
+    deploys=True,
+).each_node
 def gb10(here: Here) -> Iterator[Said]:
     facts = here.facts
     if facts.identity.gb10:
@@ -29,6 +42,18 @@ def gb10(here: Here) -> Iterator[Said]:
         yield fail(f"not a GB10: {facts.identity.reason}")
 
 
+@Check(
+    id="machines-differ",
+    title="Every node is a different machine",
+    why=(
+        "Units that an OEM cloned share machine-id and SSH host keys. DHCP gives them one address, and whoever trusts "
+        "one trusts the other."
+    ),
+    source="DGX Spark OEM clone defect (CVE-2026-24218; MSI, ASUS)",
+    hint=CURE,
+    reads=("machine-id", "hostkeys"),
+    deploys=True,
+).all_nodes
 def machines_differ(s: Situation) -> Iterator[Said]:
     """Said, not refused: cloned units work until something tells them apart by these."""
     for what, marks in (("machine-id", _machine_id), ("SSH host key", _host_keys)):
@@ -51,6 +76,14 @@ def _host_keys(facts: Facts) -> list[str]:
     return [key.fingerprint for key in known(facts.hostkeys, ())]
 
 
+@Check(
+    id="clock-skew",
+    title="The nodes' clocks agree within 2 s",
+    why="With different clocks you cannot compare the logs of ranks, TLS and tokens fail, and make rebuilds too much.",
+    source="community preflight lists for DGX Spark: more than 2 s is a warning",
+    hint="on the node: sudo timedatectl set-ntp true; sudo systemctl restart systemd-timesyncd",
+    reads=("clock",),
+).all_nodes
 def clocks(s: Situation) -> Iterator[Said]:
     """Against this machine's clock, and only as far as it is certain: what a slow answer may explain is no skew."""
     for name, (least, most) in offsets(s).items():
@@ -76,6 +109,14 @@ def _seconds(off: float) -> str:
     return f"{off:.0f} s" if off < 120 else f"{off / 60:.0f} min" if off < 7200 else f"{off / 3600:.0f} h"
 
 
+@Check(
+    id="clock-synchronized",
+    title="The clock is synchronized",
+    why="Without a time server, clocks drift apart by seconds each day.",
+    source="systemd-timesyncd: /run/systemd/timesync/synchronized",
+    hint="on the node: sudo timedatectl set-ntp true",
+    reads=("clock",),
+).each_node
 def synchronized(here: Here) -> Iterator[Said]:
     clock = read(here.facts.clock)
     if clock.synchronized is None:
@@ -84,12 +125,28 @@ def synchronized(here: Here) -> Iterator[Said]:
         yield warn("the clock is not synchronized with a time server")
 
 
+@Check(
+    id="uptime",
+    title="The last boot is less than 30 days ago",
+    why="GPU memory fragments and leaks over time. Owners recommend a reboot before a large launch.",
+    source="sparkbase wiki, platform-gb10; community preflight lists (30 days)",
+    hint="on the node, when nothing serves: sudo reboot",
+    reads=("boot",),
+).each_node
 def uptime(here: Here) -> Iterator[Said]:
     seconds = read(here.facts.boot).uptime_seconds
     if seconds is not None and seconds > LONGEST_UP:
         yield warn(f"up for {seconds / 86_400:.0f} days")
 
 
+@Check(
+    id="reboot-pending",
+    title="No reboot is pending",
+    why="After an update of driver or kernel, the loaded version differs from the installed one until the reboot.",
+    source="Ubuntu: /var/run/reboot-required",
+    hint="on the node, when nothing serves: sudo reboot",
+    reads=("reboot-required", "uname", "packages"),
+).each_node
 def reboot(here: Here) -> Iterator[Said]:
     found: Reboot = read(here.facts.reboot_required)
     if found.required:
@@ -114,6 +171,14 @@ def _order(release: re.Match[str]) -> list[int]:
     return [int(part) for part in re.split(r"[.-]", release[1])]
 
 
+@Check(
+    id="updates-whole",
+    title="No update is half installed",
+    why="`apt upgrade` instead of `apt full-upgrade` leaves kernel and driver in versions that do not match.",
+    source="NVIDIA DGX OS OTA: nvidia-spark-ota-check torn-score",
+    hint="on the node: sudo dpkg --configure -a && sudo apt full-upgrade",
+    reads=("packages",),
+).each_node
 def updates(here: Here) -> Iterator[Said]:
     """dpkg's own words: the first letter is what was wanted, the second what is there."""
     packages = read(here.facts.packages)
@@ -127,101 +192,14 @@ def updates(here: Here) -> Iterator[Said]:
         yield warn(f"an update is half installed: {some(torn)}", evidence=told)
 
 
+@Check(
+    id="desktop",
+    title="The desktop does not start at boot",
+    why="GNOME with a browser uses up to 10 GiB of the memory that CPU and GPU share.",
+    source="NVIDIA forum and community guides: multi-user.target",
+    hint="on the node: sudo systemctl set-default multi-user.target && sudo reboot",
+    reads=("default-target",),
+).each_node
 def desktop(here: Here) -> Iterator[Said]:
     if read(here.facts.default_target) == "graphical.target":
         yield warn("the desktop starts at boot: it uses up to 10 GiB of the GPU's memory")
-
-
-CHECKS = (
-    Check(
-        id="gb10",
-        title="The node is a GB10",
-        why=(
-            "sparkops looks for several signs, because OEM images lack some and a broken driver must not hide the "
-            "machine: aarch64, nvidia-smi, 20 CPUs of two kinds, DMI. Jetson, Thor and GH200 are other machines."
-        ),
-        source="NVIDIA DGX Spark, OEM captures (ASUS GX10, Dell, MSI, HP); nvcheckup's rule",
-        hint="remove the node from the inventory, or exclude it with --limit",
-        severity="fail",
-        reads=("uname", "nvidia-smi", "lscpu", "dmi", "dgx-release", "markers"),
-        each=gb10,
-        deploys=True,
-    ),
-    Check(
-        id="machines-differ",
-        title="Every node is a different machine",
-        why=(
-            "Units that an OEM cloned share machine-id and SSH host keys. DHCP gives them one address, and whoever "
-            "trusts one trusts the other."
-        ),
-        source="DGX Spark OEM clone defect (CVE-2026-24218; MSI, ASUS)",
-        hint=CURE,
-        severity="warn",
-        reads=("machine-id", "hostkeys"),
-        together=machines_differ,
-        deploys=True,
-    ),
-    Check(
-        id="clock-skew",
-        title="The nodes' clocks agree within 2 s",
-        why=(
-            "With different clocks you cannot compare the logs of ranks, TLS and tokens fail, and make rebuilds too "
-            "much."
-        ),
-        source="community preflight lists for DGX Spark: more than 2 s is a warning",
-        hint="on the node: sudo timedatectl set-ntp true; sudo systemctl restart systemd-timesyncd",
-        severity="warn",
-        reads=("clock",),
-        together=clocks,
-    ),
-    Check(
-        id="clock-synchronized",
-        title="The clock is synchronized",
-        why="Without a time server, clocks drift apart by seconds each day.",
-        source="systemd-timesyncd: /run/systemd/timesync/synchronized",
-        hint="on the node: sudo timedatectl set-ntp true",
-        severity="warn",
-        reads=("clock",),
-        each=synchronized,
-    ),
-    Check(
-        id="uptime",
-        title="The last boot is less than 30 days ago",
-        why="GPU memory fragments and leaks over time. Owners recommend a reboot before a large launch.",
-        source="sparkbase wiki, platform-gb10; community preflight lists (30 days)",
-        hint="on the node, when nothing serves: sudo reboot",
-        severity="warn",
-        reads=("boot",),
-        each=uptime,
-    ),
-    Check(
-        id="reboot-pending",
-        title="No reboot is pending",
-        why="After an update of driver or kernel, the loaded version differs from the installed one until the reboot.",
-        source="Ubuntu: /var/run/reboot-required",
-        hint="on the node, when nothing serves: sudo reboot",
-        severity="warn",
-        reads=("reboot-required", "uname", "packages"),
-        each=reboot,
-    ),
-    Check(
-        id="updates-whole",
-        title="No update is half installed",
-        why="`apt upgrade` instead of `apt full-upgrade` leaves kernel and driver in versions that do not match.",
-        source="NVIDIA DGX OS OTA: nvidia-spark-ota-check torn-score",
-        hint="on the node: sudo dpkg --configure -a && sudo apt full-upgrade",
-        severity="warn",
-        reads=("packages",),
-        each=updates,
-    ),
-    Check(
-        id="desktop",
-        title="The desktop does not start at boot",
-        why="GNOME with a browser uses up to 10 GiB of the memory that CPU and GPU share.",
-        source="NVIDIA forum and community guides: multi-user.target",
-        hint="on the node: sudo systemctl set-default multi-user.target && sudo reboot",
-        severity="warn",
-        reads=("default-target",),
-        each=desktop,
-    ),
-)

@@ -3,10 +3,10 @@
 import math
 from collections.abc import Iterator
 
-from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, good, read, warn
+from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, good, read, some, warn
 from sparkops.core.facts import Memory, known
 from sparkops.core.rights import may_drop
-from sparkops.core.situation import deployed
+from sparkops.core.situation import Situation, deployed
 from sparkops.core.sizes import GIB_KIB, gib
 from sparkops.core.utilization import OLD_UTILIZATION
 
@@ -22,7 +22,25 @@ HUGE = "release the huge pages, on the node: sudo sysctl vm.nr_hugepages=0; "
 LEAST_UTILIZATION, MOST_UTILIZATION = 0.10, 0.90
 """More was never seen to run well: the system needs 10 to 15 GB."""
 
+LONG_CONTEXT = 131072
+"""Tokens of context. With more, a cluster's engine leaves so little memory that the page cache ends it within a day."""
 
+LONG_BY_DEFAULT = "gpt-oss"
+"""Models that have such a context by default."""
+
+
+@Check(
+    id="memory-total",
+    title="The machine has 128 GB of memory",
+    why=(
+        "A GB10 reports 121.6 GiB (MemTotal 127.5 million kB). Less means that something reserves memory, or that the "
+        "unit is smaller."
+    ),
+    source="captures of FE, ASUS, Dell and MSI units: 127506432 to 127598832 kB",
+    hint="on the node: sudo dmesg | grep -i reserved; kernel 7.0.0-1019 reserves 9 GiB (check kernel-kho)",
+    severity="fail",
+    reads=("meminfo",),
+).each_node
 def total(here: Here) -> Iterator[Said]:
     size = read(here.facts.meminfo).total_kib
     if size < FULL_TOTAL:
@@ -31,6 +49,22 @@ def total(here: Here) -> Iterator[Said]:
         yield good(evidence=f"MemTotal {size} kB")
 
 
+@Check(
+    id="memory-fits",
+    title="The recipe fits into the memory that can be free",
+    why=(
+        "vLLM takes its share of all memory at once and compares it with MemFree, in which the page cache counts as "
+        "used."
+    ),
+    source=(
+        "vLLM: Free memory on device (.../... GiB) is less than desired GPU memory utilization; NVIDIA's note on UMA"
+    ),
+    hint="lower the share: --set args.gpu-memory-utilization=LESS, or end processes that hold memory: sparkops memory",
+    severity="fail",
+    reads=("meminfo", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
+    placed=True,
+    deploys=True,
+).each_node
 def fits(here: Here) -> Iterator[Said]:
     """CUDA counts MemFree, so what a drop of the page cache gives back counts only where it may be dropped."""
     engine, memory = here.engine, read(here.facts.meminfo)
@@ -101,6 +135,15 @@ def held(here: Here, memory: Memory) -> float:
     return min(size, max(0.0, memory.total_kib - SYSTEM - memory.free_after_drop_kib))
 
 
+@Check(
+    id="page-cache",
+    title="The page cache is small enough",
+    why=("The page cache uses the memory of the GPU. After a download it fills all of it, and CUDA cannot reclaim it."),
+    source="NVIDIA dgx-spark-playbooks (vllm): echo 3 > /proc/sys/vm/drop_caches",
+    hint="sparkops cache drop; for good: sparkops cache schedule --every 30m",
+    reads=("meminfo", "sudo"),
+    fixable=True,
+).each_node
 def page_cache(here: Here) -> Iterator[Said]:
     memory = read(here.facts.meminfo)
     share = memory.page_cache_kib / memory.total_kib
@@ -111,6 +154,18 @@ def page_cache(here: Here) -> Iterator[Said]:
         yield good(evidence=evidence)
 
 
+@Check(
+    id="drop-permitted",
+    title="The login may drop the page cache",
+    why=(
+        "A deploy drops the page cache before and while the weights load. Without the right it can drop only the pages "
+        "of model files."
+    ),
+    source="sudoers line of the community: NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches",
+    hint="install the sudoers rule that permits it: sparkops cache permit --ask-become-pass",
+    reads=("sudo",),
+    fixable=True,
+).each_node
 def permitted(here: Here) -> Iterator[Said]:
     rights = read(here.facts.sudo)
     if may_drop(here.s, here.node):
@@ -121,12 +176,32 @@ def permitted(here: Here) -> Iterator[Said]:
         )
 
 
+@Check(
+    id="swap",
+    title="Swap is not in use",
+    why="A GB10 that swaps answers ping and nothing else. Sources disagree on whether to have swap at all.",
+    source="spark-vllm-docker, sparkbase wiki: conflicting advice, so only its use is said",
+    hint="on the node, when nothing serves: sudo swapoff -a && sudo swapon -a",
+    reads=("meminfo",),
+).each_node
 def swap(here: Here) -> Iterator[Said]:
     used = read(here.facts.meminfo).swap_used_kib
     if used > MUCH_SWAP:
         yield warn(f"{gib(used)} of swap are in use: memory ran out at some time")
 
 
+@Check(
+    id="earlyoom",
+    title="earlyoom runs",
+    why=(
+        "The kernel's OOM killer acts too late on unified memory: the node freezes until you cut its power. earlyoom "
+        "acts in time."
+    ),
+    source="sparkrun's setup; sparkbase wiki, platform-gb10",
+    hint="on the node: sudo apt install earlyoom",
+    reads=("earlyoom", "packages", "sudo"),
+    fixable=True,
+).each_node
 def earlyoom(here: Here) -> Iterator[Said]:
     if not read(here.facts.earlyoom):
         there = _installed(here)
@@ -139,89 +214,33 @@ def _installed(here: Here) -> bool:
     return package is not None and package.installed
 
 
-CHECKS = (
-    Check(
-        id="memory-total",
-        title="The machine has 128 GB of memory",
-        why=(
-            "A GB10 reports 121.6 GiB (MemTotal 127.5 million kB). Less means that something reserves memory, or that "
-            "the unit is smaller."
-        ),
-        source="captures of FE, ASUS, Dell and MSI units: 127506432 to 127598832 kB",
-        hint="on the node: sudo dmesg | grep -i reserved; kernel 7.0.0-1019 reserves 9 GiB (check kernel-kho)",
-        severity="fail",
-        reads=("meminfo",),
-        each=total,
+@Check(
+    id="cache-scheduled",
+    title="A cron job drops the page cache",
+    why=(
+        "The page cache grows into memory that the engine needs. A cluster with the full context died of it after "
+        "about 19 hours."
     ),
-    Check(
-        id="memory-fits",
-        title="The recipe fits into the memory that can be free",
-        why=(
-            "vLLM takes its share of all memory at once and compares it with MemFree, in which the page cache counts "
-            "as used."
-        ),
-        source="vLLM: Free memory on device (.../... GiB) is less than desired GPU memory utilization; NVIDIA's note "
-        "on UMA",
-        hint=(
-            "lower the share: --set args.gpu-memory-utilization=LESS, or end processes that hold memory: sparkops "
-            "memory"
-        ),
-        severity="fail",
-        reads=("meminfo", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
-        each=fits,
-        placed=True,
-        deploys=True,
-    ),
-    Check(
-        id="page-cache",
-        title="The page cache is small enough",
-        why=(
-            "The page cache uses the memory of the GPU. After a download it fills all of it, and CUDA cannot reclaim "
-            "it."
-        ),
-        source="NVIDIA dgx-spark-playbooks (vllm): echo 3 > /proc/sys/vm/drop_caches",
-        hint="sparkops cache drop; for good: sparkops cache schedule --every 30m",
-        severity="warn",
-        reads=("meminfo", "sudo"),
-        each=page_cache,
-        fixable=True,
-    ),
-    Check(
-        id="drop-permitted",
-        title="The login may drop the page cache",
-        why=(
-            "A deploy drops the page cache before and while the weights load. Without the right it can drop only the "
-            "pages of model files."
-        ),
-        source="sudoers line of the community: NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches",
-        hint="install the sudoers rule that permits it: sparkops cache permit --ask-become-pass",
-        severity="warn",
-        reads=("sudo",),
-        each=permitted,
-        fixable=True,
-    ),
-    Check(
-        id="swap",
-        title="Swap is not in use",
-        why="A GB10 that swaps answers ping and nothing else. Sources disagree on whether to have swap at all.",
-        source="spark-vllm-docker, sparkbase wiki: conflicting advice, so only its use is said",
-        hint="on the node, when nothing serves: sudo swapoff -a && sudo swapon -a",
-        severity="warn",
-        reads=("meminfo",),
-        each=swap,
-    ),
-    Check(
-        id="earlyoom",
-        title="earlyoom runs",
-        why=(
-            "The kernel's OOM killer acts too late on unified memory: the node freezes until you cut its power. "
-            "earlyoom acts in time."
-        ),
-        source="sparkrun's setup; sparkbase wiki, platform-gb10",
-        hint="on the node: sudo apt install earlyoom",
-        severity="warn",
-        reads=("earlyoom", "packages", "sudo"),
-        each=earlyoom,
-        fixable=True,
-    ),
-)
+    source="the recipe article: 0.75 instead of 0.80, to survive between the runs of the cron job that drops it",
+    hint="sparkops cache schedule --every 30m",
+    reads=("schedule",),
+    topologies=("cluster",),
+    placed=True,
+    deploys=True,
+).all_nodes
+def scheduled(s: Situation) -> Iterator[Said]:
+    """One sentence for all nodes: they are served by one command."""
+    if not _long(s):
+        raise CannotTell(f"applies to a context of {LONG_CONTEXT} tokens or more")
+    found = {member.name: read(s.facts[member.name].schedule, member.name) for member in s.revision.engines}
+    without = [name for name, schedule in found.items() if not schedule.installed]
+    if without:
+        told = f"no schedule drops the page cache on {some(without)}"
+        yield warn(told, evidence=f"no schedule: {', '.join(without)}")
+    else:
+        yield good(f"cron drops the page cache on {len(found)} nodes")
+
+
+def _long(s: Situation) -> bool:
+    unset = LONG_CONTEXT if LONG_BY_DEFAULT in s.effective.model.lower() else 0
+    return s.effective.number("max-model-len", unset) >= LONG_CONTEXT

@@ -1,13 +1,30 @@
-"""Checks of the model in the node's cache."""
+"""Checks of the model in the node's cache, and of the disk space for what is missing."""
 
 from collections.abc import Iterator
 
 from sparkops.checks.check import CannotTell, Check, Here, Said, asked, fail, good, read, some, warn
 from sparkops.core import models, vocabulary
-from sparkops.core.facts import Model, Unread
-from sparkops.core.sizes import bytes_text
+from sparkops.core.facts import NOT_ASKED, Disk, Model, Unread
+from sparkops.core.sizes import GIB_KIB, bytes_text, gib
+
+MARGIN = 1.1
+IMAGE_KIB = 30 * GIB_KIB
+"""A 25 GB image while it is unpacked."""
+
+LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
 
 
+@Check(
+    id="model-present",
+    title="The model is complete on every node",
+    why="Containers start offline, so that they come back after a power loss without internet.",
+    source="spark-vllm-docker issue 262",
+    hint="sparkops model fetch MODEL",
+    severity="fail",
+    reads=("model",),
+    placed=True,
+    deploys=True,
+).each_node
 def present(here: Here) -> Iterator[Said]:
     if here.engine is None:
         raise CannotTell("this plan runs no engine here")
@@ -45,6 +62,17 @@ def trouble(model: Model | Unread, place: str = "in the cache") -> str:
     return f"is not complete: {some(gaps)}" if gaps else "is not complete"
 
 
+@Check(
+    id="vocabulary-present",
+    title="The vocabulary files of gpt-oss's tokenizer exist",
+    why="openai-harmony downloads missing vocabulary files. A node without internet then cannot answer chat requests.",
+    source="spark-vllm-docker's gpt-oss recipes; openai/harmony, README: offline use",
+    hint="sparkops model fetch MODEL",
+    severity="fail",
+    reads=("model",),
+    placed=True,
+    deploys=True,
+).each_node
 def vocabulary_there(here: Here) -> Iterator[Said]:
     """Without a base to take it from the engine asks the internet at its start, or at the first chat."""
     if here.engine is None:
@@ -87,32 +115,53 @@ def _how_to_get(here: Here) -> str:
     return f"sparkops model fetch {name}" + (f" (about {size:.0f} GiB)" if size else "")
 
 
-CHECKS = (
-    Check(
-        id="model-present",
-        title="The model is complete on every node",
-        why="Containers start offline, so that they come back after a power loss without internet.",
-        source="spark-vllm-docker issue 262",
-        hint="sparkops model fetch MODEL",
-        severity="fail",
-        reads=("model",),
-        each=present,
-        placed=True,
-        deploys=True,
+@Check(
+    id="disk-room",
+    title="The disk has space for image and model",
+    why=(
+        "Docker and the model cache share one disk. If it is full, downloads fail near their end, and the engine "
+        "cannot write its caches."
     ),
-    Check(
-        id="vocabulary-present",
-        title="The vocabulary files of gpt-oss's tokenizer exist",
-        why=(
-            "openai-harmony downloads missing vocabulary files. A node without internet then cannot answer chat "
-            "requests."
-        ),
-        source="spark-vllm-docker's gpt-oss recipes; openai/harmony, README: offline use",
-        hint="sparkops model fetch MODEL",
-        severity="fail",
-        reads=("model",),
-        each=vocabulary_there,
-        placed=True,
-        deploys=True,
-    ),
-)
+    source="community preflight lists: the model's size and a tenth; spark-vllm-docker image 25 GB",
+    hint="free space: sparkops image prune, sparkops model prune, or on the node: docker system df",
+    severity="fail",
+    reads=("disk", "model", "images"),
+    deploys=True,
+).each_node
+def room(here: Here) -> Iterator[Said]:
+    disks = read(here.facts.disk)
+    needs = {"cache": _model_kib(here), "docker": _image_kib(here)}
+    for mount in dict.fromkeys(one.mount for one in disks.values()):
+        uses = {use: one for use, one in disks.items() if one.mount == mount}
+        disk = next(iter(uses.values()))
+        need = sum(needs.get(use, 0.0) for use in uses)
+        yield _judged(disk, need, ", ".join(uses))
+
+
+def _judged(disk: Disk, need: float, uses: str) -> Said:
+    evidence = f"{disk.mount} ({uses}): {gib(disk.free_kib)} of {gib(disk.total_kib)} free"
+    if need and disk.free_kib < need:
+        return fail(
+            f"{gib(disk.free_kib)} free on {disk.mount}, but the missing image and model need {gib(need)}", "", evidence
+        )
+    if disk.free_kib < LEAST_LEFT:
+        return fail(f"{disk.mount} is full: {gib(disk.free_kib)} free", "", evidence)
+    if disk.free_kib < LITTLE_LEFT:
+        return warn(f"{disk.mount} is nearly full: {gib(disk.free_kib)} free", "", evidence)
+    return good(evidence=evidence)
+
+
+def _model_kib(here: Here) -> float:
+    """Only what has to be fetched yet; what is half there is counted whole, as its parts are written anew."""
+    model, size = here.facts.model, weights_gib(here)
+    if here.engine is None or size is None or model == NOT_ASKED or not trouble(model):
+        return 0.0
+    return size * GIB_KIB * MARGIN
+
+
+def _image_kib(here: Here) -> float:
+    images = here.facts.images
+    if here.engine is None or isinstance(images, Unread):
+        return 0.0
+    missing = images.get(here.s.revision.image.reference, "not asked") is None
+    return IMAGE_KIB if missing else 0.0

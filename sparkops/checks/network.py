@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from ipaddress import IPv4Network
 
-from sparkops.checks.check import LINKS, CannotTell, Check, Here, Said, good, read, some, warn
+from sparkops.checks.check import LINKS, CannotTell, Check, FabricCheck, Here, Said, good, read, some, warn
 from sparkops.checks.fabric import cabled
 from sparkops.core.facts import Firewall, Unread
 
@@ -17,6 +17,14 @@ _ACCEPTS = re.compile(
 )
 
 
+@FabricCheck(
+    id="firewall",
+    title="The firewall allows the fabric",
+    why="Ray, NCCL's bootstrap and the engine's ranks listen on ports that they choose at run time.",
+    source="ufw(8); owners' reports of workers that stay in SYN-SENT",
+    hint="on the node: sudo ufw allow in on INTERFACE, for both interfaces",
+    reads=(*LINKS, "firewall"),
+).each_node
 def firewall(here: Here) -> Iterator[Said]:
     """Rules are seen only as root; that ufw is on is seen by all."""
     found = read(here.facts.firewall)
@@ -52,6 +60,20 @@ def _allow(names: list[str]) -> str:
     return "on the node: " + " && ".join(f"sudo ufw allow in on {name}" for name in names)
 
 
+@Check(
+    id="default-route",
+    title="The default route does not use the fabric",
+    why=(
+        "A DHCP profile or a gateway on a CX7 port takes over the default route. Downloads then hang, and the node may "
+        "lose the LAN."
+    ),
+    source="bring-up runbooks of owners of two nodes: ipv4.never-default yes on CX7",
+    hint=(
+        "remove the gateway of the CX7 ports from /etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply; with "
+        "NetworkManager: sudo nmcli connection modify PROFILE ipv4.never-default yes"
+    ),
+    reads=(*LINKS, "routes"),
+).each_node
 def way_out(here: Here) -> Iterator[Said]:
     cx7 = {one.name for port in here.facts.ports for one in port.interfaces}
     ways = [route.interface for route in read(here.facts.routes)]
@@ -61,6 +83,17 @@ def way_out(here: Here) -> Iterator[Said]:
         yield good(evidence=f"default route over {', '.join(ways) or 'nothing'}")
 
 
+@Check(
+    id="nm-phantoms",
+    title="NetworkManager does not manage the fabric",
+    why=(
+        "Profiles named `Wired connection N` request DHCP on the CX7 ports every 45 s, drop addresses and cause mDNS "
+        "conflicts."
+    ),
+    source="NVIDIA dgx-spark-playbooks issue 56; sparkbase wiki",
+    hint='on the node: sudo nmcli connection modify "Wired connection 1" connection.autoconnect no',
+    reads=(*LINKS, "nm"),
+).each_node
 def phantoms(here: Here) -> Iterator[Said]:
     found = here.facts.nm
     if isinstance(found, Unread) and ("not found" in found.reason or "not running" in found.reason):
@@ -78,68 +111,20 @@ def phantoms(here: Here) -> Iterator[Said]:
         )
 
 
+@Check(
+    id="avahi-name",
+    title="mDNS announces the node by its own name",
+    why=(
+        "avahi hears its own announcements over both interfaces of a port and over every bridge, and renames the node "
+        "again and again until no .local name resolves. sparkops uses addresses; other tools do not."
+    ),
+    source="sparkbase wiki; NVIDIA dgx-spark-playbooks issue 56 (spark1-30.local)",
+    hint="on the node: allow-interfaces=enP7s7 in /etc/avahi/avahi-daemon.conf; sudo systemctl restart avahi-daemon",
+    reads=("avahi",),
+).each_node
 def avahi(here: Here) -> Iterator[Said]:
     found = read(here.facts.avahi)
     if found.announced is None:
         raise CannotTell("avahi does not run")
     if found.conflict:
         yield warn(f"mDNS announces the node as {found.announced}.local instead of {found.hostname}")
-
-
-CHECKS = (
-    Check(
-        id="firewall",
-        title="The firewall allows the fabric",
-        why="Ray, NCCL's bootstrap and the engine's ranks listen on ports that they choose at run time.",
-        source="ufw(8); owners' reports of workers that stay in SYN-SENT",
-        hint="on the node: sudo ufw allow in on INTERFACE, for both interfaces",
-        severity="warn",
-        reads=(*LINKS, "firewall"),
-        each=firewall,
-        topologies=("cluster",),
-        placed=True,
-    ),
-    Check(
-        id="default-route",
-        title="The default route does not use the fabric",
-        why=(
-            "A DHCP profile or a gateway on a CX7 port takes over the default route. Downloads then hang, and the node "
-            "may lose the LAN."
-        ),
-        source="bring-up runbooks of owners of two nodes: ipv4.never-default yes on CX7",
-        hint=(
-            "remove the gateway of the CX7 ports from /etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply; "
-            "with NetworkManager: sudo nmcli connection modify PROFILE ipv4.never-default yes"
-        ),
-        severity="warn",
-        reads=(*LINKS, "routes"),
-        each=way_out,
-    ),
-    Check(
-        id="nm-phantoms",
-        title="NetworkManager does not manage the fabric",
-        why=(
-            "Profiles named `Wired connection N` request DHCP on the CX7 ports every 45 s, drop addresses and cause "
-            "mDNS conflicts."
-        ),
-        source="NVIDIA dgx-spark-playbooks issue 56; sparkbase wiki",
-        hint='on the node: sudo nmcli connection modify "Wired connection 1" connection.autoconnect no',
-        severity="warn",
-        reads=(*LINKS, "nm"),
-        each=phantoms,
-    ),
-    Check(
-        id="avahi-name",
-        title="mDNS announces the node by its own name",
-        why=(
-            "avahi hears its own announcements over both interfaces of a port and over every bridge, and renames the "
-            "node again and again until no .local name resolves. sparkops uses addresses; other tools do not."
-        ),
-        source="sparkbase wiki; NVIDIA dgx-spark-playbooks issue 56 (spark1-30.local)",
-        hint="on the node: allow-interfaces=enP7s7 in /etc/avahi/avahi-daemon.conf; sudo systemctl restart "
-        "avahi-daemon",
-        severity="warn",
-        reads=("avahi",),
-        each=avahi,
-    ),
-)

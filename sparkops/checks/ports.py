@@ -14,6 +14,17 @@ OTHERS = {
 }
 
 
+@Check(
+    id="ports-free",
+    title="The ports are free",
+    why="The containers use the host's network. Ports of a deployment that this one replaces count as free.",
+    source="DGX OS: host network is what RDMA needs",
+    hint="stop the process, or give the node another `api_port` in the inventory",
+    severity="fail",
+    reads=("listeners", *CONTAINERS),
+    placed=True,
+    deploys=True,
+).each_node
 def free(here: Here) -> Iterator[Said]:
     wanted, others, ours = wanted_ports(here), neighbours(here), held_by_us(here)
     for listener in read(here.facts.listeners):
@@ -66,19 +77,3 @@ def held_by_us(here: Here) -> frozenset[int]:
             held |= {member.port} if member and member.port else set()
             held |= {vllm.RAY_PORT, vllm.MASTER_PORT} if found.role == "head" else set()
     return frozenset(held)
-
-
-CHECKS = (
-    Check(
-        id="ports-free",
-        title="The ports are free",
-        why="The containers use the host's network. Ports of a deployment that this one replaces count as free.",
-        source="DGX OS: host network is what RDMA needs",
-        hint="stop the process, or give the node another `api_port` in the inventory",
-        severity="fail",
-        reads=("listeners", *CONTAINERS),
-        each=free,
-        placed=True,
-        deploys=True,
-    ),
-)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import LINKS, CannotTell, Check, Said, apart, fail, good, some, warn
+from sparkops.checks.check import CannotTell, FabricCheck, Said, apart, fail, good, some, warn
 from sparkops.checks.driver import parity
 from sparkops.checks.fabric_links import links
 from sparkops.core.facts import Rdma
@@ -12,6 +12,20 @@ PINNED = "NCCL_IB_GID_INDEX"
 UNSET = f"do not set {PINNED} in the recipe or in scripts: NCCL 2.21 and later find the entry themselves"
 
 
+@FabricCheck(
+    id="cx7-gids",
+    title="The RDMA devices know the fabric addresses",
+    why=(
+        "RoCE v2 needs an entry for the IPv4 address in the device's GID table, usually at index 3. If it is missing, "
+        "or NCCL_IB_GID_INDEX names another entry, connections hang until they time out."
+    ),
+    source="GLM-5.3 kit for two nodes, model-serving-minefield trap 114: index and device differ between peers",
+    hint=(
+        "on the node, when nothing serves: sudo ip link set INTERFACE down && sudo ip link set INTERFACE up; then "
+        "check: show_gids"
+    ),
+    severity="fail",
+).all_nodes
 def gids(s: Situation) -> Iterator[Said]:
     """RDMA names an end by the number of an entry; scripts that set one expect 3."""
     pinned, owners = s.effective.env.get(PINNED, ""), dict[int, list[str]]()
@@ -53,6 +67,19 @@ def _tables(s: Situation) -> list[tuple[str, Rdma, str]]:
     return found
 
 
+@FabricCheck(
+    id="cx7-firmware",
+    title="The CX7 firmware is the same on all nodes",
+    why=(
+        "DGX OS updates bring the firmware. Different versions mean that a node missed an update. mlnx-fw-updater has "
+        "broken a CX7."
+    ),
+    source="sparkbase wiki: 28.45.4028 seen everywhere, 28.47.1088 by mlnx-fw-updater ended a NIC",
+    hint=(
+        "on the nodes with the older version: sudo fwupdmgr refresh && sudo fwupdmgr update, or sudo apt full-upgrade; "
+        "do not use mlnx-fw-updater"
+    ),
+).all_nodes
 def firmware(s: Situation) -> Iterator[Said]:
     devices = {node: [one.rdma for one in both if one.rdma is not None] for node, both in links(s).items()}
     told = {node: ", ".join(sorted({one.firmware for one in found if one.firmware})) for node, found in devices.items()}
@@ -61,41 +88,3 @@ def firmware(s: Situation) -> Iterator[Said]:
         raise CannotTell("the firmware's version could not be read")
     yield from parity("the CX7 firmware", versions)
     yield good(evidence=some(dict.fromkeys(versions.values())))
-
-
-CHECKS = (
-    Check(
-        id="cx7-gids",
-        title="The RDMA devices know the fabric addresses",
-        why=(
-            "RoCE v2 needs an entry for the IPv4 address in the device's GID table, usually at index 3. If it is "
-            "missing, or NCCL_IB_GID_INDEX names another entry, connections hang until they time out."
-        ),
-        source="GLM-5.3 kit for two nodes, model-serving-minefield trap 114: index and device differ between peers",
-        hint=(
-            "on the node, when nothing serves: sudo ip link set INTERFACE down && sudo ip link set INTERFACE up; then "
-            "check: show_gids"
-        ),
-        severity="fail",
-        reads=LINKS,
-        together=gids,
-        topologies=("cluster",),
-    ),
-    Check(
-        id="cx7-firmware",
-        title="The CX7 firmware is the same on all nodes",
-        why=(
-            "DGX OS updates bring the firmware. Different versions mean that a node missed an update. mlnx-fw-updater "
-            "has broken a CX7."
-        ),
-        source="sparkbase wiki: 28.45.4028 seen everywhere, 28.47.1088 by mlnx-fw-updater ended a NIC",
-        hint=(
-            "on the nodes with the older version: sudo fwupdmgr refresh && sudo fwupdmgr update, or sudo apt "
-            "full-upgrade; do not use mlnx-fw-updater"
-        ),
-        severity="warn",
-        reads=LINKS,
-        together=firmware,
-        topologies=("cluster",),
-    ),
-)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network
 from itertools import combinations
 
-from sparkops.checks.check import LINKS, Check, Here, Said, fail, good, warn
+from sparkops.checks.check import LINKS, FabricCheck, Here, Said, fail, good, warn
 from sparkops.checks.fabric import NETPLAN, used
 from sparkops.core.facts import Facts, known
 
@@ -14,6 +14,14 @@ TUNNELS = ("tailscale", "wg", "tun", "zt", "veth")
 """Made by software. The route of a bridge stays while nothing is on it."""
 
 
+@FabricCheck(
+    id="cx7-subnets",
+    title="The two interfaces are in different subnets",
+    why="In one subnet, answers may leave through the other interface (ARP flux), and NCCL's queue pairs time out.",
+    source="NVIDIA's current text has two subnets, its setup script one: sources differ, so it is a warning",
+    hint=(f"give the second interface another subnet in {NETPLAN}; or set the sysctls arp_ignore=1 and arp_announce=2"),
+    reads=(*LINKS, "sysctl"),
+).each_node
 def subnets(here: Here) -> Iterator[Said]:
     """Those of a second cable are looked at too: routes do not know which cable was meant."""
     mine = used(here)
@@ -31,6 +39,18 @@ def _arp(facts: Facts, name: str) -> str:
     return known(facts.sysctl, {}).get(f"net/ipv4/conf/all/{name}", "?")
 
 
+@FabricCheck(
+    id="cx7-lan",
+    title="The fabric's subnets overlap no LAN, bridge or tunnel",
+    why=(
+        "Setup scripts choose 192.168.0.0/24 and 192.168.1.0/24, which most home networks use. Docker uses subnets "
+        "from 172.17.0.0/16, then from 192.168.0.0/20. Routes then collide."
+    ),
+    source="NVIDIA multi-sparks-through-switch, detect_and_configure_cluster_networking.py",
+    hint=f"choose another subnet for the fabric, such as 192.168.100.0/24, in {NETPLAN}",
+    severity="fail",
+    deploys=True,
+).each_node
 def lan(here: Here) -> Iterator[Said]:
     mine = [(one.name, address.network) for one in used(here) for address in one.ipv4]
     free = f"choose another subnet for the fabric, such as {_free(here.facts)}, in {NETPLAN}"
@@ -60,37 +80,3 @@ def elsewhere(facts: Facts) -> list[tuple[str, IPv4Network]]:
     rest = (one for one in facts.interfaces if one.port is None and one.name != "lo")
     kept = (one for one in rest if one.up or one.name.startswith(BRIDGES))
     return [(one.name, address.network) for one in kept for address in one.ipv4]
-
-
-CHECKS = (
-    Check(
-        id="cx7-subnets",
-        title="The two interfaces are in different subnets",
-        why="In one subnet, answers may leave through the other interface (ARP flux), and NCCL's queue pairs time out.",
-        source="NVIDIA's current text has two subnets, its setup script one: sources differ, so it is a warning",
-        hint=(
-            f"give the second interface another subnet in {NETPLAN}; or set the sysctls arp_ignore=1 and arp_announce=2"
-        ),
-        severity="warn",
-        reads=(*LINKS, "sysctl"),
-        each=subnets,
-        topologies=("cluster",),
-        placed=True,
-    ),
-    Check(
-        id="cx7-lan",
-        title="The fabric's subnets overlap no LAN, bridge or tunnel",
-        why=(
-            "Setup scripts choose 192.168.0.0/24 and 192.168.1.0/24, which most home networks use. Docker uses subnets "
-            "from 172.17.0.0/16, then from 192.168.0.0/20. Routes then collide."
-        ),
-        source="NVIDIA multi-sparks-through-switch, detect_and_configure_cluster_networking.py",
-        hint=f"choose another subnet for the fabric, such as 192.168.100.0/24, in {NETPLAN}",
-        severity="fail",
-        reads=LINKS,
-        each=lan,
-        topologies=("cluster",),
-        placed=True,
-        deploys=True,
-    ),
-)

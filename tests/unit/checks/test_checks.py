@@ -50,7 +50,7 @@ def test_the_page_lists_every_check_with_its_severity() -> None:
 def test_an_index_that_the_recipe_sets_is_held_against_the_devices_tables(situated: Callable[..., Situation]) -> None:
     s = situated(nodes={"spark1": "healthy-fe", "spark2": "healthy-fe"}, topology="cluster")
     named = [replace(s, effective=replace(s.effective, env={"NCCL_IB_GID_INDEX": index})) for index in ("3", "5", "-1")]
-    assert [{one.status for one in gids(one)} for one in named] == [{"pass"}, {"fail", "pass"}, {"pass"}]
+    assert [set(_statuses(gids, one)) for one in named] == [{"pass"}, {"fail", "pass"}, {"pass"}]
 
 
 def test_evidence_names_all_that_differ_and_a_few_of_those_that_agree() -> None:
@@ -95,9 +95,14 @@ def test_what_cannot_be_read_is_skipped_with_its_reason_and_hides_no_failure(
 
 
 def _judged(situated: Callable[..., Situation], judge: Any) -> Any:
-    check = Check("x", "x", "x", "x", "x", "fail", ("clock",), each=judge)
+    check = Check("x", "x", "x", "x", "x", ("clock",), "fail", each=judge)
     known = situated({"spark1": "healthy-fe"})
     return judged(known, known.placement.nodes, [check])[0]
+
+
+def _statuses(check: Check, of: Any) -> list[str]:
+    judge: Any = check.each or check.together
+    return [said.status for said in judge(of)]
 
 
 def test_a_name_of_ours_that_somebody_else_has_is_refused(situated: Callable[..., Situation]) -> None:
@@ -105,8 +110,8 @@ def test_a_name_of_ours_that_somebody_else_has_is_refused(situated: Callable[...
     here = Here(known, known.placement.nodes[0], known.facts["spark1"])
     name = known.revision.container(here.members[0])
     taken = replace(here.facts, docker_ps=(Container("1", name, "exited", "busybox"),))
-    assert [said.status for said in names_free(replace(here, facts=taken))] == ["fail"]
-    assert list(names_free(here)) == []
+    assert _statuses(names_free, replace(here, facts=taken)) == ["fail"]
+    assert _statuses(names_free, here) == []
 
 
 def test_ray_is_looked_for_only_where_it_is_asked_for(situated: Callable[..., Situation]) -> None:
@@ -117,9 +122,9 @@ def test_ray_is_looked_for_only_where_it_is_asked_for(situated: Callable[..., Si
         known = situated({"spark1": text, "spark2": "healthy-fe"}, "cluster")
         other = replace(known.revision, image=replace(known.revision.image, reference=image))
         here = Here(replace(known, revision=other), known.placement.nodes[0], known.facts["spark1"])
-        found[image] = "".join(one.status for one in ray(here))
+        found[image] = "".join(_statuses(ray, here))
         with pytest.raises(CannotTell, match="the executor is not Ray"):
-            list(ray(replace(here, s=replace(known, revision=replace(other, executor="mp")))))
+            _statuses(ray, replace(here, s=replace(known, revision=replace(other, executor="mp"))))
     assert found == {"nvcr.io/nvidia/vllm:26.05-py3": "fail", "vllm-node-mxfp4": "", "own/image:1": "pass"}
 
 
@@ -155,7 +160,7 @@ def test_a_deploy_is_refused_by_what_concerns_it_alone(situated: Callable[..., S
 def test_a_deploy_reads_what_its_checks_need() -> None:
     """They are asked on the facts that it gathers anyway, so none may need the second look."""
     assert not {"cx7-pings"} & {check.id for check in CHECKS if check.deploys}
-    assert access.CHECKS[0].deploys is False
+    assert access.ssh.deploys is False
 
 
 def test_nothing_is_mended_without_the_right_to(situated: Callable[..., Situation]) -> None:
