@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, TypeVar
 
-from sparkops.core.facts import Facts, Unread
+from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.facts.probes import CUT_OFF, NOT_ASKED
 from sparkops.core.findings import CheckStatus
 from sparkops.core.inventory import Node
 from sparkops.core.revision import Member
-from sparkops.core.situation import Situation
+from sparkops.core.situation import Situation, deployed
+from sparkops.core.stored import Stored
 from sparkops.core.topology import Kind
 
 T = TypeVar("T")
@@ -57,6 +58,14 @@ class Here:
     @property
     def members(self) -> tuple[Member, ...]:
         return tuple(member for member in self.s.revision.members if member.name == self.name)
+
+    @property
+    def going(self) -> list[tuple[Stored, Container]]:
+        """Our running containers on this node that the plan replaces or starts again."""
+        names = {found.name for node, _, found in self.s.replaced if node == self.name}
+        names |= {self.s.revision.container(member) for member in self.members}
+        found = deployed({self.name: self.facts})
+        return [(stored, one) for _, stored, one in found if one.name in names and one.runs]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sparkops.checks.check import Check, Here, Said, apart, asked, fail, good, read, some, warn
-from sparkops.core.facts import Gpu, known
+from sparkops.core.facts import Facts, Gpu, known
+from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Situation
 
 BRANCH = 580
@@ -50,7 +51,7 @@ def loads(here: Here) -> Iterator[Said]:
     reads=("nvidia-smi", "driver"),
 ).each_node
 def branch(here: Here) -> Iterator[Said]:
-    version = running(here)
+    version = version_of(here.facts) or read(here.facts.nvidia_smi).driver
     if version in BAD:
         yield warn(f"driver {version}: {BAD[version]}", "on the node: sudo apt full-upgrade && sudo reboot")
     elif numbers(version)[:1] != (BRANCH,):
@@ -64,12 +65,10 @@ def branch(here: Here) -> Iterator[Said]:
         yield good(evidence=version)
 
 
-def running(here: Here) -> str:
-    """The driver's version: what nvidia-smi says, else the module that is loaded."""
-    gpu, module = here.facts.nvidia_smi, known(here.facts.driver, None)
-    if isinstance(gpu, Gpu) and gpu.driver:
-        return gpu.driver
-    return (module.loaded if module else None) or read(gpu).driver
+def version_of(facts: Facts) -> str | None:
+    """The driver's version by nvidia-smi, else that of the loaded module."""
+    gpu, module = facts.nvidia_smi, known(facts.driver, None)
+    return gpu.driver if isinstance(gpu, Gpu) else module.loaded if module else None
 
 
 @Check(
@@ -127,20 +126,13 @@ def _told(packages: Mapping[str, str]) -> str:
     deploys=True,
 ).all_nodes
 def driver_same(s: Situation) -> Iterator[Said]:
-    versions = {}
-    for name, facts in s.facts.items():
-        gpu, module = facts.nvidia_smi, known(facts.driver, None)
-        found = gpu.driver if isinstance(gpu, Gpu) else module.loaded if module else None
-        if found:
-            versions[name] = found
+    versions = {name: version for name, facts in s.facts.items() if (version := version_of(facts))}
     yield from parity("the driver", versions, severe="cluster" in s.revision.topology)
 
 
 def parity(what: str, values: Mapping[str, str], severe: bool = False) -> Iterator[Said]:
     """Which nodes differ from the most; nothing to compare is nothing to say."""
-    groups: dict[str, list[str]] = {}
-    for name, value in values.items():
-        groups.setdefault(value, []).append(name)
+    groups = grouped((value, name) for name, value in values.items())
     if len(groups) < 2:
         return
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))

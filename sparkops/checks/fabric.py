@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 
 from sparkops.checks.check import LINKS, CannotTell, FabricCheck, Here, Said, asked, fail, good, read, some, warn
-from sparkops.core.facts import Fabric, Interface, Unread
+from sparkops.core.facts import Interface, Unread
 
 NETPLAN = "/etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply"
 FULL, HALF = 200_000, 100_000
 """Mb/s of one cable, as each of its two netdevs reports it."""
-
 
 LOST = "on the node: sudo dmesg | grep mlx5_core; then sudo reboot, or unplug the power for a minute"
 READ_THEM = "on the node: ip -j addr; if it fails there too, reboot: sudo reboot"
@@ -36,27 +35,28 @@ def usable(here: Here) -> Iterator[Said]:
         )
         return
     found = here.facts.find_fabric(here.node.fabric_address)
-    problem = found.reason if isinstance(found, Unread) else "" if found.devices else _plain(found)
+    problem = ""
+    if isinstance(found, Unread):
+        problem = found.reason
+    elif not found.devices:
+        problem = f"{found.address} is on {found.interface}, which has no active RDMA device"
     if problem:
         yield fail(f"no usable CX7 link: {problem}", _hint(problem), _shown(here))
     else:
         yield good(evidence=_shown(here))
 
 
-def in_use(here: Here) -> Fabric:
-    """The link that carries the cluster; a judge that would only repeat `cx7-usable` ends here."""
+def used(here: Here) -> tuple[Interface, ...]:
+    """The netdevs of the QSFP port in use, the one with the fabric address first.
+
+    Raises CannotTell without a link: only `cx7-usable` reports that.
+    """
     read(here.facts.ip_addr)
     found = here.facts.find_fabric(here.node.fabric_address)
     if isinstance(found, Unread) or found.port is None:
         raise CannotTell("no CX7 link (see cx7-usable)")
-    return found
-
-
-def used(here: Here) -> tuple[Interface, ...]:
-    """The netdevs of the QSFP port in use, the one with the fabric address first."""
-    link = in_use(here)
-    port = next(port for port in here.facts.ports if port.name == link.port)
-    return tuple(sorted(port.interfaces, key=lambda one: one.name != link.interface))
+    port = next(port for port in here.facts.ports if port.name == found.port)
+    return tuple(sorted(port.interfaces, key=lambda one: one.name != found.interface))
 
 
 def cabled(here: Here) -> tuple[Interface, ...]:
@@ -123,15 +123,12 @@ def addresses(here: Here) -> Iterator[Said]:
 ).each_node
 def speed(here: Here) -> Iterator[Said]:
     read(here.facts.net)
-    for one in cabled(here):
-        if not one.up:
-            continue
+    for one in (one for one in cabled(here) if one.up):
         if one.speed_mbps is None:
             yield fail(f"the speed of {one.name} is unknown")
-        elif one.speed_mbps < HALF:
-            yield fail(f"{one.name} runs at {one.speed_mbps} Mb/s instead of {FULL}")
         elif one.speed_mbps < FULL:
-            yield warn(f"{one.name} runs at {one.speed_mbps} Mb/s instead of {FULL}")
+            say = fail if one.speed_mbps < HALF else warn
+            yield say(f"{one.name} runs at {one.speed_mbps} Mb/s instead of {FULL}")
         else:
             yield good(evidence=f"{one.name} {one.speed_mbps} Mb/s")
 
@@ -145,9 +142,7 @@ def speed(here: Here) -> Iterator[Said]:
     severity="fail",
 ).each_node
 def rdma(here: Here) -> Iterator[Said]:
-    for one in cabled(here):
-        if not one.up:
-            continue
+    for one in (one for one in cabled(here) if one.up):
         if one.rdma is None:
             yield fail(f"{one.name} has no RDMA device")
         elif not one.rdma.active:
@@ -175,10 +170,6 @@ def devices(here: Here) -> Iterator[Said]:
         yield fail("/dev/infiniband has no uverbs device: containers cannot use RDMA")
     elif "rdma_cm" not in found:
         yield warn("/dev/infiniband has no rdma_cm", evidence=", ".join(found))
-
-
-def _plain(found: Fabric) -> str:
-    return f"{found.address} is on {found.interface}, which has no active RDMA device"
 
 
 def _hint(problem: str) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from sparkops.checks.check import CannotTell, FabricCheck, Here, Said, apart, fail, good, read, some, warn
 from sparkops.checks.fabric import NETPLAN, cabled
 from sparkops.core.facts import Interface, Ping, ring
+from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Situation
 
 JUMBO = 9000
@@ -63,10 +64,9 @@ def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterat
     hint=f"give all first interfaces addresses of one subnet, all second interfaces of another, in {NETPLAN}",
 ).all_nodes
 def one_network(s: Situation) -> Iterator[Said]:
-    if ring({place.node.name: s.facts[place.node.name].interfaces for place in s.placement.engines}):
+    if _is_ring(s):
         raise CannotTell("cabled as a ring (see no-ring)")
-    found = links(s)
-    first, second = (_by_network({name: both[at : at + 1] for name, both in found.items()}) for at in (0, 1))
+    first, second = (_by_network(links(s), at) for at in (0, 1))
     if len(first) > 1:
         yield warn("the nodes' fabric addresses are in different subnets", evidence=apart(first))
     elif len(second) > 1:
@@ -75,15 +75,19 @@ def one_network(s: Situation) -> Iterator[Said]:
         yield good(evidence=apart(first | second))
 
 
-def _by_network(places: Mapping[str, tuple[Interface, ...]]) -> dict[str, list[str]]:
-    """Nodes by the subnet of the address that is in use; those without one in this place are left out."""
-    groups: dict[str, list[str]] = {}
-    for name, interfaces in places.items():
-        for one in interfaces:
-            network = next((str(found.network) for found in one.ipv4 if str(found.ip) == one.address), None)
-            if network and one.up:
-                groups.setdefault(network, []).append(name)
-    return groups
+def _by_network(found: Mapping[str, tuple[Interface, ...]], at: int) -> dict[str, list[str]]:
+    """Nodes by the subnet of the first (0) or second (1) interface; nodes without an address there are left out."""
+    places = ((_network(one), name) for name, both in found.items() for one in both[at : at + 1])
+    return grouped((network, name) for network, name in places if network)
+
+
+def _network(one: Interface) -> str:
+    """The subnet of the address in use; empty without one, or while the link is down."""
+    return next((str(found.network) for found in one.ipv4 if one.up and str(found.ip) == one.address), "")
+
+
+def _is_ring(s: Situation) -> bool:
+    return ring({place.node.name: s.facts[place.node.name].interfaces for place in s.placement.engines})
 
 
 @FabricCheck(
@@ -96,10 +100,11 @@ def _by_network(places: Mapping[str, tuple[Interface, ...]]) -> dict[str, list[s
     deploys=True,
 ).all_nodes
 def one_owner(s: Situation) -> Iterator[Said]:
-    owners: dict[str, list[str]] = {}
-    for name, both in links(s).items():
-        for address in dict.fromkeys(str(found.ip) for one in both if one.up for found in one.ipv4):
-            owners.setdefault(address, []).append(name)
+    owners = grouped(
+        (address, name)
+        for name, both in links(s).items()
+        for address in dict.fromkeys(str(found.ip) for one in both if one.up for found in one.ipv4)
+    )
     for address, names in owners.items():
         if len(names) > 1:
             yield fail(
@@ -110,10 +115,7 @@ def one_owner(s: Situation) -> Iterator[Said]:
 
 def _one_hardware(s: Situation) -> Iterator[Said]:
     """Switches learn where a hardware address is; the GIDs that RDMA uses by itself are made of it as well."""
-    owners: dict[str, list[str]] = {}
-    for name, both in links(s).items():
-        for one in both:
-            owners.setdefault(one.mac, []).append(name)
+    owners = grouped((one.mac, name) for name, both in links(s).items() for one in both)
     for names in dict.fromkeys(tuple(names) for mac, names in owners.items() if mac and len(names) > 1):
         told = "; ".join(mac for mac, found in owners.items() if tuple(found) == names)
         yield warn(f"{some(names)} have the same hardware address on the fabric ({told})", HARDWARE, ", ".join(names))
@@ -130,10 +132,11 @@ def _one_hardware(s: Situation) -> Iterator[Said]:
     hint=f"set mtu: 9000 for both interfaces in {NETPLAN}; a switch needs more than 9000",
 ).all_nodes
 def mtu(s: Situation) -> Iterator[Said]:
-    groups: dict[str, list[str]] = {}
-    for name, both in links(s).items():
-        for size in dict.fromkeys(one.mtu for one in both if one.up and one.mtu):
-            groups.setdefault(str(size), []).append(name)
+    groups = grouped(
+        (str(size), name)
+        for name, both in links(s).items()
+        for size in dict.fromkeys(one.mtu for one in both if one.up and one.mtu)
+    )
     if len(groups) > 1:
         yield warn("MTUs differ between the nodes or the interfaces", evidence=apart(groups))
     small = {size: names for size, names in groups.items() if int(size) < JUMBO}
@@ -152,9 +155,7 @@ def mtu(s: Situation) -> Iterator[Said]:
     hint="move the cable so that all nodes use the same QSFP port",
 ).all_nodes
 def same_port(s: Situation) -> Iterator[Said]:
-    groups: dict[str, list[str]] = {}
-    for name, both in links(s).items():
-        groups.setdefault(str(both[0].port), []).append(name)
+    groups = grouped((str(both[0].port), name) for name, both in links(s).items())
     up = [frozenset(s.facts[name].up_ports) for name in links(s)]
     if len(groups) > 1 and not frozenset.intersection(*up):
         yield warn("the nodes use different QSFP ports", evidence=apart(groups))
@@ -172,9 +173,9 @@ def same_port(s: Situation) -> Iterator[Said]:
     deploys=True,
 ).all_nodes
 def no_ring(s: Situation) -> Iterator[Said]:
-    engines = [place.node.name for place in s.placement.engines]
-    if ring({name: s.facts[name].interfaces for name in engines}):
-        yield fail(f"the CX7 ports of {some(engines)} are cabled as a ring, which sparkops does not support yet")
+    if _is_ring(s):
+        engines = some(place.node.name for place in s.placement.engines)
+        yield fail(f"the CX7 ports of {engines} are cabled as a ring, which sparkops does not support yet")
 
 
 @FabricCheck(

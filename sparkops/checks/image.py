@@ -6,6 +6,7 @@ from sparkops.checks.check import CannotTell, Check, Here, Said, apart, asked, f
 from sparkops.checks.docker import docker_problem, need_docker
 from sparkops.core import images, mods
 from sparkops.core.facts import Image, Unread, known
+from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Situation
 from sparkops.core.sizes import gb
 from sparkops.node_commands import proxy
@@ -80,10 +81,8 @@ def same(s: Situation) -> Iterator[Said]:
 
 
 def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -> Iterator[Said]:
-    prints: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
-        if found := s.facts[name].image(reference):
-            prints.setdefault(found.fingerprint, []).append(name)
+    found = ((s.facts[name].image(reference), name) for name in dict.fromkeys(names))
+    prints = grouped((image.fingerprint, name) for image, name in found if image)
     if len(prints) > 1:
         most_first = sorted(prints.items(), key=lambda group: -len(group[1]))
         told = "; ".join(f"{digest[:12]} on {some(owners)}" for digest, owners in most_first)

@@ -8,20 +8,15 @@ from sparkops.core.findings import CheckStatus, Finding
 from sparkops.core.inventory import Node
 from sparkops.core.situation import Situation
 
-ORDER: tuple[CheckStatus, ...] = ("fail", "warn", "fixed", "pass", "skip")
+ORDER: tuple[str, ...] = ("fail", "warn", "fixed", "pass", "skip")
 """Worst first."""
 
 
 def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tuple[Finding, ...]:
     """Every verdict, worst first; nodes in their order, the cluster's (without a node) before those of nodes."""
-    nodes, found = tuple(nodes), list[Finding]()
-    for check in checks:
-        found += _check(s, nodes, check)
-    return tuple(sorted(found, key=lambda one: rank(one.status)))
-
-
-def rank(status: str) -> int:
-    return next((place for place, one in enumerate(ORDER) if one == status), len(ORDER))
+    nodes = tuple(nodes)
+    found = (finding for check in checks for finding in _check(s, nodes, check))
+    return tuple(sorted(found, key=lambda one: ORDER.index(one.status)))
 
 
 def worst(findings: Iterable[Finding]) -> CheckStatus:
@@ -75,7 +70,7 @@ def _said(judge: Callable[[], Iterable[Said]]) -> list[Said]:
 
 def _verdict(check: Check, node: str | None, said: list[Said]) -> Finding:
     """All that a judge says of one node as one: the worst status, every message that has it or is near it."""
-    status: CheckStatus = min((one.status for one in said), key=rank, default="pass")
+    status: CheckStatus = min((one.status for one in said), key=ORDER.index, default="pass")
     telling = [one for one in said if one.status == status] or said
     others = [one for one in said if one.status in ("fail", "warn") and one.status != status]
     messages = dict.fromkeys(one.message for one in (*telling, *others) if one.message)

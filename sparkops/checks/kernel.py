@@ -70,10 +70,5 @@ def kho(here: Here) -> Iterator[Said]:
     topologies=("cluster", "n-solo"),
 ).all_nodes
 def kernel_same(s: Situation) -> Iterator[Said]:
-    releases = {name: read_release for name in s.facts if (read_release := _release(s, name))}
-    yield from parity("the kernel", releases)
-
-
-def _release(s: Situation, name: str) -> str:
-    kernel = known(s.facts[name].uname, None)
-    return kernel.release if kernel else ""
+    kernels = {name: known(facts.uname, None) for name, facts in s.facts.items()}
+    yield from parity("the kernel", {name: kernel.release for name, kernel in kernels.items() if kernel})

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from sparkops.checks.check import CannotTell, Check, Here, Said, fail, good, read, some, warn
 from sparkops.checks.kernel import KHO_KERNELS
 from sparkops.core.facts import Facts, Package, Reboot, Unread, known
+from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Situation
 
 LONGEST_UP = 30 * 86_400
@@ -57,10 +58,7 @@ def gb10(here: Here) -> Iterator[Said]:
 def machines_differ(s: Situation) -> Iterator[Said]:
     """Said, not refused: cloned units work until something tells them apart by these."""
     for what, marks in (("machine-id", _machine_id), ("SSH host key", _host_keys)):
-        owners: dict[str, list[str]] = {}
-        for name in s.facts:
-            for mark in marks(s.facts[name]):
-                owners.setdefault(mark, []).append(name)
+        owners = grouped((mark, name) for name, facts in s.facts.items() for mark in marks(facts))
         groups = {tuple(names): mark for mark, names in owners.items() if len(names) > 1}
         for names, mark in groups.items():
             yield warn(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, good, read, some, warn
 from sparkops.core.facts import Memory, known
 from sparkops.core.rights import may_drop
-from sparkops.core.situation import Situation, deployed
+from sparkops.core.situation import Situation
 from sparkops.core.sizes import GIB_KIB, gib
 from sparkops.core.utilization import OLD_UTILIZATION
 
@@ -116,13 +116,7 @@ def held(here: Here, memory: Memory) -> float:
 
     Where nobody else computes, or nvidia-smi says [N/A], what nothing else accounts for is theirs, up to their share.
     """
-    going = {found.name for node, _, found in here.s.replaced if node == here.name}
-    going |= {here.s.revision.container(member) for member in here.members}
-    engines = [
-        (stored, found)
-        for node, stored, found in deployed({here.name: here.facts})
-        if found.name in going and found.runs and found.role != "proxy"
-    ]
+    engines = [(stored, found) for stored, found in here.going if found.role != "proxy"]
     size, processes = 0.0, known(here.facts.gpu_processes, ())
     alone = all(one.container in {found.id for _, found in engines} for one in processes)
     for stored, found in engines:

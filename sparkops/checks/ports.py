@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, Check, Here, Said, fail, good, read, warn
-from sparkops.core.situation import deployed
 from sparkops.node_commands import vllm
 
 OTHERS = {
@@ -67,13 +66,9 @@ def neighbours(here: Here) -> dict[int, str]:
 
 def held_by_us(here: Here) -> frozenset[int]:
     """Ports of this revision's running containers and of those that it replaces."""
-    s = here.s
-    going = {found.name for node, _, found in s.replaced if node == here.name}
-    going |= {s.revision.container(member) for member in here.members}
     held: set[int] = set()
-    for _, stored, found in deployed({here.name: here.facts}):
-        if found.name in going and found.runs:
-            member = stored.member(here.name, found.name)
-            held |= {member.port} if member and member.port else set()
-            held |= {vllm.RAY_PORT, vllm.MASTER_PORT} if found.role == "head" else set()
+    for stored, found in here.going:
+        member = stored.member(here.name, found.name)
+        held |= {member.port} if member and member.port else set()
+        held |= {vllm.RAY_PORT, vllm.MASTER_PORT} if found.role == "head" else set()
     return frozenset(held)

@@ -1,11 +1,12 @@
 """How probes become values: small readers that every parser shares."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from sparkops.core.facts.raw import Probe, Unread
 
+K = TypeVar("K")
 T = TypeVar("T")
 Parser = Callable[[Probe], Any]
 
@@ -73,6 +74,14 @@ def mapping(value: object) -> Mapping[str, Any]:
 def texts(value: object) -> tuple[str, ...]:
     """A JSON list of texts; null is an empty one."""
     return tuple(str(item) for item in value) if isinstance(value, list | tuple) else ()
+
+
+def grouped(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
+    """Values by key; keys and values keep their order."""
+    groups: dict[K, list[T]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
 
 
 def number(text: str) -> int | None:
