@@ -12,7 +12,7 @@ from sparkops.core.facts.raw import END, read, write
 from support.paths import CAPTURES
 
 Probes = dict[str, tuple[int, str]]
-SHOWN_ELSEWHERE = ("unread", "ports", "memory", "gpu")
+SHOWN_ELSEWHERE = ("unread", "ports", "memory")
 
 
 def parts(raw: str) -> Probes:

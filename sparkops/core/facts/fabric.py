@@ -6,6 +6,7 @@ from ipaddress import IPv4Network
 
 from sparkops.core.facts.network import Interface
 from sparkops.core.facts.raw import Unread
+from sparkops.core.facts.reading import grouped
 
 Networks = frozenset[IPv4Network]
 
@@ -51,11 +52,8 @@ class Port:
 
 def ports(interfaces: Iterable[Interface]) -> tuple[Port, ...]:
     """The CX7 ports of a node, in order of their names."""
-    grouped: dict[str, list[Interface]] = {}
-    for one in interfaces:
-        if one.port is not None:
-            grouped.setdefault(one.port, []).append(one)
-    return tuple(Port(name, tuple(sorted(group, key=_plain_first))) for name, group in sorted(grouped.items()))
+    groups = grouped((one.port, one) for one in interfaces if one.port is not None)
+    return tuple(Port(name, tuple(sorted(groups[name], key=_plain_first))) for name in sorted(groups))
 
 
 def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Fabric | Unread:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sparkops.core.facts.raw import Unread
 from sparkops.core.facts.reading import lines, number
-from sparkops.core.facts.system import Cpu, Dgx, Kernel
+from sparkops.core.facts.system import Cpu, Dgx
 
 PRODUCTS = (
     "dgx_spark",
@@ -99,40 +99,25 @@ def processes(text: str) -> tuple[GpuProcess, ...]:
     return tuple(found)
 
 
-def identify(
-    kernel: Kernel | Unread,
-    gpu: Gpu | Unread,
-    cpu: Cpu | Unread,
-    dmi: Mapping[str, str] | Unread,
-    dgx: Dgx | Unread,
-    tegra: bool,
-) -> Identity:
-    """No single file is trusted: OEM images lack some of them, and a broken driver must not hide a GB10."""
-    if isinstance(kernel, Kernel) and kernel.machine not in ("aarch64", "arm64"):
-        return Identity("not", f"its processor is {kernel.machine}, a GB10 is aarch64")
-    if tegra:
-        return Identity("not", "a Jetson or Thor: /etc/nv_tegra_release is there")
-    if isinstance(gpu, Gpu):
-        if "GB10" in re.split(r"\W+", gpu.name) or gpu.compute_capability == "12.1":
-            return Identity("certain", f"{gpu.name}, compute capability {gpu.compute_capability}")
-        return Identity("not", f"its GPU is {gpu.name}, compute capability {gpu.compute_capability}")
-    signs = _signs(cpu, dmi, dgx)
-    if signs:
-        return Identity("broken-driver", f"{'; '.join(signs)}; but the GPU does not answer: {gpu.reason}")
-    return Identity("not", f"nothing says that it is one, and the GPU does not answer: {gpu.reason}")
+def identity(gpu: Gpu) -> Identity:
+    told = f"{gpu.name}, compute capability {gpu.compute_capability}"
+    if "GB10" in re.split(r"\W+", gpu.name) or gpu.compute_capability == "12.1":
+        return Identity("certain", told)
+    return Identity("not", f"its GPU is {told}")
 
 
-def _signs(cpu: Cpu | Unread, dmi: Mapping[str, str] | Unread, dgx: Dgx | Unread) -> list[str]:
-    signs = []
+def signs(cpu: Cpu | Unread, dmi: Mapping[str, str] | Unread, dgx: Dgx | Unread) -> list[str]:
+    """What else than the GPU's own answer tells a GB10."""
+    found = []
     if isinstance(cpu, Cpu) and set(CORES) <= set(cpu.models) and cpu.count == 20:
-        signs.append("20 CPUs, Cortex-X925 and Cortex-A725")
+        found.append("20 CPUs, Cortex-X925 and Cortex-A725")
     if not isinstance(dmi, Unread):
         board = f"{dmi.get('product_name', '')} {dmi.get('board_name', '')}".strip()
         if any(product in board.lower() for product in PRODUCTS):
-            signs.append(f"board {board}")
+            found.append(f"board {board}")
     if isinstance(dgx, Dgx) and "DGX Spark" in (dgx.name, dgx.pretty_name.removeprefix("NVIDIA ")):
-        signs.append("/etc/dgx-release says DGX Spark")
-    return signs
+        found.append("/etc/dgx-release says DGX Spark")
+    return found
 
 
 def _leading(text: str) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkops.core.facts.raw import Probe, Unread
-from sparkops.core.facts.reading import lines
+from sparkops.core.facts.reading import grouped, lines
 
 WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 _SHARD = re.compile(r"(.*-)(\d{5})-of-(\d{5})(\.\w+)")
@@ -68,10 +68,7 @@ class Model:
 
 
 def model(probe: Probe) -> Model | Unread:
-    found: dict[str, list[str]] = {}
-    for line in lines(probe.text):
-        word, _, rest = line.partition(" ")
-        found.setdefault(word, []).append(rest)
+    found = grouped(map(_two, lines(probe.text)))
     if not probe.ok or "folder" not in found:
         return _failed(probe)
     return Model(

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface, IPv6Address
 
-from sparkops.core.facts.raw import Probe, Unread
+from sparkops.core.facts.raw import Probe
 from sparkops.core.facts.reading import document, lines, mapping, number, pairs, tree
 
 MELLANOX = "0x15b3"
@@ -150,7 +150,7 @@ def addresses(text: str) -> Mapping[str, Address]:
 
 
 def sysfs(text: str) -> Mapping[str, Mapping[str, str]]:
-    """By interface, its small files."""
+    """By interface, or by RDMA device, its small files."""
     found: dict[str, dict[str, str]] = {}
     for path, value in tree(text).items():
         name, _, file = path.partition("/")
@@ -159,11 +159,7 @@ def sysfs(text: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def infiniband(text: str) -> tuple[Rdma, ...]:
-    devices: dict[str, dict[str, str]] = {}
-    for path, value in tree(text).items():
-        name, _, file = path.partition("/")
-        devices.setdefault(name, {})[file] = value
-    return tuple(_rdma(name, files) for name, files in devices.items())
+    return tuple(_rdma(name, files) for name, files in sysfs(text).items())
 
 
 def ibdev2netdev(text: str) -> tuple[RdmaLink, ...]:
@@ -278,10 +274,3 @@ def _gids(files: Mapping[str, str], port: str) -> Iterator[Gid]:
         if not _UNSET_GID.fullmatch(address):
             kind, interface = (files.get(f"{port}/gid_attrs/{what}/{index}", "") for what in ("types", "ndevs"))
             yield Gid(index, address, kind, interface)
-
-
-def missing_interfaces(ip: object, files: object) -> Unread | None:
-    """Why there is no list of interfaces at all: both ways to read it failed."""
-    if isinstance(ip, Unread) and isinstance(files, Unread):
-        return Unread(f"neither `ip addr` ({ip.reason}) nor /sys/class/net ({files.reason})")
-    return None

@@ -3,8 +3,20 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
-from sparkops.core.facts import fabric, gpu, network
+from sparkops.core.facts import (
+    access,
+    containers,
+    fabric,
+    gpu,
+    images,
+    memory,
+    models,
+    network,
+    schedule,
+    system,
+)
 from sparkops.core.facts.access import Disk, Left, Lock, Orphan, Owned, Sudo, User
 from sparkops.core.facts.containers import Container, DockerInfo, DockerVersion, merge
 from sparkops.core.facts.fabric import Fabric, Port
@@ -14,75 +26,75 @@ from sparkops.core.facts.memory import Memory, Pressure, Swap
 from sparkops.core.facts.models import Model
 from sparkops.core.facts.network import Address, Firewall, Interface, Listener, Profile, Rdma, RdmaLink, Route
 from sparkops.core.facts.raw import Unread
-from sparkops.core.facts.reading import known
+from sparkops.core.facts.reading import known, ok, pairs, tree
 from sparkops.core.facts.schedule import Scheduled
 from sparkops.core.facts.system import Avahi, Boot, Clock, Cpu, Dgx, Driver, HostKey, Kernel, Package, Reboot
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Each field is one probe of `node/facts.sh`; the properties put several together.
+    """Each field is one probe of `node/facts.sh` with its parser; the properties put several together.
 
-    A field is `Unread` where the probe failed or was not asked for. The properties that plans are made from
-    (`containers`, `orphans`, `home`) are empty then; that Docker cannot be read is for a check to refuse.
+    A field is `Unread` if the probe failed or was not asked for. The properties that plans are made from
+    (`containers`, `orphans`, `home`) are empty then; a check refuses a node whose Docker cannot be read.
     """
 
-    clock: Clock | Unread
-    uname: Kernel | Unread
-    os_release: Mapping[str, str] | Unread
-    dgx_release: Dgx | Unread
-    dmi: Mapping[str, str] | Unread
-    markers: frozenset[str] | Unread
-    lscpu: Cpu | Unread
-    id: User | Unread
-    boot: Boot | Unread
-    machine_id: str | Unread
-    hostkeys: tuple[HostKey, ...] | Unread
-    cmdline: str | Unread
-    locale: Mapping[str, str] | Unread
-    avahi: Avahi | Unread
-    tools: Mapping[str, str] | Unread
-    meminfo: Memory | Unread
-    pressure: Pressure | Unread
-    buddyinfo: tuple[int, ...] | Unread
-    swaps: tuple[Swap, ...] | Unread
-    vmstat: Mapping[str, int] | Unread
-    thermal: tuple[float, ...] | Unread
-    driver: Driver | Unread
-    packages: Mapping[str, Package] | Unread
-    cdi: tuple[str, ...] | Unread
-    reboot_required: Reboot | Unread
-    earlyoom: bool | Unread
-    default_target: str | Unread
-    ip_addr: Mapping[str, Address] | Unread
-    routes: tuple[Route, ...] | Unread
-    ibdev2netdev: tuple[RdmaLink, ...] | Unread
-    net: Mapping[str, Mapping[str, str]] | Unread
-    infiniband: tuple[Rdma, ...] | Unread
-    dev_infiniband: tuple[str, ...] | Unread
-    sysctl: Mapping[str, str] | Unread
-    listeners: tuple[Listener, ...] | Unread
-    firewall: Firewall | Unread
-    nm: tuple[Profile, ...] | Unread
-    sudo: Sudo | Unread
-    linger: bool | Unread
-    logind: str | Unread
-    caches: tuple[Owned, ...] | Unread
-    lock: Lock | Unread
-    state: Left | Unread
-    schedule: Scheduled | Unread
-    model: Model | Unread
-    docker_version: DockerVersion | Unread
-    docker_info: DockerInfo | Unread
-    docker_ps: tuple[Container, ...] | Unread
-    docker_ours: tuple[Container, ...] | Unread
-    docker_strangers: Mapping[str, bool] | Unread
-    docker_logs: Mapping[str, tuple[str, ...]] | Unread
-    images: Mapping[str, Image | Unread | None] | Unread
-    disk: Mapping[str, Disk] | Unread
-    nvidia_smi: Gpu | Unread
-    gpu_load: GpuLoad | Unread
-    gpu_processes: tuple[GpuProcess, ...] | Unread
+    clock: Annotated[Clock | Unread, ok(system.clock)]
+    uname: Annotated[Kernel | Unread, ok(system.uname)]
+    os_release: Annotated[Mapping[str, str] | Unread, ok(pairs)]
+    dgx_release: Annotated[Dgx | Unread, ok(system.dgx_release)]
+    dmi: Annotated[Mapping[str, str] | Unread, ok(pairs)]
+    markers: Annotated[frozenset[str] | Unread, ok(system.markers)]
+    lscpu: Annotated[Cpu | Unread, ok(system.lscpu)]
+    id: Annotated[User | Unread, ok(access.user)]
+    boot: Annotated[Boot | Unread, ok(system.boot)]
+    machine_id: Annotated[str | Unread, ok(system.machine_id)]
+    hostkeys: Annotated[tuple[HostKey, ...] | Unread, ok(system.hostkeys)]
+    cmdline: Annotated[str | Unread, ok(str.strip)]
+    locale: Annotated[Mapping[str, str] | Unread, ok(system.locale)]
+    avahi: Annotated[Avahi | Unread, ok(system.avahi)]
+    tools: Annotated[Mapping[str, str] | Unread, ok(pairs)]
+    meminfo: Annotated[Memory | Unread, ok(memory.meminfo)]
+    pressure: Annotated[Pressure | Unread, ok(memory.pressure)]
+    buddyinfo: Annotated[tuple[int, ...] | Unread, ok(memory.buddyinfo)]
+    swaps: Annotated[tuple[Swap, ...] | Unread, ok(memory.swaps)]
+    vmstat: Annotated[Mapping[str, int] | Unread, ok(memory.vmstat)]
+    thermal: Annotated[tuple[float, ...] | Unread, ok(system.temperatures)]
+    driver: Annotated[Driver | Unread, ok(system.driver)]
+    packages: Annotated[Mapping[str, Package] | Unread, system.packages]
+    cdi: Annotated[tuple[str, ...] | Unread, ok(system.listed)]
+    reboot_required: Annotated[Reboot | Unread, ok(system.reboot_required)]
+    earlyoom: Annotated[bool | Unread, system.active]
+    default_target: Annotated[str | Unread, ok(system.target)]
+    ip_addr: Annotated[Mapping[str, Address] | Unread, ok(network.addresses)]
+    routes: Annotated[tuple[Route, ...] | Unread, ok(network.routes)]
+    ibdev2netdev: Annotated[tuple[RdmaLink, ...] | Unread, ok(network.ibdev2netdev)]
+    net: Annotated[Mapping[str, Mapping[str, str]] | Unread, ok(network.sysfs)]
+    infiniband: Annotated[tuple[Rdma, ...] | Unread, ok(network.infiniband)]
+    dev_infiniband: Annotated[tuple[str, ...] | Unread, ok(system.listed)]
+    sysctl: Annotated[Mapping[str, str] | Unread, ok(tree)]
+    listeners: Annotated[tuple[Listener, ...] | Unread, ok(network.listeners)]
+    firewall: Annotated[Firewall | Unread, network.firewall]
+    nm: Annotated[tuple[Profile, ...] | Unread, ok(network.profiles)]
+    sudo: Annotated[Sudo | Unread, access.sudo]
+    linger: Annotated[bool | Unread, ok(system.yes)]
+    logind: Annotated[str | Unread, ok(str.strip)]
+    caches: Annotated[tuple[Owned, ...] | Unread, ok(access.owned)]
+    lock: Annotated[Lock | Unread, ok(access.lock)]
+    state: Annotated[Left | Unread, ok(access.left)]
+    schedule: Annotated[Scheduled | Unread, ok(schedule.schedule)]
+    model: Annotated[Model | Unread, models.model]
+    docker_version: Annotated[DockerVersion | Unread, ok(containers.version)]
+    docker_info: Annotated[DockerInfo | Unread, ok(containers.info)]
+    docker_ps: Annotated[tuple[Container, ...] | Unread, ok(containers.listed)]
+    docker_ours: Annotated[tuple[Container, ...] | Unread, containers.ours]
+    docker_strangers: Annotated[Mapping[str, bool] | Unread, containers.gpu_requests]
+    docker_logs: Annotated[Mapping[str, tuple[str, ...]] | Unread, ok(containers.tails)]
+    images: Annotated[Mapping[str, Image | Unread | None] | Unread, ok(images.images)]
+    disk: Annotated[Mapping[str, Disk] | Unread, ok(access.disks)]
+    nvidia_smi: Annotated[Gpu | Unread, ok(gpu.smi)]
+    gpu_load: Annotated[GpuLoad | Unread, ok(gpu.load)]
+    gpu_processes: Annotated[tuple[GpuProcess, ...] | Unread, ok(gpu.processes)]
     took_seconds: float | None = None
 
     @property
@@ -92,13 +104,17 @@ class Facts:
 
     @cached_property
     def identity(self) -> Identity:
-        """Whether this is a GB10 at all."""
-        tegra = "tegra" in known(self.markers, frozenset())
-        return gpu.identify(self.uname, self.nvidia_smi, self.lscpu, self.dmi, self.dgx_release, tegra)
-
-    @property
-    def gpu(self) -> Gpu | Unread:
-        return self.nvidia_smi
+        """Whether this is a GB10. No single file decides: OEM images lack some, and its driver may be broken."""
+        if isinstance(self.uname, Kernel) and self.uname.machine not in ("aarch64", "arm64"):
+            return Identity("not", f"its processor is {self.uname.machine}, a GB10 is aarch64")
+        if "tegra" in known(self.markers, frozenset()):
+            return Identity("not", "a Jetson or Thor: /etc/nv_tegra_release is there")
+        if isinstance(self.nvidia_smi, Gpu):
+            return gpu.identity(self.nvidia_smi)
+        reason = f"the GPU does not answer: {self.nvidia_smi.reason}"
+        if signs := gpu.signs(self.lscpu, self.dmi, self.dgx_release):
+            return Identity("broken-driver", f"{'; '.join(signs)}; but {reason}")
+        return Identity("not", f"nothing says that it is one, and {reason}")
 
     @property
     def memory(self) -> Memory:
@@ -154,8 +170,9 @@ class Facts:
 
     def find_fabric(self, address: str | None = None) -> Fabric | Unread:
         """The CX7 port that carries the cluster, or why there is none."""
-        unread = network.missing_interfaces(self.ip_addr, self.net)
-        return unread or fabric.find(self.interfaces, address)
+        if isinstance(self.ip_addr, Unread) and isinstance(self.net, Unread):
+            return Unread(f"neither `ip addr` ({self.ip_addr.reason}) nor /sys/class/net ({self.net.reason})")
+        return fabric.find(self.interfaces, address)
 
     def fabric(self, address: str | None = None) -> Fabric | None:
         found = self.find_fabric(address)

@@ -1,70 +1,16 @@
-"""The one table of probes: what each prints becomes a field of `Facts` of the same name."""
+"""From a capture to `Facts`: what each probe prints becomes the field of the same name."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, get_origin, get_type_hints
 
-from sparkops.core.facts import access, containers, gpu, images, memory, models, network, schedule, system
 from sparkops.core.facts.node import Facts
 from sparkops.core.facts.raw import END, Probe, Unread, read
-from sparkops.core.facts.reading import Parser, ok, pairs, tree
+from sparkops.core.facts.reading import Parser
 
 PROBES: Mapping[str, Parser] = {
-    "clock": ok(system.clock),
-    "uname": ok(system.uname),
-    "os-release": ok(pairs),
-    "dgx-release": ok(system.dgx_release),
-    "dmi": ok(pairs),
-    "markers": ok(system.markers),
-    "lscpu": ok(system.lscpu),
-    "id": ok(access.user),
-    "boot": ok(system.boot),
-    "machine-id": ok(system.machine_id),
-    "hostkeys": ok(system.hostkeys),
-    "cmdline": ok(system.whole),
-    "locale": ok(system.locale),
-    "avahi": ok(system.avahi),
-    "tools": ok(pairs),
-    "meminfo": ok(memory.meminfo),
-    "pressure": ok(memory.pressure),
-    "buddyinfo": ok(memory.buddyinfo),
-    "swaps": ok(memory.swaps),
-    "vmstat": ok(memory.vmstat),
-    "thermal": ok(system.temperatures),
-    "driver": ok(system.driver),
-    "packages": system.packages,
-    "cdi": ok(system.listed),
-    "reboot-required": ok(system.reboot_required),
-    "earlyoom": system.active,
-    "default-target": ok(system.target),
-    "ip-addr": ok(network.addresses),
-    "routes": ok(network.routes),
-    "ibdev2netdev": ok(network.ibdev2netdev),
-    "net": ok(network.sysfs),
-    "infiniband": ok(network.infiniband),
-    "dev-infiniband": ok(system.listed),
-    "sysctl": ok(tree),
-    "listeners": ok(network.listeners),
-    "firewall": network.firewall,
-    "nm": ok(network.profiles),
-    "sudo": access.sudo,
-    "linger": ok(system.yes),
-    "logind": ok(system.whole),
-    "caches": ok(access.owned),
-    "lock": ok(access.lock),
-    "state": ok(access.left),
-    "schedule": ok(schedule.schedule),
-    "model": models.model,
-    "docker-version": ok(containers.version),
-    "docker-info": ok(containers.info),
-    "docker-ps": ok(containers.listed),
-    "docker-ours": containers.ours,
-    "docker-strangers": containers.gpu_requests,
-    "docker-logs": ok(containers.tails),
-    "images": ok(images.images),
-    "disk": ok(access.disks),
-    "nvidia-smi": ok(gpu.smi),
-    "gpu-load": ok(gpu.load),
-    "gpu-processes": ok(gpu.processes),
+    name.replace("_", "-"): hint.__metadata__[0]
+    for name, hint in get_type_hints(Facts, include_extras=True).items()
+    if get_origin(hint) is Annotated
 }
 
 WHAT_RUNS = ("id", "state", "docker-version", "docker-ps", "docker-ours", "docker-logs")

@@ -187,10 +187,6 @@ def machine_id(text: str) -> str:
     return next(lines(text))
 
 
-def whole(text: str) -> str:
-    return text.strip()
-
-
 def yes(text: str) -> bool:
     return text.strip() == "yes"
 
