@@ -1,7 +1,7 @@
 """Facts: what was read from a node by commands that change nothing, as frozen values.
 
-`parse` makes them from the capture that `node/facts.sh` prints. Adding a fact: a probe in the script, a parser, a line
-in `PROBES`, a field in `Facts`, a capture in `tests/unit/facts/cases`.
+`parse` makes them from the capture that `node/facts.sh` prints. To add a fact: a probe in the script, a parser, a
+field of `Facts` that names it, a capture in `tests/unit/facts/cases`.
 """
 
 from sparkops.core.facts.access import Disk, JobFact, Left, Owned, Sudo, User

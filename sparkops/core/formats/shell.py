@@ -1,17 +1,30 @@
 """A rendered command as a shell reads it: simple commands with their words, each with its line.
 
-Nothing is expanded and nothing is run. What only a shell could do (`$HOME`, `{a,b}`) is marked at its word, so that who
-reads the words can say that they are not all.
+Nothing is expanded and nothing is run. A word that a shell would change (`$HOME`, `{a,b}`) is marked, so that its
+reader knows.
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_BLANK = " \t\r\f\v"
-_OPERATORS = ("&>>", "&&", "||", ";;", "|&", "&>", ">>", "<<", ">&", "<&", ">|", "|", "&", ";", "<", ">", "(", ")")
-_CONTINUED = re.compile(r"\\[ \t\r]*(?:\n|\Z)")
-_EXPANSION = re.compile(r"\$\{[^}\n]*\}|\$\([^)\n]*\)|`[^`\n]*`|\$[A-Za-z_][A-Za-z0-9_]*|\$[0-9@*#?$!({-]|`")
+_EXPANSION = r"\$\{[^}\n]*\}|\$\([^)\n]*\)|`[^`\n]*`|\$[A-Za-z_][A-Za-z0-9_]*|\$[0-9@*#?$!({-]|`"
+_PIECES = {
+    "continued": r"\\[ \t\r]*\n",  # blanks behind the backslash, which nobody sees, do not end the command
+    "single": r"'[^']*'",
+    "double": rf'(?>"(?:\\.|{_EXPANSION}|[^"\\])*)"',
+    "escaped": r"\\.",
+    "expansion": _EXPANSION,
+    "plain": r"""[^ \t\r\f\v\n|&;<>()'"\\$`]+|\$""",
+}
+_PIECE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _PIECES.items()), re.DOTALL)
+_IN_DOUBLE_QUOTES = re.compile(rf'(?P<expansion>{_EXPANSION})|\\(?P<special>[$`"\\])|\\\n')
+_TOKEN = re.compile(
+    rf"[ \t\r\f\v]+|{_PIECES['continued']}|#[^\n]*"
+    r"|(?P<operator>&>>|&&|\|\||;;|\|&|&>|>>|<<|>&|<&|>\||[|&;<>()\n])"
+    rf"|(?P<word>(?:{'|'.join(_PIECES.values())})+)"
+    r"|(?P<unclosed>['\"])",
+    re.DOTALL,
+)
 _SPREAD = re.compile(r"^~(?=/|$)|\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _QUOTED = "\x00"
 
@@ -43,99 +56,37 @@ class ShellError(ValueError):
 
 def commands(text: str) -> list[Simple]:
     """The simple commands of a script in order."""
-    found = [Simple()]
-    for token in _Reader(text).tokens():
-        if isinstance(token, Word):
-            found[-1].words.append(token)
-        else:
-            found[-1].end = token
+    found, line = [Simple()], 0
+    text += "\n"
+    for token in _TOKEN.finditer(text):
+        if token["unclosed"]:
+            raise ShellError(f"a {token[0]} is never closed", line)
+        if token["operator"]:
+            found[-1].end = token[0]
             found.append(Simple())
+        elif token["word"]:
+            word = _word(token[0], line)
+            if not (word.text.isdigit() and text.startswith(("<", ">"), token.end())):
+                found[-1].words.append(word)
+        line += token[0].count("\n")
     return [simple for simple in found if simple.words or simple.end not in ("", "\n")]
 
 
-class _Reader:
-    """Tokens of a script: words, and operators as text."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.line = 0
-
-    def tokens(self) -> Iterator[Word | str]:
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            operator = next((one for one in _OPERATORS if self.text.startswith(one, self.at)), "")
-            if char in _BLANK:
-                self.at += 1
-            elif self.continued():
-                continue
-            elif char == "#":
-                end = self.text.find("\n", self.at)
-                self.at = len(self.text) if end < 0 else end
-            elif char == "\n" or operator:
-                yield self.take(len(operator) or 1)
-            else:
-                word = self.word()
-                if not (word.text.isdigit() and self.text[self.at : self.at + 1] in ("<", ">")):
-                    yield word
-
-    def continued(self) -> bool:
-        """A backslash at the end of a line; blanks behind it, which nobody sees, are no reason to end the command."""
-        found = _CONTINUED.match(self.text, self.at)
-        if found is not None:
-            self.take(len(found[0]))
-        return found is not None
-
-    def take(self, length: int) -> str:
-        piece = self.text[self.at : self.at + length]
-        self.line += piece.count("\n")
-        self.at += length
-        return piece
-
-    def word(self) -> Word:
-        """A word up to a blank or an operator, without its quotes."""
-        start, made, bare, expands = self.line, [], [], ""
-        while self.at < len(self.text) and (char := self.text[self.at]) not in _BLANK + "\n|&;<>()":
-            if self.continued():
-                continue
-            piece, found = self.piece(char)
-            made.append(piece)
-            bare.append(piece if char not in "'\"\\" else _QUOTED)
-            expands = expands or found
-        spread = _SPREAD.search("".join(bare))
-        return Word("".join(made), start, expands or (spread[0].replace(_QUOTED, "…") if spread else ""))
-
-    def piece(self, char: str) -> tuple[str, str]:
-        """The next piece of a word, and what in it a shell would replace."""
-        if char == "'":
-            end = self.text.find("'", self.at + 1)
-            if end < 0:
-                raise ShellError("a ' is never closed", self.line)
-            return self.take(end + 1 - self.at)[1:-1], ""
-        if char == '"':
-            return self.double()
-        if char == "\\":
-            return self.take(2)[1:], ""
-        if found := _EXPANSION.match(self.text, self.at):
-            return self.take(len(found[0])), found[0]
-        return self.take(1), ""
-
-    def double(self) -> tuple[str, str]:
-        """What stands between double quotes, where a backslash only escapes what is special there."""
-        made: list[str] = []
-        expands, opened = "", self.line
-        self.take(1)
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if char == '"':
-                self.take(1)
-                return "".join(made), expands
-            if char == "\\":
-                pair = self.take(2)
-                made.append("" if pair[1:] == "\n" else pair[1:] if pair[1:] in tuple('$`"\\') else pair)
-            elif found := _EXPANSION.match(self.text, self.at):
-                made.append(self.take(len(found[0])))
-                expands = expands or found[0]
-            else:
-                made.append(self.take(1))
-        raise ShellError('a " is never closed', opened)
+def _word(text: str, line: int) -> Word:
+    """A word without its quotes, and the first of what a shell would replace in it."""
+    made = bare = expands = ""
+    for piece in _PIECE.finditer(text):
+        kind, part, found = piece.lastgroup, piece[0], ""
+        if kind == "continued":
+            continue
+        bare += part if kind in ("plain", "expansion") else _QUOTED
+        if kind == "double":
+            part = part[1:-1]
+            found = next((one[0] for one in _IN_DOUBLE_QUOTES.finditer(part) if one["expansion"]), "")
+            part = _IN_DOUBLE_QUOTES.sub(lambda one: one["expansion"] or one["special"] or "", part)
+        elif kind == "expansion":
+            found = part
+        made += part[1:-1] if kind == "single" else part[1:] if kind == "escaped" else part
+        expands = expands or found
+    spread = _SPREAD.search(bare)
+    return Word(made, line, expands or (spread[0].replace(_QUOTED, "…") if spread else ""))
