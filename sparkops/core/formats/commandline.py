@@ -7,9 +7,8 @@ from itertools import dropwhile
 from typing import Any
 
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats.shell import ShellError, Simple, Word, commands
+from sparkops.core.formats.shell import CommandError, Simple, Word, commands
 from sparkops.core.recipe import FORBIDDEN, Caveat, Setting, put
-from sparkops.core.schema import one_line
 
 SHELLS = ("bash", "sh", "dash")
 SERVER_MODULES = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main")
@@ -37,14 +36,6 @@ PROGRAMS = {
 }
 
 
-class CommandError(ValueError):
-    """Why a command is not read; `line` counts from 0 within it."""
-
-    def __init__(self, message: str, line: int = 0) -> None:
-        super().__init__(one_line(message))
-        self.line = line
-
-
 @dataclass
 class Serving:
     """`vllm serve` as a command gives it; `words` are its words as written, the model third."""
@@ -62,10 +53,7 @@ def serving(text: str, flags: FlagTable, file: str, first: int, spread: bool = T
     def where(line: int) -> str:
         return f"{file}:{first + line if spread else first}"
 
-    try:
-        simples = _opened(commands(text))
-    except ShellError as error:
-        raise CommandError(str(error), error.line) from None
+    simples = _opened(commands(text))
     index, words, assigned = _server(simples)
     if len(words) > MOST_WORDS:
         raise CommandError(f"has more than {MOST_WORDS} words")

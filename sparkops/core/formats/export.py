@@ -13,6 +13,7 @@ from sparkops.core.formats import sparkrun
 from sparkops.core.formats.text import Block, lines
 from sparkops.core.formats.values import bare
 from sparkops.core.recipe import Effective, Metadata, Recipe, Setting, Settings, command_line, put, written
+from sparkops.core.schema import one_line
 
 SCHEMAS = ("1", "2", "sparkops")
 PLACED = {
@@ -26,7 +27,6 @@ PLACED = {
 """Flags that a launcher's own options change, so they are placeholders in its template."""
 
 SPECIAL = re.compile(r'([\\"$`])')
-_UNPRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _PLAIN = re.compile(r"[A-Za-z0-9_.:+-]+")
 """Words that neither a template nor a shell reads otherwise."""
 
@@ -39,7 +39,7 @@ def exported(recipe: Recipe, schema: str, effective: Effective | None = None) ->
     if effective is not None:
         recipe = replace(recipe, args=effective.args, env=effective.env, mounts=effective.mounts, topologies={})
     shape = _ours(recipe) if schema == "sparkops" else {"1": _one, "2": _two}[schema](recipe, words)
-    head = _UNPRINTED.sub(" ", f"# {recipe.name}, exported by sparkops")
+    head = one_line(f"# {recipe.name}, exported by sparkops")
     return "\n".join((head, *lines(shape), *_rest(recipe, schema), ""))
 
 
@@ -51,7 +51,7 @@ def _one(recipe: Recipe, words: Sequence[str]) -> dict[str, Any]:
         "name": _text(keys.pop("name", None)) or recipe.name,
         **_given(description=recipe.metadata.description, model=_text(keys.pop("model", None)) or recipe.model),
         "container": recipe.container,
-        **_limits(recipe, ("solo_only", "cluster_only")),
+        **_limits(recipe),
         **_given(mods=list(recipe.mods), build_args=keys.pop("build_args", []), defaults=defaults),
         **_given(env={name: SPECIAL.sub(r"\\\1", str(one.value)) for name, one in recipe.env.items()}),
         **_given(model_revision=recipe.revision, **_nodes(recipe, 2 if recipe.only == ("cluster",) else 1)),
@@ -75,7 +75,7 @@ def _two(recipe: Recipe, words: Sequence[str]) -> dict[str, Any]:
         "runtime": keys.pop("runtime", "vllm"),
         "container": recipe.container,
         **_nodes(recipe),
-        **_limits(recipe, ("solo_only", "cluster_only")),
+        **_limits(recipe),
         **_given(metadata={**_given(description=recipe.metadata.description), **_mapping(keys.pop("metadata", {}))}),
         **_given(mods=list(recipe.mods), build_args=keys.pop("build_args", []), defaults=defaults),
         **_given(env={name: str(one.value) for name, one in recipe.env.items()}),
@@ -146,8 +146,8 @@ def _shell(word: str, doubled: bool) -> str:
     return quoted.replace("{", "{{").replace("}", "}}") if doubled else quoted
 
 
-def _limits(recipe: Recipe, names: Sequence[str]) -> dict[str, Any]:
-    return {name: True for name in names if recipe.only == (name.removesuffix("_only"),)}
+def _limits(recipe: Recipe) -> dict[str, Any]:
+    return {f"{kind}_only": True for kind in ("solo", "cluster") if recipe.only == (kind,)}
 
 
 def _nodes(recipe: Recipe, usual: int = 1) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from typing import Any
 from sparkops.core import build, schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats import values
-from sparkops.core.formats.commandline import CommandError, Serving, serving
+from sparkops.core.formats.commandline import Serving, serving
+from sparkops.core.formats.shell import CommandError
 from sparkops.core.recipe import Caveat, Foreign, Metadata, Nodes, Recipe, Setting, env_problem
 from sparkops.core.schema import Located
 
@@ -79,7 +80,7 @@ def env(entries: Entries) -> tuple[dict[str, Setting], list[Caveat]]:
                 schema.fail(value, f"env.{name}", problem)
             left.append(Caveat(value.where, f"{name} is dropped: it {problem}; keep it on the node", False))
         else:
-            found[name] = Setting(values.shown(value), value.where)
+            found[name] = Setting(str(values.seen(value)), value.where)
     return found, left
 
 

@@ -7,6 +7,8 @@ reader knows.
 import re
 from dataclasses import dataclass, field
 
+from sparkops.core.schema import one_line
+
 _EXPANSION = r"\$\{[^}\n]*\}|\$\([^)\n]*\)|`[^`\n]*`|\$[A-Za-z_][A-Za-z0-9_]*|\$[0-9@*#?$!({-]|`"
 _PIECES = {
     "continued": r"\\[ \t\r]*\n",  # blanks behind the backslash, which nobody sees, do not end the command
@@ -46,11 +48,11 @@ class Simple:
     end: str = ""
 
 
-class ShellError(ValueError):
-    """Why a shell would not take the text; `line` counts from 0."""
+class CommandError(ValueError):
+    """Why a command is not read; `line` counts from 0 within it."""
 
-    def __init__(self, message: str, line: int) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, line: int = 0) -> None:
+        super().__init__(one_line(message))
         self.line = line
 
 
@@ -60,7 +62,7 @@ def commands(text: str) -> list[Simple]:
     text += "\n"
     for token in _TOKEN.finditer(text):
         if token["unclosed"]:
-            raise ShellError(f"a {token[0]} is never closed", line)
+            raise CommandError(f"a {token[0]} is never closed", line)
         if token["operator"]:
             found[-1].end = token[0]
             found.append(Simple())

@@ -10,6 +10,7 @@ from sparkops.core.flags import FlagTable
 from sparkops.core.formats import parts
 from sparkops.core.formats.commandline import Serving
 from sparkops.core.formats.template import TemplateError, substituted
+from sparkops.core.formats.values import seen
 from sparkops.core.recipe import Caveat, Foreign, Metadata, Recipe, Setting
 from sparkops.core.schema import Located
 from sparkops.errors import UsageError
@@ -146,9 +147,7 @@ def _behind(entries: parts.Entries) -> list[Caveat]:
 
 def _keys(entries: parts.Entries) -> dict[str, Any]:
     keys = parts.kept(entries, READ)
-    for key in ("runtime", "metadata"):
-        if key in entries:
-            keys[key] = parts.kept({key: entries[key]}, ())[key]
+    keys |= {key: seen(entries[key]) for key in ("runtime", "metadata") if key in entries}
     if args := parts.words(entries, "build_args"):
         keys["build_args"] = list(args)
     return keys

@@ -8,6 +8,7 @@ from typing import Any
 PASSES = 10
 LONGEST = 200_000
 _KEY = re.compile(r"\{([^{}]*)\}")
+_BRACES = re.compile(r"\{\{|\}\}|(\{[^{}]*\})|[{}]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _SPEC = re.compile(r"[-+ ]?0?[0-9]{0,2}(\.[0-9]{1,2})?[a-zA-Z%]?")
 _OPEN, _CLOSE = "\x00", "\x01"
@@ -81,19 +82,7 @@ def _masked(template: str) -> str:
     """Doubled braces out of the way of the placeholders, where `{{` says that a template doubles its braces."""
     if "{{" not in template:
         return template
-    made, index = [], 0
-    while index < len(template):
-        two, one = template[index : index + 2], template[index]
-        if two in ("{{", "}}"):
-            made.append(_OPEN if one == "{" else _CLOSE)
-            index += 2
-        elif one == "{" and (found := _KEY.match(template, index)):
-            made.append(found[0])
-            index = found.end()
-        else:
-            made.append({"{": _OPEN, "}": _CLOSE}.get(one, one))
-            index += 1
-    return "".join(made)
+    return _BRACES.sub(lambda found: found[1] or {"{": _OPEN, "}": _CLOSE}[found[0][0]], template)
 
 
 def _short(text: str) -> str:

@@ -18,9 +18,9 @@ def lines(entries: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """A mapping as block YAML; inner mappings and lists of texts are blocks too, what is deeper is JSON."""
     for key, value in entries.items():
         name = key if _KEY.fullmatch(key) and isinstance(scalar(key), str) else json.dumps(key)
-        if isinstance(value, Block) and not _BREAKS.search(value.text):
+        if isinstance(value, Block) and not _BREAKS.search(value):
             yield f"{indent}{name}: |"
-            yield from (f"{indent}  {line}" if line else "" for line in value.text.rstrip("\n").split("\n"))
+            yield from (f"{indent}  {line}" if line else "" for line in value.rstrip("\n").split("\n"))
         elif isinstance(value, Mapping) and value and len(indent) < 4:
             yield f"{indent}{name}:"
             yield from lines(value, indent + "  ")
@@ -28,26 +28,31 @@ def lines(entries: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             yield f"{indent}{name}:"
             yield from (f"{indent}  - {one(item)}" for item in value)
         else:
-            yield f"{indent}{name}: {one(value.text if isinstance(value, Block) else value)}"
+            yield f"{indent}{name}: {one(value)}"
 
 
-class Block:
+class Block(str):
     """Text of several lines that stands as it is."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
 
 
 def one(value: Any) -> str:
-    """A value on one line."""
-    if value is None or isinstance(value, (bool, int)):
-        return json.dumps(value)
-    if isinstance(value, float):
-        return _number(value)
-    if isinstance(value, str):
-        safe = _PLAIN.fullmatch(value) and bare(value) == value == scalar(value) and not _DATE.fullmatch(value)
-        return value if safe else _quoted(value)
-    return _quoted_all(value)
+    """A value on one line; text without quotes if no reader takes it for anything else."""
+    safe = isinstance(value, str) and _PLAIN.fullmatch(value) and not _DATE.fullmatch(value)
+    return str(value) if safe and bare(value) == value == scalar(value) else _flow(value)
+
+
+def _flow(value: Any) -> str:
+    """A value in YAML's flow style, which is like JSON."""
+    match value:
+        case None | bool() | int():
+            return json.dumps(value)
+        case float():
+            return _number(value)
+        case str():
+            return _quoted(value)
+        case Mapping():
+            return "{" + ", ".join(f"{_quoted(str(key))}: {_flow(item)}" for key, item in value.items()) + "}"
+    return "[" + ", ".join(map(_flow, value)) + "]"
 
 
 def _number(value: float) -> str:
@@ -56,18 +61,6 @@ def _number(value: float) -> str:
     if "e" in text and "." not in text.split("e")[0]:
         text = text.replace("e", ".0e")
     return text if "inf" not in text and "nan" not in text else f".{text}"
-
-
-def _quoted_all(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{_quoted(str(key))}: {_inner(item)}" for key, item in value.items()) + "}"
-    return "[" + ", ".join(map(_inner, value)) + "]"
-
-
-def _inner(value: Any) -> str:
-    if isinstance(value, str):
-        return _quoted(value)
-    return _quoted_all(value) if isinstance(value, (Mapping, list, tuple)) else one(value)
 
 
 def _quoted(text: str) -> str:

@@ -4,12 +4,12 @@ Both launchers load with PyYAML and put `str(value)` into the command: `0.70` ar
 """
 
 import re
+from functools import reduce
 from typing import Any
 
 from sparkops.core import schema
 from sparkops.core.schema import Located
 
-_TRUE, _FALSE, _NULL = ("yes", "true", "on"), ("no", "false", "off"), ("~", "null", "")
 _WHOLE = re.compile(r"[-+]?(0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]*|[1-9][0-9_]*)")
 _SIXTIES = re.compile(r"[-+]?[1-9][0-9_]*(:[0-5]?[0-9])+")
 _FLOAT = re.compile(r"[-+]?[0-9][0-9_]*\.[0-9_]*([eE][-+][0-9]+)?|\.[0-9][0-9_]*([eE][-+][0-9]+)?")
@@ -32,9 +32,8 @@ def seen(value: Located) -> Any:
 
 def bare(text: str) -> Any:
     """An unquoted word by the rules of YAML 1.1."""
-    if text in (text.lower(), text.upper(), text.title()) and text.lower() in (*_TRUE, *_FALSE, *_NULL):
-        word = text.lower()
-        return None if word in _NULL else word in _TRUE
+    if (word := schema.scalar(text)) is None or isinstance(word, bool):
+        return word
     if len(text) > _LONGEST:
         return text
     if _WHOLE.fullmatch(text) or _SIXTIES.fullmatch(text):
@@ -46,19 +45,11 @@ def bare(text: str) -> Any:
     return text
 
 
-def shown(value: Located) -> str:
-    """What stands in the command line for a value."""
-    return str(seen(value))
-
-
 def _whole(digits: str, text: str) -> int | str:
     sign, digits = (-1 if digits.startswith("-") else 1), digits.lstrip("+-")
     try:
         if ":" in digits:
-            total = 0
-            for part in digits.split(":"):
-                total = total * 60 + int(part)
-            return sign * total
+            return sign * reduce(lambda total, part: 60 * total + int(part), digits.split(":"), 0)
         base = {"0b": 2, "0x": 16}.get(digits[:2], 8 if digits.startswith("0") and len(digits) > 1 else 10)
         return sign * int(digits, base)
     except ValueError:
