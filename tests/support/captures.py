@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from sparkops.core.facts import Facts
-from sparkops.core.facts.plain import plain
 from sparkops.core.facts.raw import END, read, write
+from sparkops.core.facts.reading import plain
 from support.paths import CAPTURES
 
 Probes = dict[str, tuple[int, str]]

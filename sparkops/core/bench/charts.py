@@ -88,15 +88,10 @@ def _at(line: ChartLine, x: float) -> float:
 
 def _line(label: str, rows: Sequence[Row], metric: str, *, dashed: bool = False) -> ChartLine:
     """Of several prompts or depths the first is drawn; a table has the rest."""
-    shape = next(((row.point.prompt, row.point.answer, row.point.depth) for row in rows), None)
-    mine = (
-        sorted(
-            (row.point.concurrency, row.metrics[metric])
-            for row in rows
-            if (row.point.prompt, row.point.answer, row.point.depth) == shape and metric in row.metrics
-        )
-        if shape
-        else []
+    mine = sorted(
+        (row.point.concurrency, row.metrics[metric])
+        for row in rows
+        if row.point.shape == rows[0].point.shape and metric in row.metrics
     )
     return ChartLine(
         label,

@@ -90,18 +90,14 @@ def _lock(record: Record) -> RecipeLock:
 
 def side_by_side(runs: Sequence[Sequence[Row]]) -> Iterator[Comparison]:
     """Every metric that more than one run has, at every concurrency that any has."""
-    shape = next(((row.point.prompt, row.point.answer, row.point.depth) for row in runs[0]), None)
-    found = [{row.point.concurrency: row.metrics for row in rows if _shape(row) == shape} for rows in runs]
+    shape = next((row.point.shape for row in runs[0]), None)
+    found = [{row.point.concurrency: row.metrics for row in rows if row.point.shape == shape} for rows in runs]
     counts = sorted({count for one in found for count in one})
     for metric, unit in SIDE_BY_SIDE:
         rows = tuple((count, tuple(one.get(count, {}).get(metric) for one in found)) for count in counts)
         rows = tuple(row for row in rows if any(row[1]))
         if rows:
             yield Comparison(metric, unit, rows)
-
-
-def _shape(row: Row) -> tuple[int, int, int]:
-    return row.point.prompt, row.point.answer, row.point.depth
 
 
 def beside_published(rows: Sequence[Row], points: Iterable[Published]) -> Iterator[Comparison]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 
 @dataclass(frozen=True)
@@ -12,6 +13,11 @@ class Point:
     answer: int
     depth: int
     concurrency: int
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """What must be equal for two points to differ in concurrency only."""
+        return self.prompt, self.answer, self.depth
 
     def __str__(self) -> str:
         depth = f" after {self.depth}" if self.depth else ""
@@ -46,10 +52,8 @@ class Suite:
     @property
     def points(self) -> Iterator[Point]:
         """In llama-benchy's order: depth, prompt, answer, concurrency."""
-        for depth in self.depths:
-            for prompt in self.prompts:
-                for answer in self.answers:
-                    yield from (Point(prompt, answer, depth, count) for count in self.concurrency)
+        for depth, prompt, answer, count in product(self.depths, self.prompts, self.answers, self.concurrency):
+            yield Point(prompt, answer, depth, count)
 
     def only(self, point: Point) -> "Suite":
         """This suite reduced to one point."""
@@ -63,12 +67,12 @@ class Suite:
 
     @property
     def requests(self) -> int:
-        """How many requests are measured; each point also has a warm-up batch, which is not counted."""
-        return sum(point.concurrency * self.runs * (2 if self._twice(point) else 1) for point in self.points)
+        """How many requests are measured; each point also has a warm-up batch, which is not counted.
 
-    def _twice(self, point: Point) -> bool:
-        """With prefix caching what stands before the prompt is loaded by a request of its own."""
-        return self.prefix_caching and point.depth > 0
+        With prefix caching, what stands before the prompt is loaded by a request of its own.
+        """
+        each = ((2 if self.prefix_caching and point.depth > 0 else 1) * point.concurrency for point in self.points)
+        return self.runs * sum(each)
 
 
 _ARTICLE = "kubis.ai, two Sparks, 2026-03-22"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sparkops.core.facts.raw import Part, Probe, Unread, parts
-from sparkops.core.facts.reading import lines, pairs
+from sparkops.core.facts.raw import Probe, Unread, parts
+from sparkops.core.facts.reading import lines, number, pairs
 
 
 @dataclass(frozen=True)
@@ -145,23 +145,19 @@ def left(text: str) -> Left:
     )
 
 
-def _orphan(part: Part, folder: str) -> Orphan | None:
+def _orphan(part: Probe, folder: str) -> Orphan | None:
     words = part.text.split()
     if not part.name.startswith("orphans/") or len(words) != 3:
         return None
     return Orphan(part.name.removeprefix("orphans/"), f"{folder}/{part.name}", *words)
 
 
-def _job(part: Part) -> JobFact:
+def _job(part: Probe) -> JobFact:
     found = pairs(part.text)
     return JobFact(
         id=part.name.removeprefix("jobs/"),
-        pid=_whole(found.get("pid", "")),
+        pid=number(found.get("pid", "")),
         alive=found.get("alive") == "yes",
-        exit=_whole(found.get("rc", "")),
+        exit=number(found.get("rc", "")),
         command=found.get("cmd", ""),
     )
-
-
-def _whole(text: str) -> int | None:
-    return int(text) if text.isdigit() and len(text) < 12 else None

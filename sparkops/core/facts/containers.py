@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from sparkops.core.facts.raw import Probe, Unread, parts
-from sparkops.core.facts.reading import document, documents, lines, mapping, texts
+from sparkops.core.facts.reading import document, documents, lines, mapping, number, texts
 
 State = Literal["created", "running", "restarting", "removing", "exited", "paused", "dead", "unknown"]
 GAVE_UP = "sparkops: gave up after"
@@ -85,7 +85,7 @@ class Container:
 
     @property
     def schema(self) -> int | None:
-        return _whole(self.labels.get(f"{LABEL}schema"))
+        return number(self.labels.get(f"{LABEL}schema", ""))
 
     @property
     def deployment(self) -> str | None:
@@ -101,7 +101,7 @@ class Container:
 
     @property
     def spec(self) -> int | None:
-        return _whole(self.labels.get(f"{LABEL}spec"))
+        return number(self.labels.get(f"{LABEL}spec", ""))
 
     @property
     def replaced(self) -> tuple[str, ...]:
@@ -216,8 +216,8 @@ def _inspected(item: Mapping[str, Any]) -> Container:
         image=str(config.get("Image", "")),
         labels={str(key): str(value) for key, value in mapping(config.get("Labels")).items()},
         image_id=str(item["Image"]) if item.get("Image") else None,
-        restarts=_whole(item.get("RestartCount")),
-        exit_code=_whole(state.get("ExitCode")) if status in ("exited", "dead", "restarting") else None,
+        restarts=number(str(item.get("RestartCount"))),
+        exit_code=number(str(state.get("ExitCode"))) if status in ("exited", "dead", "restarting") else None,
         oom_killed=state.get("OOMKilled") is True,
         started_at=_time(state.get("StartedAt")),
         finished_at=_time(state.get("FinishedAt")),
@@ -254,10 +254,3 @@ def _status_word(status: str) -> str:
 
 def _time(value: object) -> str:
     return "" if value in (None, NEVER) else str(value)
-
-
-def _whole(value: object) -> int | None:
-    try:
-        return int(str(value))
-    except ValueError:
-        return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sparkops.core.facts.raw import Part, Unread, parts
+from sparkops.core.facts.raw import Probe, Unread, parts
 from sparkops.core.facts.reading import document, mapping, texts
 
 CONFIG = (
@@ -66,7 +66,7 @@ def fingerprint(item: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
-def _image(part: Part) -> Image | Unread | None:
+def _image(part: Probe) -> Image | Unread | None:
     if part.exit:
         line = next((line for line in part.text.splitlines() if line.strip() not in ("", "[]")), "")
         return None if "no such image" in line.lower() else Unread(f"{line.strip()} (exit {part.exit})")

@@ -14,10 +14,8 @@ END = "end"
 TIMED_OUT = (124, 137, 143)
 """How GNU timeout ends a command, by force when it must; and busybox."""
 
-_FRAME = re.compile(rb"== ([a-z0-9-]{1,40}) (\d{1,5}) (\d{1,12}) (\d{1,12})\n")
-_NEXT = re.compile(rb"\n(?===\x20[a-z0-9-]{1,40} \d{1,5} \d{1,12} \d{1,12}\n)")
-_PART = re.compile(rb"-- (\d{1,5}) (\d{1,12}) ([^\n]*)\n")
-_NEXT_PART = re.compile(rb"\n(?=-- \d{1,5} \d{1,12} [^\n]*\n)")
+_FRAME = rb"== (?P<name>[a-z0-9-]{1,40}) (?P<exit>\d{1,5}) (?P<ms>\d{1,12}) (?P<size>\d{1,12})\n"
+_PART = rb"-- (?P<exit>\d{1,5}) (?P<size>\d{1,12}) (?P<name>[^\n]*)\n"
 
 
 class Unreadable(ValueError):
@@ -33,7 +31,10 @@ class Unread:
 
 @dataclass(frozen=True)
 class Probe:
-    """What one probe printed. `exit` is its exit code; `ms` the milliseconds that it took on the node."""
+    """What one probe printed, or one of several outputs inside a probe's payload, framed `-- EXIT BYTES NAME`.
+
+    `exit` is its exit code; `ms` the milliseconds that it took on the node.
+    """
 
     name: str
     exit: int
@@ -59,15 +60,6 @@ class Probe:
         return Unread(f"{line} (exit {self.exit})")
 
 
-@dataclass(frozen=True)
-class Part:
-    """One of several outputs inside a probe's payload, framed `-- EXIT BYTES NAME`."""
-
-    name: str
-    exit: int
-    text: str
-
-
 def read(raw: str) -> dict[str, Probe]:
     """Every frame of a capture by its name; raises Unreadable only for a wrong first line."""
     data = _bytes(raw)
@@ -76,18 +68,12 @@ def read(raw: str) -> dict[str, Probe]:
     header, _, rest = data.partition(b"\n")
     if header != HEADER.encode():
         raise Unreadable(_wrong(header.decode("utf-8", "replace")))
-    return {probe.name: probe for probe in _frames(rest)}
+    return {probe.name: probe for probe in _frames(rest, _FRAME)}
 
 
-def parts(text: str) -> tuple[Part, ...]:
+def parts(text: str) -> tuple[Probe, ...]:
     """The outputs framed inside a payload; what follows a broken frame is left out."""
-    data, found, at = _bytes(text), [], 0
-    while match := _PART.match(data, at):
-        stop = _stop(data, match.end(), int(match[2]), _PART, _NEXT_PART)
-        body = data[match.end() : stop].decode("utf-8", "replace")
-        found.append(Part(match[3].decode("utf-8", "replace"), int(match[1]), body))
-        at = stop + 1
-    return tuple(found)
+    return tuple(_frames(_bytes(text), _PART))
 
 
 def write(probes: Mapping[str, tuple[int, str]]) -> str:
@@ -101,27 +87,20 @@ def write_parts(outputs: Mapping[str, tuple[int, str]]) -> str:
     return "\n".join(f"-- {code} {len(_bytes(text))} {name}\n{text}" for name, (code, text) in outputs.items())
 
 
-def _frames(data: bytes) -> Iterator[Probe]:
+def _frames(data: bytes, header: bytes) -> Iterator[Probe]:
+    """Each frame. Its payload has `size` bytes if a frame or the end follows, else it ends before the next frame."""
+    frame, next_frame = re.compile(header), re.compile(rb"\n(?=" + header + rb")")
+    frame_or_end = re.compile(rb"\n?\Z|\n" + header)
     at = 0
-    while match := _FRAME.match(data, at):
-        start, size = match.end(), int(match[4])
-        stop = _stop(data, start, size, _FRAME, _NEXT)
-        text = data[start:stop].decode("utf-8", "replace")
-        yield Probe(match[1].decode(), int(match[2]), text, int(match[3]))
+    while found := frame.match(data, at):
+        start = found.end()
+        stop = start + int(found["size"])
+        if stop > len(data) or not frame_or_end.match(data, stop):
+            following = next_frame.search(data, start - 1)
+            stop = max(following.start(), start) if following else len(data)
+        name, text = (part.decode("utf-8", "replace") for part in (found["name"], data[start:stop]))
+        yield Probe(name, int(found["exit"]), text, int(found.groupdict().get("ms", 0)))
         at = stop + 1
-
-
-def _stop(data: bytes, start: int, size: int, frame: re.Pattern[bytes], following_frame: re.Pattern[bytes]) -> int:
-    """Where the payload ends: after `size` bytes if a frame or the end follows, else before the next frame."""
-    exact = start + size
-    if exact == len(data) or (data[exact : exact + 1] == b"\n" and _follows(data, exact + 1, frame)):
-        return exact
-    following = following_frame.search(data, max(start - 1, 0))
-    return max(following.start(), start) if following else len(data)
-
-
-def _follows(data: bytes, at: int, frame: re.Pattern[bytes]) -> bool:
-    return at == len(data) or frame.match(data, at) is not None
 
 
 def _bytes(text: str) -> bytes:

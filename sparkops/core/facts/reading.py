@@ -1,7 +1,8 @@
 """How probes become values: small readers that every parser shares."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 from sparkops.core.facts.raw import Probe, Unread
@@ -90,6 +91,21 @@ def number(text: str) -> int | None:
         return int(text.strip())
     except ValueError:
         return None
+
+
+def plain(value: Any) -> Any:
+    """The value as dicts, lists, texts and numbers, for JSON; what could not be read is `{"unread": REASON}`."""
+    if isinstance(value, Unread):
+        return {"unread": value.reason}
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, Set):
+        return sorted(plain(item) for item in value)
+    if isinstance(value, tuple | list):
+        return [plain(item) for item in value]
+    return value if value is None or isinstance(value, str | int | float | bool) else str(value)
 
 
 def _starts(text: str) -> Iterator[tuple[int, str]]:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sparkops.core.facts import PROBES, Facts, Unread, Unreadable, parse
-from sparkops.core.facts.plain import plain
 from sparkops.core.facts.raw import HEADER, Probe, parts, read, write, write_parts
+from sparkops.core.facts.reading import plain
 from support.captures import raw_of
 
 NAMES = st.text(string.ascii_lowercase + "-", min_size=1, max_size=12).filter(lambda name: name != "end")
