@@ -4,7 +4,7 @@ import json
 from dataclasses import MISSING, fields
 from typing import Any
 
-from sparkops.core.facts.plain import plain
+from sparkops.core.facts import plain
 
 
 def told(value: Any) -> str:

@@ -3,7 +3,7 @@
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from sparkops.core.playbook.names import BadExpression, Names, Path, dotted, lookup, unknown
 from sparkops.core.schema import one_line, scalar
@@ -20,30 +20,28 @@ SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class Expression(Protocol):
+class Expression:
     def names(self) -> "Iterator[Name]":
         """Every name that stands in it."""
+        for value in vars(self).values():
+            for part in value if isinstance(value, tuple) else (value,):
+                yield from part.names() if isinstance(part, Expression) else ()
 
     def settle(self, known: Names) -> "Expression":
         """The expression with the known names replaced by their values; a `Const` when none is left."""
+        return self
 
 
 @dataclass(frozen=True)
-class Const:
+class Const(Expression):
     value: Any
-
-    def names(self) -> "Iterator[Name]":
-        return iter(())
-
-    def settle(self, known: Names) -> Expression:
-        return self
 
     def __str__(self) -> str:
         return repr(self.value)
 
 
 @dataclass(frozen=True)
-class Name:
+class Name(Expression):
     path: Path
 
     @property
@@ -61,11 +59,8 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Defined:
+class Defined(Expression):
     name: Name
-
-    def names(self) -> Iterator[Name]:
-        yield self.name
 
     def settle(self, known: Names) -> Expression:
         if self.name.root not in known:
@@ -80,11 +75,8 @@ class Defined:
 
 
 @dataclass(frozen=True)
-class Not:
+class Not(Expression):
     inner: Expression
-
-    def names(self) -> Iterator[Name]:
-        return self.inner.names()
 
     def settle(self, known: Names) -> Expression:
         done = self.inner.settle(known)
@@ -95,16 +87,12 @@ class Not:
 
 
 @dataclass(frozen=True)
-class Both:
+class Both(Expression):
     """`left and right`; with `either`, `left or right`."""
 
     left: Expression
     right: Expression
     either: bool = False
-
-    def names(self) -> Iterator[Name]:
-        yield from self.left.names()
-        yield from self.right.names()
 
     def settle(self, known: Names) -> Expression:
         """A left side that decides leaves the right one unread, as in `x is defined and x > 1`."""
@@ -121,14 +109,10 @@ class Both:
 
 
 @dataclass(frozen=True)
-class Compare:
+class Compare(Expression):
     left: Expression
     sign: str
     right: Expression
-
-    def names(self) -> Iterator[Name]:
-        yield from self.left.names()
-        yield from self.right.names()
 
     def settle(self, known: Names) -> Expression:
         left, right = self.left.settle(known), self.right.settle(known)
@@ -155,12 +139,8 @@ def _alike(left: Any, right: Any) -> tuple[Any, Any]:
 
 
 @dataclass(frozen=True)
-class Items:
+class Items(Expression):
     items: tuple[Expression, ...]
-
-    def names(self) -> Iterator[Name]:
-        for item in self.items:
-            yield from item.names()
 
     def settle(self, known: Names) -> Expression:
         done = tuple(item.settle(known) for item in self.items)

@@ -8,7 +8,7 @@ from sparkops.core.playbook import shape, steps
 from sparkops.core.playbook.names import BadExpression, places
 from sparkops.core.playbook.scope import Scope
 from sparkops.core.playbook.values import OnFailure, Play, Playbook, StepsPlay, VerbPlay
-from sparkops.core.playbook.words import known, tags
+from sparkops.core.playbook.words import Readers, known, settings, tags
 from sparkops.core.schema import Located, fail
 
 _STEPS = shape.keys(shape.StepsPlayShape)
@@ -68,14 +68,12 @@ def _steps(
     if not listed:
         fail(entries["steps"], f"{path}: steps", "is empty")
     made = tuple(steps.read(one, f"{path}, step {number}", scope, beside) for number, one in enumerate(listed, 1))
-    settings: dict[str, Any] = {}
-    if "hosts" in entries:
-        settings["hosts"] = _hosts(entries["hosts"], f"{path}: hosts")
-    if "serial" in entries:
-        settings["serial"] = schema.integer(entries["serial"], f"{path}: serial", 1, _MOST_HOSTS)
-    if "on_failure" in entries:
-        settings["on_failure"] = schema.choice(entries["on_failure"], f"{path}: on_failure", get_args(OnFailure))
-    return StepsPlay(name, value.where, made, vars=own, **settings)
+    readers: Readers = {
+        "hosts": _hosts,
+        "serial": lambda value, where: schema.integer(value, where, 1, _MOST_HOSTS),
+        "on_failure": lambda value, where: schema.choice(value, where, get_args(OnFailure)),
+    }
+    return StepsPlay(name, value.where, made, vars=own, **settings(entries, path, readers))
 
 
 def _vars(entries: Mapping[str, Located], path: str) -> dict[str, Any]:

@@ -7,13 +7,10 @@ from sparkops.core import schema
 from sparkops.core.playbook import shape
 from sparkops.core.playbook.scope import Scope
 from sparkops.core.playbook.values import Action, CopyFile, PlayStep, RunCommand, RunPhase, Say
-from sparkops.core.playbook.words import flag, known, tags
+from sparkops.core.playbook.words import Readers, flag, known, settings, tags
 from sparkops.core.schema import Located, fail
 
 ACTIONS = ("command", "copy", "phase", "message")
-_WORDS = ("unless", "until", "undo")
-_FLAGS = ("become", "ignore_errors", "run_once")
-_SECONDS = ("delay", "timeout")
 KEYS = shape.keys(shape.StepShape)
 
 _A_DAY = 86_400
@@ -30,11 +27,11 @@ def read(value: Located, path: str, scope: Scope, beside: Beside) -> PlayStep:
     name = schema.text(entries["name"], f"{path}: name") if "name" in entries else ""
     path += f" ({name})" if name else ""
     action = _action(value, entries, path, scope, beside)
-    settings = _settings(entries, path, scope)
+    given = _settings(entries, path, scope)
     _refuse_useless(entries, action, path)
-    if register := settings.get("register"):
+    if register := given.get("register"):
         scope.registered.add(register)
-    return PlayStep(name or _title(action, settings), value.where, action, **settings)
+    return PlayStep(name or _title(action, given), value.where, action, **given)
 
 
 def _action(value: Located, entries: Mapping[str, Located], path: str, scope: Scope, beside: Beside) -> Action:
@@ -69,21 +66,17 @@ def _copy(value: Located, path: str, scope: Scope, beside: Beside) -> CopyFile:
 
 
 def _settings(entries: Mapping[str, Located], path: str, scope: Scope) -> dict[str, Any]:
-    made: dict[str, Any] = {"tags": tags(entries, path)}
-    readers: Mapping[str, Callable[[Located, str], Any]] = {
-        **dict.fromkeys(_WORDS, scope.words),
-        **dict.fromkeys(_FLAGS, flag),
-        **dict.fromkeys(_SECONDS, _seconds),
+    readers: Readers = {
+        **dict.fromkeys(("unless", "until", "undo"), scope.words),
+        **dict.fromkeys(("become", "ignore_errors", "run_once"), flag),
+        **dict.fromkeys(("delay", "timeout"), _seconds),
         "when": scope.condition,
         "message": lambda value, where: scope.text(value, where, in_the_run=True),
         "register": lambda value, where: scope.define(value, where, schema.text(value, where)),
         "retries": lambda value, where: schema.integer(value, where, 1, 100_000),
         "environment": scope.texts,
     }
-    for key, reader in readers.items():
-        if key in entries:
-            made[key] = reader(entries[key], f"{path}: {key}")
-    return made
+    return {"tags": tags(entries, path), **settings(entries, path, readers)}
 
 
 def _seconds(value: Located, path: str) -> float:
@@ -100,7 +93,7 @@ def _refuse_useless(entries: Mapping[str, Located], action: Action, path: str) -
             )
 
 
-def _title(action: Action, settings: Mapping[str, Any]) -> str:
+def _title(action: Action, given: Mapping[str, Any]) -> str:
     match action:
         case RunPhase(phase):
             return phase
@@ -108,4 +101,4 @@ def _title(action: Action, settings: Mapping[str, Any]) -> str:
             return " ".join(words)[:60]
         case CopyFile(dest):
             return f"copy {dest}"
-    return str(settings["message"])[:60]
+    return str(given["message"])[:60]

@@ -1,8 +1,11 @@
-"""What a play needs to be known before it can be compiled, and which names a playbook asks for."""
+"""What a play must know before it can be compiled, which names a playbook asks for, and their values on each node."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 
-from sparkops.core.playbook.names import places
+from sparkops.core.facts import Facts, plain
+from sparkops.core.inventory import Node
+from sparkops.core.playbook.names import Names, places
 from sparkops.core.playbook.values import CopyFile, Playbook, PlayStep, RunCommand, RunPhase, StepsPlay
 
 PHASES_TAKE = ("topology", "recipe", "name")
@@ -28,6 +31,22 @@ def names(book: Playbook) -> Iterator[str]:
         else:
             values = (one for value in play.options.values() for one in (value if isinstance(value, list) else [value]))
             yield from (str(path[0]) for value in values for path in places(str(value)))
+
+
+def known(play: StepsPlay, extra: Names, nodes: Iterable[Node], facts: Mapping[str, Facts]) -> dict[str, Names]:
+    """By node, the names that texts and conditions of the play may use.
+
+    `extra` is what `-e` gives; it wins over the play's vars. `facts` may lack what the play does not use.
+    """
+    return {
+        node.name: {
+            **play.vars,
+            **extra,
+            "node": asdict(node),
+            "facts": plain(facts[node.name]) if node.name in facts else {},
+        }
+        for node in nodes
+    }
 
 
 def _roots(step: PlayStep) -> Iterator[str]:

@@ -1,10 +1,14 @@
 """What both kinds of plays share while they are read: known keys, flags, tags, and where Ansible's words went."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from sparkops.core import schema
 from sparkops.core.playbook import shape
 from sparkops.core.schema import Located, fail
+
+Readers = Mapping[str, Callable[[Located, str], Any]]
+"""By key, what reads its value; the text is the path for messages."""
 
 ANSIBLE = {
     "tasks": "here they are `steps:`",
@@ -83,6 +87,11 @@ def flag(value: Located, path: str) -> bool:
     if not isinstance(value.value, bool):
         fail(value, path, f"must be true or false, not {schema.kind_of(value.value)}")
     return value.value
+
+
+def settings(entries: Mapping[str, Located], path: str, readers: Readers) -> dict[str, Any]:
+    """The value of each key that is given, by its reader."""
+    return {key: reader(entries[key], f"{path}: {key}") for key, reader in readers.items() if key in entries}
 
 
 def tags(entries: Mapping[str, Located], path: str) -> tuple[str, ...]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from sparkops import checks
 from sparkops.core.findings import Finding
 from sparkops.core.plan import Plan
-from sparkops.core.playbook.known import known
 from sparkops.core.playbook.names import Names
+from sparkops.core.playbook.uses import known
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.revision import differences
 from sparkops.core.situation import Situation

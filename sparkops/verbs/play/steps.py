@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 
 from sparkops.core.inventory import Node
 from sparkops.core.plan import Event, Plan, Step, shown
-from sparkops.core.playbook.known import known
 from sparkops.core.playbook.recap import Recap, recap
-from sparkops.core.playbook.uses import uses_facts, uses_phases
+from sparkops.core.playbook.uses import known, uses_facts, uses_phases
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.schema import one_line
 from sparkops.errors import PRECEDENCE, Interrupted, SparkopsError, StepFailed, UsageError
