@@ -105,21 +105,12 @@ FabricCheck = partial(Check, reads=LINKS, topologies=("cluster",), placed=True)
 """A check of a cluster's CX7 links."""
 
 
-def fail(message: str, hint: str = "", evidence: str = "") -> Said:
-    return Said("fail", message, hint, evidence)
-
-
-def warn(message: str, hint: str = "", evidence: str = "") -> Said:
-    return Said("warn", message, hint, evidence)
+fail, warn, skip = partial(Said, "fail"), partial(Said, "warn"), partial(Said, "skip")
 
 
 def good(message: str = "", evidence: str = "") -> Said:
     """Nothing is held against the node; what was seen is worth showing."""
     return Said("pass", message, "", evidence)
-
-
-def skip(reason: str) -> Said:
-    return Said("skip", reason)
 
 
 def read(value: T | Unread, what: str = "") -> T:

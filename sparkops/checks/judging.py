@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from sparkops.checks.check import CannotTell, Check, Here, Said
+from sparkops.checks.check import CannotTell, Check, Here, Said, skip
 from sparkops.core.findings import CheckStatus, Finding
 from sparkops.core.inventory import Node
 from sparkops.core.situation import Situation
@@ -26,31 +26,23 @@ def worst(findings: Iterable[Finding]) -> CheckStatus:
 
 
 def _check(s: Situation, nodes: tuple[Node, ...], check: Check) -> Iterator[Finding]:
-    apart = _apart(s, check)
+    fits = not check.topologies or s.placement.topology.kind in check.topologies
+    apart = "" if fits else f"applies to {' and '.join(check.topologies)} only"
     if check.together is not None:
-        yield _verdict(check, None, [apart] if apart else _said(partial(check.together, s)))
+        yield _verdict(check, None, [skip(apart)] if apart else _said(partial(check.together, s)))
     if check.each is None:
         return
     for node in nodes:
         here = Here(s, node, s.facts[node.name])
         out = apart or _out(here, check)
-        yield _verdict(check, node.name, [out] if out else _said(partial(check.each, here)))
+        yield _verdict(check, node.name, [skip(out)] if out else _said(partial(check.each, here)))
 
 
-def _apart(s: Situation, check: Check) -> Said | None:
-    kind = s.placement.topology.kind
-    if check.topologies and kind not in check.topologies:
-        return Said("skip", f"applies to {' and '.join(check.topologies)} only")
-    return None
-
-
-def _out(here: Here, check: Check) -> Said | None:
-    """Why this node is not asked: nobody reached it, or it has no part in what is to serve."""
+def _out(here: Here, check: Check) -> str:
+    """Why this node is not asked, because nobody reached it or it does not take part; empty if it is."""
     if here.name in here.s.away and check.id not in REACH:
-        return Said("skip", "not reached")
-    if check.placed and not here.members:
-        return Said("skip", f"not part of {here.s.placement.topology}")
-    return None
+        return "not reached"
+    return f"not part of {here.s.placement.topology}" if check.placed and not here.members else ""
 
 
 REACH = ("ssh", "host-key")
@@ -64,7 +56,7 @@ def _said(judge: Callable[[], Iterable[Said]]) -> list[Said]:
             said.append(one)
     except CannotTell as reason:
         if not any(one.status in ("fail", "warn") for one in said):
-            return [Said("skip", str(reason))]
+            return [skip(str(reason))]
     return said
 
 

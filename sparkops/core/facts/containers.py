@@ -146,16 +146,11 @@ def listed(text: str) -> tuple[Container, ...]:
     return tuple(_row(row) for row in documents(text) if row.get("ID"))
 
 
-def inspected(text: str) -> tuple[Container, ...]:
-    """`docker inspect` of our containers."""
-    found = document(text)
-    return tuple(_inspected(item) for item in found if isinstance(item, Mapping) and item.get("Id"))
-
-
 def ours(probe: Probe) -> tuple[Container, ...] | Unread:
-    """A container that went away between two commands makes inspect exit 1; the others still count."""
+    """`docker inspect` of our containers. One that went away meanwhile makes it exit 1; the others still count."""
     try:
-        found = inspected(probe.text)
+        items = document(probe.text)
+        found = tuple(_inspected(item) for item in items if isinstance(item, Mapping) and item.get("Id"))
     except ValueError:
         return probe.unread
     return found if found or probe.ok else probe.unread

@@ -9,18 +9,7 @@ from sparkops.core.facts.raw import Unread
 from sparkops.core.facts.reading import lines, number
 from sparkops.core.facts.system import Cpu, Dgx
 
-PRODUCTS = (
-    "dgx_spark",
-    "dgx spark",
-    "gx10",
-    "gb10",
-    "ms-c931",
-    "edgexpert",
-    "zgx nano",
-    "thinkstation pgx",
-    "gn100",
-    "ai top atom",
-)
+PRODUCTS = re.compile("dgx[_ ]spark|gx10|gb10|ms-c931|edgexpert|zgx nano|thinkstation pgx|gn100|ai top atom")
 CORES = ("Cortex-X925", "Cortex-A725")
 
 
@@ -113,7 +102,7 @@ def signs(cpu: Cpu | Unread, dmi: Mapping[str, str] | Unread, dgx: Dgx | Unread)
         found.append("20 CPUs, Cortex-X925 and Cortex-A725")
     if not isinstance(dmi, Unread):
         board = f"{dmi.get('product_name', '')} {dmi.get('board_name', '')}".strip()
-        if any(product in board.lower() for product in PRODUCTS):
+        if PRODUCTS.search(board.lower()):
             found.append(f"board {board}")
     if isinstance(dgx, Dgx) and "DGX Spark" in (dgx.name, dgx.pretty_name.removeprefix("NVIDIA ")):
         found.append("/etc/dgx-release says DGX Spark")

@@ -6,20 +6,8 @@ from dataclasses import dataclass
 
 from sparkops.core.facts.reading import lines
 
-_ACCOUNTED = (
-    "MemFree",
-    "Buffers",
-    "Cached",
-    "SwapCached",
-    "AnonPages",
-    "KReclaimable",
-    "SUnreclaim",
-    "KernelStack",
-    "PageTables",
-    "SecPageTables",
-    "Percpu",
-    "Hugetlb",
-)
+_FREE_OR_CACHE = ("MemFree", "Buffers", "Cached", "SwapCached", "KReclaimable")
+_IN_USE = ("AnonPages", "SUnreclaim", "KernelStack", "PageTables", "SecPageTables", "Percpu", "Hugetlb")
 
 
 @dataclass(frozen=True)
@@ -76,7 +64,7 @@ class Pressure:
 
 def meminfo(text: str) -> Memory:
     sizes = {name: int(size) for name, size in re.findall(r"^(\S+):\s+(\d+)(?: kB)?\s*$", text, re.M)}
-    known = {name: sizes.get(name, 0) for name in _ACCOUNTED}
+    known = {name: sizes.get(name, 0) for name in (*_FREE_OR_CACHE, *_IN_USE)}
     known["KReclaimable"] = sizes.get("KReclaimable", sizes.get("SReclaimable", 0))
     return Memory(
         total_kib=sizes["MemTotal"],

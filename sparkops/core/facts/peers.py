@@ -1,6 +1,6 @@
 """What only shows with others: answers over the fabric, and whether a container gets the GPU (`node/peers.sh`)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparkops.core.facts.raw import Unread, parts
 
@@ -47,9 +47,7 @@ def peers(text: str) -> Peers | Unread:
         elif words[0] == "gpu":
             told = next((line.strip() for line in part.text.splitlines() if "rror" in line), last)
             gpu = part.text.strip() if part.exit == 0 else Unread(f"{told or 'nothing was printed'} (exit {part.exit})")
-    found = (
-        Ping(p.interface, p.address, p.size, p.answered, p.said, small.get((p.interface, p.address))) for p in whole
-    )
+    found = (replace(ping, small=small.get((ping.interface, ping.address))) for ping in whole)
     return Peers(tuple(sorted(found, key=lambda ping: (ping.interface, ping.address))), gpu)
 
 
