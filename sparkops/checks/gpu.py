@@ -69,11 +69,10 @@ def in_container(here: Here) -> Iterator[Said]:
     tried = None if deep is None or isinstance(deep, Unread) else deep.gpu
     if isinstance(tried, str):
         yield good(evidence=f"a test container printed: {tried.splitlines()[0] if tried else 'nothing'}")
-        return
-    if isinstance(tried, Unread):
+    elif isinstance(tried, Unread):
         yield fail(f"a container with --gpus all fails: {tried.reason}", _cure(tried.reason))
-        return
-    yield from _parts(here)
+    else:
+        yield from _parts(here)
 
 
 def _cure(reason: str) -> str:

@@ -198,14 +198,10 @@ def swap(here: Here) -> Iterator[Said]:
 ).each_node
 def earlyoom(here: Here) -> Iterator[Said]:
     if not read(here.facts.earlyoom):
-        there = _installed(here)
+        package = known(here.facts.packages, {}).get("earlyoom")
+        there = package is not None and package.installed
         hint = "sudo systemctl enable --now earlyoom" if there else "sudo apt install earlyoom"
         yield warn(f"earlyoom is {'not active' if there else 'not installed'}", f"on the node: {hint}")
-
-
-def _installed(here: Here) -> bool:
-    package = known(here.facts.packages, {}).get("earlyoom")
-    return package is not None and package.installed
 
 
 @Check(

@@ -32,10 +32,8 @@ def present(here: Here) -> Iterator[Said]:
     if wanted.startswith("/") and not here.s.local_model:
         raise CannotTell(f"{wanted} is a path inside the container, below one of the recipe's mounts")
     model = asked(here.facts.model)
-    if problem := trouble(model, "there" if here.s.local_model else "in the cache"):
+    if problem := trouble(model, "there" if here.s.local_model else "in the cache") or _another(here, model):
         yield fail(f"the model {wanted} {problem}", _how_to_get(here), _evidence(model))
-    elif other := _another(here, model):
-        yield fail(f"the model {wanted} {other}", _how_to_get(here), _evidence(model))
     else:
         yield good(evidence=_evidence(model))
 

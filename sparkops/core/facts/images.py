@@ -61,7 +61,7 @@ def fingerprint(item: Mapping[str, Any]) -> str:
         "architecture": architecture,
         "variant": "" if NORMAL_VARIANTS.get(architecture) == variant else variant,
         "layers": texts(mapping(item.get("RootFS")).get("Layers")),
-        "config": {key: value for key in CONFIG if not _empty(value := config.get(key))},
+        "config": {key: config[key] for key in CONFIG if config.get(key)},
     }
     return hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
@@ -92,7 +92,3 @@ def _read(reference: str, item: Mapping[str, Any]) -> Image:
         entrypoint=texts(config.get("Entrypoint")),
         digests=texts(item.get("RepoDigests")),
     )
-
-
-def _empty(value: object) -> bool:
-    return value is None or value in ("", False, 0) or value in ([], {})

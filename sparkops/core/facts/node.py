@@ -5,18 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-from sparkops.core.facts import (
-    access,
-    containers,
-    fabric,
-    gpu,
-    images,
-    memory,
-    models,
-    network,
-    schedule,
-    system,
-)
+from sparkops.core.facts import access, containers, fabric, gpu, images, memory, models, network, schedule, system
 from sparkops.core.facts.access import Disk, Left, Lock, Orphan, Owned, Sudo, User
 from sparkops.core.facts.containers import Container, DockerInfo, DockerVersion, merge
 from sparkops.core.facts.fabric import Fabric, Port

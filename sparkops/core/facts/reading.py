@@ -1,6 +1,7 @@
 """How probes become values: small readers that every parser shares."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
@@ -52,12 +53,11 @@ def tree(text: str) -> dict[str, str]:
 
 def document(text: str) -> Any:
     """The JSON value in a tool's output, whatever warnings stand before or after it."""
-    for at, line in _starts(text):
-        if line[:1] in ("{", "["):
-            try:
-                return json.JSONDecoder().raw_decode(text, at)[0]
-            except ValueError:
-                continue
+    for line in re.finditer(r"^[{\[]", text, re.M):
+        try:
+            return json.JSONDecoder().raw_decode(text, line.start())[0]
+        except ValueError:
+            continue
     raise ValueError("no JSON in it")
 
 
@@ -106,10 +106,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     return value if value is None or isinstance(value, str | int | float | bool) else str(value)
-
-
-def _starts(text: str) -> Iterator[tuple[int, str]]:
-    at = 0
-    for line in text.split("\n"):
-        yield at, line
-        at += len(line) + 1

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkops.core.facts.raw import Probe, Unread
-from sparkops.core.facts.reading import lines, number, pairs, tree
+from sparkops.core.facts.reading import grouped, lines, number, pairs, tree
 
 
 @dataclass(frozen=True)
@@ -113,16 +113,10 @@ def dgx_release(text: str) -> Dgx:
 
 
 def lscpu(text: str) -> Cpu:
-    architecture, count, models = "", 0, []
-    for line in lines(text):
-        key, _, value = (part.strip() for part in line.partition(":"))
-        if key == "Architecture":
-            architecture = value
-        elif key == "CPU(s)":
-            count = int(value)
-        elif key == "Model name":
-            models.append(value)
-    return Cpu(architecture, count, tuple(models))
+    rows = (line.partition(":") for line in lines(text))
+    found = grouped((key.strip(), value.strip()) for key, _, value in rows)
+    architecture, count = found.get("Architecture", [""]), found.get("CPU(s)", ["0"])
+    return Cpu(architecture[-1], int(count[-1]), tuple(found.get("Model name", ())))
 
 
 def boot(text: str) -> Boot:

@@ -43,10 +43,8 @@ def count(entries: Entries, key: str) -> int | None:
 
 def words(entries: Entries, key: str) -> tuple[str, ...]:
     """A list of texts."""
-    found = entries.get(key)
-    if found is None or found.value is None:
-        return ()
-    return tuple(schema.text(item, f"{key}[{index}]") for index, item in enumerate(schema.listed(found, key)))
+    items = schema.listed(entries[key], key) if key in entries else ()
+    return tuple(schema.text(item, f"{key}[{index}]") for index, item in enumerate(items))
 
 
 def limits(entries: Entries) -> tuple[tuple[str, ...], Nodes]:
