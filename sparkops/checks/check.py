@@ -101,6 +101,9 @@ class Check:
         return replace(self, together=judge)
 
 
+PlanCheck = partial(Check, severity="fail", placed=True, deploys=True)
+"""A check of what the plan needs on each of its nodes; it can refuse a deploy."""
+
 FabricCheck = partial(Check, reads=LINKS, topologies=("cluster",), placed=True)
 """A check of a cluster's CX7 links."""
 

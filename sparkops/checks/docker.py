@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, asked, fail, good, read, warn
+from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, PlanCheck, Said, asked, fail, good, read, warn
 from sparkops.core.facts import NOT_ASKED, Facts, Unread
 
 DOCKER_HINT = "on the node: sudo usermod -aG docker $USER, then log in again; or set `become: sudo` in the inventory"
@@ -76,16 +76,13 @@ def version(here: Here) -> Iterator[Said]:
     yield good(evidence=found)
 
 
-@Check(
+@PlanCheck(
     id="names-free",
     title="The container names are free",
     why="The names contain the revision's hash. A container with such a name but without our labels was made by hand.",
     source="sparkops: containers of others are never touched",
     hint="rename or remove that container",
-    severity="fail",
     reads=CONTAINERS,
-    placed=True,
-    deploys=True,
 ).each_node
 def names_free(here: Here) -> Iterator[Said]:
     """A container with our name and without our label is somebody's, so it is neither used nor removed."""

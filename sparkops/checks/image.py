@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import CannotTell, Check, Here, Said, apart, asked, fail, good, read, some, warn
+from sparkops.checks.check import CannotTell, Check, Here, PlanCheck, Said, apart, asked, fail, good, read, some, warn
 from sparkops.checks.docker import docker_problem, need_docker
 from sparkops.core import images, mods
 from sparkops.core.facts import Image, Unread, known
@@ -15,16 +15,13 @@ ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
 """What `docker info` calls an architecture, and what an image is labelled with."""
 
 
-@Check(
+@PlanCheck(
     id="image-present",
     title="The image is on every node",
     why="A 25 GB image takes up to an hour to build, so a deploy does not start that without being told.",
     source="spark-vllm-docker, Dockerfile.mxfp4",
     hint="let deploy build or pull and copy it: sparkops deploy --setup",
-    severity="fail",
     reads=("images", "docker-version", "docker-ps"),
-    placed=True,
-    deploys=True,
 ).each_node
 def present(here: Here) -> Iterator[Said]:
     need_docker(here.facts)
@@ -39,16 +36,13 @@ def present(here: Here) -> Iterator[Said]:
             yield good(evidence=f"{reference} {found.fingerprint[:12]}, {gb(found.size_bytes)}")
 
 
-@Check(
+@PlanCheck(
     id="image-platform",
     title="The image is built for arm64",
     why="Containers of an image from a PC fail with `exec format error`.",
     source="docker image inspect: Architecture",
     hint="pull or build the image on a node",
-    severity="fail",
     reads=("images", "docker-version", "docker-ps", "docker-info"),
-    placed=True,
-    deploys=True,
 ).each_node
 def platform(here: Here) -> Iterator[Said]:
     """Held against the node's engine, which is what would have to run it."""
@@ -91,17 +85,14 @@ def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -
         yield (fail if severe else warn)(f"{reference} is not the same image on all nodes: {told}", hint, whole)
 
 
-@Check(
+@PlanCheck(
     id="image-ray",
     title="The image has Ray if the executor is Ray",
     why="Images of NGC and of upstream vLLM have no Ray, so the head's container would end at once.",
     source="NVIDIA dgx-spark-playbooks: `pip install ray[default]` into nvcr.io/nvidia/vllm:26.05-py3",
     hint="use vLLM's own executor: --executor mp",
-    severity="fail",
     reads=("images", "docker-version", "docker-ps"),
     topologies=("cluster",),
-    placed=True,
-    deploys=True,
 ).each_node
 def ray(here: Here) -> Iterator[Said]:
     """Images have no list of what is in them: by their name, and by what a build of ours wrote down."""

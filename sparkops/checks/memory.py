@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, good, read, some, warn
+from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, PlanCheck, Said, fail, good, read, some, warn
 from sparkops.core.facts import Memory, known
 from sparkops.core.rights import may_drop
 from sparkops.core.situation import Situation
@@ -49,7 +49,7 @@ def total(here: Here) -> Iterator[Said]:
         yield good(evidence=f"MemTotal {size} kB")
 
 
-@Check(
+@PlanCheck(
     id="memory-fits",
     title="The recipe fits into the memory that can be free",
     why=(
@@ -60,10 +60,7 @@ def total(here: Here) -> Iterator[Said]:
         "vLLM: Free memory on device (.../... GiB) is less than desired GPU memory utilization; NVIDIA's note on UMA"
     ),
     hint="lower the share: --set args.gpu-memory-utilization=LESS, or end processes that hold memory: sparkops memory",
-    severity="fail",
     reads=("meminfo", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
-    placed=True,
-    deploys=True,
 ).each_node
 def fits(here: Here) -> Iterator[Said]:
     """CUDA counts MemFree, so what a drop of the page cache gives back counts only where it may be dropped."""

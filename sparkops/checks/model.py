@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import CannotTell, Check, Here, Said, asked, fail, good, read, some, warn
+from sparkops.checks.check import CannotTell, Check, Here, PlanCheck, Said, asked, fail, good, read, some, warn
 from sparkops.core import models, vocabulary
 from sparkops.core.facts import NOT_ASKED, Disk, Model, Unread
 from sparkops.core.sizes import GIB_KIB, bytes_text, gib
@@ -14,16 +14,13 @@ IMAGE_KIB = 30 * GIB_KIB
 LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
 
 
-@Check(
+@PlanCheck(
     id="model-present",
     title="The model is complete on every node",
     why="Containers start offline, so that they come back after a power loss without internet.",
     source="spark-vllm-docker issue 262",
     hint="sparkops model fetch MODEL",
-    severity="fail",
     reads=("model",),
-    placed=True,
-    deploys=True,
 ).each_node
 def present(here: Here) -> Iterator[Said]:
     if here.engine is None:
@@ -60,16 +57,13 @@ def trouble(model: Model | Unread, place: str = "in the cache") -> str:
     return f"is not complete: {some(gaps)}" if gaps else "is not complete"
 
 
-@Check(
+@PlanCheck(
     id="vocabulary-present",
     title="The vocabulary files of gpt-oss's tokenizer exist",
     why="openai-harmony downloads missing vocabulary files. A node without internet then cannot answer chat requests.",
     source="spark-vllm-docker's gpt-oss recipes; openai/harmony, README: offline use",
     hint="sparkops model fetch MODEL",
-    severity="fail",
     reads=("model",),
-    placed=True,
-    deploys=True,
 ).each_node
 def vocabulary_there(here: Here) -> Iterator[Said]:
     """Without a base to take it from the engine asks the internet at its start, or at the first chat."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import CONTAINERS, Check, Here, Said, fail, good, read, warn
+from sparkops.checks.check import CONTAINERS, Here, PlanCheck, Said, fail, good, read, warn
 from sparkops.node_commands import vllm
 
 OTHERS = {
@@ -13,16 +13,13 @@ OTHERS = {
 }
 
 
-@Check(
+@PlanCheck(
     id="ports-free",
     title="The ports are free",
     why="The containers use the host's network. Ports of a deployment that this one replaces count as free.",
     source="DGX OS: host network is what RDMA needs",
     hint="stop the process, or give the node another `api_port` in the inventory",
-    severity="fail",
     reads=("listeners", *CONTAINERS),
-    placed=True,
-    deploys=True,
 ).each_node
 def free(here: Here) -> Iterator[Said]:
     wanted, others, ours = wanted_ports(here), neighbours(here), held_by_us(here)

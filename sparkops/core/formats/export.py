@@ -88,7 +88,7 @@ def _ours(recipe: Recipe) -> dict[str, Any]:
     sources = recipe.mod_sources
     mods = [{"name": mod, "source": sources[mod]} if mod in sources else mod for mod in recipe.mods]
     layers = {kind: _given(args=_values(one.args), env=_values(one.env)) for kind, one in recipe.topologies.items()}
-    nodes = asdict(recipe.nodes)
+    nodes, benchmark = asdict(recipe.nodes), recipe.benchmark
     return {
         **_given(metadata=_metadata(recipe.metadata), model=recipe.model, revision=recipe.revision),
         "container": recipe.container,
@@ -96,7 +96,7 @@ def _ours(recipe: Recipe) -> dict[str, Any]:
         **_given(nodes=nodes if nodes != {"min": 1, "max": None} else {}, mounts=list(recipe.mounts)),
         **_given(args=_as_taken(recipe.args), env=_values(recipe.env)),
         **_given(topologies={kind: said for kind, said in layers.items() if said}),
-        **_given(benchmark=_benchmark(recipe)),
+        **_given(benchmark=benchmark and {**asdict(benchmark), "args": list(benchmark.args)}),
     }
 
 
@@ -108,11 +108,6 @@ def _as_taken(args: Settings) -> dict[str, Any]:
         if "." in name:
             put(made, name, setting)
     return _values(made)
-
-
-def _benchmark(recipe: Recipe) -> dict[str, Any]:
-    found = recipe.benchmark
-    return {} if found is None else {**asdict(found), "args": list(found.args)}
 
 
 def _template(
