@@ -1,7 +1,6 @@
-"""From checks to verdicts: one a check and node, one a check over all nodes."""
+"""From checks to findings: one a check and node, one a check over all nodes."""
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 
 from sparkops.checks.check import CannotTell, Check, Here, Said, skip
 from sparkops.core.findings import CheckStatus, Finding
@@ -29,13 +28,13 @@ def _check(s: Situation, nodes: tuple[Node, ...], check: Check) -> Iterator[Find
     fits = not check.topologies or s.placement.topology.kind in check.topologies
     apart = "" if fits else f"applies to {' and '.join(check.topologies)} only"
     if check.together is not None:
-        yield _verdict(check, None, [skip(apart)] if apart else _said(partial(check.together, s)))
+        yield _verdict(check, None, [skip(apart)] if apart else _said(check.together(s)))
     if check.each is None:
         return
     for node in nodes:
         here = Here(s, node, s.facts[node.name])
         out = apart or _out(here, check)
-        yield _verdict(check, node.name, [skip(out)] if out else _said(partial(check.each, here)))
+        yield _verdict(check, node.name, [skip(out)] if out else _said(check.each(here)))
 
 
 def _out(here: Here, check: Check) -> str:
@@ -49,10 +48,11 @@ REACH = ("ssh", "host-key")
 """Checks of the way to a node; all others need what was read from it."""
 
 
-def _said(judge: Callable[[], Iterable[Said]]) -> list[Said]:
+def _said(judge: Iterable[Said]) -> list[Said]:
+    """All that a judge yields; only why it could not judge, unless it found trouble before."""
     said: list[Said] = []
     try:
-        for one in judge():
+        for one in judge:
             said.append(one)
     except CannotTell as reason:
         if not any(one.status in ("fail", "warn") for one in said):
@@ -61,19 +61,20 @@ def _said(judge: Callable[[], Iterable[Said]]) -> list[Said]:
 
 
 def _verdict(check: Check, node: str | None, said: list[Said]) -> Finding:
-    """All that a judge says of one node as one: the worst status, every message that has it or is near it."""
+    """All that a judge says of one node: the worst status, first the messages that have it, then other trouble."""
     status: CheckStatus = min((one.status for one in said), key=ORDER.index, default="pass")
-    telling = [one for one in said if one.status == status] or said
-    others = [one for one in said if one.status in ("fail", "warn") and one.status != status]
-    messages = dict.fromkeys(one.message for one in (*telling, *others) if one.message)
-    hints = dict.fromkeys(one.hint for one in (*telling, *others) if one.hint)
-    wanted = status in ("fail", "warn")
+    shown = [one for one in said if one.status in (status, "fail", "warn")]
+    shown.sort(key=lambda one: one.status != status)
     return Finding(
         id=check.id,
         action=status,
-        message="; ".join(messages),
+        message=_joined(one.message for one in shown),
         why=check.why,
-        hint=("; ".join(hints) or check.hint) if wanted else "",
-        evidence="; ".join(dict.fromkeys(one.evidence for one in said if one.evidence)),
+        hint=_joined(one.hint for one in shown) or check.hint if status in ("fail", "warn") else "",
+        evidence=_joined(one.evidence for one in said),
         node=node,
     )
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, texts)))

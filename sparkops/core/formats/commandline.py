@@ -160,9 +160,9 @@ def _exported(simple: Simple, found: Serving, where: Any) -> Assigned:
 
 def _after(server: Simple, rest: Sequence[Simple], where: Any) -> Iterator[Caveat]:
     """What follows the server: flags that a shell no longer passes to it, or other programs."""
-    before = [word for word in server.words if word.text.rpartition("/")[2] in WRAPPERS][:1]
-    for word in before if server.words[0] in before else ():
-        yield Caveat(where(word.line), f"{word.text} before the engine is dropped", False)
+    wrapper = server.words[0]
+    if wrapper.text.rpartition("/")[2] in WRAPPERS:
+        yield Caveat(where(wrapper.line), f"{wrapper.text} before the engine is dropped", False)
     if server.end in (">", ">>", "<", ">&", "&>", "&>>", "|", "|&"):
         line = server.words[-1].line
         yield Caveat(where(line), "a shell would redirect its output; here `sparkops logs` shows it", False)

@@ -137,10 +137,9 @@ def _filled(env: dict[str, Setting], given: dict[str, Any]) -> tuple[dict[str, S
 
 def _behind(entries: parts.Entries) -> list[Caveat]:
     """Keys that mean something at run time and that sparkops does not do."""
-    said = [(key, what, True) for key, what in NEEDED.items()] + [(key, what, False) for key, what in LEFT.items()]
     return [
-        Caveat(entries[key].where, f"{key} is not carried over: {what}", refuse)
-        for key, what, refuse in said
+        Caveat(entries[key].where, f"{key} is not carried over: {what}", key in NEEDED)
+        for key, what in (NEEDED | LEFT).items()
         if key in entries and entries[key].value not in (None, "", (), {})
     ]
 
