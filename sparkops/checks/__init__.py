@@ -18,7 +18,6 @@ from sparkops.checks import (
     network,
     ports,
     rdma,
-    subnets,
 )
 from sparkops.checks.check import Check
 from sparkops.checks.judging import judged
@@ -27,25 +26,9 @@ from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import Situation
 from sparkops.errors import UsageError
 
-SUBJECTS = (
-    access,
-    machine,
-    kernel,
-    driver,
-    gpu,
-    memory,
-    docker,
-    image,
-    model,
-    ports,
-    fabric,
-    subnets,
-    fabric_links,
-    rdma,
-    network,
-)
-CHECKS = tuple(found for subject in SUBJECTS for found in vars(subject).values() if isinstance(found, Check))
-"""Every check, in the order of subjects and of the definitions in their modules."""
+AREAS = (access, machine, kernel, driver, gpu, memory, docker, image, model, ports, fabric, fabric_links, rdma, network)
+CHECKS = tuple(found for area in AREAS for found in vars(area).values() if isinstance(found, Check))
+"""Every check, in the order of these modules and of the definitions in them."""
 
 
 def findings(s: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:
