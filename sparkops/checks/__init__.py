@@ -1,4 +1,4 @@
-"""Checks: pure judgements of what was read from nodes. `preflight` asks all, `deploy` those that concern it."""
+"""Checks: pure judgements of what was read from nodes. `preflight` runs all, `deploy` those with `deploys`."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -32,14 +32,14 @@ CHECKS = tuple(found for area in AREAS for found in vars(area).values() if isins
 
 
 def findings(s: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:
-    """What the checks hold against a deploy; what is in `allow` is kept, visibly, but does not refuse."""
+    """Failures and warnings for a deploy; failures in `allow` are shown as allowed and do not refuse it."""
     found = judged(s, s.placement.nodes, (check for check in CHECKS if check.deploys))
     held = (finding for finding in found if finding.status in ("fail", "warn"))
     return tuple(replace(one, action="allowed") if one.status == "fail" and one.id in allow else one for one in held)
 
 
 def chosen(only: Iterable[str], skip: Iterable[str]) -> tuple[Check, ...]:
-    """The checks that are asked for, in their order; an unknown id is an error that names the nearest."""
+    """The selected checks in their order; raises UsageError with the nearest id for an unknown one."""
     only, skip = tuple(only), tuple(skip)
     known = [check.id for check in CHECKS]
     for name in (*only, *skip):

@@ -59,7 +59,7 @@ def host_key(here: Here) -> Iterator[Said]:
     reads=("sudo",),
 ).each_node
 def sudo(here: Here) -> Iterator[Said]:
-    """Wanted only where the inventory says so; the rest of sparkops does without."""
+    """Required only if the inventory says `become: sudo`."""
     rights = read(here.facts.sudo)
     if here.node.become == "sudo" and not (rights.able or here.s.choices.sudo_password):
         yield fail(f"the inventory says `become: sudo`, but sudo asks for a password ({rights.said})")
@@ -102,7 +102,7 @@ def linger(here: Here) -> Iterator[Said]:
     fixable=True,
 ).each_node
 def caches(here: Here) -> Iterator[Said]:
-    """What Docker makes by itself belongs to root, and downloads as the login user fail there later."""
+    """Directories that Docker creates belong to root, so later downloads as the login user fail."""
     user, found = read(here.facts.id), {one.path: one for one in read(here.facts.caches)}
     owner = found[user.home].uid if user.home in found else user.uid
     strange = [one for one in found.values() if one.uid != owner and _matters(one, here)]
@@ -135,7 +135,7 @@ def _matters(one: Owned, here: Here) -> bool:
     reads=("locale",),
 ).each_node
 def locale(here: Here) -> Iterator[Said]:
-    """sparkops asks in C; people's own scripts do not."""
+    """sparkops sets LC_ALL=C; other scripts do not."""
     words = read(here.facts.locale)
     told = words.get("LC_ALL") or words.get("LANG") or "C"
     language, _, charset = told.partition(".")

@@ -22,12 +22,12 @@ T = TypeVar("T")
 
 CONTAINERS = ("docker-version", "docker-ps", "docker-ours", "docker-strangers", "docker-logs")
 LINKS = ("ip-addr", "net", "infiniband", "ibdev2netdev")
-"""Probes that the containers, and the interfaces with their RDMA devices, are put together from."""
+"""Probes behind `Facts.containers`, and behind `Facts.interfaces` with their RDMA devices."""
 
 
 @dataclass(frozen=True)
 class Said:
-    """One thing that a judge says. `hint` stands instead of the check's own; `evidence` is what was read."""
+    """One result of a judge. `hint` replaces the check's own; `evidence` is what was read."""
 
     status: CheckStatus
     message: str = ""
@@ -41,7 +41,7 @@ class CannotTell(Exception):
 
 @dataclass(frozen=True)
 class Here:
-    """One node, as a check of one node sees it. `engine` is the part of the plan that serves on it, if there is one."""
+    """One node for a judge. `engine` is the plan's engine on it, None without one."""
 
     s: Situation
     node: Node
@@ -72,9 +72,9 @@ class Here:
 class Check:
     """`each` judges a node, `together` all nodes; a check has one of them.
 
-    `severity` is the worst that it says, `reads` are the probes that it needs (`--only` asks for no other).
-    `topologies` empty means all; `placed` asks only nodes that take part.
-    `deploys`: a deploy asks it too, on the facts that it reads anyway. `fixable`: --fix
+    `severity` is its worst status, `reads` are the probes that it needs (`--only` runs no others).
+    `topologies` empty means all; `placed` judges only nodes that take part in the plan.
+    `deploys`: a deploy runs it too, on the facts that it reads anyway. `fixable`: --fix
     has steps for it (`phases/fix.py`).
     """
 
@@ -112,19 +112,19 @@ fail, warn, skip = partial(Said, "fail"), partial(Said, "warn"), partial(Said, "
 
 
 def good(message: str = "", evidence: str = "") -> Said:
-    """Nothing is held against the node; what was seen is worth showing."""
+    """The node is fine; the message or evidence is worth showing."""
     return Said("pass", message, "", evidence)
 
 
 def read(value: T | Unread, what: str = "") -> T:
-    """The value; a judge that needs what could not be read ends here and counts as skipped."""
+    """The value; raises CannotTell if it could not be read, which skips the check."""
     if isinstance(value, Unread):
         raise CannotTell(f"{what}: {value.reason}" if what else value.reason)
     return value
 
 
 def asked(value: T | Unread) -> T | Unread:
-    """For judges that hold an unreadable fact against the node: not one that nobody asked for, or got to."""
+    """The value, or why it could not be read; raises CannotTell if the probe was not asked for or did not run."""
     if isinstance(value, Unread) and value in (NOT_ASKED, CUT_OFF):
         raise CannotTell(value.reason)
     return value
@@ -139,7 +139,7 @@ def some(names: Iterable[str], most: int = 4) -> str:
 
 
 def apart(groups: Mapping[str, Sequence[str]]) -> str:
-    """Each value with the names that have it: a few of the most frequent one's, all of the others', which differ."""
+    """Each value with the names that have it: all names, but only a few for the most frequent value."""
     most = max(groups.values(), key=len, default=())
     listed = ((value, some(names) if names is most else ", ".join(names)) for value, names in groups.items())
     return "; ".join(f"{value}: {names}" for value, names in listed)

@@ -11,11 +11,11 @@ ROOTFUL = (
     "--now docker"
 )
 LEAST = (25,)
-"""CDI, by which `--gpus all` works without a runtime, is there by default since 25."""
+"""From version 25 on, CDI is enabled by default, so `--gpus all` needs no runtime."""
 
 
 def docker_problem(facts: Facts) -> str:
-    """Why Docker cannot be used on the node; empty when it can."""
+    """Why Docker cannot be used on the node; empty if it can."""
     unread = [one for one in (facts.docker_ps, facts.docker_version) if isinstance(one, Unread)]
     return next((one.reason for one in unread if one is facts.docker_ps or one != NOT_ASKED), "")
 
@@ -37,7 +37,7 @@ def usable(here: Here) -> Iterator[Said]:
 
 
 def docker_hint(problem: str) -> str:
-    """What a person can do about it."""
+    """How to fix it."""
     if "permission denied" in problem:
         return DOCKER_HINT
     if "not found" in problem or "not installed" in problem:
@@ -48,7 +48,7 @@ def docker_hint(problem: str) -> str:
 
 
 def need_docker(facts: Facts) -> None:
-    """For judges that would only repeat that Docker does not answer."""
+    """Raise CannotTell if Docker cannot be used: `docker-usable` reports that."""
     if problem := docker_problem(facts):
         raise CannotTell(f"Docker cannot be used: {problem}")
 
@@ -85,7 +85,7 @@ def version(here: Here) -> Iterator[Said]:
     reads=CONTAINERS,
 ).each_node
 def names_free(here: Here) -> Iterator[Said]:
-    """A container with our name and without our label is somebody's, so it is neither used nor removed."""
+    """A container with our name but without our label is foreign: it is neither used nor removed."""
     need_docker(here.facts)
     wanted = {here.s.revision.container(member) for member in here.members}
     for one in here.facts.containers:

@@ -10,7 +10,7 @@ from sparkops.core.situation import Situation
 
 BRANCH = 580
 NEWEST = (580, 178, 4)
-"""The newest that was looked at; what is newer is said."""
+"""The newest known version; a newer one is a warning."""
 
 BAD = {"580.159.03": "cudaErrorNotPermitted was reported with it"}
 HUNG = "no answer within its limit"
@@ -131,7 +131,7 @@ def driver_same(s: Situation) -> Iterator[Said]:
 
 
 def parity(what: str, values: Mapping[str, str], severe: bool = False) -> Iterator[Said]:
-    """Which nodes differ from the most; nothing to compare is nothing to say."""
+    """Warn if the values differ; with `severe`, fail if their first numbers differ."""
     groups = grouped((value, name) for name, value in values.items())
     if len(groups) < 2:
         return

@@ -14,7 +14,7 @@ FULL, HALF = 200_000, 100_000
 PROPOSED = tuple(IPv4Network(f"{net}.0/24") for net in ("192.168.100", "192.168.177", "10.20.0", "172.30.100"))
 BRIDGES = ("docker", "br-", "virbr", "lxdbr", "cni", "flannel", "podman")
 TUNNELS = ("tailscale", "wg", "tun", "zt", "veth")
-"""Made by software. The route of a bridge stays while nothing is on it."""
+"""Interfaces made by software. A bridge keeps its route while nothing uses it."""
 
 LOST = "on the node: sudo dmesg | grep mlx5_core; then sudo reboot, or unplug the power for a minute"
 READ_THEM = "on the node: ip -j addr; if it fails there too, reboot: sudo reboot"
@@ -34,7 +34,7 @@ SPARE = (
     deploys=True,
 ).each_node
 def usable(here: Here) -> Iterator[Said]:
-    """No cable, no address, or an address that is not on the link: NCCL would fall to plain Ethernet in silence."""
+    """Without a cable, an address, or an address on the link, NCCL silently uses plain Ethernet."""
     addresses = asked(here.facts.ip_addr)
     if isinstance(addresses, Unread):
         yield fail(
@@ -67,7 +67,7 @@ def used(here: Here) -> tuple[Interface, ...]:
 
 
 def cabled(here: Here) -> tuple[Interface, ...]:
-    """The netdevs of the port in use. Where no address tells which that is: of the first port with a cable."""
+    """Interfaces of the QSFP port in use, else of the first port with link."""
     try:
         return used(here)
     except CannotTell:
@@ -209,7 +209,7 @@ def _shown(here: Here) -> str:
     reads=(*LINKS, "sysctl"),
 ).each_node
 def subnets(here: Here) -> Iterator[Said]:
-    """Those of a second cable are looked at too: routes do not know which cable was meant."""
+    """Include the interfaces of a second cable: a route may use either."""
     mine = used(here)
     others = (one for port in here.facts.ports for one in port.interfaces if one not in mine)
     networks = [(one.name, address.network) for one in (*mine, *others) if one.up for address in one.ipv4]
@@ -247,13 +247,13 @@ def lan(here: Here) -> Iterator[Said]:
 
 
 def _free(facts: Facts) -> IPv4Network:
-    """One of those that guides propose which nothing on the node has yet."""
+    """The first usual subnet that the node does not use yet."""
     taken = [network for _, network in elsewhere(facts)]
     return next((one for one in PROPOSED if not any(one.overlaps(other) for other in taken)), PROPOSED[0])
 
 
 def _collision(name: str, network: IPv4Network, other: str, theirs: IPv4Network, hint: str) -> Said:
-    """Routes go by the narrower subnet, so what software spans over the fabric only hides addresses from itself."""
+    """Routes prefer the narrower subnet, so a wider subnet of a bridge or tunnel is only a warning."""
     if other.startswith(BRIDGES + TUNNELS) and theirs.prefixlen < network.prefixlen:
         return warn(f"{name}'s subnet {network} lies within {theirs} of {other}: traffic of {other} may be lost", hint)
     return fail(
@@ -262,7 +262,7 @@ def _collision(name: str, network: IPv4Network, other: str, theirs: IPv4Network,
 
 
 def elsewhere(facts: Facts) -> list[tuple[str, IPv4Network]]:
-    """Subnets of whatever is not CX7: the LAN, and what containers, machines and tunnels were given."""
+    """Subnets of all other interfaces: LAN, containers, virtual machines and tunnels."""
     rest = (one for one in facts.interfaces if one.port is None and one.name != "lo")
     kept = (one for one in rest if one.up or one.name.startswith(BRIDGES))
     return [(one.name, address.network) for one in kept for address in one.ipv4]

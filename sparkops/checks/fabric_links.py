@@ -10,14 +10,14 @@ from sparkops.core.situation import Situation
 
 JUMBO = 9000
 HEADERS = 28
-"""IP and ICMP before the payload of a ping."""
+"""Bytes of the IP and ICMP headers before the payload of a ping."""
 
 FEW = 4
 """Peers that a node asks over each interface."""
 
 
 def links(s: Situation) -> Mapping[str, tuple[Interface, ...]]:
-    """The netdevs in use by node; nodes without a cable are left to `cx7-usable`."""
+    """Interfaces in use by node; `cx7-usable` reports nodes without a cable."""
     found = {}
     for place in s.placement.engines:
         try:
@@ -30,7 +30,7 @@ def links(s: Situation) -> Mapping[str, tuple[Interface, ...]]:
 
 
 def targets(s: Situation) -> dict[str, list[tuple[str, str, int]]]:
-    """Whom each node asks over which interface, with how large a payload; at most four peers each, spread evenly."""
+    """By node, what it pings: (interface, address, payload bytes). At most four peers each, spread evenly."""
     found = links(s)
     names, asked = list(found), dict[str, list[tuple[str, str, int]]]()
     for at, name in enumerate(names):
@@ -41,12 +41,12 @@ def targets(s: Situation) -> dict[str, list[tuple[str, str, int]]]:
 
 
 def _steps(many: int) -> list[int]:
-    """To whom, counted from oneself: all of a few, else neighbours on both sides and two further off."""
+    """Distances to the peers to ping: all of a few nodes, else both neighbours and two further peers."""
     return sorted({1, 2, many // 2, many - 1}) if many > FEW + 1 else list(range(1, many))
 
 
 def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterator[tuple[str, str, int]]:
-    """Each of our interfaces with the peer's in the same subnet, else with the one in the same place."""
+    """Pair each interface with the peer's in the same subnet, else with the peer's at the same position."""
     for place, one in enumerate(mine):
         others = [other for other in theirs if other.address and other.up]
         same = [other for other in others if {a.network for a in one.ipv4} & {a.network for a in other.ipv4}]
@@ -114,7 +114,7 @@ def one_owner(s: Situation) -> Iterator[Said]:
 
 
 def _one_hardware(s: Situation) -> Iterator[Said]:
-    """Switches learn where a hardware address is; the GIDs that RDMA uses by itself are made of it as well."""
+    """Switches forward by hardware address, and RDMA's default GIDs contain it."""
     owners = grouped((one.mac, name) for name, both in links(s).items() for one in both)
     for names in dict.fromkeys(tuple(names) for mac, names in owners.items() if mac and len(names) > 1):
         told = "; ".join(mac for mac, found in owners.items() if tuple(found) == names)
@@ -206,7 +206,7 @@ def pings(here: Here) -> Iterator[Said]:
 
 
 def _ping(here: Here, ping: Ping, cut_off: bool) -> Iterator[Said]:
-    """Nothing is said of a peer that nobody reaches but by itself: the fault is at its end."""
+    """Report a failed ping, unless nobody reaches that peer: then only the peer's own pings are reported."""
     way = f"{here.s.fabric_owners.get(ping.address, ping.address)} over {ping.interface}"
     if ping.answered:
         yield good(evidence=f"{way}: {ping.said}")

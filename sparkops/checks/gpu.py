@@ -1,4 +1,4 @@
-"""Checks of the GPU in use: who computes on it, whether containers get it, whether it is slow or hot."""
+"""Checks of the GPU in use: which processes use it, whether containers get it, whether it is slow or hot."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ OTHER_SLOWDOWNS = 0x08 | 0x80
     reads=("gpu-processes", *CONTAINERS),
 ).each_node
 def processes(here: Here) -> Iterator[Said]:
-    """Of people and containers that are not ours; whether the memory still suffices, `memory-fits` tells."""
+    """Foreign processes and containers; `memory-fits` checks whether the memory still suffices."""
     ours = {one.id for one in here.facts.containers if one.ours}
     containers = {one.id: one.name for one in here.facts.containers}
     for one in read(here.facts.gpu_processes):
@@ -64,7 +64,7 @@ def strangers(here: Here) -> Iterator[Said]:
     reads=("nvidia-smi", "packages", "cdi"),
 ).each_node
 def in_container(here: Here) -> Iterator[Said]:
-    """By its parts; stock Docker lists no `nvidia` runtime although `--gpus all` works, so that is not looked at."""
+    """By a test container, else by the installed parts. Stock DGX OS needs no `nvidia` runtime."""
     deep = here.s.peers.get(here.name)
     tried = None if deep is None or isinstance(deep, Unread) else deep.gpu
     if isinstance(tried, str):
@@ -76,7 +76,7 @@ def in_container(here: Here) -> Iterator[Said]:
 
 
 def _cure(reason: str) -> str:
-    """Empty where the check's own hint is right: what passes the GPU on is missing."""
+    """A hint if the driver fails; empty if the check's own hint (install the toolkit) is right."""
     if "version mismatch" in reason or "driver not loaded" in reason:
         return "the driver fails, not the container; on the node, when nothing serves: sudo reboot"
     return ""
@@ -111,7 +111,7 @@ def _parts(here: Here) -> Iterator[Said]:
     reads=("gpu-load",),
 ).each_node
 def wedge(here: Here) -> Iterator[Said]:
-    """Only under load: at rest 208 MHz and 4 W are normal."""
+    """Judged only under load: an idle GPU runs at 208 MHz and 4 W."""
     load = read(here.facts.gpu_load)
     told = shown(load)
     if load.utilization_percent is None or load.utilization_percent < BUSY:

@@ -1,4 +1,4 @@
-"""Checks of the images that a plan runs: there, the same everywhere, and able to do what is asked of them."""
+"""Checks of the images that a plan runs: they exist, are the same on all nodes, and fit the plan."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from sparkops.core.sizes import gb
 from sparkops.node_commands import proxy
 
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
-"""What `docker info` calls an architecture, and what an image is labelled with."""
+"""Architectures as `docker info` names them, and as images do."""
 
 
 @PlanCheck(
@@ -45,7 +45,7 @@ def present(here: Here) -> Iterator[Said]:
     reads=("images", "docker-version", "docker-ps", "docker-info"),
 ).each_node
 def platform(here: Here) -> Iterator[Said]:
-    """Held against the node's engine, which is what would have to run it."""
+    """Compare with the node's Docker engine, which would run the image."""
     info = known(here.facts.docker_info, None)
     engine = ARCHITECTURES.get(info.architecture, info.architecture) if info is not None else ""
     for reference in _references(here):
@@ -95,7 +95,7 @@ def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -
     topologies=("cluster",),
 ).each_node
 def ray(here: Here) -> Iterator[Said]:
-    """Images have no list of what is in them: by their name, and by what a build of ours wrote down."""
+    """Images do not list their content, so a known name or the label of our own build decides."""
     if here.s.revision.executor != "ray":
         raise CannotTell("the executor is not Ray")
     reference = here.s.revision.image.reference
@@ -115,7 +115,7 @@ def _hint(s: Situation, reference: str) -> str:
 
 
 def _with_mods(here: Here, reference: str) -> str:
-    """The mods in it by name, as the reference may cut them short."""
+    """The names of the image's mods: the reference may abbreviate them."""
     names = ", ".join(map(mods.short, mods.needed(here.s.effective.recipe.mods)))
     return f" (with the mods {names})" if reference.startswith(mods.PREFIX) and names else ""
 

@@ -12,7 +12,7 @@ ORDER: tuple[str, ...] = ("fail", "warn", "fixed", "pass", "skip")
 
 
 def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tuple[Finding, ...]:
-    """Every verdict, worst first; nodes in their order, the cluster's (without a node) before those of nodes."""
+    """Every finding, worst first; per check the cluster's finding (without a node) comes before those of nodes."""
     nodes = tuple(nodes)
     found = (finding for check in checks for finding in _check(s, nodes, check))
     return tuple(sorted(found, key=lambda one: ORDER.index(one.status)))
@@ -45,7 +45,7 @@ def _out(here: Here, check: Check) -> str:
 
 
 REACH = ("ssh", "host-key")
-"""Checks of the way to a node; all others need what was read from it."""
+"""Checks of the connection to a node; all others need facts from it."""
 
 
 def _said(judge: Iterable[Said]) -> list[Said]:

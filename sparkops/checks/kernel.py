@@ -1,4 +1,4 @@
-"""Checks of the Linux kernel: versions known to be bad, equal on all nodes, and what 7.0 reserves."""
+"""Checks of the Linux kernel: bad versions, memory reserved by kexec handover, equal versions on all nodes."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ KHO_KERNELS = ("7.0.0-1019",)
 """Kernels whose kexec handover reserves memory that RDMA registration then lacks."""
 
 KHO_ON = ("kho", "kho=on", "kho=1", "kho=y")
-"""Words of a kernel's command line that ask for it."""
+"""Words of a kernel's command line that enable it."""
 
 BAD = {
     "7.0.0-1019": "with driver 580.178.04 it freezes under load, and kexec handover reserves 9 GiB",
@@ -49,7 +49,7 @@ def known_bad(here: Here) -> Iterator[Said]:
     reads=("uname", "cmdline", "meminfo"),
 ).each_node
 def kho(here: Here) -> Iterator[Said]:
-    """The signature is CmaTotal 0 with CmaFree beside it, whatever the kernel is called."""
+    """CmaTotal 0 beside a CmaFree shows the reservation, whatever the kernel's version."""
     release, memory = read(here.facts.uname).release, read(here.facts.meminfo)
     words, total = known(here.facts.cmdline, "").split(), memory.cma_total_kib
     affected = any(release.startswith(f"{bad}-") for bad in KHO_KERNELS) or any(on in words for on in KHO_ON)

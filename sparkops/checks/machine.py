@@ -1,4 +1,4 @@
-"""Checks of the machine itself: what it is, whether it is one of its kind, how it is kept."""
+"""Checks of the machine itself: its kind, its identity, its clock and its updates."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ def gb10(here: Here) -> Iterator[Said]:
     deploys=True,
 ).all_nodes
 def machines_differ(s: Situation) -> Iterator[Said]:
-    """Said, not refused: cloned units work until something tells them apart by these."""
+    """A warning only: cloned machines work until something identifies them by these."""
     for what, marks in (("machine-id", _machine_id), ("SSH host key", _host_keys)):
         owners = grouped((mark, name) for name, facts in s.facts.items() for mark in marks(facts))
         groups = {tuple(names): mark for mark, names in owners.items() if len(names) > 1}
@@ -83,7 +83,7 @@ def _host_keys(facts: Facts) -> list[str]:
     reads=("clock",),
 ).all_nodes
 def clocks(s: Situation) -> Iterator[Said]:
-    """Against this machine's clock, and only as far as it is certain: what a slow answer may explain is no skew."""
+    """Compare with this machine's clock; a difference that a slow answer may explain does not count."""
     for name, (least, most) in offsets(s).items():
         off = least if least > 0 else most if most < 0 else 0.0
         if abs(off) > MOST_SKEW:
@@ -92,7 +92,7 @@ def clocks(s: Situation) -> Iterator[Said]:
 
 
 def offsets(s: Situation) -> dict[str, tuple[float, float]]:
-    """Each node's clock minus ours, as bounds: it was read after we asked, and so long before the answer was here."""
+    """Each node's clock minus ours in seconds, as (least, most): the time of reading is known only within bounds."""
     found = {}
     for name, span in s.spans.items():
         facts = s.facts[name]
@@ -155,7 +155,7 @@ def reboot(here: Here) -> Iterator[Said]:
 
 
 def _newer(running: str, packages: Mapping[str, Package]) -> str:
-    """The newest kernel that is installed, of the running one's flavour, if it is newer and nobody should stay away."""
+    """The newest installed kernel of the running flavour, if newer and not known to be bad; else empty."""
     now = _KERNEL.fullmatch(running)
     if now is None:
         return ""
@@ -178,7 +178,7 @@ def _order(release: re.Match[str]) -> list[int]:
     reads=("packages",),
 ).each_node
 def updates(here: Here) -> Iterator[Said]:
-    """dpkg's own words: the first letter is what was wanted, the second what is there."""
+    """dpkg's state: the first letter is what is wanted, the second what is installed."""
     packages = read(here.facts.packages)
     torn = {
         name: one

@@ -13,14 +13,14 @@ from sparkops.core.utilization import OLD_UTILIZATION
 LEAST_TOTAL, FULL_TOTAL = 90 * GIB_KIB, 115 * GIB_KIB
 MUCH_CACHE = 0.5
 HOST_SIDE, SYSTEM = 8 * GIB_KIB, 4 * GIB_KIB
-"""What an engine takes beside the GPU's share, and what an idle node needs; whatever comes back is awaited anyway."""
+"""Memory that an engine uses beside the GPU's share, and that an idle node uses."""
 
 MUCH_SWAP = GIB_KIB // 8
 MUCH_HUGE = 4 * GIB_KIB
 HUGE = "release the huge pages, on the node: sudo sysctl vm.nr_hugepages=0; "
 
 LEAST_UTILIZATION, MOST_UTILIZATION = 0.10, 0.90
-"""More was never seen to run well: the system needs 10 to 15 GB."""
+"""Higher values were never seen to work: the system needs 10 to 15 GB."""
 
 LONG_CONTEXT = 131072
 """Tokens of context. With more, a cluster's engine leaves so little memory that the page cache ends it within a day."""
@@ -63,7 +63,7 @@ def total(here: Here) -> Iterator[Said]:
     reads=("meminfo", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
 ).each_node
 def fits(here: Here) -> Iterator[Said]:
-    """CUDA counts MemFree, so what a drop of the page cache gives back counts only where it may be dropped."""
+    """CUDA compares with MemFree, so the page cache counts as free only if it may be dropped."""
     engine, memory = here.engine, read(here.facts.meminfo)
     if engine is None:
         raise CannotTell("this plan runs no engine here")
@@ -216,7 +216,7 @@ def earlyoom(here: Here) -> Iterator[Said]:
     deploys=True,
 ).all_nodes
 def scheduled(s: Situation) -> Iterator[Said]:
-    """One sentence for all nodes: they are served by one command."""
+    """One finding for all nodes: one command fixes all of them."""
     if not _long(s):
         raise CannotTell(f"applies to a context of {LONG_CONTEXT} tokens or more")
     found = {member.name: read(s.facts[member.name].schedule, member.name) for member in s.revision.engines}

@@ -36,7 +36,7 @@ def present(here: Here) -> Iterator[Said]:
 
 
 def _another(here: Here, model: Model | Unread) -> str:
-    """Ranks that load different weights answer nonsense."""
+    """How the node's model differs from the head's, else empty: ranks with different weights answer nonsense."""
     if here.s.local_model:
         return ""
     pinned, asked_for = here.s.revision.model_revision, here.s.effective.recipe.revision
@@ -46,7 +46,7 @@ def _another(here: Here, model: Model | Unread) -> str:
 
 
 def trouble(model: Model | Unread, place: str = "in the cache") -> str:
-    """Why the model cannot be served from its place; empty when it can."""
+    """Why the model cannot be served from there; empty if it can."""
     if isinstance(model, Unread):
         return f"is not {place} ({model.reason})"
     if not model.present:
@@ -66,7 +66,7 @@ def trouble(model: Model | Unread, place: str = "in the cache") -> str:
     reads=("model",),
 ).each_node
 def vocabulary_there(here: Here) -> Iterator[Said]:
-    """Without a base to take it from the engine asks the internet at its start, or at the first chat."""
+    """Without these files the engine downloads them when it starts, or at the first chat."""
     if here.engine is None:
         raise CannotTell("this plan runs no engine here")
     model = read(here.facts.model)
@@ -85,7 +85,7 @@ def vocabulary_there(here: Here) -> Iterator[Said]:
 
 
 def weights_gib(here: Here) -> float | None:
-    """What the model takes on disk, as far as the recipe or the table of models tells."""
+    """Size of the model on disk, from the recipe or the table of models; None if neither has it."""
     known = models.known(here.s.revision.model)
     return here.s.effective.recipe.metadata.weights_gib or (known.weights_gib if known else None)
 
@@ -144,7 +144,7 @@ def _judged(disk: Disk, need: float, uses: str) -> Said:
 
 
 def _model_kib(here: Here) -> float:
-    """Only what has to be fetched yet; what is half there is counted whole, as its parts are written anew."""
+    """Space for the model if it must be fetched. A partial download counts whole: its files are written again."""
     model, size = here.facts.model, weights_gib(here)
     if here.engine is None or size is None or model == NOT_ASKED or not trouble(model):
         return 0.0

@@ -1,4 +1,4 @@
-"""Checks of what stands between nodes besides the cable: firewall, NetworkManager, mDNS."""
+"""Checks of the network beside the cable: firewall, default route, NetworkManager, mDNS."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from sparkops.checks.fabric import cabled
 from sparkops.core.facts import Firewall, Unread
 
 _BY_ITSELF = re.compile(r"\D.*\s\d+")
-"""NetworkManager numbers the profiles that it makes by itself: `Wired connection 1`, in the system's language."""
+"""Profiles that NetworkManager creates by itself have a number: `Wired connection 1`, in the system's language."""
 
 _COMMENT = re.compile(r' -m comment --comment ("[^"]*"|\S+)')
 _ACCEPTS = re.compile(
@@ -26,7 +26,7 @@ _ACCEPTS = re.compile(
     reads=(*LINKS, "firewall"),
 ).each_node
 def firewall(here: Here) -> Iterator[Said]:
-    """Rules are seen only as root; that ufw is on is seen by all."""
+    """Only root can read the rules; anyone can read whether ufw is on."""
     found = read(here.facts.firewall)
     both = cabled(here)
     names, networks = [one.name for one in both], [address.network for one in both for address in one.ipv4]
@@ -48,7 +48,7 @@ def _drops(found: Firewall) -> bool:
 
 
 def _allows(rule: str, names: list[str], networks: list[IPv4Network]) -> bool:
-    """All that is TCP on the fabric: a rule with a port, or for another interface or subnet, is not enough."""
+    """Whether the rule accepts all TCP on the fabric; one for a port, or another interface or subnet, does not."""
     found = _ACCEPTS.fullmatch(_COMMENT.sub("", rule))
     if found is None or (found["interface"] and found["interface"] not in names):
         return False

@@ -55,7 +55,7 @@ def wanted_ports(here: Here) -> dict[int, str]:
 
 
 def neighbours(here: Here) -> dict[int, str]:
-    """Ports that this plan leaves alone, and on which other launchers' clusters listen."""
+    """Ports that this plan does not use, but clusters of other launchers do."""
     if here.s.placement.topology.kind != "cluster":
         return {}
     return {port: use for port, use in OTHERS.items() if port not in wanted_ports(here)}

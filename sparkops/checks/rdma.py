@@ -1,4 +1,4 @@
-"""Checks of the RDMA devices of all nodes together: their tables of addresses, and their firmware."""
+"""Checks of the RDMA devices of all nodes together: their GID tables and their firmware."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ UNSET = f"do not set {PINNED} in the recipe or in scripts: NCCL 2.21 and later f
     severity="fail",
 ).all_nodes
 def gids(s: Situation) -> Iterator[Said]:
-    """RDMA names an end by the number of an entry; scripts that set one expect 3."""
+    """NCCL selects a GID by its index; scripts that set one expect 3."""
     pinned, owners = s.effective.env.get(PINNED, ""), dict[int, list[str]]()
     for node, device, address in _tables(s):
         at = _index(device, address)
@@ -49,13 +49,13 @@ def gids(s: Situation) -> Iterator[Said]:
 
 
 def _index(device: Rdma, address: str) -> int | None:
-    """Of the entry for this address, else of the first for any of IPv4."""
+    """Index of the RoCE v2 entry for this address, else of the first one for IPv4."""
     entries = [gid for gid in device.gids if gid.kind == "RoCE v2" and gid.ipv4]
     return next((gid.index for gid in sorted(entries, key=lambda gid: gid.ipv4 != address)), None)
 
 
 def _tables(s: Situation) -> list[tuple[str, Rdma, str]]:
-    """The devices in use with their netdev's address, where the kinds of the entries could be read."""
+    """(node, device, address) of the devices in use whose GID types could be read."""
     used = [(node, one.rdma, one.address) for node, both in links(s).items() for one in both if one.up]
     found = [
         (node, device, address)

@@ -9,7 +9,7 @@ from sparkops.core.bench.measured import Row
 
 @dataclass(frozen=True)
 class ChartLine:
-    """`spread` is one standard deviation either way; empty where there is none to show."""
+    """`spread` is one standard deviation either way; empty if unknown."""
 
     label: str
     x: tuple[float, ...]
@@ -87,7 +87,7 @@ def _at(line: ChartLine, x: float) -> float:
 
 
 def _line(label: str, rows: Sequence[Row], metric: str, *, dashed: bool = False) -> ChartLine:
-    """Of several prompts or depths the first is drawn; a table has the rest."""
+    """A run's metric over concurrency, for the first prompt, answer and depth; a table has the others."""
     mine = sorted(
         (row.point.concurrency, row.metrics[metric])
         for row in rows

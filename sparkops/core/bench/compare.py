@@ -1,4 +1,4 @@
-"""Runs side by side, and whether they may stand there: numbers of different things are no comparison."""
+"""Runs side by side, and what makes them incomparable."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ TOPOLOGY_FLAGS = frozenset(
         *("nnodes", "node-rank", "master-addr", "master-port", "headless", "enforce-eager", "mxfp4-layers"),
     )
 )
-"""Flags that follow the placement, or that the rules change with it."""
+"""Flags that depend on the placement, directly or by a rule."""
 
 SIDE_BY_SIDE = (
     ("decode", "tokens/s"),
@@ -35,7 +35,7 @@ SIDE_BY_SIDE = (
 
 @dataclass(frozen=True)
 class Gap:
-    """One thing that differs between two runs and was not named as what may."""
+    """A difference between two runs that `--vary` does not allow."""
 
     label: str
     text: str
@@ -43,13 +43,14 @@ class Gap:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric at each concurrency, run by run; `gains` are per cent against the first."""
+    """One metric at each concurrency, run by run."""
 
     metric: str
     unit: str
     rows: tuple[tuple[int, tuple[Metric | None, ...]], ...]
 
     def gains(self, values: Sequence[Metric | None]) -> list[float | None]:
+        """Differences from the first value in percent."""
         first = values[0]
         return [100 * (one.mean / first.mean - 1) if one and first and first.mean else None for one in values[1:]]
 
@@ -101,7 +102,7 @@ def side_by_side(runs: Sequence[Sequence[Row]]) -> Iterator[Comparison]:
 
 
 def beside_published(rows: Sequence[Row], points: Iterable[Published]) -> Iterator[Comparison]:
-    """One run beside what was published at the same concurrencies."""
+    """One run beside the published values at the same concurrencies."""
     published: dict[str, dict[int, Metric]] = {}
     for point in points:
         published.setdefault(point.metric, {}).setdefault(point.concurrency, Metric(point.value, 0.0, (point.value,)))

@@ -1,4 +1,4 @@
-"""An experiment over topologies as it is kept while it goes on, so that the same command goes on with it."""
+"""The saved state of an experiment over topologies, so that the same command can resume it."""
 
 import hashlib
 import json
@@ -27,17 +27,17 @@ class Experiment:
     owed: Before | None = None
 
     def document(self) -> dict[str, Any]:
-        """What is written; `load` makes it this value again."""
+        """The file's content; `load` reads it back."""
         return asdict(self)
 
 
 def id_of(question: Mapping[str, Any]) -> str:
-    """16 hex digits that depend on the question and its nodes alone, so that the same command goes on with it."""
+    """16 hex digits that depend only on the question and its nodes, so that the same command resumes it."""
     return hashlib.sha256(json.dumps(question, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def load(document: Any) -> Experiment | None:
-    """The experiment that a document holds; None where it holds none that can be read."""
+    """The experiment in a document; None if it cannot be read."""
     try:
         owed = document["owed"]
         before = Before(tuple(owed["hashes"]), tuple(owed["titles"])) if owed is not None else None

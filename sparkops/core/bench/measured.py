@@ -20,7 +20,7 @@ METRICS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Metric:
-    """`values` are one a run for what all requests do together, one a request for the rest."""
+    """`values`: one for each run for metrics over all requests, else one for each request."""
 
     mean: float
     std: float
@@ -37,7 +37,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Measured:
-    """With problems the rows are not to be shown as results."""
+    """If there are problems, the rows must not be shown as results."""
 
     rows: tuple[Row, ...]
     problems: tuple[str, ...]
@@ -90,7 +90,7 @@ def _number(value: Any) -> bool:
 
 
 def _derived(point: Point, metrics: Mapping[str, Metric]) -> dict[str, Metric]:
-    """Per request: milliseconds between tokens, and to the last one; the rate of prompts and answers together."""
+    """Per request: ms between tokens (itl) and to the last token (e2e); total: tokens/s of prompts and answers."""
     rates, firsts = metrics["decode-per-request"].values, metrics["ttft"].values
     if len(rates) != len(firsts) or not all(rate > 0 for rate in rates):
         return {}

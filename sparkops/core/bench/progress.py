@@ -1,4 +1,4 @@
-"""How far a benchmark is, in one line: a bar over all its rounds, and how long the rest may take."""
+"""A benchmark's progress in one line: a bar, the current point, and the estimated remaining time."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ BAR = 20
 
 @dataclass(frozen=True)
 class Progress:
-    """`before` points are done of `points`; of the one under way `ended` requests of `requests`."""
+    """`before` of `points` points are done; in the current one, `ended` of `requests` requests."""
 
     points: int
     before: int
@@ -16,11 +16,11 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """Every point counts alike: its rounds are as many, and as long as its answers."""
+        """Share done, 0 to 1. Every point counts equally: all have as many rounds and similar answers."""
         return min(1.0, (self.before + min(1.0, self.ended / max(self.requests, 1))) / max(self.points, 1))
 
     def line(self, seconds: float) -> str:
-        """As a probe says it: `wait`, then what people read."""
+        """The line of a probe: `wait`, then the text that people read."""
         filled = int(self.share * BAR)
         rest = seconds / self.share - seconds if self.share else 0.0
         done = f"{min(self.ended, self.requests)} of {self.requests} requests"

@@ -1,4 +1,4 @@
-"""A benchmark as it is kept: what was measured, on what exactly, and llama-benchy's own document untouched."""
+"""A benchmark's record: results, the exact setup, and llama-benchy's own documents unchanged."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -47,26 +47,26 @@ class Record:
 
     @property
     def state(self) -> str:
-        """`unfinished` is what an interrupt leaves: nothing failed, and points are missing."""
+        """`ok`, `failed`, or `unfinished` after an interrupt: nothing failed, but points are missing."""
         if self.ok:
             return "ok"
         unfinished = not self.problems and len(self.measured.rows) == len(self.raw)
         return "unfinished" if unfinished else "failed"
 
     def table(self) -> list[dict[str, Any]]:
-        """The numbers, by our names."""
+        """The results of each point, by our metric names."""
         return [
             {**vars(row.point), "metrics": {name: {"mean": m.mean, "std": m.std} for name, m in row.metrics.items()}}
             for row in self.measured.rows
         ]
 
     def document(self) -> dict[str, Any]:
-        """What is written; `load` makes it this value again."""
+        """The file's content; `load` reads it back."""
         return {"schema": SCHEMA, "kind": "sparkops-bench", **asdict(self)}
 
 
 class NotARecord(ValueError):
-    """One line: why a document is no record of ours that can be read."""
+    """One line: why a document is not a readable record."""
 
 
 def load(document: Any) -> Record:
@@ -103,7 +103,7 @@ class Series:
 
 
 def series(title: str, records: Sequence[Record], failed: Mapping[str, str] | None = None) -> Series:
-    """Records by their labels; the same label twice is told apart by the record's id."""
+    """Records by label; equal labels get the end of the record's id."""
     labels = [record.label for record in records]
     named = {
         record.label if labels.count(record.label) == 1 else f"{record.label} {record.id[-6:]}": record

@@ -1,15 +1,15 @@
-"""What the nodes did while they were measured: a GPU that was wedged makes numbers that say nothing."""
+"""What the nodes did during a benchmark: a wedged GPU makes its numbers meaningless."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 UNDER_LOAD = 50.0
-"""Per cent of utilization from which a clock says something: idle GPUs rest at 208 MHz."""
+"""Percent of utilization from which a clock is meaningful: idle GPUs run at 208 MHz."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One look at a node while it was measured: seconds since the start, watts, degrees, and KiB of memory left."""
+    """One sample of a node during a benchmark: seconds since the start, watts, °C, KiB of available memory."""
 
     node: str
     at: float
@@ -26,7 +26,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Watched:
-    """One node over a whole run; None where it told nothing. The clock is that under load."""
+    """One node over a whole run; None where nothing was measured. The clock is the highest under load."""
 
     node: str
     power_mean_w: float | None
@@ -49,7 +49,7 @@ def wedged(samples: Sequence[Sample], floor_mhz: float = 1000.0) -> dict[str, fl
 
 
 def watched(samples: Sequence[Sample]) -> Iterator[Watched]:
-    """Each node's run in one line."""
+    """A summary of each node's samples."""
     for node in dict.fromkeys(sample.node for sample in samples):
         mine = [sample for sample in samples if sample.node == node]
         watts = [sample.power_w for sample in mine if sample.power_w is not None]

@@ -7,7 +7,7 @@ from itertools import product
 
 @dataclass(frozen=True)
 class Point:
-    """One setting that is measured: tokens of the prompt, of the answer, of what stands before it; requests at once."""
+    """One measured setting: tokens of prompt, answer and preceding context (depth); concurrent requests."""
 
     prompt: int
     answer: int
@@ -25,11 +25,11 @@ class Point:
 
 
 SIZES = (("prompt", "prompt"), ("answer", "answer"), ("depth", "after"))
-"""Sizes of a point, and what people read."""
+"""Sizes of a point, and their labels."""
 
 
 def shared(points: Sequence[Point]) -> tuple[tuple[tuple[str, str], ...], str]:
-    """Which sizes differ between points, for columns of a table; and in words what all of them have."""
+    """Sizes that differ between points (name, label), for columns of a table; and the others as text."""
     vary = tuple((name, title) for name, title in SIZES if len({getattr(point, name) for point in points}) > 1)
     same = [(title, getattr(points[0], name)) for name, title in SIZES if (name, title) not in vary]
     return vary, ", ".join(f"{title} {value}" for title, value in same if value)
@@ -112,9 +112,9 @@ SUITES = (
     Suite("batch-scaling", "The same with up to 16 at once", _GUIDE, (105,), (256,), (1, 2, 4, 8, 16)),
     Suite("long-context", "Prompts of 5, 20 and 40 thousand tokens", _GUIDE, (5000, 20000, 40000), (256,)),
 )
-"""`runs` and answer lengths that a source does not say are llama-benchy's default and the guide's other tests'."""
+"""What a source lacks: `runs` are llama-benchy's default, answer lengths those of the guide's other tests."""
 
 
 def suite(name: str) -> Suite | None:
-    """The suite of that id."""
+    """The suite with this id; None if there is none."""
     return next((one for one in SUITES if one.id == name), None)

@@ -1,4 +1,4 @@
-"""What to do about a benchmark that failed, as far as llama-benchy's words tell."""
+"""Hints for a failed benchmark, by llama-benchy's messages."""
 
 import re
 
@@ -18,9 +18,9 @@ KNOWN = (
     (r"processing book", "`--book FILE` ($SPARKOPS_BOOK) is any long text instead of the book that is fetched"),
     (r"oherence", "kernels that answer nonsense are not worth measuring; `--skip-coherence` leaves the question out"),
 )
-"""A pattern in the reason, and what helps; the first that is found holds."""
+"""(pattern in the reason, hint); the first match counts."""
 
 
 def cure(reason: str) -> str | None:
-    """The hint for a reason; None where it is not known."""
+    """The hint for a reason; None if it is unknown."""
     return next((hint for pattern, hint in KNOWN if re.search(pattern, reason, re.IGNORECASE)), None)

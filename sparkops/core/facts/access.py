@@ -56,7 +56,7 @@ class Lock:
 
 @dataclass(frozen=True)
 class Orphan:
-    """A note that a container may still run on another node, which could not be reached when it was to be removed."""
+    """A note that a container may still run on another node, which could not be reached to remove it."""
 
     name: str
     path: str
@@ -67,7 +67,7 @@ class Orphan:
 
 @dataclass(frozen=True)
 class JobFact:
-    """Detached work. `exit` is None while it runs, or when it died without telling."""
+    """A background job. `exit` is None while it runs, or if it died without writing its exit code."""
 
     id: str
     pid: int | None
@@ -78,7 +78,7 @@ class JobFact:
 
 @dataclass(frozen=True)
 class Left:
-    """What is in sparkops' own folder. `keys` are SHA-256 digests by file name; a key itself is never read."""
+    """Content of sparkops' own folder. `keys` are SHA-256 digests by file name; a key itself is never read."""
 
     orphans: tuple[Orphan, ...]
     jobs: tuple[JobFact, ...]
@@ -114,7 +114,7 @@ def owned(text: str) -> tuple[Owned, ...]:
 
 
 def disks(text: str) -> Mapping[str, Disk]:
-    """By what it is for: `home`, `cache`, `docker`. `df` prints one row a path, in the order in which it was asked."""
+    """By use: `home`, `cache`, `docker`. `df` prints one row for each path, in the order of its arguments."""
     first = list(lines(text))
     asked = [line.partition(" ") for line in first if line.startswith(("home ", "cache ", "docker "))][:3]
     rows = [found for line in first if (found := re.fullmatch(r".+?\s+(\d+)\s+\d+\s+(\d+)\s+(?:\d+%|-)\s+(.+)", line))]

@@ -23,7 +23,7 @@ CONFIG = (
     "Shell",
     "OnBuild",
 )
-"""What of a configuration belongs to the image; the rest is left over from the container it was built in."""
+"""Fields of a configuration that belong to the image; others are left over from its build container."""
 
 NORMAL_VARIANTS = {"arm64": "v8"}
 
@@ -45,7 +45,7 @@ class Image:
 
 
 def images(text: str) -> Mapping[str, Image | Unread | None]:
-    """By reference; None where the engine says that there is no such image."""
+    """Images by reference; None if the engine has no such image."""
     return {part.name: _image(part) for part in parts(text)}
 
 

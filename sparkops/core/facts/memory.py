@@ -1,4 +1,4 @@
-"""The unified memory: what /proc says of it. Sizes are KiB, as the kernel counts them."""
+"""The unified memory according to /proc. Sizes are KiB, as the kernel counts them."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ class Memory:
 
     @property
     def free_after_drop_kib(self) -> int:
-        """Or what Linux counts as available, where it knows of more that can be let go."""
+        """MemFree after dropping the page cache; at least what Linux counts as available."""
         return min(self.total_kib, max(self.available_kib, self.free_kib + self.page_cache_kib))
 
     @property

@@ -33,7 +33,7 @@ class Model:
     needs: tuple[str, ...]
     incomplete: tuple[str, ...]
     words: tuple[str, ...] | None = None
-    """What lies where recipes keep the vocabulary of gpt-oss' tokenizer; older captures do not say."""
+    """Files in the directory of the gpt-oss tokenizer's vocabulary; None in older captures."""
 
     @property
     def present(self) -> bool:
@@ -45,7 +45,7 @@ class Model:
 
     @property
     def empty(self) -> tuple[str, ...]:
-        """Files of no bytes where bytes must be."""
+        """Empty files that must not be empty."""
         there = (file for file in self.files if file.state == "there" and file.size_bytes == 0)
         return tuple(file.name for file in there if _matters(file.name))
 
@@ -55,7 +55,7 @@ class Model:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """What a server would look for and not find."""
+        """Files that a server needs and that do not exist."""
         have = {file.name for file in self.files if file.state == "there"}
         weights = [name for name in have if "/" not in name and name.endswith(WEIGHTS)]
         wanted = {"config.json", *self.needs, *(shard for name in weights for shard in _shards(name))}

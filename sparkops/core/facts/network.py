@@ -1,4 +1,4 @@
-"""Interfaces, RDMA devices and who listens."""
+"""Interfaces, RDMA devices, listening sockets, routes, firewall."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -163,7 +163,7 @@ def infiniband(text: str) -> tuple[Rdma, ...]:
 
 
 def ibdev2netdev(text: str) -> tuple[RdmaLink, ...]:
-    """In whatever order the tool prints them: it differs between nodes."""
+    """In the tool's order, which differs between nodes."""
     found = re.findall(r"^(\S+) port \d+ ==> (\S+) \((Up|Down)\)\s*$", text, re.M)
     if not found:
         raise ValueError(next(lines(text), "no RDMA device"))
@@ -190,7 +190,7 @@ def listeners(text: str) -> tuple[Listener, ...]:
 
 
 def firewall(probe: Probe) -> Firewall:
-    """ufw's own switch, and iptables' rules where sudo was allowed; that it was not is no failure."""
+    """ufw's own switch, and iptables' rules if sudo was allowed; without sudo it has no rules."""
     enabled = pairs(probe.text).get("ENABLED")
     rules = tuple(line for line in lines(probe.text) if line.startswith("-"))
     return Firewall(None if enabled is None else enabled.lower() == "yes", rules)

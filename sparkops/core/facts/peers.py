@@ -1,4 +1,4 @@
-"""What only shows with others: answers over the fabric, and whether a container gets the GPU (`node/peers.sh`)."""
+"""What a preflight tries: pings over the fabric, and a container with the GPU (`node/peers.sh`)."""
 
 from dataclasses import dataclass, replace
 
@@ -9,7 +9,7 @@ HEADER = "sparkops-peers 1"
 
 @dataclass(frozen=True)
 class Ping:
-    """One peer asked over one interface. `small` tells of a second try with a short packet, None without one."""
+    """A ping of one peer over one interface. `small`: whether a second, short packet was answered; None without one."""
 
     interface: str
     address: str
@@ -25,7 +25,7 @@ class Ping:
 
 @dataclass(frozen=True)
 class Peers:
-    """`gpu` is what nvidia-smi said inside a container, Unread why not, None when it was not tried."""
+    """`gpu` is the output of nvidia-smi in a container, Unread if that failed, None if it was not tried."""
 
     pings: tuple[Ping, ...]
     gpu: str | Unread | None = None
@@ -52,7 +52,7 @@ def peers(text: str) -> Peers | Unread:
 
 
 def _said(text: str) -> str:
-    """The line that tells why: the system's own complaint before the loss."""
+    """The line that says why: an error message, else the one about packet loss."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if "error" in line or "Unreachable" in line or "not found" in line]
     return next(iter(telling), next((line for line in lines if "packet loss" in line), ""))

@@ -14,7 +14,7 @@ PROBES: Mapping[str, Parser] = {
 }
 
 WHAT_RUNS = ("id", "state", "docker-version", "docker-ps", "docker-ours", "docker-logs")
-"""Which containers are there, whose they are, how they ended, and whose key they read."""
+"""Probes for the containers: whose they are, how they ended, and which key they read."""
 
 CONFUSED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, StopIteration)
 """What a parser may raise over output that it does not understand."""
@@ -24,7 +24,7 @@ CUT_OFF = Unread("the capture ends before it")
 
 
 def parse(raw: str) -> Facts:
-    """The facts of a capture. What cannot be made sense of is `Unread`; only a wrong first line raises `Unreadable`."""
+    """The facts of a capture. Output that cannot be parsed is `Unread`; only a wrong first line raises `Unreadable`."""
     found = read(raw)
     absent = NOT_ASKED if END in found else CUT_OFF
     values: dict[str, Any] = {

@@ -12,14 +12,14 @@ VERSION = 1
 HEADER = f"sparkops-facts {VERSION}"
 END = "end"
 TIMED_OUT = (124, 137, 143)
-"""How GNU timeout ends a command, by force when it must; and busybox."""
+"""Exit codes of GNU timeout, of GNU timeout with SIGKILL, and of busybox."""
 
 _FRAME = rb"== (?P<name>[a-z0-9-]{1,40}) (?P<exit>\d{1,5}) (?P<ms>\d{1,12}) (?P<size>\d{1,12})\n"
 _PART = rb"-- (?P<exit>\d{1,5}) (?P<size>\d{1,12}) (?P<name>[^\n]*)\n"
 
 
 class Unreadable(ValueError):
-    """The text is not a capture at all, or one of a version that this sparkops does not know."""
+    """The text is no capture, or one of an unknown version."""
 
 
 @dataclass(frozen=True)

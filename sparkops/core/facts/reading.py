@@ -14,12 +14,12 @@ Parser = Callable[[Probe], Any]
 
 
 def known(value: T | Unread, otherwise: T) -> T:
-    """The value where it could be read, else `otherwise`."""
+    """The value if it could be read, else `otherwise`."""
     return otherwise if isinstance(value, Unread) else value
 
 
 def ok(parse: Callable[[str], T]) -> Callable[[Probe], T | Unread]:
-    """A parser that looks only at what a successful probe printed."""
+    """A parser of what a probe printed; a failed probe is Unread."""
 
     def parser(probe: Probe) -> T | Unread:
         return parse(probe.text) if probe.ok else probe.unread
@@ -28,12 +28,12 @@ def ok(parse: Callable[[str], T]) -> Callable[[Probe], T | Unread]:
 
 
 def lines(text: str) -> Iterator[str]:
-    """The lines that say something, without their ends."""
+    """The lines that are not blank, without trailing blanks."""
     return (line.rstrip() for line in text.split("\n") if line.strip())
 
 
 def pairs(text: str, separator: str = "=") -> dict[str, str]:
-    """`key=value` lines; quotes around a value fall off, the last of equal keys wins."""
+    """`key=value` lines; quotes around a value are removed, the last of equal keys wins."""
     found = (line.partition(separator) for line in lines(text) if separator in line)
     return {key.strip(): unquoted(value.strip()) for key, _, value in found}
 
@@ -68,12 +68,12 @@ def documents(text: str) -> list[Mapping[str, Any]]:
 
 
 def mapping(value: object) -> Mapping[str, Any]:
-    """The value if it is a JSON object, else an empty one."""
+    """The value if it is a JSON object, else an empty mapping."""
     return value if isinstance(value, Mapping) else {}
 
 
 def texts(value: object) -> tuple[str, ...]:
-    """A JSON list of texts; null is an empty one."""
+    """A JSON list as texts; anything else is an empty one."""
     return tuple(str(item) for item in value) if isinstance(value, list | tuple) else ()
 
 

@@ -11,12 +11,12 @@ VERSIONS = ("recipe_version", "sparkrun_version")
 
 
 def read(name: str, document: Located, flags: FlagTable) -> Recipe:
-    """A recipe of another launcher; what it is not read for is one line with its place."""
+    """A recipe of another launcher; raises UsageError with file and line if it cannot be read."""
     return READERS[version(document)](name, document, flags)
 
 
 def version(document: Located) -> str:
-    """Which schema a file follows; sparkrun takes a file without one for its own."""
+    """The file's schema; without a version it is sparkrun's."""
     entries = schema.mapping(document)
     said = next((entries[key] for key in VERSIONS if key in entries and entries[key].value is not None), None)
     if said is None:

@@ -1,4 +1,4 @@
-"""The command of a recipe as settings: which model, which flags, which variables, and what only a shell could do."""
+"""The command of a recipe as settings: model, flags, variables, and caveats about what only a shell could do."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -48,7 +48,7 @@ class Serving:
 
 
 def serving(text: str, flags: FlagTable, file: str, first: int, spread: bool = True) -> Serving:
-    """The engine that a rendered command starts; its line 0 is `first` of the file, with `spread` the rest follow."""
+    """The engine that a rendered command starts. Line 0 of it is line `first` of the file; all are without `spread`."""
 
     def where(line: int) -> str:
         return f"{file}:{first + line if spread else first}"
@@ -71,7 +71,7 @@ def serving(text: str, flags: FlagTable, file: str, first: int, spread: bool = T
 
 
 def _opened(simples: list[Simple], depth: int = 0) -> list[Simple]:
-    """The commands inside of `bash -c '…'`, where there is nothing beside it."""
+    """The commands inside `bash -c '…'`, if that is the only command."""
     if len(simples) == 1 and depth < _DEEPEST:
         words = simples[0].words
         inner = [word for word in words[1:] if not word.text.startswith("-")]
@@ -84,7 +84,7 @@ Assigned = list[tuple[str, Word, str]]
 
 
 def _server(simples: Sequence[Simple]) -> tuple[int, list[Word], Assigned]:
-    """Which command is the server, its words without what stands before, and the variables set there."""
+    """The server: the index of its command, its words without prefixes, and the variables set there."""
     starts = []
     for index, simple in enumerate(simples):
         assigned, words = _leading(simple.words)
@@ -110,7 +110,7 @@ def _leading(words: list[Word]) -> tuple[Assigned, list[Word]]:
 
 
 def _unwrapped(words: list[Word]) -> list[Word]:
-    """A command without `taskset -c 1-4` or the like before it."""
+    """A command without a wrapper such as `taskset -c 1-4`."""
     if words[0].text.rpartition("/")[2] not in WRAPPERS:
         return words
     starts = (index for index, word in enumerate(words) if word.text.rpartition("/")[2] == "vllm")
@@ -118,7 +118,7 @@ def _unwrapped(words: list[Word]) -> list[Word]:
 
 
 def _served(words: list[Word]) -> list[Word] | None:
-    """`vllm serve …`, or what is the same as it."""
+    """The words as `vllm serve …`, also for `python -m vllm…`; None for another command."""
     name = words[0].text.rpartition("/")[2]
     if name == "vllm" and len(words) > 1 and words[1].text == "serve":
         return words
@@ -177,7 +177,7 @@ def _after(server: Simple, rest: Sequence[Simple], where: Any) -> Iterator[Cavea
 
 
 def _read(found: Serving, words: list[Word], flags: FlagTable, where: Any) -> None:
-    """Flags in order, the last of several winning; the one word that belongs to no flag is the model."""
+    """Read flags in order, the last one wins; the word that belongs to no flag is the model."""
     dotted: dict[str, list[tuple[str, Setting]]] = {}
     taken: set[int] = set()
     for flag in flags.walk(word.text for word in words[2:]):
@@ -216,7 +216,7 @@ def _lay_dotted(found: Serving, dotted: Mapping[str, list[tuple[str, Setting]]])
 
 
 def _keep(args: dict[str, Setting], flags: FlagTable, name: str, setting: Setting, line: int) -> None:
-    """One flag; those that may be given several times keep every value."""
+    """Store one flag; flags that may be repeated keep every value."""
     known = flags.find(name)
     if known and known.repeats and name in args:
         old = args[name].value

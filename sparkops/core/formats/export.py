@@ -28,7 +28,7 @@ PLACED = {
 
 SPECIAL = re.compile(r'([\\"$`])')
 _PLAIN = re.compile(r"[A-Za-z0-9_.:+-]+")
-"""Words that neither a template nor a shell reads otherwise."""
+"""Words that templates and shells leave unchanged."""
 
 _PLACEHOLDER = re.compile(r"\{\{|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
@@ -131,7 +131,7 @@ def _template(
 
 
 def _value(word: str) -> Any:
-    """A word as the value that is shown as just this word: 0.7 is a number, 0.70 is a text."""
+    """The value that prints as this word: 0.7 is a number, 0.70 is text."""
     value = bare(word)
     return value if isinstance(value, (int, float)) and not isinstance(value, bool) and str(value) == word else word
 
@@ -168,12 +168,12 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _given(**entries: Any) -> dict[str, Any]:
-    """Entries without those that say nothing."""
+    """The entries that are not empty."""
     return {key: value for key, value in entries.items() if value not in (None, "", [], {}, ())}
 
 
 def _rest(recipe: Recipe, schema: str) -> list[str]:
-    """What our own schema has no key for, as comments, so that it is not lost."""
+    """Keys that our own schema does not have, as comments."""
     if schema != "sparkops" or recipe.foreign is None:
         return []
     keys = {key: value for key, value in recipe.foreign.keys.items() if key not in ("build_args", "runtime", "name")}

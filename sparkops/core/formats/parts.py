@@ -16,7 +16,7 @@ LEAST_CLUSTER = 2
 
 
 def text(entries: Entries, key: str) -> str | None:
-    """A key's text; a number is taken as it stands, an empty one as none."""
+    """A key's text; a number as it is written; None if empty."""
     found = entries.get(key)
     if found is None or found.value is None:
         return None
@@ -24,7 +24,7 @@ def text(entries: Entries, key: str) -> str | None:
 
 
 def truth(entries: Entries, key: str) -> bool:
-    """True or false; a launcher takes any value, so a quoted "true" is as good."""
+    """True or false, also as text: launchers accept a quoted "true"."""
     found = entries.get(key)
     if found is None or found.value is None:
         return False
@@ -89,7 +89,7 @@ def defaults(entries: Entries) -> dict[str, Any]:
 
 
 def kept(entries: Entries, known: Iterable[str]) -> dict[str, Any]:
-    """What no field of ours holds."""
+    """The values of keys that no field of ours has."""
     return {key: values.seen(value) for key, value in entries.items() if key not in set(known)}
 
 
@@ -113,7 +113,7 @@ def recipe(
     metadata: Metadata,
     foreign: Foreign,
 ) -> Recipe:
-    """What was read, with the keys that mean the same in both schemas."""
+    """The recipe: what was read, and the keys with the same meaning in both schemas."""
     entries = schema.mapping(document)
     container, args, (only, nodes) = str(text(entries, "container")), words(entries, "build_args"), limits(entries)
     return Recipe(

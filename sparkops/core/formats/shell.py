@@ -33,7 +33,7 @@ _QUOTED = "\x00"
 
 @dataclass(frozen=True)
 class Word:
-    """`expands`: what a shell would have replaced, where there is something."""
+    """`expands`: what a shell would replace; empty if nothing."""
 
     text: str
     line: int
@@ -75,7 +75,7 @@ def commands(text: str) -> list[Simple]:
 
 
 def _word(text: str, line: int) -> Word:
-    """A word without its quotes, and the first of what a shell would replace in it."""
+    """A word without its quotes, with the first part that a shell would replace."""
     made = bare = expands = ""
     for piece in _PIECE.finditer(text):
         kind, part, found = piece.lastgroup, piece[0], ""

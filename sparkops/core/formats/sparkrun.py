@@ -27,7 +27,7 @@ NEEDED = {
     "layout": "a layout over unlike machines",
     "cluster_config": "paths of its own on the nodes",
 }
-"""Keys without which an engine would not be what the recipe means."""
+"""Keys whose loss would change the engine."""
 
 LEFT = {
     "post_exec": "commands after it serves",
@@ -35,10 +35,10 @@ LEFT = {
     "executor_config": "options of the container",
     "builder_config": "options of its image build",
 }
-"""Keys that can stay behind."""
+"""Keys that can be left out."""
 
 MEANT = (*READ, *NEEDED, *LEFT, "include")
-"""Keys that mean something here, whatever they are elsewhere."""
+"""All keys that sparkrun interprets."""
 
 PARALLEL = {"tensor_parallel": "tensor-parallel-size", "pipeline_parallel": "pipeline-parallel-size"}
 PARALLEL |= {"data_parallel": "data-parallel-size"}
@@ -136,7 +136,7 @@ def _filled(env: dict[str, Setting], given: dict[str, Any]) -> tuple[dict[str, S
 
 
 def _behind(entries: parts.Entries) -> list[Caveat]:
-    """Keys that mean something at run time and that sparkops does not do."""
+    """Caveats about keys whose effect at run time sparkops does not have."""
     return [
         Caveat(entries[key].where, f"{key} is not carried over: {what}", key in NEEDED)
         for key, what in (NEEDED | LEFT).items()
@@ -153,7 +153,7 @@ def _keys(entries: parts.Entries) -> dict[str, Any]:
 
 
 def _metadata(entries: parts.Entries) -> Metadata:
-    """The description, wherever it stands."""
+    """The description, from `metadata` or the top level."""
     found = entries.get("metadata")
     inner = found.value if found is not None and isinstance(found.value, dict) else {}
     said = parts.text(inner, "description") if "description" in inner else None

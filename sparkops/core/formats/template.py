@@ -19,7 +19,7 @@ class TemplateError(ValueError):
 
 
 def formatted(template: str, values: Mapping[str, Any]) -> str:
-    """`template.format(**values)`, but a field is a plain key: nothing of a value's inside can be reached."""
+    """`template.format(**values)`, but a field is a plain key without attributes or items."""
     made, length = [], 0
     try:
         for literal, field, spec, conversion in Formatter().parse(template):
@@ -65,7 +65,7 @@ def substituted(template: str, values: Mapping[str, Any]) -> tuple[str, tuple[st
 
 
 def _pieces(text: str, values: Mapping[str, Any]) -> Iterator[str]:
-    """The text with its placeholders' values, given up when it grows beyond any command."""
+    """The text in pieces with its placeholders replaced; raises TemplateError if it becomes longer than LONGEST."""
     done = length = 0
     for found in _KEY.finditer(text):
         value = values.get(found[1])
@@ -79,7 +79,7 @@ def _pieces(text: str, values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _masked(template: str) -> str:
-    """Doubled braces out of the way of the placeholders, where `{{` says that a template doubles its braces."""
+    """Replace doubled and literal braces by marks, if the template doubles its braces (it contains `{{`)."""
     if "{{" not in template:
         return template
     return _BRACES.sub(lambda found: found[1] or {"{": _OPEN, "}": _CLOSE}[found[0][0]], template)

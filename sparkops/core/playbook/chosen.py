@@ -1,4 +1,4 @@
-"""Which plays and steps `--tags` and `--skip-tags` leave."""
+"""Which plays and steps `--tags` and `--skip-tags` select."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -12,7 +12,7 @@ ALWAYS = "always"
 
 
 def chosen(playbook: Playbook, tags: frozenset[str], skip: frozenset[str]) -> Playbook:
-    """With no tags everything is meant; what is tagged `always` is left out by `--skip-tags always` alone."""
+    """Without tags everything runs; what is tagged `always` is left out only by `--skip-tags always`."""
     plays = tuple(play for one in playbook.plays if (play := _play(one, tags, skip)) is not None)
     if not plays:
         near = did_you_mean(min(tags, default=""), _tags(playbook))
@@ -29,7 +29,7 @@ def _tags(playbook: Playbook) -> set[str]:
 
 
 def _refuse_gaps(play: StepsPlay) -> None:
-    """A step that is left must not need the result of one that is left out."""
+    """Refuse a selected step that needs the result of one that is not."""
     known = {*GIVEN, *play.vars} | {step.register for step in play.steps}
     for step in play.steps:
         for name in step.when.names() if step.when else ():

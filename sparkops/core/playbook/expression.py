@@ -1,4 +1,4 @@
-"""What a condition is made of. Each part settles itself with the names that are known, and shows itself as text."""
+"""The parts of a condition. Each evaluates itself as far as names are known, and prints itself."""
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
@@ -95,7 +95,7 @@ class Both(Expression):
     either: bool = False
 
     def settle(self, known: Names) -> Expression:
-        """A left side that decides leaves the right one unread, as in `x is defined and x > 1`."""
+        """If the left side decides, the right side is not evaluated, as in `x is defined and x > 1`."""
         left = self.left.settle(known)
         if isinstance(left, Const):
             return left if bool(left.value) is self.either else self.right.settle(known)
@@ -129,7 +129,7 @@ class Compare(Expression):
 
 
 def _alike(left: Any, right: Any) -> tuple[Any, Any]:
-    """What a command printed is text, also where it is a number: beside a number it is one."""
+    """Both sides for a comparison: beside a number, text that is a number (output of a command) counts as one."""
     for one, other in ((left, right), (right, left)):
         if isinstance(one, str) and isinstance(other, (int, float)) and not isinstance(other, bool):
             number = scalar(one.strip())
@@ -152,7 +152,7 @@ class Items(Expression):
 
 
 def holds(expression: Expression, known: Names) -> bool:
-    """Whether the condition is true; `BadExpression` when a name in it is not known."""
+    """Whether the condition is true; raises BadExpression if a name in it is unknown."""
     done = expression.settle(known)
     if isinstance(done, Const):
         return bool(done.value)

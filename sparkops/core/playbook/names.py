@@ -18,7 +18,7 @@ class BadExpression(ValueError):
 
 
 def lookup(path: Path, known: Names) -> Any:
-    """The value at a dotted name: a mapping's entry, a list's item by its number. Never an attribute."""
+    """The value at a dotted name: an entry of a mapping or an item of a list, never an attribute."""
     here: Any = known
     for depth, key in enumerate(path):
         if isinstance(here, Mapping) and key in here:
@@ -34,7 +34,7 @@ def lookup(path: Path, known: Names) -> Any:
 
 
 def unknown(root: str, known: Names) -> str:
-    """What to say of a name that nothing defines."""
+    """The message about an undefined name."""
     return one_line(f"there is no {root}{did_you_mean(root, known)}")
 
 
@@ -55,17 +55,17 @@ def parts(text: str) -> tuple[str | Path, ...]:
 
 
 def places(text: str) -> list[Path]:
-    """The names that a text wants put in."""
+    """The names in a text's braces."""
     return [part for part in parts(text) if not isinstance(part, str)]
 
 
 def fill(text: str, known: Names) -> str:
-    """The text with the values of its `{{ a.b }}`; what is put in is never read again."""
+    """The text with its `{{ a.b }}` replaced by values; braces inside a value stay as they are."""
     return "".join(part if isinstance(part, str) else word(part, known) for part in parts(text))
 
 
 def word(path: Path, known: Names) -> str:
-    """A value as it stands in a text."""
+    """A value as text; raises BadExpression for mappings, lists and null."""
     found = lookup(path, known)
     if isinstance(found, bool):
         return str(found).lower()

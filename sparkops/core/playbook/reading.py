@@ -1,4 +1,4 @@
-"""A playbook's file to its values. Whatever is wrong is one line: file, line, play, step, and what to write instead."""
+"""From a playbook's file to a Playbook. An error is one line: file, line, play, step, and what to write instead."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
@@ -46,7 +46,7 @@ def _verb(value: Located, entries: Mapping[str, Located], name: str, path: str) 
 
 
 def _refuse_bad_names(value: Located, path: str) -> None:
-    """What stands between the braces of a verb's options; whether there is such a name, only the run's `-e` tells."""
+    """Refuse bad names in braces in a verb's options. Whether a name exists is known only with the run's `-e`."""
     for item in value.value if isinstance(value.value, tuple) else (value,):
         try:
             places(str(item.value))
@@ -83,7 +83,7 @@ def _vars(entries: Mapping[str, Located], path: str) -> dict[str, Any]:
 
 
 def _value(value: Located) -> Any:
-    """A var as it was written: 1.10 is put in as 1.10."""
+    """A var as it was written: 1.10 stays 1.10."""
     if isinstance(value.value, dict):
         return {key: _value(item) for key, item in value.value.items()}
     if isinstance(value.value, tuple):

@@ -1,4 +1,4 @@
-"""What became of each node in a play, in the words that operators know."""
+"""The result of a play on each node, in Ansible's words."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -30,7 +30,7 @@ _ENDED = {"held": "ok", "skipped": "skipped", "failed": "failed", "lost": "unrea
 
 
 def recap(plan: Plan, events: Iterable[Event]) -> dict[str, Recap]:
-    """Counted from the events of a run of the plan, or of a check of it; every node of the plan has a line."""
+    """By node, counted from the events of a run or a check; every node of the plan is in it."""
     changes = {step.id: step.changes for step in plan.steps}
     ignored = {step.id for step in plan.steps if step.terms and step.terms.ignore_errors}
     found = {step.node: Recap() for step in plan.steps}
@@ -44,7 +44,7 @@ def recap(plan: Plan, events: Iterable[Event]) -> dict[str, Recap]:
 
 
 def total(parts: Iterable[Mapping[str, Recap]]) -> dict[str, Recap]:
-    """Of several plays."""
+    """By node, the sum over several plays."""
     found: dict[str, Recap] = {}
     for part in parts:
         for node, counts in part.items():

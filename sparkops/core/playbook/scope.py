@@ -15,16 +15,16 @@ from sparkops.core.playbook.values import Words
 from sparkops.core.schema import Located, fail
 
 GIVEN = {kind.__name__.lower(): tuple(field.name for field in fields(kind)) for kind in (Node, Facts)}
-"""`node` and `facts`: names that every step may use, beside the play's vars and `-e`, with what they have."""
+"""Names that every step may use beside the play's vars and `-e`: `node` and `facts`, with their fields."""
 
 RESULT = ("code", "stdout", "stderr", "ended")
-"""What is known of a registered step."""
+"""Fields of a registered result."""
 
 SHELL = ("|", "||", "&&", "&", ";", ">", ">>", "<", "2>&1", "2>")
 """Words that only a shell understands."""
 
 ANSIBLE = {"inventory_hostname": "node.name", "ansible_host": "node.address", "ansible_facts": "facts"}
-"""Names that an Ansible user expects, and what they are here."""
+"""Names in Ansible, and their names here."""
 
 _RESULTS_OF_ANSIBLE = {
     "rc": "code",
@@ -35,27 +35,27 @@ _RESULTS_OF_ANSIBLE = {
 }
 
 _OF_A_RESULT = re.compile(rf"\w+\.({'|'.join((*RESULT, *_RESULTS_OF_ANSIBLE))})")
-"""What no program is called."""
+"""Looks like a field of a result; no program has such a name."""
 
 _PADDED = re.compile(r"\{\{\s*(\S+)\s*\}\}")
-"""A name in braces is one word, also where it is written with spaces."""
+"""A name in braces is one word, even with spaces inside."""
 
 
 class Scope:
-    """Grows while a play is read: a step may use what the steps before it have registered."""
+    """Names that a step may use. It grows while a play is read: each step may register a result for later steps."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = frozenset(names)
         self.registered: set[str] = set()
 
     def define(self, value: Located, path: str, name: str) -> str:
-        """A name of the operator's own."""
+        """A name that the playbook defines; raises UsageError if it cannot be one."""
         if not name.isidentifier() or name in GIVEN:
             fail(value, path, f"{name!r} cannot be a name here (letters, digits and _; not {' or '.join(GIVEN)})")
         return name
 
     def condition(self, value: Located, path: str) -> Expression:
-        """One condition, or a list of which all must hold."""
+        """One condition, or a list of conditions that must all hold."""
         parts = value.value if isinstance(value.value, tuple) else (value,)
         if not parts:
             fail(value, path, "is empty")
@@ -69,7 +69,7 @@ class Scope:
         return found
 
     def words(self, value: Located, path: str) -> Words:
-        """A list's items as they are; a text is split as a shell splits it, but no shell reads it."""
+        """A list's items unchanged; a text is split as a shell would, but no shell runs it."""
         if isinstance(value.value, tuple):
             words = tuple(self.text(item, path) for item in value.value)
         else:
@@ -83,7 +83,7 @@ class Scope:
         return words
 
     def _refuse_habits(self, value: Located, path: str, words: Words) -> None:
-        """A shell's line, or a condition, where a command is wanted: it would fail on every node, or wait for ever."""
+        """Refuse a shell's line or a condition instead of a command: it would fail on every node, or wait forever."""
         if isinstance(value.value, tuple):
             return
         if sign := next((word for word in words if word in SHELL), None):
@@ -94,7 +94,7 @@ class Scope:
             fail(value, path, "is a command here, not a condition", hint=told)
 
     def text(self, value: Located, path: str, *, in_the_run: bool = False) -> str:
-        """A text whose `{{ names }}` are known when it is used."""
+        """A text; raises UsageError if one of its `{{ names }}` is unknown at that point."""
         text = schema.text(value, path)
         if "\0" in text:
             fail(value, path, "has a NUL character")

@@ -15,14 +15,14 @@ KEYS = shape.keys(shape.StepShape)
 
 _A_DAY = 86_400
 _FIT = {RunPhase: ("tags",), Say: ("tags", "when", "message", "run_once")}
-"""What means something beside an action that is no command."""
+"""Keys that are allowed beside an action that is no command."""
 
 Beside = Callable[[str], str]
-"""The text of a file that stands beside the playbook."""
+"""Reads a file beside the playbook."""
 
 
 def read(value: Located, path: str, scope: Scope, beside: Beside) -> PlayStep:
-    """A step with its names checked; what it registers is known to the steps behind it."""
+    """A step with its names checked; later steps may use the result that it registers."""
     entries = known(value, path, KEYS)
     name = schema.text(entries["name"], f"{path}: name") if "name" in entries else ""
     path += f" ({name})" if name else ""
@@ -84,7 +84,7 @@ def _seconds(value: Located, path: str) -> float:
 
 
 def _refuse_useless(entries: Mapping[str, Located], action: Action, path: str) -> None:
-    """A key that would do nothing is a mistake."""
+    """Refuse keys that would have no effect."""
     fit = _FIT.get(type(action), tuple(key for key in KEYS if "until" in entries or key not in ("retries", "delay")))
     for key, item in entries.items():
         if key not in ("name", *ACTIONS) and key not in fit:

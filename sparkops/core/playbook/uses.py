@@ -1,4 +1,4 @@
-"""What a play must know before it can be compiled, which names a playbook asks for, and their values on each node."""
+"""What a play needs: facts, phases, and the names in its texts and conditions with their values on each node."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
@@ -9,11 +9,11 @@ from sparkops.core.playbook.names import Names, places
 from sparkops.core.playbook.values import CopyFile, Playbook, PlayStep, RunCommand, RunPhase, StepsPlay
 
 PHASES_TAKE = ("topology", "recipe", "name")
-"""What a play with phases of deploy is told by name."""
+"""Names that set up a play with phases of deploy."""
 
 
 def uses_facts(play: StepsPlay) -> bool:
-    """Whether reading the nodes' facts can be spared."""
+    """Whether the play needs the nodes' facts."""
     return any("facts" in _roots(step) for step in play.steps)
 
 
@@ -22,7 +22,7 @@ def uses_phases(play: StepsPlay) -> bool:
 
 
 def names(book: Playbook) -> Iterator[str]:
-    """Every name that `-e` may give a value to: anything else that is given is a slip."""
+    """Every name that `-e` may set; any other is a mistake."""
     for play in book.plays:
         if isinstance(play, StepsPlay):
             yield from play.vars

@@ -1,4 +1,4 @@
-"""A condition's text to its parts: Jinja2 parses it, and all that is outside a short list is refused by name."""
+"""From a condition's text to an Expression: Jinja2 parses it; anything but a few kinds of nodes is refused by name."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,13 +10,13 @@ from sparkops.core.playbook.names import BadExpression
 from sparkops.core.schema import one_line
 
 LONGEST = 1000
-"""Characters; with it a condition can be neither deep nor slow."""
+"""Most characters of a condition, so that none is deep or slow."""
 
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "lteq": "<=", "gt": ">", "gteq": ">=", "in": "in", "notin": "not in"}
 
 
 def parse(text: str) -> Expression:
-    """The condition; `BadExpression` says in one line what cannot be in one."""
+    """The condition; raises BadExpression with one line about what is not allowed."""
     if len(text) > LONGEST:
         raise BadExpression(f"is longer than {LONGEST} characters")
     if "{{" in text:

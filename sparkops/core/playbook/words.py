@@ -1,4 +1,4 @@
-"""What both kinds of plays share while they are read: known keys, flags, tags, and where Ansible's words went."""
+"""Readers that both kinds of plays share: known keys, flags, tags, and hints for Ansible's keys."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from sparkops.core.playbook import shape
 from sparkops.core.schema import Located, fail
 
 Readers = Mapping[str, Callable[[Located, str], Any]]
-"""By key, what reads its value; the text is the path for messages."""
+"""By key, the reader of its value: it takes the value and the path for messages."""
 
 ANSIBLE = {
     "tasks": "here they are `steps:`",
@@ -47,7 +47,7 @@ ANSIBLE = {
     **dict.fromkeys(("include_tasks", "import_tasks"), "put its steps here"),
     "args": "`command:` takes the words, `environment:` the variables",
 }
-"""What an Ansible user writes first, and what to write here."""
+"""Keys of Ansible, and what to write instead."""
 
 
 STEP_KEYS = tuple(key for key in shape.keys(shape.StepShape) if key not in shape.keys(shape.StepsPlayShape))
@@ -61,7 +61,7 @@ _VERBS_OWN = {
 
 
 def known(value: Located, path: str, keys: tuple[str, ...]) -> dict[str, Located]:
-    """A mapping's entries; any other key is refused with the nearest, or with what stands for Ansible's."""
+    """A mapping's entries; raises UsageError for another key, with the nearest key or the replacement of Ansible's."""
     for key, item in schema.mapping(value, path).items():
         if key in keys:
             continue
