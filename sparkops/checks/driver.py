@@ -14,6 +14,7 @@ NEWEST = (580, 178, 4)
 
 BAD = {"580.159.03": "cudaErrorNotPermitted was reported with it"}
 HUNG = "no answer within its limit"
+FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, when nothing serves: sudo reboot"
 
 
 @Check(
@@ -101,9 +102,6 @@ def loaded_is_installed(here: Here) -> Iterator[Said]:
         yield warn(f"driver {loaded} is loaded, {some(torn.values())} is half installed", FINISH, _told(torn))
     else:
         yield good(evidence=f"loaded {loaded}, installed {', '.join(installed.values()) or 'not by an Ubuntu package'}")
-
-
-FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, when nothing serves: sudo reboot"
 
 
 def _among(loaded: str, packages: Mapping[str, str]) -> bool:

@@ -15,6 +15,11 @@ HEADERS = 28
 FEW = 4
 """Peers that a node asks over each interface."""
 
+HARDWARE = (
+    "remove `macaddress:` from /etc/netplan/40-cx7.yaml, then: sudo netplan apply; if it is not there, ask "
+    "the NIC's vendor"
+)
+
 
 def links(s: Situation) -> Mapping[str, tuple[Interface, ...]]:
     """Interfaces in use by node; `cx7-usable` reports nodes without a cable."""
@@ -215,9 +220,3 @@ def _ping(here: Here, ping: Ping, cut_off: bool) -> Iterator[Said]:
         yield warn(small, evidence=f"{ping.address}: {ping.said}")
     elif cut_off or ping.address not in here.s.silent:
         yield fail(f"{way} does not answer", evidence=f"{ping.address}: {ping.said}")
-
-
-HARDWARE = (
-    "remove `macaddress:` from /etc/netplan/40-cx7.yaml, then: sudo netplan apply; if it is not there, ask "
-    "the NIC's vendor"
-)

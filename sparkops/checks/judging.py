@@ -10,6 +10,9 @@ from sparkops.core.situation import Situation
 ORDER: tuple[str, ...] = ("fail", "warn", "fixed", "pass", "skip")
 """Worst first."""
 
+REACH = ("ssh", "host-key")
+"""Checks of the connection to a node; all others need facts from it."""
+
 
 def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tuple[Finding, ...]:
     """Every finding, worst first; per check the cluster's finding (without a node) comes before those of nodes."""
@@ -42,10 +45,6 @@ def _out(here: Here, check: Check) -> str:
     if here.name in here.s.away and check.id not in REACH:
         return "not reached"
     return f"not part of {here.s.placement.topology}" if check.placed and not here.members else ""
-
-
-REACH = ("ssh", "host-key")
-"""Checks of the connection to a node; all others need facts from it."""
 
 
 def _said(judge: Iterable[Said]) -> list[Said]:
