@@ -134,20 +134,22 @@ def estimate(
     parallel, stages = _split(effective, shape)
     size = effective.recipe.metadata.weights_gib or (found.weights_gib if found else None)
     weights = size / (parallel * stages) if size else None
-    overhead = _overhead(effective, found.hidden if found else HIDDEN)
+    old = images.known(effective.image).kind in ("mxfp4", "ngc")
+    batched = max(1.0, effective.number("max-num-batched-tokens", BATCHED))
+    overhead, beyond = _overhead(effective, old, batched, found.hidden if found else HIDDEN)
     if fixed := effective.number("kv-cache-memory-bytes", 0):
         share = (weights or 0) + overhead + fixed / 2**30
     else:
-        share = total * effective.number("gpu-memory-utilization", OLD_UTILIZATION if _old(effective) else UTILIZATION)
-    beyond = _beyond(effective)
+        share = total * effective.number("gpu-memory-utilization", OLD_UTILIZATION if old else UTILIZATION)
     base = Estimate("unknown", total, available, share + beyond, weights, overhead, beyond)
     if weights is None:
         return _judged(base, None, shape, "the size of this model's weights is unknown")
     cache = fixed / 2**30 if fixed else share - weights - overhead
     if found is None:
         return _judged(replace(base, kv_cache=cache), None, shape, "the architecture of this model is unknown")
-    context, batched = _context(effective, found), int(_batched(effective))
-    need = _Need(found, _kv_bytes(effective), parallel, stages, context, batched, given=bool(fixed))
+    said = int(effective.number("max-model-len", 0))
+    context = said if said > 0 else found.context
+    need = _Need(found, _kv_bytes(effective), parallel, stages, context, int(batched), given=bool(fixed))
     return _judged(_counted(base, need, cache), need, shape, "")
 
 
@@ -178,41 +180,17 @@ def _split(effective: Effective, shape: Shape) -> tuple[int, int]:
     return max(1, shape.nodes // (stages * copies)), stages
 
 
-def _overhead(effective: Effective, hidden: int) -> float:
-    """Within the engine's share."""
-    graphs = 0 if _eager(effective) or _old(effective) else GRAPHS_GIB
-    return BASE_GIB + ACTIVATION_GIB * _batched(effective) / 1024 * hidden / 1024 + graphs
-
-
-def _beyond(effective: Effective) -> float:
-    """Besides it."""
-    if not _old(effective):
-        return 0
-    return BEYOND_GIB + (0 if _eager(effective) else UNCOUNTED_GRAPHS_GIB)
-
-
-def _old(effective: Effective) -> bool:
-    return images.known(effective.image).kind in ("mxfp4", "ngc")
-
-
-def _eager(effective: Effective) -> bool:
-    mode = effective.value("compilation-config")
-    graphs = str(mode.get("cudagraph_mode", "")).upper() if isinstance(mode, dict) else ""
-    return effective.value("enforce-eager") is True or graphs.rpartition(".")[2] == "NONE"
-
-
-def _batched(effective: Effective) -> float:
-    return max(1.0, effective.number("max-num-batched-tokens", BATCHED))
+def _overhead(effective: Effective, old: bool, batched: float, hidden: int) -> tuple[float, float]:
+    """Overhead within the engine's share, and beyond it, where images of before vLLM 0.21 put the graphs."""
+    within = BASE_GIB + ACTIVATION_GIB * batched / 1024 * hidden / 1024
+    if old:
+        return within, BEYOND_GIB + (0 if effective.eager else UNCOUNTED_GRAPHS_GIB)
+    return within + (0 if effective.eager else GRAPHS_GIB), 0
 
 
 def _kv_bytes(effective: Effective) -> float:
     kind = str(effective.value("kv-cache-dtype", "auto"))
     return _BYTES.get(kind, 1.0 if kind.startswith("fp8") else 2.0)
-
-
-def _context(effective: Effective, model: KnownModel) -> int:
-    said = int(effective.number("max-model-len", 0))
-    return said if said > 0 else model.context
 
 
 def _counted(base: Estimate, need: _Need, cache: float) -> Estimate:

@@ -3,12 +3,25 @@
 from sparkops.core.flags import ELSEWHERE, FORK, PATCHED, VANISHED
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.rule import Example, Rule, Verdict, image
+from sparkops.rules.rule import Example, Verdict, image, refuse, rule, warn
 
 SLIP = 0.8
 """How like a known flag an unknown one must be to be taken for a slip of the pen."""
 
 
+@rule(
+    id="unknown-flag",
+    actions=("warn", "refuse"),
+    title="The target vLLM knows every flag",
+    why=(
+        "vLLM exits with code 2 on an unknown flag, about 13 seconds after the start. Flags change between versions: "
+        "old Spark recipes still have --swap-space. sparkops uses the flags of vLLM 0.32.0 unless it has read those of "
+        "the image."
+    ),
+    source="vLLM 0.32.0's own argument parser",
+    example_hit=Example(args={"max-model-length": 4096}),
+    example_miss=Example(args={"mxfp4-backend": "CUTLASS", "mxfp4-layers": "moe,qkv"}),
+)
 def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
     table = effective.recipe.flags
     unknown = [name for name in effective.args if table.find(name) is None]
@@ -20,7 +33,7 @@ def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
     hints = [hint for hint in (_hint(effective, name) for name in unknown) if hint]
     if unknown and table.image:
         hints.append(f"read the image's flags again: `sparkops image flags {table.image}`")
-    return Verdict("refuse" if certain else "warn", "; ".join(problems), "; ".join(hints))
+    return (refuse if certain else warn)("; ".join(problems), "; ".join(hints))
 
 
 def _certain(effective: Effective, name: str) -> bool:
@@ -76,21 +89,3 @@ def _wrong_words(effective: Effective) -> list[str]:
         if wrong := [word.strip() for word in words if word.strip() not in known]:
             found.append(f"--{name} {','.join(wrong)} ({setting.origin}) is not one of {', '.join(known)}")
     return found
-
-
-RULES = (
-    Rule(
-        id="unknown-flag",
-        actions=("warn", "refuse"),
-        title="The target vLLM knows every flag",
-        why=(
-            "vLLM exits with code 2 on an unknown flag, about 13 seconds after the start. Flags change between "
-            "versions: old Spark recipes still have --swap-space. sparkops uses the flags of vLLM 0.32.0 unless it has "
-            "read those of the image."
-        ),
-        source="vLLM 0.32.0's own argument parser",
-        example_hit=Example(args={"max-model-length": 4096}),
-        example_miss=Example(args={"mxfp4-backend": "CUTLASS", "mxfp4-layers": "moe,qkv"}),
-        judge=unknown_flag,
-    ),
-)
