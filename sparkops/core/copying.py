@@ -13,7 +13,7 @@ COPY_STALL = 120.0
 
 @dataclass(frozen=True)
 class Hop:
-    """One transfer: to which address, from which own one, and over what. `why` says why not over the fabric."""
+    """One transfer: from address `bind` of the sender to `address`. `why` says why it does not use the fabric."""
 
     sender: str
     receiver: str
@@ -47,13 +47,18 @@ def chains(order: Sequence[str], complete: frozenset[str]) -> tuple[tuple[str, .
 
 
 def hop(sender: str, receiver: Node, facts: Mapping[str, Facts], nodes: Mapping[str, Node]) -> Hop:
-    """Over the fabric where both ends have it in one network, else over the address of the inventory."""
+    """Use the fabric if both ends have it in one network, else the address of the inventory."""
     ours = facts[sender].find_fabric(nodes[sender].fabric_address)
     theirs = facts[receiver.name].find_fabric(receiver.fabric_address)
-    user = receiver.user or _login(facts[receiver.name])
-    why = _apart(sender, ours, receiver.name, theirs, facts)
-    if not why and isinstance(ours, Fabric) and isinstance(theirs, Fabric):
+    user = receiver.user or str(getattr(facts[receiver.name].id, "name", ""))
+    if isinstance(ours, Unread):
+        why = f"{sender} has no usable fabric: {ours.reason}"
+    elif isinstance(theirs, Unread):
+        why = f"{receiver.name} has no usable fabric: {theirs.reason}"
+    elif _networks(facts[sender], ours) & _networks(facts[receiver.name], theirs):
         return Hop(sender, receiver.name, user, theirs.address, receiver.port, ours.address, True)
+    else:
+        why = f"the fabrics of {sender} and {receiver.name} are in different networks"
     own = nodes[sender].address
     bind = own if facts[sender].interface_of(own) else None
     return Hop(sender, receiver.name, user, receiver.address, receiver.port, bind, False, why)
@@ -67,25 +72,7 @@ def origins(one: Hop, facts: Facts) -> tuple[str, ...]:
     return tuple(str(address) for address in known if not address.is_loopback)
 
 
-def _apart(
-    sender: str, ours: Fabric | Unread, receiver: str, theirs: Fabric | Unread, facts: Mapping[str, Facts]
-) -> str:
-    """Why the fabric does not join them; empty when it does."""
-    for name, found in ((sender, ours), (receiver, theirs)):
-        if isinstance(found, Unread):
-            return f"{name} has no usable fabric: {found.reason}"
-    assert isinstance(ours, Fabric)
-    assert isinstance(theirs, Fabric)
-    here, there = _networks(facts[sender], ours), _networks(facts[receiver], theirs)
-    return "" if here & there else f"the fabrics of {sender} and {receiver} are in different networks"
-
-
 def _networks(facts: Facts, fabric: Fabric) -> frozenset[str]:
     found = next((one for one in facts.interfaces if one.name == fabric.interface), None)
     own = [address for address in found.ipv4 if str(address.ip) == fabric.address] if found else []
     return frozenset(str(address.network) for address in own)
-
-
-def _login(facts: Facts) -> str:
-    """Whoever we are on the node."""
-    return getattr(facts.id, "name", "")

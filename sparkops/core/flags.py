@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from sparkops.core.schema import nearest
@@ -21,20 +22,15 @@ FORK = {
 }
 """Flags that only the mxfp4 image has, with the words that they take."""
 
-B12X = "images of the b12x fork (vllm-node-b12x)"
+_B12X = (
+    "gdn-decode-kernel recurrent-checkpoint-policy prefill-policy prefill-compute-share prefill-compute-half-life "
+    "max-parallel-prefills max-num-prefill-tokens-per-step decode-refill-target"
+)
 ELSEWHERE = {
-    "mxfp4-backend": "the mxfp4 image (vllm-node-mxfp4)",
-    "mxfp4-layers": "the mxfp4 image (vllm-node-mxfp4)",
-    **dict.fromkeys(
-        (
-            *("gdn-decode-kernel", "recurrent-checkpoint-policy", "prefill-policy", "prefill-compute-share"),
-            *("prefill-compute-half-life", "max-parallel-prefills", "max-num-prefill-tokens-per-step"),
-            "decode-refill-target",
-        ),
-        B12X,
-    ),
+    **dict.fromkeys(FORK, "the mxfp4 image (vllm-node-mxfp4)"),
+    **dict.fromkeys(_B12X.split(), "images of the b12x fork (vllm-node-b12x)"),
 }
-"""Flags that upstream lacks, and where they are."""
+"""Flags that upstream lacks, and the images that have them."""
 
 PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
 
@@ -145,9 +141,26 @@ class FlagTable:
             return f"must be a number, not {value[:40]!r}"
         return None
 
-    def walk(self, words: Iterable[str]) -> "Iterator[Given]":
-        """What a command line gives, in order; a word that belongs to no flag has no name."""
-        return _walk(self, list(words))
+    def walk(self, given: Iterable[str]) -> "Iterator[Given]":
+        """The flags of a command line in order; a word that belongs to no flag has no name."""
+        words, index = list(given), 0
+        while index < len(words):
+            at, word, index = index, words[index], index + 1
+            if match := _LEVEL.fullmatch(word):
+                yield Given(at, "optimization-level", match[1])
+                continue
+            if not _is_flag(word) or word == "--":
+                yield Given(at, "", word)
+                continue
+            spelled, equals, value = word.partition("=")
+            name = self.canonical(spelled)
+            known = self.find(name)
+            taken = [value] if equals else _values(words[index:], known)
+            index += 0 if equals else len(taken)
+            needed = not taken and known is not None and known.nargs not in ("0", "?") and "." not in name
+            single = taken[0] if taken else True
+            typed = self.typed(name, taken if known and known.nargs == "+" else single)
+            yield Given(at, name, typed, f"--{name} needs a value" if needed else "")
 
     def parse(self, words: Iterable[str]) -> list[tuple[str, Any]]:
         """Flags of a command line in order; what is no flag and belongs to none is refused."""
@@ -194,8 +207,6 @@ def _word(value: Any) -> str:
     """One word: numbers in one spelling, structures as compact JSON."""
     if isinstance(value, str):
         return value
-    if isinstance(value, float) and value.is_integer():
-        return str(value) if abs(value) < 10**16 else repr(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -248,36 +259,7 @@ def _is_flag(word: str) -> bool:
     return word.startswith("-") and len(word) > 1 and not _NUMBER.fullmatch(word)
 
 
-def _walk(table: FlagTable, words: list[str]) -> Iterator[Given]:
-    index = 0
-    while index < len(words):
-        at, word, index = index, words[index], index + 1
-        if match := _LEVEL.fullmatch(word):
-            yield Given(at, "optimization-level", match[1])
-            continue
-        if not _is_flag(word) or word == "--":
-            yield Given(at, "", word)
-            continue
-        spelled, equals, value = word.partition("=")
-        name = table.canonical(spelled)
-        known = table.find(name)
-        taken = [value] if equals else _values(words, index, known)
-        index += 0 if equals else len(taken)
-        missing = not taken and known is not None and known.nargs not in ("0", "?") and "." not in name
-        yield Given(at, name, _value(table, name, known, taken), f"--{name} needs a value" if missing else "")
-
-
-def _values(words: list[str], start: int, known: Flag | None) -> list[str]:
-    """The words that belong to a flag: none, one, or all up to the next flag."""
-    nargs = known.nargs if known else "?"
-    limit = {"0": 0, "+": len(words), "*": len(words)}.get(nargs, 1)
-    taken: list[str] = []
-    while len(taken) < limit and start + len(taken) < len(words) and not _is_flag(words[start + len(taken)]):
-        taken.append(words[start + len(taken)])
-    return taken
-
-
-def _value(table: FlagTable, name: str, known: Flag | None, taken: list[str]) -> Any:
-    if known and known.nargs == "+":
-        return table.typed(name, taken)
-    return table.typed(name, taken[0]) if taken else True
+def _values(words: list[str], known: Flag | None) -> list[str]:
+    """The words behind a flag that belong to it: none, one, or all up to the next flag."""
+    limit = {"0": 0, "+": None, "*": None}.get(known.nargs if known else "?", 1)
+    return list(takewhile(lambda word: not _is_flag(word), words[:limit]))

@@ -168,14 +168,7 @@ class Plan:
     @property
     def id(self) -> str:
         """Twelve hex digits over everything that will be sent, so that `--expect` can hold a run to it."""
-        shape = [
-            self.schema,
-            self.verb,
-            self.on_failure,
-            self.replaces,
-            self.revision,
-            [_plain(p) for p in self.phases],
-        ]
+        shape = [self.schema, self.verb, self.on_failure, self.replaces, self.revision, _plain(self.phases)]
         text = json.dumps(shape, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 

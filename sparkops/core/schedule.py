@@ -47,10 +47,8 @@ def times(seconds: float) -> str:
     if minutes % 60 == 0 and hours <= 24 and 24 % hours == 0:
         return "0 0 * * *" if hours == 24 else f"0 {'*' if hours == 1 else f'*/{hours}'} * * *"
     near = min((n * MINUTE for n in EVEN), key=lambda other: abs(other - seconds))
-    raise UsageError(
-        (f"cron cannot keep a period of {_spoken(seconds)} evenly"),
-        hint=f"the nearest possible period: --every {_spoken(near)}",
-    )
+    hint = f"the nearest possible period: --every {_spoken(near)}"
+    raise UsageError(f"cron cannot keep a period of {_spoken(seconds)} evenly", hint=hint)
 
 
 EVEN = tuple(n for n in range(1, 60) if 60 % n == 0) + tuple(60 * n for n in range(1, 25) if 24 % n == 0)
