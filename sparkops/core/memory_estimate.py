@@ -38,7 +38,6 @@ HIDDEN = 4096
 BEYOND_GIB, UNCOUNTED_GRAPHS_GIB = 3.0, 2.0
 """What images of before vLLM 0.21 take besides their share: 0.95 runs out of memory there and nowhere else."""
 
-_BYTES = {"auto": 2.0, "bfloat16": 2.0, "float16": 2.0, "nvfp4": 0.5625}
 _STEP = 1024
 """Contexts are suggested in multiples of this."""
 
@@ -158,26 +157,16 @@ def bytes_per_token(effective: Effective) -> float | None:
     found = models.known(effective.model)
     if found is None or not found.reads:
         return None
-    quantised = _mxfp4_parts(effective)
+    quantised = effective.mxfp4_layers
     return sum(part.millions * (models.MXFP4 if part.name in quantised else part.bits) for part in found.reads) / 8000
-
-
-def _mxfp4_parts(effective: Effective) -> frozenset[str]:
-    """The parts that the mxfp4 image quantises while loading."""
-    layers = effective.value("mxfp4-layers")
-    if not isinstance(layers, str):
-        return frozenset()
-    names = frozenset(name.strip() for name in layers.split(","))
-    return frozenset({"moe", "qkv", "o", "lm_head"}) if "all" in names else names
 
 
 def _split(effective: Effective, shape: Shape) -> tuple[int, int]:
     """Tensor parallel ranks and pipeline stages of one server; data parallel copies the weights."""
     if shape.kind != "cluster":
         return 1, 1
-    stages = max(1, int(effective.number("pipeline-parallel-size", 1)))
-    copies = max(1, int(effective.number("data-parallel-size", 1)))
-    return max(1, shape.nodes // (stages * copies)), stages
+    stages = effective.parallel("pipeline")
+    return max(1, shape.nodes // (stages * effective.parallel("data"))), stages
 
 
 def _overhead(effective: Effective, old: bool, batched: float, hidden: int) -> tuple[float, float]:
@@ -190,7 +179,7 @@ def _overhead(effective: Effective, old: bool, batched: float, hidden: int) -> t
 
 def _kv_bytes(effective: Effective) -> float:
     kind = str(effective.value("kv-cache-dtype", "auto"))
-    return _BYTES.get(kind, 1.0 if kind.startswith("fp8") else 2.0)
+    return 0.5625 if kind == "nvfp4" else 1.0 if kind.startswith("fp8") else 2.0
 
 
 def _counted(base: Estimate, need: _Need, cache: float) -> Estimate:

@@ -181,6 +181,17 @@ class Effective:
         value = self.value(name)
         return value if isinstance(value, (int, float)) and not isinstance(value, bool) else default
 
+    def parallel(self, way: str) -> int:
+        """The `tensor`, `pipeline` or `data` parallel size."""
+        return max(1, int(self.number(f"{way}-parallel-size", 1)))
+
+    @property
+    def mxfp4_layers(self) -> tuple[str, ...]:
+        """The layers that the mxfp4 image quantises while loading."""
+        layers = self.value("mxfp4-layers")
+        names = tuple(name.strip() for name in layers.split(",")) if isinstance(layers, str) else ()
+        return ("moe", "qkv", "o", "lm_head") if "all" in names else names
+
     @property
     def compilation(self) -> Mapping[str, Any]:
         """The keys of `compilation-config`."""

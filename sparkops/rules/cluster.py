@@ -1,12 +1,10 @@
 """What changes, must change or cannot work when a model spans nodes, and when it does not."""
 
-import math
-
 from sparkops.core import models
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.graphs import captures
-from sparkops.rules.rule import Example, Verdict, fix, image, model, refuse, rule, set_args, tensor_parallel, warn
+from sparkops.rules.rule import Example, Verdict, fix, image, refuse, rule, set_args, warn
 
 CLUSTER_FLAGS = (
     "distributed-executor-backend",
@@ -20,7 +18,6 @@ GRAPHS_ARGS = {"tensor-parallel-size": 2, "distributed-executor-backend": "ray"}
 
 
 @rule(
-    id="topology-allowed",
     actions=("refuse",),
     title="A recipe runs only in topologies that its author allows",
     why="A recipe for one node may be known to crash on two, and a recipe for two nodes on one.",
@@ -28,7 +25,7 @@ GRAPHS_ARGS = {"tensor-parallel-size": 2, "distributed-executor-backend": "ray"}
     example_hit=Example(topology="cluster", only=("solo",)),
     example_miss=Example(topology="2x-solo", only=("solo",)),
 )
-def allowed(effective: Effective, shape: Shape) -> Verdict | None:
+def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
     only, nodes = effective.recipe.only, effective.recipe.nodes
     kind = "cluster" if shape.kind == "cluster" else "solo"
     name = effective.recipe.name
@@ -44,7 +41,6 @@ def allowed(effective: Effective, shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="cluster-backend",
     actions=("fix", "refuse"),
     title="Executor and tensor parallel size follow the placement",
     why=(
@@ -55,13 +51,12 @@ def allowed(effective: Effective, shape: Shape) -> Verdict | None:
     example_hit=Example(topology="cluster"),
     example_miss=Example(topology="cluster", args=GRAPHS_ARGS),
 )
-def backend(effective: Effective, shape: Shape) -> Verdict | None:
+def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster":
         return None
     if shape.executor == "ray" and image(effective).ray is False:
         return refuse(f"{effective.image} has no Ray", "use --executor mp, which needs no Ray")
-    sizes = (effective.number(f"{way}-parallel-size", 1) for way in ("pipeline", "data"))
-    others = math.prod(max(1, int(size)) for size in sizes)
+    others = effective.parallel("pipeline") * effective.parallel("data")
     if shape.nodes % others:
         message = f"pipeline size times data parallel size is {others}, which does not divide {shape.nodes} nodes"
         return refuse(message, f"use --limit to select a multiple of {others} nodes")
@@ -74,7 +69,6 @@ def backend(effective: Effective, shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="solo-no-cluster-flags",
     actions=("fix",),
     title="A server on one node has no parallel sizes and no executor",
     why="With tensor parallel 2 on one GPU the engine exits: world size is larger than the number of GPUs.",
@@ -82,7 +76,7 @@ def backend(effective: Effective, shape: Shape) -> Verdict | None:
     example_hit=Example(args={"tensor-parallel-size": 2}),
     example_miss=Example(args={"tensor-parallel-size": 1}),
 )
-def no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
+def solo_no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind == "cluster":
         return None
     wanted: dict[str, int | None] = dict.fromkeys(CLUSTER_FLAGS)
@@ -92,7 +86,6 @@ def no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="cluster-eager",
     actions=("fix", "warn"),
     title="No CUDA graphs when tensor parallelism crosses nodes",
     why=(
@@ -104,8 +97,8 @@ def no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
     example_hit=Example(topology="cluster", args=GRAPHS_ARGS),
     example_miss=Example(topology="cluster", args={**GRAPHS_ARGS, "enforce-eager": True}),
 )
-def eager(effective: Effective, shape: Shape) -> Verdict | None:
-    parallel = tensor_parallel(effective)
+def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
+    parallel = effective.parallel("tensor")
     if shape.kind != "cluster" or parallel < 2 or effective.eager:
         return None
     if captures(effective) and image(effective).stock:
@@ -116,7 +109,6 @@ def eager(effective: Effective, shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="cluster-lm-head",
     actions=("fix",),
     title="lm_head stays unquantised under tensor parallelism",
     why=(
@@ -128,20 +120,17 @@ def eager(effective: Effective, shape: Shape) -> Verdict | None:
     example_hit=Example(topology="cluster", args={**GRAPHS_ARGS, "mxfp4-layers": "moe,qkv,o,lm_head"}),
     example_miss=Example(args={"mxfp4-layers": "moe,qkv,o,lm_head"}),
 )
-def lm_head(effective: Effective, _shape: Shape) -> Verdict | None:
-    layers = effective.value("mxfp4-layers")
-    if not isinstance(layers, str) or tensor_parallel(effective) < 2:
+def cluster_lm_head(effective: Effective, _shape: Shape) -> Verdict | None:
+    layers, parallel = effective.value("mxfp4-layers"), effective.parallel("tensor")
+    if not isinstance(layers, str) or parallel < 2:
         return None
-    names = [name.strip() for name in layers.split(",") if name.strip()]
-    if "all" in names:
-        names = ["moe", "qkv", "o"]
-    kept = ",".join(name for name in names if name != "lm_head")
-    message = f"tensor parallel {tensor_parallel(effective)}: lm_head is not quantised"
+    kept = ",".join(name for name in effective.mxfp4_layers if name not in ("", "lm_head"))
+    message = f"tensor parallel {parallel}: lm_head is not quantised"
     return fix(message, set_args(effective, {"mxfp4-layers": kept or "moe"}) if kept != layers else ())
 
 
 def _indivisible(effective: Effective, parallel: int, others: int) -> Verdict | None:
-    known = model(effective)
+    known = models.known(effective.model)
     if known is None or models.splits(known, parallel):
         return None
     counts = ", ".join(str(count * others) for count in models.working_counts(known))

@@ -14,7 +14,6 @@ _EXPANDED = re.compile(r"\$(\{[A-Za-z_]|\(|[A-Za-z_])")
 
 
 @rule(
-    id="rolling-image",
     actions=("warn",),
     title="The image has a fixed version",
     why=(
@@ -25,7 +24,7 @@ _EXPANDED = re.compile(r"\$(\{[A-Za-z_]|\(|[A-Za-z_])")
     example_hit=Example(image="ghcr.io/spark-arena/dgx-vllm-eugr-nightly:latest"),
     example_miss=Example(image="vllm/vllm-openai:v0.28.0"),
 )
-def rolling_tag(effective: Effective, _shape: Shape) -> Verdict | None:
+def rolling_image(effective: Effective, _shape: Shape) -> Verdict | None:
     name, at, _ = effective.image.partition("@")
     before, slash, last = name.rpartition("/")
     tag = last.partition(":")[2] or "latest"
@@ -37,7 +36,6 @@ def rolling_tag(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="loader-installed",
     actions=("warn",),
     title="The image has the requested loader",
     why="--load-format accepts any word. A missing package shows only when the weights load.",
@@ -54,7 +52,6 @@ def loader_installed(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="env-literal",
     actions=("warn",),
     title="Variables are passed exactly as written",
     why="Launchers that write a shell script expand $HOME or ${TOKEN}. docker run -e does not.",
@@ -62,7 +59,7 @@ def loader_installed(effective: Effective, _shape: Shape) -> Verdict | None:
     example_hit=Example(env={"HF_HOME": "$HOME/models"}),
     example_miss=Example(env={"HF_HOME": "/root/models", "PRICE": "5$"}),
 )
-def taken_literally(effective: Effective, _shape: Shape) -> Verdict | None:
+def env_literal(effective: Effective, _shape: Shape) -> Verdict | None:
     meant = [name for name, setting in effective.env.items() if _EXPANDED.search(str(setting.value))]
     if not meant:
         return None

@@ -7,7 +7,6 @@ from sparkops.rules.rule import Example, Verdict, refuse, rule, warn
 
 
 @rule(
-    id="mods-image",
     actions=("warn",),
     title="The image contains the recipe's mods",
     why=(
@@ -29,7 +28,6 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="not-carried-over",
     actions=("warn", "refuse"),
     title="sparkops does everything that another launcher's recipe requests",
     why=(

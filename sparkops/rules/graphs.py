@@ -28,7 +28,6 @@ def captures(effective: Effective) -> bool:
 
 
 @rule(
-    id="capture-sizes-useless",
     actions=("warn",),
     title="Capture sizes need CUDA graphs",
     why="Eager execution captures no graphs, so capture sizes have no effect.",
@@ -36,7 +35,7 @@ def captures(effective: Effective) -> bool:
     example_hit=Example(args={**SIZES, "enforce-eager": True}),
     example_miss=Example(args=SIZES),
 )
-def useless_sizes(effective: Effective, _shape: Shape) -> Verdict | None:
+def capture_sizes_useless(effective: Effective, _shape: Shape) -> Verdict | None:
     if not effective.eager or not capture_sizes(effective):
         return None
     message = "eager execution captures no graphs, so the capture sizes have no effect"
@@ -46,7 +45,6 @@ def useless_sizes(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="benchmark-alignment",
     actions=("warn",),
     title="A benchmark at concurrency 5 or 10 needs graphs of 5 and 10",
     why=(

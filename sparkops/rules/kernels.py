@@ -15,7 +15,6 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
 
 
 @rule(
-    id="mxfp4-backend",
     actions=("refuse",),
     title="The MXFP4 backend runs on this GPU",
     why="Of the fork's backends only CUTLASS and MARLIN run on SM121. Those of TensorRT-LLM crash.",
@@ -23,7 +22,7 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
     example_hit=Example(args={"mxfp4-backend": "TRTLLM"}),
     example_miss=Example(args={"mxfp4-backend": "MARLIN"}),
 )
-def foreign_backend(effective: Effective, _shape: Shape) -> Verdict | None:
+def mxfp4_backend(effective: Effective, _shape: Shape) -> Verdict | None:
     chosen = str(effective.value("mxfp4-backend", "auto"))
     if chosen not in FOREIGN:
         return None
@@ -32,7 +31,6 @@ def foreign_backend(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="cutlass-graphs",
     actions=("warn",),
     title="CUDA graphs on the CUTLASS kernels crash on some machines",
     why=(
@@ -44,7 +42,7 @@ def foreign_backend(effective: Effective, _shape: Shape) -> Verdict | None:
     example_hit=Example(args=CUTLASS),
     example_miss=Example(args={**CUTLASS, "enforce-eager": True}),
 )
-def graphs_on_cutlass(effective: Effective, shape: Shape) -> Verdict | None:
+def cutlass_graphs(effective: Effective, shape: Shape) -> Verdict | None:
     backend = str(effective.value("mxfp4-backend", "auto"))
     if shape.kind == "cluster" or image(effective).kind != "mxfp4" or not is_mxfp4(effective):
         return None
@@ -57,7 +55,6 @@ def graphs_on_cutlass(effective: Effective, shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="eager-on-marlin",
     actions=("warn",),
     title="Eager execution halves the speed of the Marlin kernels",
     why=(
@@ -77,7 +74,6 @@ def eager_on_marlin(effective: Effective, shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="mxfp4-lora",
     actions=("warn",),
     title="LoRA switches MXFP4 off for dense layers",
     why=(
@@ -88,9 +84,8 @@ def eager_on_marlin(effective: Effective, shape: Shape) -> Verdict | None:
     example_hit=Example(args={"mxfp4-layers": "moe,qkv", "enable-lora": True}),
     example_miss=Example(args={"mxfp4-layers": "moe", "enable-lora": True}),
 )
-def lora_undoes_layers(effective: Effective, _shape: Shape) -> Verdict | None:
-    layers = {name.strip() for name in str(effective.value("mxfp4-layers") or "").split(",")}
-    dense = sorted({"qkv", "o", "lm_head"} if "all" in layers else layers & {"qkv", "o", "lm_head"})
+def mxfp4_lora(effective: Effective, _shape: Shape) -> Verdict | None:
+    dense = sorted({"qkv", "o", "lm_head"} & {*effective.mxfp4_layers})
     if not dense or effective.value("enable-lora") is not True:
         return None
     message = f"with --enable-lora {', '.join(dense)} stay in BF16, also if --mxfp4-layers names them"
@@ -98,7 +93,6 @@ def lora_undoes_layers(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="async-with-ray",
     actions=("warn",),
     title="Asynchronous scheduling does not work with Ray",
     why=(
@@ -118,7 +112,6 @@ def async_with_ray(effective: Effective, shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="official-nccl",
     actions=("warn",),
     title="vLLM's official image may hang over several nodes",
     why=(

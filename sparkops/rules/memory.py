@@ -17,7 +17,6 @@ MINIMAX = "cyankiwi/MiniMax-M2.5-AWQ-4bit"
 
 
 @rule(
-    id="mxfp4-memory",
     actions=("warn", "refuse"),
     title="The mxfp4 image uses at most 0.90 of the memory",
     why=(
@@ -28,7 +27,7 @@ MINIMAX = "cyankiwi/MiniMax-M2.5-AWQ-4bit"
     example_hit=Example(args={"gpu-memory-utilization": 0.95}),
     example_miss=Example(args={"gpu-memory-utilization": 0.9}),
 )
-def utilization(effective: Effective, _shape: Shape) -> Verdict | None:
+def mxfp4_memory(effective: Effective, _shape: Shape) -> Verdict | None:
     value = effective.number("gpu-memory-utilization", 0)
     if image(effective).kind != "mxfp4" or value <= 0.90:
         return None
@@ -40,7 +39,6 @@ def utilization(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="long-context-memory",
     actions=("warn", "refuse"),
     title="gpt-oss-120b with its full context needs room",
     why=(
@@ -51,7 +49,7 @@ def utilization(effective: Effective, _shape: Shape) -> Verdict | None:
     example_hit=Example(args={"max-model-len": LONG, "gpu-memory-utilization": 0.9}),
     example_miss=Example(topology="cluster", args={"max-model-len": LONG, "gpu-memory-utilization": 0.75}),
 )
-def long_context(effective: Effective, shape: Shape) -> Verdict | None:
+def long_context_memory(effective: Effective, shape: Shape) -> Verdict | None:
     context = effective.value("max-model-len")
     unset = context is None or context in ("auto", -1)
     if "gpt-oss-120b" not in effective.model.lower() or not (unset or effective.number("max-model-len", 0) >= LONG):
@@ -70,7 +68,6 @@ def long_context(effective: Effective, shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="utilization-unset",
     actions=("warn",),
     title="The engine's share of memory is set",
     why=(
@@ -81,7 +78,7 @@ def long_context(effective: Effective, shape: Shape) -> Verdict | None:
     example_hit=Example(image="vllm-node", model="who/knows"),
     example_miss=Example(image="vllm-node", model="who/knows", args={"gpu-memory-utilization": 0.8}),
 )
-def unset_share(effective: Effective, _shape: Shape) -> Verdict | None:
+def utilization_unset(effective: Effective, _shape: Shape) -> Verdict | None:
     said = {"gpu-memory-utilization", "kv-cache-memory-bytes", "gpu-memory-utilization-gb"} & set(effective.args)
     if said or not image(effective).current:
         return None
@@ -92,7 +89,6 @@ def unset_share(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="memory-fits",
     actions=("warn", "refuse"),
     title="Weights, overhead and one context fit into a node",
     why=(
@@ -108,7 +104,7 @@ def unset_share(effective: Effective, _shape: Shape) -> Verdict | None:
         args={"gpu-memory-utilization": 0.8, "max-model-len": 65536},
     ),
 )
-def must_fit(effective: Effective, shape: Shape) -> Verdict | None:
+def memory_fits(effective: Effective, shape: Shape) -> Verdict | None:
     """What the estimate rules out, with what would fit; a node's own memory is for preflight."""
     found = memory_estimate.estimate(effective, shape)
     if found.fit != "no":

@@ -2,11 +2,11 @@
 
 from sparkops.core import models
 from sparkops.core.findings import SettingChange
+from sparkops.core.flags import FORK
 from sparkops.core.recipe import MOUNTS, Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Verdict, fix, image, is_mxfp4, refuse, rule, set_args, set_env, warn
 
-MXFP4_FLAGS = ("mxfp4-backend", "mxfp4-layers")
 MOE = "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8"
 NGC_MOE = "VLLM_USE_FLASHINFER_MXFP4_MOE"
 TIKTOKEN = "TIKTOKEN_RS_CACHE_DIR"
@@ -19,7 +19,6 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
 
 
 @rule(
-    id="mxfp4-image",
     actions=("refuse", "warn"),
     title="MXFP4 flags and the mxfp4 image belong together",
     why=(
@@ -31,7 +30,7 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
     example_miss=Example(args=CUTLASS),
 )
 def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
-    flags = [f"--{name}" for name in MXFP4_FLAGS if name in effective.args]
+    flags = [f"--{name}" for name in FORK if name in effective.args]
     has = image(effective).mxfp4_flags
     if flags and has is False:
         message = f"{effective.image} does not know {' and '.join(flags)}: the engine would exit at once"
@@ -45,7 +44,6 @@ def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="marlin-fallback",
     actions=("warn",),
     title="Stock images run MXFP4 models with Marlin",
     why=(
@@ -64,7 +62,6 @@ def marlin_fallback(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="env-per-image",
     actions=("fix", "warn"),
     title="Each image gets its own variables",
     why=(
@@ -91,7 +88,6 @@ def env_per_image(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="mounts-required",
     actions=("fix",),
     title="Five caches outlive the container",
     why=(
@@ -110,7 +106,6 @@ def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="gpt-oss-parsers",
     actions=("warn",),
     title="gpt-oss uses the harmony parsers",
     why=(
@@ -122,10 +117,8 @@ def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
     example_miss=Example(args=HARMONY),
 )
 def gpt_oss_parsers(effective: Effective, _shape: Shape) -> Verdict | None:
-    if not models.is_gpt_oss(effective.model):
-        return None
     wrong = {name: effective.value(name) for name in HARMONY if effective.value(name) not in (None, HARMONY[name])}
-    if not wrong:
+    if not wrong or not models.is_gpt_oss(effective.model):
         return None
     given = " and ".join(f"--{name} {value}" for name, value in wrong.items())
     message = f"gpt-oss answers in harmony format, which {given} cannot parse"
@@ -133,7 +126,6 @@ def gpt_oss_parsers(effective: Effective, _shape: Shape) -> Verdict | None:
 
 
 @rule(
-    id="qwen3-next",
     actions=("fix",),
     title="Qwen3-Next needs five settings",
     why=(

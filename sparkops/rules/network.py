@@ -12,7 +12,6 @@ NAMES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID
 
 
 @rule(
-    id="network-per-node",
     actions=("refuse", "warn"),
     title="A recipe names no addresses and no interfaces",
     why=(
@@ -24,7 +23,7 @@ NAMES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID
     example_hit=Example(topology="cluster", env={"VLLM_HOST_IP": "10.0.0.1"}),
     example_miss=Example(topology="2x-solo", env={"VLLM_HOST_IP": "10.0.0.1"}),
 )
-def of_each_node(effective: Effective, shape: Shape) -> Verdict | None:
+def network_per_node(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster":
         return None
     fixed = [name for name in ADDRESSES if name in effective.env]

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from sparkops.core import images, models
 from sparkops.core.findings import SettingChange
 from sparkops.core.images import KnownImage
-from sparkops.core.models import KnownModel
 from sparkops.core.recipe import Effective, Setting, put
 from sparkops.core.topology import Shape
 
@@ -68,24 +67,20 @@ class Rule:
 
 
 def rule(
-    id: str, actions: tuple[Action, ...], title: str, why: str, source: str, example_hit: Example, example_miss: Example
+    actions: tuple[Action, ...], title: str, why: str, source: str, example_hit: Example, example_miss: Example
 ) -> Callable[[Judge], Rule]:
-    """Make the decorated function the judgement of a rule."""
-    return lambda judge: Rule(id, actions, title, why, source, example_hit, example_miss, judge)
+    """Make the function below the judgement of a rule: `def rolling_image` judges the rule `rolling-image`."""
+
+    def named(judge: Judge) -> Rule:
+        return Rule(judge.__name__.replace("_", "-"), actions, title, why, source, example_hit, example_miss, judge)
+
+    return named
 
 
 def image(effective: Effective) -> KnownImage:
     known, table = images.known(effective.image), effective.recipe.flags
     own = table.exact and table.image in ("", effective.image)
     return images.with_flags(known, table.flags) if own else known
-
-
-def model(effective: Effective) -> KnownModel | None:
-    return models.known(effective.model)
-
-
-def tensor_parallel(effective: Effective) -> int:
-    return int(effective.number("tensor-parallel-size", 1))
 
 
 def is_mxfp4(effective: Effective) -> bool:
