@@ -1,6 +1,6 @@
 """What differs between two ways to serve, setting by setting, and which of it comes from the topology alone."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -25,23 +25,11 @@ class Difference:
         return self.part, self.key
 
 
-def compare(a: Effective, b: Effective, fingerprints: Mapping[str, str] | None = None) -> tuple[Difference, ...]:
-    """What differs in command line, environment, image and mounts, in this order.
+def compare(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> Iterator[Difference]:
+    """What differs in model, command line, environment, image and mounts, in this order.
 
     Two references to one image, by `fingerprints`, are no difference.
     """
-    return tuple(_differing(a, b, fingerprints or {}))
-
-
-def explained(
-    mixed: tuple[Difference, ...], alike: tuple[tuple[Difference, ...], ...], one_topology: bool
-) -> tuple[Difference, ...]:
-    """Differences of A under one topology and B under another; `alike` are those of both under either."""
-    others = {one.name for side in alike for one in side}
-    return tuple(one if one_topology or one.name in others else replace(one, by="topology") for one in mixed)
-
-
-def _differing(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> Iterator[Difference]:
     for key, x, y in (("model", a.model, b.model), ("revision", a.recipe.revision, b.recipe.revision)):
         if x != y:
             yield Difference("model", key, Setting(x, a.recipe.source), Setting(y, b.recipe.source))
@@ -53,6 +41,12 @@ def _differing(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> I
     for mount in sorted({*a.mounts} ^ {*b.mounts}):
         left, right = (Setting(mount in mounts or None, "") for mounts in (a.mounts, b.mounts))
         yield Difference("mounts", mount, left, right)
+
+
+def explained(mixed: Iterable[Difference], alike: Iterable[Difference], one_topology: bool) -> tuple[Difference, ...]:
+    """Differences of A under one topology and B under another; `alike` are those of both under either."""
+    others = {one.name for one in alike}
+    return tuple(one if one_topology or one.name in others else replace(one, by="topology") for one in mixed)
 
 
 def _settings(part: Part, a: Mapping[str, Setting], b: Mapping[str, Setting]) -> Iterator[Difference]:

@@ -89,9 +89,10 @@ def condition(
 ) -> State:
     """One word for a deployment. `fronts` are the APIs that clients use, `engines` those of the servers behind them."""
     parts, fronts, engines = tuple(parts), tuple(fronts), tuple(engines)
-    if not any(part.reachable and part.container for part in parts) or any(not part.reachable for part in parts):
-        return "unreachable" if any(not part.reachable for part in parts) else "stopped"
-    if not any(part.up or part.state in ("restarting", "paused") or part.gave_up for part in parts):
+    if not all(part.reachable for part in parts):
+        return "unreachable"
+    tried = any(part.up or part.state in ("restarting", "paused") or part.gave_up for part in parts)
+    if not tried or not any(part.container for part in parts):
         return "stopped"
     all_up = all(part.up for part in parts)
     if all_up and fronts and all(front.serves for front in (*fronts, *engines)):

@@ -9,8 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-
-
 _BACKEND = re.compile(r"\b[Uu]sing (?:FlashInfer )?'?(\w+)'?(?: \w+)* backend")
 
 

@@ -11,8 +11,6 @@ from sparkops.core.playbook import shape
 from sparkops.core.recipe_file import FOREIGN, RecipeFile
 from sparkops.core.schema import Located
 
-DRAFT = "https://json-schema.org/draft/2020-12/schema"
-
 Schema = dict[str, Any]
 
 _PLAIN: Mapping[Any, Schema] = {
@@ -68,7 +66,7 @@ def _or_nothing(found: Mapping[str, object]) -> Schema:
 
 def _document(title: str, found: Schema) -> Schema:
     """The schema of a whole file."""
-    return {"$schema": DRAFT, "title": title, **found}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **found}
 
 
 def _of(hint: Any) -> Schema:

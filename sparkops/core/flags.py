@@ -37,9 +37,9 @@ PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
 VANISHED = {
     "swap-space": "removed from vLLM: it has no effect in the V1 engine; remove it",
     "disable-log-requests": "removed from vLLM: logging is off unless --enable-log-requests",
-    "num-scheduler-steps": "removed with the V0 engine; remove it",
-    "use-v2-block-manager": "removed with the V0 engine; remove it",
-    "preemption-mode": "removed with the V0 engine; remove it",
+    **dict.fromkeys(
+        ("num-scheduler-steps", "use-v2-block-manager", "preemption-mode"), "removed with the V0 engine; remove it"
+    ),
     "enable-reasoning": "removed: --reasoning-parser alone enables it",
     "guided-decoding-backend": "now --structured-outputs-config.backend",
     "max-seq-len-to-capture": "now --max-cudagraph-capture-size",
@@ -81,25 +81,24 @@ class FlagTable:
         return FlagTable(data["version"], {name: _flag(name, entry) for name, entry in data["flags"].items()})
 
     @cached_property
+    def _flags(self) -> Mapping[str, Flag]:
+        """The table's flags and, unless it was read from an image, those of forks, which take one word."""
+        return self.flags if self.exact else {**{name: Flag(name) for name in (*FORK, *PATCHED)}, **self.flags}
+
+    @cached_property
     def _names(self) -> dict[str, str]:
-        fork = {} if self.exact else {name: name for name in (*FORK, *PATCHED)}
-        long = {alias: flag.name for flag in self.flags.values() for alias in (flag.name, *flag.aliases)}
-        negated = {f"no-{name}": f"no-{target}" for name, target in long.items() if self.flags[target].negatable}
-        return fork | negated | long
+        long = {alias: flag.name for flag in self._flags.values() for alias in (flag.name, *flag.aliases)}
+        negated = {f"no-{name}": f"no-{target}" for name, target in long.items() if self._flags[target].negatable}
+        return negated | long
 
     @cached_property
     def _short(self) -> dict[str, str]:
         return {short: flag.name for flag in self.flags.values() for short in flag.short}
 
     def find(self, name: str) -> Flag | None:
-        """The flag of a canonical name, its `no-` form included; a fork's flags take one word."""
-        base = name.partition(".")[0]
-        if not self.exact and (base in FORK or base in PATCHED):
-            return Flag(base)
-        target = self._names.get(base)
-        if target is None:
-            return None
-        return self.flags.get(target) or Flag(target, nargs="0")
+        """The flag of a canonical name, its `no-` form included."""
+        target = self._names.get(name.partition(".")[0])
+        return None if target is None else self._flags.get(target) or Flag(target, nargs="0")
 
     def nearest(self, name: str, cutoff: float = 0.6) -> str | None:
         return nearest(name, self._names, cutoff)

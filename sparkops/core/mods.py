@@ -69,11 +69,6 @@ def _plain(text: str, also: str = "") -> str:
     return re.sub(rf"[^A-Za-z0-9_.{also}-]+", "-", text).strip("-.") or "x"
 
 
-def base(reference: str) -> str:
-    """The name of the image below the mods, as far as a reference with mods tells it."""
-    return reference.removeprefix(PREFIX)
-
-
 def source(text: str) -> Source | None:
     """`https://…/repo.git@COMMIT:path/of/mod`, the commit with all its 40 digits; None is a directory."""
     found = _SOURCE.fullmatch(text)

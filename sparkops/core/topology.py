@@ -3,13 +3,11 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from sparkops.core.inventory import Node
 from sparkops.core.schema import nearest
 from sparkops.errors import UsageError
-
-if TYPE_CHECKING:
-    from sparkops.core.inventory import Node
 
 Kind = Literal["solo", "n-solo", "cluster"]
 Executor = Literal["ray", "mp"]
@@ -50,7 +48,7 @@ class Shape:
 class Place:
     """One node's part: `rank` counts from 0 among engines (the head is 0) and among proxies."""
 
-    node: "Node"
+    node: Node
     role: Role
     rank: int
 
@@ -77,7 +75,7 @@ class Placement:
         return tuple(place for place in self.places if place.role == "proxy")
 
     @property
-    def nodes(self) -> "tuple[Node, ...]":
+    def nodes(self) -> tuple[Node, ...]:
         return tuple(place.node for place in self.engines)
 
     @property
@@ -99,7 +97,7 @@ def parse(text: str) -> Topology:
 
 def place(
     topology: Topology,
-    nodes: "Sequence[Node]",
+    nodes: Sequence[Node],
     executor: Executor = "ray",
     proxy: Literal["first", "all"] = "first",
     most: int | None = None,
@@ -121,7 +119,7 @@ def place(
     return Placement(topology, executor, servers + proxies, _note(topology, taken, nodes))
 
 
-def _cluster(nodes: "Sequence[Node]", most: int | None) -> tuple[Place, ...]:
+def _cluster(nodes: Sequence[Node], most: int | None) -> tuple[Place, ...]:
     if len(nodes) < LEAST_CLUSTER:
         raise UsageError(
             f"cluster takes 2 nodes or more, {_selected(nodes)}",
@@ -136,7 +134,7 @@ def _cluster(nodes: "Sequence[Node]", most: int | None) -> tuple[Place, ...]:
     return tuple(Place(node, "worker" if rank else "head", rank) for rank, node in enumerate(nodes))
 
 
-def _note(topology: Topology, taken: "Sequence[Node]", nodes: "Sequence[Node]") -> str:
+def _note(topology: Topology, taken: Sequence[Node], nodes: Sequence[Node]) -> str:
     if len(taken) == len(nodes):
         return ""
     what = "the first node" if len(taken) == 1 else f"the first {len(taken)} nodes"
@@ -147,7 +145,7 @@ def _nodes(count: int) -> str:
     return "node" if count == 1 else "nodes"
 
 
-def _selected(nodes: "Sequence[Node]") -> str:
+def _selected(nodes: Sequence[Node]) -> str:
     if not nodes:
         return "none is selected"
     return f"{len(nodes)} {'is' if len(nodes) == 1 else 'are'} selected ({', '.join(node.name for node in nodes)})"
