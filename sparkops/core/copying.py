@@ -1,4 +1,4 @@
-"""Who hands an image to whom: chains in which every node that lacks it takes it from the nearest one before."""
+"""How copies spread: chains in which every node that lacks an image gets it from the node before it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,9 +30,9 @@ class Hop:
 
 
 def chains(order: Sequence[str], complete: frozenset[str]) -> tuple[tuple[str, ...], ...]:
-    """Each complete node hands on to those behind it that lack the image, up to the next complete one.
+    """One chain for each complete node: the node, then those after it that lack the image, up to the next complete one.
 
-    Round the end of the order, so that nodes before the first complete one follow the last.
+    The order is circular: nodes before the first complete one follow the last node.
     """
     if not complete or all(name in complete for name in order):
         return ()
@@ -65,7 +65,7 @@ def hop(sender: str, receiver: Node, facts: Mapping[str, Facts], nodes: Mapping[
 
 
 def origins(one: Hop, facts: Facts) -> tuple[str, ...]:
-    """The addresses that the receiver may see the sender come from."""
+    """The sender's addresses that the receiver may see."""
     if one.bind:
         return (one.bind,)
     known = (address.ip for interface in facts.interfaces for address in interface.ipv4)

@@ -45,20 +45,12 @@ class KnownModel:
     state_kib: float = 0
     reads: tuple[Weights, ...] = ()
     mxfp4: bool = False
-    harmony: bool = False
-    """Speaks OpenAI's harmony format, so needs its tokenizer's vocabulary files and its parsers."""
-
     source: str = ""
-
-    @property
-    def layers(self) -> int:
-        """Layers that keep anything between tokens."""
-        return self.full + self.sliding + self.recurrent
 
 
 _OSS = KnownModel(
     id="openai/gpt-oss-120b", heads=64, kv_heads=8, head_dim=64, hidden=2880, vocab=201088, context=131072,
-    weights_gib=61, full=18, sliding=18, window=128, mxfp4=True, harmony=True,
+    weights_gib=61, full=18, sliding=18, window=128, mxfp4=True,
     reads=(Weights("moe", 3583, MXFP4), Weights("qkv", 531, BF16), Weights("o", 425, BF16),
            Weights("lm_head", 579, BF16), Weights("router", 13, BF16)),
     source="openai/gpt-oss-120b config.json: 36 layers, every second one sliding over 128 tokens; 4 of 128 experts",

@@ -59,10 +59,8 @@ def _snapshot(effective: Effective, head: Facts) -> str | None:
 
 def model_kind(effective: Effective) -> str:
     """The kind of request that the model answers: chat, embedding or score."""
-    for flag in ("task", "convert", "runner"):
-        if (kind := POOLING.get(str(effective.value(flag)))) is not None:
-            return kind
-    return "chat"
+    values = (str(effective.value(flag)) for flag in ("task", "convert", "runner"))
+    return next((POOLING[value] for value in values if value in POOLING), "chat")
 
 
 def _member(place: Place, facts: Facts, links: Mapping[str, FabricLink], alongside: str | None) -> Member:

@@ -38,10 +38,6 @@ class Schedule:
     every: int
     when: When | None = None
 
-    @property
-    def times(self) -> str:
-        return times(self.every)
-
 
 def times(seconds: float) -> str:
     """The five fields of a crontab line; raises UsageError for a period that cron cannot keep evenly."""
