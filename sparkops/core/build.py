@@ -1,4 +1,4 @@
-"""How an image is made: what a recipe's `build` says, and the digest of all that goes into it."""
+"""How an image is built: a recipe's `build`, and the digest of everything that goes into it."""
 
 import hashlib
 import json
@@ -24,9 +24,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class Build:
-    """`context` is a directory of the control machine, or `git` at `commit` is fetched by the node.
+    """The source is `context`, a directory of the control machine, or `git` at `commit`, fetched by the node.
 
-    `command` is run in it and must make `image`; without one, `docker build` is.
+    `command` runs in the source directory and must make `image`; without one, `docker build` runs.
     """
 
     image: str
@@ -58,13 +58,13 @@ def spark_vllm_docker(flags: Sequence[str]) -> dict[str, Any]:
 
 
 BENCHY = "llama-benchy:0.4.0"
-"""What measures on a node."""
+"""The image that measures on a node."""
 
 KNOWN = {
     "vllm-node-mxfp4": spark_vllm_docker(("--exp-mxfp4", "--full-log")),
     BENCHY: {"context": "data/benchy"},
 }
-"""Images that are only ever built, where no recipe says how; a `context` lies in the package."""
+"""How to build images that no registry has, if no recipe says how; a `context` is a directory of the package."""
 
 
 def read(image: str, given: Mapping[str, Any], where: str) -> Build:

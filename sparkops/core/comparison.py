@@ -1,4 +1,4 @@
-"""What differs between two ways to serve, setting by setting, and which of it comes from the topology alone."""
+"""The differences between two ways to serve, by setting, and which of them come from the topology alone."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,10 +20,6 @@ class Difference:
     b: Setting
     by: Literal["topology", "recipe"] = "recipe"
 
-    @property
-    def name(self) -> tuple[str, str]:
-        return self.part, self.key
-
 
 def compare(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> Iterator[Difference]:
     """What differs in model, command line, environment, image and mounts, in this order.
@@ -36,7 +32,8 @@ def compare(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> Iter
     yield from _settings("command", dict(_flat(a.args)), dict(_flat(b.args)))
     yield from _settings("env", a.env, b.env)
     if a.image != b.image and (a.image not in fingerprints or fingerprints[a.image] != fingerprints.get(b.image)):
-        left, right = (Setting(_named(one, fingerprints), "") for one in (a.image, b.image))
+        shown = {one: f"{one} ({fingerprints[one][:12]})" for one in (a.image, b.image) if one in fingerprints}
+        left, right = (Setting(shown.get(one, one), "") for one in (a.image, b.image))
         yield Difference("image", "image", left, right)
     for mount in sorted({*a.mounts} ^ {*b.mounts}):
         left, right = (Setting(mount in mounts or None, "") for mounts in (a.mounts, b.mounts))
@@ -44,9 +41,9 @@ def compare(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> Iter
 
 
 def explained(mixed: Iterable[Difference], alike: Iterable[Difference], one_topology: bool) -> tuple[Difference, ...]:
-    """Differences of A under one topology and B under another; `alike` are those of both under either."""
-    others = {one.name for one in alike}
-    return tuple(one if one_topology or one.name in others else replace(one, by="topology") for one in mixed)
+    """`mixed` with the reason of each difference; `alike` are the differences of both recipes under one topology."""
+    others = {(one.part, one.key) for one in alike}
+    return tuple(one if one_topology or (one.part, one.key) in others else replace(one, by="topology") for one in mixed)
 
 
 def _settings(part: Part, a: Mapping[str, Setting], b: Mapping[str, Setting]) -> Iterator[Difference]:
@@ -57,7 +54,7 @@ def _settings(part: Part, a: Mapping[str, Setting], b: Mapping[str, Setting]) ->
 
 
 def _flat(args: Mapping[str, Setting]) -> Iterator[tuple[str, Setting]]:
-    """Flags, and those that hold a mapping as one entry a key."""
+    """The flags; a flag with a mapping as one entry for each key."""
     for name, setting in args.items():
         if isinstance(setting.value, Mapping) and setting.value:
             yield from _flat({f"{name}.{key}": Setting(value, setting.origin) for key, value in setting.value.items()})
@@ -67,7 +64,3 @@ def _flat(args: Mapping[str, Setting]) -> Iterator[tuple[str, Setting]]:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _named(reference: str, fingerprints: Mapping[str, str]) -> str:
-    return f"{reference} ({fingerprints[reference][:12]})" if reference in fingerprints else reference

@@ -48,7 +48,7 @@ def inventory() -> Schema:
     """Groups by their names, in Ansible's shape; variables that are not ours are allowed."""
     hints = get_type_hints(Node)
     own = {**{name: _of(hint) for name, hint in hints.items() if name != "name"}, "recipe": _of(str)}
-    variables = {name: _or_nothing(one) for name, one in own.items()}
+    variables = {name: one if "anyOf" in one else {"anyOf": [one, {"type": "null"}]} for name, one in own.items()}
     variables |= {alias: variables[name] for alias, name in ALIASES.items()}
     parts = {"vars": {"$ref": "#/$defs/vars"}, "hosts": _named("vars"), "children": _named("group")}
     definitions = {"vars": {"type": ["object", "null"], "properties": variables}, "group": _mapping(parts)}
@@ -58,10 +58,6 @@ def inventory() -> Schema:
 
 def _named(definition: str) -> Schema:
     return {"type": ["object", "null"], "additionalProperties": {"$ref": f"#/$defs/{definition}"}}
-
-
-def _or_nothing(found: Mapping[str, object]) -> Schema:
-    return dict(found) if "anyOf" in found else {"anyOf": [dict(found), {"type": "null"}]}
 
 
 def _document(title: str, found: Schema) -> Schema:

@@ -1,7 +1,7 @@
-"""What `vllm serve` accepts: one table a version, and one spelling for every flag.
+"""The flags of `vllm serve`: one table for each version, and one spelling for every flag.
 
-The engine takes `_` for `-`, short forms, unique abbreviations, `--flag=value`, `--flag.key value`, `128k`, and lets
-the last of several win. Two recipes are only comparable when all of that is one spelling.
+The engine accepts `_` for `-`, short forms, unique abbreviations, `--flag=value`, `--flag.key value` and `128k`, and
+uses the last of several equal flags. Recipes can only be compared in one spelling.
 """
 
 import json
@@ -37,9 +37,9 @@ PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
 VANISHED = {
     "swap-space": "removed from vLLM: it has no effect in the V1 engine; remove it",
     "disable-log-requests": "removed from vLLM: logging is off unless --enable-log-requests",
-    **dict.fromkeys(
-        ("num-scheduler-steps", "use-v2-block-manager", "preemption-mode"), "removed with the V0 engine; remove it"
-    ),
+    "num-scheduler-steps": "removed with the V0 engine; remove it",
+    "use-v2-block-manager": "removed with the V0 engine; remove it",
+    "preemption-mode": "removed with the V0 engine; remove it",
     "enable-reasoning": "removed: --reasoning-parser alone enables it",
     "guided-decoding-backend": "now --structured-outputs-config.backend",
     "max-seq-len-to-capture": "now --max-cudagraph-capture-size",
@@ -67,12 +67,12 @@ class Flag:
 
 @dataclass(frozen=True)
 class FlagTable:
-    """The options of one vLLM version, found under every name they go by."""
+    """The options of one vLLM version, found by any of their names."""
 
     version: str
     flags: Mapping[str, Flag] = field(repr=False)
     exact: bool = False
-    """Read from an image, so that what is not here is not there."""
+    """Read from an image: a flag that is missing here is missing in the image."""
     image: str = ""
     fingerprint: str = ""
 
@@ -117,7 +117,7 @@ class FlagTable:
         return name + dot + rest
 
     def typed(self, name: str, value: Any, text: str | None = None) -> Any:
-        """A value as its flag's type wants it, so that `"2"`, `2` and `-tp=2` are the same setting."""
+        """A value in its flag's type, so that `"2"`, `2` and `-tp=2` are equal settings."""
         if value is None or isinstance(value, (bool, Mapping)):
             return value
         known = self.find(name)
@@ -128,7 +128,7 @@ class FlagTable:
         return [single] if several else single
 
     def problem(self, name: str, value: Any) -> str | None:
-        """Why a flag cannot have this value, where the table knows."""
+        """Why a flag cannot have this value; None if it can or if the table does not tell."""
         known = self.find(name)
         if known is None or "." in name or value is None or value is False:
             return None
@@ -162,7 +162,7 @@ class FlagTable:
             yield Given(at, name, typed, f"--{name} needs a value" if needed else "")
 
     def parse(self, words: Iterable[str]) -> list[tuple[str, Any]]:
-        """Flags of a command line in order; what is no flag and belongs to none is refused."""
+        """The flags of a command line in order; raises UsageError for a word that belongs to no flag."""
         found = []
         for given in self.walk(words):
             if not given.name:
@@ -175,7 +175,7 @@ class FlagTable:
 
 @dataclass(frozen=True)
 class Given:
-    """One flag of a command line with its value, `index` the word it stands at; a word alone has no name."""
+    """One flag of a command line, its value and the `index` of its word; `name` is empty for a word without a flag."""
 
     index: int
     name: str

@@ -39,7 +39,6 @@ ANSIBLE = frozenset(f"ansible_{name}" for name in _ANSIBLE.split())
 _RANGE = re.compile(r"\[(?:(\d+):(\d+)(?::(\d+))?|([a-zA-Z]):([a-zA-Z])(?::(\d+))?)\]")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 _MOST_NODES = 4096
-_HIGHEST_PORT = 65535
 
 
 @dataclass
@@ -197,7 +196,7 @@ def _node(name: str, values: Mapping[str, Located], place: Located) -> Node:
         if key in ("address", "fabric_address"):
             made[key] = _address(schema.text(value, path), value, path)
         elif key in ("port", "api_port"):
-            made[key] = schema.integer(value, path, 1, _HIGHEST_PORT)
+            made[key] = schema.integer(value, path, 1, 65535)
         elif key == "become":
             made[key] = schema.choice(value, path, ("none", "sudo"))
         elif key != "recipe":

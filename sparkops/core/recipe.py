@@ -1,4 +1,4 @@
-"""What to serve and how, never where: a recipe, and what is left of it after topology, overrides and rules."""
+"""What to serve and how, never where: a recipe, and its settings after topology, overrides and rules."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ MOUNTS: Mapping[str, tuple[str, str]] = {
 """The caches that a recipe names: their directories below the node's home, and in the container."""
 
 PLACED = ("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "headless")
-"""Flags that say where; the placement sets them, so a recipe's are not used."""
+"""Flags that the placement sets; a recipe's values are not used."""
 
 FORBIDDEN = {
     "api-key": "sparkops makes and passes the key (`sparkops key`), never in a command line",
@@ -64,9 +64,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """How to measure it: the arguments of the benchmark tool, without address and model.
+    """The arguments of the benchmark tool, without address and model.
 
-    `enabled` runs it after each deployment that changed something; `deploy --bench` runs it when it is wanted.
+    `enabled` runs it after each deployment that changed something; `deploy --bench` runs it once.
     """
 
     enabled: bool = False
@@ -76,7 +76,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a person wants to know before choosing a recipe."""
+    """What people want to know before they choose a recipe."""
 
     description: str = ""
     source: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class Caveat:
-    """What a recipe of another launcher asks for and is not carried over; with `refuse` it cannot serve without."""
+    """What a recipe of another launcher requests and sparkops does not do; with `refuse` it cannot serve without."""
 
     where: str
     text: str
@@ -105,9 +105,9 @@ class Caveat:
 
 @dataclass(frozen=True)
 class Foreign:
-    """What a recipe of another launcher says beyond ours.
+    """The parts of another launcher's recipe that ours do not have.
 
-    `words` is the command line that its launcher renders, `keys` what no field of ours holds, kept for `recipe export`.
+    `words` is the command line that its launcher renders; `keys` have no field here and are kept for `recipe export`.
     """
 
     schema: str
@@ -132,7 +132,7 @@ class Recipe:
     build: Mapping[str, Any] = field(default_factory=dict)
     mods: tuple[str, ...] = ()
     mod_sources: Mapping[str, str] = field(default_factory=dict)
-    """Where a mod comes from, for those that say it: a pinned place, or a directory beside the recipe."""
+    """The sources of mods that name one: a pinned repository, or a directory beside the recipe."""
     benchmark: Benchmark | None = None
     metadata: Metadata = field(default_factory=Metadata)
     only: tuple[str, ...] = ()
@@ -140,12 +140,12 @@ class Recipe:
     topologies: Mapping[str, Layer] = field(default_factory=dict)
     foreign: Foreign | None = None
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Where each of the file's own keys stands."""
+    """`file:line` of each of the file's own keys."""
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the command line changes: `--set KEY=VALUE`, and the words behind `--`."""
+    """What the command line changes: `--set KEY=VALUE`, and the words after `--`."""
 
     sets: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
@@ -232,7 +232,7 @@ def command_line(effective: Effective, snapshot: str | None = None) -> tuple[str
 
 
 def written(recipe: Recipe) -> tuple[str, ...]:
-    """The command line as the recipe has it, address and port included; another launcher's as that renders it."""
+    """The recipe's command line with address and port; another launcher's as that launcher renders it."""
     if recipe.foreign and recipe.foreign.words:
         return recipe.foreign.words
     return ("vllm", "serve", recipe.model, *_words(recipe.flags, recipe.args))
@@ -267,7 +267,7 @@ def _within(old: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str
 
 
 def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting], text: str) -> Recipe:
-    """One `--set`: a flag (`null` takes it away), a variable (so does nothing), the model, revision or container."""
+    """One `--set`: a flag (`null` removes it), a variable (empty removes it), the model, revision or container."""
     key, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"--set {text}: must be KEY=VALUE, such as args.max-model-len=65536")

@@ -58,7 +58,6 @@ MOST_FLAGS = 1000
 KEYS = tuple(RecipeFile.__dataclass_fields__)
 INHERITED = ("model", "revision", "container", "mounts", "build", "mods", "benchmark", "only", "nodes")
 
-
 FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults")
 """Keys that only recipes of other launchers have."""
 

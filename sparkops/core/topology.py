@@ -1,4 +1,4 @@
-"""The wanted kind of serving (`solo`, `<n>x-solo`, `cluster`) and each node's part in it."""
+"""The topology (`solo`, `<n>x-solo`, `cluster`) and each node's part in it."""
 
 import re
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ Kind = Literal["solo", "n-solo", "cluster"]
 Executor = Literal["ray", "mp"]
 Role = Literal["server", "proxy", "head", "worker"]
 
-_MANY = re.compile(r"([1-9][0-9]{0,3})x-solo")
+_SOLO = re.compile(r"(?:([1-9][0-9]{0,3})x-)?solo")
 NAMES = ("solo", "2x-solo", "cluster")
 LEAST_CLUSTER = 2
 
 
 @dataclass(frozen=True)
 class Topology:
-    """What was asked for; a cluster takes the nodes that are selected, so it has no count of its own."""
+    """A topology as the user names it; a cluster takes all selected nodes, so its count is None."""
 
     kind: Kind
     count: int | None
@@ -85,11 +85,11 @@ class Placement:
 
 def parse(text: str) -> Topology:
     """`solo`, `2x-solo` or `cluster`."""
-    if text in ("solo", "cluster"):
-        return Topology("solo", 1) if text == "solo" else Topology("cluster", None)
-    if match := _MANY.fullmatch(text):
-        count = int(match[1])
-        return Topology("n-solo", count) if count > 1 else Topology("solo", 1)
+    if text == "cluster":
+        return Topology("cluster", None)
+    if match := _SOLO.fullmatch(text):
+        count = int(match[1] or 1)
+        return Topology("n-solo" if count > 1 else "solo", count)
     close = nearest(text.lower().replace("_", "-"), NAMES)
     suggestion = f"did you mean {close}?" if close else "there are: solo, <n>x-solo such as 2x-solo, cluster"
     raise UsageError(f"no such topology: {text!r} ({suggestion})")
@@ -102,7 +102,7 @@ def place(
     proxy: Literal["first", "all"] = "first",
     most: int | None = None,
 ) -> Placement:
-    """Give each node its part. `most` is how many nodes the recipe lets a cluster span."""
+    """Give each node its part. `most` is the largest number of nodes that the recipe allows in a cluster."""
     if topology.kind == "cluster":
         return Placement(topology, executor, _cluster(nodes, most))
     count = topology.count or 1

@@ -12,7 +12,6 @@ FIRST = {
 }
 """By variable, the file that the engine opens first in its directory; in a cache its name is the SHA-1 of its URL."""
 
-VARIABLES = tuple(FIRST)
 USUAL = f"~/{MOUNTS['tiktoken_rs'][0]}"
 
 
@@ -30,12 +29,12 @@ def missing(effective: Effective, there: Sequence[str]) -> str:
     """The variable whose file is missing in the usual place; empty if none is, or if the engine uses another place."""
     if wanted(effective) != USUAL:
         return ""
-    named = [name for name in VARIABLES if name in effective.env]
+    named = [name for name in FIRST if name in effective.env]
     return "" if any(FIRST[name] in there for name in named) else named[0]
 
 
 def in_mounts(env: Mapping[str, Any], mounts: Sequence[str]) -> str | None:
-    for path in (str(env[name]).rstrip("/") for name in VARIABLES if name in env):
+    for path in (str(env[name]).rstrip("/") for name in FIRST if name in env):
         for mount in mounts:
             source, target = _sides(mount)
             if path == target or path.startswith(f"{target}/"):

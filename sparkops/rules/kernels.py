@@ -6,8 +6,7 @@ from sparkops.rules.rule import Example, Verdict, image, is_mxfp4, refuse, rule,
 
 FOREIGN = {
     "TRITON": "is for SM90 to SM100",
-    "TRTLLM": "is for SM100 and crashes on SM121",
-    "TRTLLM_MXFP8": "is for SM100 and crashes on SM121",
+    **dict.fromkeys(("TRTLLM", "TRTLLM_MXFP8"), "is for SM100 and crashes on SM121"),
 }
 """Backends that the mxfp4 image has and a GB10 cannot run."""
 

@@ -70,11 +70,9 @@ def rule(
     actions: tuple[Action, ...], title: str, why: str, source: str, example_hit: Example, example_miss: Example
 ) -> Callable[[Judge], Rule]:
     """Make the function below the judgement of a rule: `def rolling_image` judges the rule `rolling-image`."""
-
-    def named(judge: Judge) -> Rule:
-        return Rule(judge.__name__.replace("_", "-"), actions, title, why, source, example_hit, example_miss, judge)
-
-    return named
+    return lambda judge: Rule(
+        judge.__name__.replace("_", "-"), actions, title, why, source, example_hit, example_miss, judge
+    )
 
 
 def image(effective: Effective) -> KnownImage:
