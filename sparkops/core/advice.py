@@ -1,12 +1,10 @@
-"""Which topology: what an article's decision table says, what was measured, and what one measured oneself.
+"""Which topology to choose: by the user's own measurements, else published ones, else an article's decision table.
 
-A measurement of one's own wins over what others published, that over the decision table; where they differ, all of
-them are shown. `Evidence` is what benchmarks give: published tables today, stored runs of one's own as soon as there
-are any.
+Where these sources differ, all of them are shown.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,39 +18,24 @@ from sparkops.core.topology import Shape
 Goal = Literal["decode", "prefill", "ttft", "latency"]
 Basis = Literal["own", "measured", "article"]
 
-GOALS = {
-    "decode": "tokens generated a second, over all requests",
-    "prefill": "tokens of prompts read a second, over all requests",
-    "ttft": "time to the first token",
-    "latency": "speed of each single request",
-}
-
 BANDWIDTH_GB_S = 273
 """Of a GB10's memory, nominal; tests reach 161 to 250."""
 
 METRIC = {"decode": "decode", "prefill": "prefill", "ttft": "ttft", "latency": "decode"}
-"""What is measured for a goal. The speed of one request is its share of all."""
-
-LESS_IS_BETTER = ("ttft",)
+"""The metric that a goal is judged by. The speed of one request is its share of the speed of all."""
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """One measured value. `own` is what this person measured, on these nodes."""
+class Evidence(ReferencePoint):
+    """One measured value of `model`. `own`: this person measured it, on these nodes."""
 
-    metric: str
-    topology: str
-    concurrency: int
-    value: float
-    source: str
-    date: str
     model: str
     own: bool = False
 
 
 @dataclass(frozen=True)
 class Decision:
-    """One row of the decision table: from `least` to `most` requests at once this topology."""
+    """One row of the decision table: the topology for `least` to `most` requests at once."""
 
     goal: Goal
     least: int
@@ -71,12 +54,12 @@ DECISIONS = (
     Decision("ttft", 1, 1, "cluster", "reads a single prompt faster, -33% against solo"),
     Decision("ttft", 8, None, "2x-solo", "each node has a queue of its own, -45% at 64"),
 )
-"""The article's table as printed; between its rows it is silent."""
+"""The article's table as printed; it says nothing about concurrencies between its rows."""
 
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one source says. `values` are what it measured at `at`, the nearest concurrencies it has."""
+    """What one source recommends. `values` are what it measured at `at`, the nearest concurrencies it has."""
 
     basis: Basis
     topology: str
@@ -89,7 +72,7 @@ class Opinion:
 
 @dataclass(frozen=True)
 class Advice:
-    """`opinions` in the order of their weight: the first that can be followed decides."""
+    """`opinions` come in the order of their weight; the first that names a possible topology decides."""
 
     goal: Goal
     concurrency: int
@@ -104,7 +87,7 @@ class Advice:
 def advise(
     goal: Goal, concurrency: int, evidence: Iterable[Evidence], possible: frozenset[str] | None = None
 ) -> Advice:
-    """What the evidence and the article say of so many requests at once; `possible` topologies, where not all are."""
+    """Advice for this many requests at once. `possible` are the topologies to choose from, None for all."""
     useful = [one for one in evidence if one.metric == METRIC[goal] and _can(one.topology, possible)]
     opinions = [
         _measured(goal, concurrency, "own", [one for one in useful if one.own]),
@@ -122,13 +105,14 @@ def _can(topology: str, possible: frozenset[str] | None) -> bool:
 
 def published(points: Iterable[ReferencePoint], model: str) -> tuple[Evidence, ...]:
     """What others measured with this model."""
-    return tuple(Evidence(p.metric, p.topology, p.concurrency, p.value, p.source, p.date, model) for p in points)
+    return tuple(Evidence(**vars(point), model=model) for point in points)
 
 
 def measured_here(records: Iterable[Record], model: str) -> tuple[Evidence, ...]:
-    """What this person measured with the model, of each topology the newest.
+    """The newest own measurement of each topology and concurrency.
 
-    Runs of different prompt and answer sizes are not put beside each other: those sizes count that compare most.
+    Only runs of equal prompt and answer sizes are compared: those of the sizes with the most topologies, then the
+    newest.
     """
     by_size: dict[tuple[int, int, int], dict[tuple[str, int], tuple[str, Row]]] = {}
     for record in records:
@@ -151,16 +135,16 @@ def measured_here(records: Iterable[Record], model: str) -> tuple[Evidence, ...]
 
 
 def ceiling(effective: Effective, shape: Shape) -> float | None:
-    """Tokens a second that memory can feed to one request: its bandwidth over what a token reads of the weights.
+    """The most tokens/s of one request: memory bandwidth divided by the weights that one token reads.
 
-    A cluster reads its shares at once; servers beside each other serve different requests.
+    The nodes of a cluster read their shares at the same time; independent servers serve different requests.
     """
     read = bytes_per_token(effective)
     return BANDWIDTH_GB_S / read * shape.span if read else None
 
 
 def _decided(goal: Goal, concurrency: int) -> Opinion | None:
-    """The article's row for this concurrency; between two rows, where it is silent, the nearer one."""
+    """The article's row for this concurrency; between two rows, the nearer one."""
     rows = [row for row in DECISIONS if row.goal == goal]
     for row in rows:
         if row.least <= concurrency and (row.most is None or concurrency <= row.most):
@@ -180,25 +164,20 @@ def _nearer(concurrency: int, taken: int) -> str:
 
 
 def _measured(goal: Goal, concurrency: int, basis: Basis, found: Sequence[Evidence]) -> Opinion | None:
-    """The best topology at this concurrency; between two measured ones, of the nearer where they differ."""
-    counts = sorted({one.concurrency for one in found})
-    compared = [count for count in counts if len({one.topology for one in found if one.concurrency == count}) > 1]
+    """The best topology at this concurrency; between two measured concurrencies, the best at the nearer one."""
+    at: dict[int, list[Evidence]] = {}
+    for one in found:
+        at.setdefault(one.concurrency, []).append(one)
+    compared = sorted(count for count in at if len({one.topology for one in at[count]}) > 1)
     if not compared:
         return None
     near = _around(concurrency, compared)
-    winners = [_winner(goal, [one for one in found if one.concurrency == count]) for count in near]
-    nearest = min(range(len(near)), key=lambda index: abs(math.log(near[index] / concurrency)))
-    best = winners[nearest]
-    at = [one for one in found if one.concurrency == near[nearest]]
-    return Opinion(
-        basis,
-        best.topology,
-        _why(goal, concurrency, near, winners, at),
-        best.source,
-        best.date,
-        tuple(near),
-        tuple((one.topology, _value(goal, one)) for one in sorted(at, key=lambda one: one.topology)),
-    )
+    winners = {count: min(at[count], key=_cost(goal)) for count in near}
+    nearest = min(near, key=lambda count: abs(math.log(count / concurrency)))
+    best, rivals = winners[nearest], sorted(at[nearest], key=lambda one: one.topology)
+    values = tuple((one.topology, one.value / nearest if goal == "latency" else one.value) for one in rivals)
+    why = _why(goal, concurrency, winners, at[nearest])
+    return Opinion(basis, best.topology, why, best.source, best.date, tuple(near), values)
 
 
 def _around(concurrency: int, counts: Sequence[int]) -> list[int]:
@@ -210,21 +189,16 @@ def _around(concurrency: int, counts: Sequence[int]) -> list[int]:
     return below + above
 
 
-def _winner(goal: Goal, found: Sequence[Evidence]) -> Evidence:
-    choose = min if goal in LESS_IS_BETTER else max
-    return choose(found, key=lambda one: one.value)
+def _cost(goal: Goal) -> Callable[[Evidence], float]:
+    """The key by which the best value is the least: a time as it is, a speed negated."""
+    return (lambda one: one.value) if goal == "ttft" else (lambda one: -one.value)
 
 
-def _value(goal: Goal, one: Evidence) -> float:
-    return one.value / one.concurrency if goal == "latency" else one.value
-
-
-def _why(goal: Goal, concurrency: int, near: Sequence[int], winners: Sequence[Evidence], at: Sequence[Evidence]) -> str:
-    best = _winner(goal, at)
-    if len({one.topology for one in winners}) > 1:
-        sides = ", ".join(f"{one.topology} at {count}" for count, one in zip(near, winners, strict=True))
+def _why(goal: Goal, concurrency: int, winners: Mapping[int, Evidence], rivals: Sequence[Evidence]) -> str:
+    best, worst = min(rivals, key=_cost(goal)), max(rivals, key=_cost(goal))
+    if len({one.topology for one in winners.values()}) > 1:
+        sides = ", ".join(f"{one.topology} at {count}" for count, one in winners.items())
         return f"{sides}; {_nearer(concurrency, best.concurrency)}"
-    worst = (max if goal in LESS_IS_BETTER else min)(at, key=lambda one: one.value)
-    gain = f"{abs(best.value / worst.value - 1) * 100:.0f} % {'less' if goal in LESS_IS_BETTER else 'more'}"
-    outside = "" if near[0] <= concurrency <= near[-1] else ", the nearest measured concurrency"
-    return f"best at {' and '.join(map(str, near))}{outside}: {gain} than {worst.topology}"
+    gain = f"{abs(best.value / worst.value - 1) * 100:.0f} % {'less' if goal == 'ttft' else 'more'}"
+    outside = "" if min(winners) <= concurrency <= max(winners) else ", the nearest measured concurrency"
+    return f"best at {' and '.join(map(str, winners))}{outside}: {gain} than {worst.topology}"

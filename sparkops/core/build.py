@@ -1,4 +1,4 @@
-"""How an image is made: what a recipe's `build` says, and the digest of all that goes into it."""
+"""How an image is built: a recipe's `build`, and the digest of everything that goes into it."""
 
 import hashlib
 import json
@@ -24,9 +24,9 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class Build:
-    """`context` is a directory of the control machine, or `git` at `commit` is fetched by the node.
+    """The source is `context`, a directory of the control machine, or `git` at `commit`, fetched by the node.
 
-    `command` is run in it and must make `image`; without one, `docker build` is.
+    `command` runs in the source directory and must make `image`; without one, `docker build` runs.
     """
 
     image: str
@@ -52,19 +52,19 @@ class Build:
         return hashlib.sha256(json.dumps(shape, separators=(",", ":")).encode()).hexdigest()[:16]
 
 
-def spark_vllm_docker(image: str, flags: Sequence[str], commit: str = PINNED) -> dict[str, Any]:
+def spark_vllm_docker(flags: Sequence[str]) -> dict[str, Any]:
     """The `build` of an image that spark-vllm-docker's own script makes with these flags."""
-    return {"git": UPSTREAM, "commit": commit, "command": ["./build-and-copy.sh", "-t", "{image}", *flags]}
+    return {"git": UPSTREAM, "commit": PINNED, "command": ["./build-and-copy.sh", "-t", "{image}", *flags]}
 
 
 BENCHY = "llama-benchy:0.4.0"
-"""What measures on a node."""
+"""The image that measures on a node."""
 
 KNOWN = {
-    "vllm-node-mxfp4": spark_vllm_docker("vllm-node-mxfp4", ("--exp-mxfp4", "--full-log")),
+    "vllm-node-mxfp4": spark_vllm_docker(("--exp-mxfp4", "--full-log")),
     BENCHY: {"context": "data/benchy"},
 }
-"""Images that are only ever built, where no recipe says how; a `context` lies in the package."""
+"""How to build images that no registry has, if no recipe says how; a `context` is a directory of the package."""
 
 
 def read(image: str, given: Mapping[str, Any], where: str) -> Build:
@@ -93,7 +93,8 @@ def read(image: str, given: Mapping[str, Any], where: str) -> Build:
         raise wrong("command", str(error)) from error
     if words and (args or texts["dockerfile"]):
         raise wrong("command", "stands beside dockerfile or args, which only docker build takes")
-    return Build(image, args={str(k): _plain(v) for k, v in args.items()}, command=tuple(words), **texts)
+    plain = {str(key): str(value).lower() if isinstance(value, bool) else str(value) for key, value in args.items()}
+    return Build(image, args=plain, command=tuple(words), **texts)
 
 
 def _text(given: Mapping[str, Any], key: str, wrong: Any) -> str | None:
@@ -101,10 +102,6 @@ def _text(given: Mapping[str, Any], key: str, wrong: Any) -> str | None:
     if value is not None and (not isinstance(value, str) or not value or value.startswith("-")):
         raise wrong(key, "must be text")
     return value
-
-
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def job_id(kind: str, image: str, digest: str = "") -> str:

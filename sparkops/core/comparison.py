@@ -1,80 +1,60 @@
-"""What differs between two ways to serve, setting by setting, and which of it comes from the topology alone."""
+"""The differences between two ways to serve, by setting, and which of them come from the topology alone."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sparkops.core.recipe import Effective, Setting
 
 Part = Literal["model", "command", "env", "image", "mounts"]
-PARTS: tuple[Part, ...] = ("model", "command", "env", "image", "mounts")
 UNSET = Setting(None, "")
 
 
 @dataclass(frozen=True)
-class Side:
-    """One setting on one side; `value` None is "not set"."""
-
-    value: Any
-    origin: str
-
-
-@dataclass(frozen=True)
 class Difference:
-    """`by` says whether both recipes would be equal here under one topology."""
+    """One setting in both recipes. `by` is `topology` if the recipes would be equal here under one topology."""
 
     part: Part
     key: str
-    a: Side
-    b: Side
+    a: Setting
+    b: Setting
     by: Literal["topology", "recipe"] = "recipe"
 
-    @property
-    def name(self) -> tuple[str, str]:
-        return self.part, self.key
 
-
-def compare(a: Effective, b: Effective, fingerprints: Mapping[str, str] | None = None) -> tuple[Difference, ...]:
-    """What differs in command line, environment, image and mounts, in this order.
+def compare(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> Iterator[Difference]:
+    """What differs in model, command line, environment, image and mounts, in this order.
 
     Two references to one image, by `fingerprints`, are no difference.
     """
-    return tuple(_differing(a, b, fingerprints or {}))
-
-
-def explained(
-    mixed: tuple[Difference, ...], alike: tuple[tuple[Difference, ...], ...], one_topology: bool
-) -> tuple[Difference, ...]:
-    """Differences of A under one topology and B under another; `alike` are those of both under either."""
-    others = {one.name for side in alike for one in side}
-    return tuple(
-        Difference(one.part, one.key, one.a, one.b, "recipe" if one_topology or one.name in others else "topology")
-        for one in mixed
-    )
-
-
-def _differing(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> Iterator[Difference]:
     for key, x, y in (("model", a.model, b.model), ("revision", a.recipe.revision, b.recipe.revision)):
         if x != y:
-            yield Difference("model", key, Side(x, a.recipe.source), Side(y, b.recipe.source))
+            yield Difference("model", key, Setting(x, a.recipe.source), Setting(y, b.recipe.source))
     yield from _settings("command", dict(_flat(a.args)), dict(_flat(b.args)))
     yield from _settings("env", a.env, b.env)
-    if a.image != b.image and not _same(a.image, b.image, fingerprints):
-        left, right = (Side(_named(one, fingerprints), "") for one in (a.image, b.image))
+    if a.image != b.image and (a.image not in fingerprints or fingerprints[a.image] != fingerprints.get(b.image)):
+        shown = {one: f"{one} ({fingerprints[one][:12]})" for one in (a.image, b.image) if one in fingerprints}
+        left, right = (Setting(shown.get(one, one), "") for one in (a.image, b.image))
         yield Difference("image", "image", left, right)
     for mount in sorted({*a.mounts} ^ {*b.mounts}):
-        yield Difference("mounts", mount, Side(mount in a.mounts or None, ""), Side(mount in b.mounts or None, ""))
+        left, right = (Setting(mount in mounts or None, "") for mounts in (a.mounts, b.mounts))
+        yield Difference("mounts", mount, left, right)
+
+
+def explained(mixed: Iterable[Difference], alike: Iterable[Difference], one_topology: bool) -> tuple[Difference, ...]:
+    """`mixed` with the reason of each difference; `alike` are the differences of both recipes under one topology."""
+    others = {(one.part, one.key) for one in alike}
+    return tuple(one if one_topology or (one.part, one.key) in others else replace(one, by="topology") for one in mixed)
 
 
 def _settings(part: Part, a: Mapping[str, Setting], b: Mapping[str, Setting]) -> Iterator[Difference]:
     for key in sorted({*a, *b}):
         x, y = a.get(key, UNSET), b.get(key, UNSET)
         if _plain(x.value) != _plain(y.value):
-            yield Difference(part, key, Side(x.value, x.origin), Side(y.value, y.origin))
+            yield Difference(part, key, x, y)
 
 
 def _flat(args: Mapping[str, Setting]) -> Iterator[tuple[str, Setting]]:
-    """Flags, and those that hold a mapping as one entry a key."""
+    """The flags; a flag with a mapping as one entry for each key."""
     for name, setting in args.items():
         if isinstance(setting.value, Mapping) and setting.value:
             yield from _flat({f"{name}.{key}": Setting(value, setting.origin) for key, value in setting.value.items()})
@@ -84,11 +64,3 @@ def _flat(args: Mapping[str, Setting]) -> Iterator[tuple[str, Setting]]:
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
-
-
-def _same(a: str, b: str, fingerprints: Mapping[str, str]) -> bool:
-    return a in fingerprints and fingerprints[a] == fingerprints.get(b)
-
-
-def _named(reference: str, fingerprints: Mapping[str, str]) -> str:
-    return f"{reference} ({fingerprints[reference][:12]})" if reference in fingerprints else reference

@@ -1,6 +1,6 @@
-"""How a deployment is: judged from what its containers are and what its API answered, never assumed."""
+"""The state of a deployment, judged from its containers and from what its API answered."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,14 +14,13 @@ EXIT_CODES: Mapping[State, int] = {
     "failed": 5,
     "unreachable": 4,
 }
-"""`starting` does not serve yet, so that a script may wait for exit code 0."""
-
+"""`starting` does not serve yet, so a script can wait for exit code 0."""
 
 LOOK_SECONDS = 5
-"""Seconds for one short request when looking; what takes longer is busy if its counters grow, else not serving."""
+"""Seconds for one short request of `status`; a slower engine is busy if its counters grow, else it does not serve."""
 
 REPLACE_SECONDS = 30
-"""Seconds for the same before an engine is replaced: within a long prefill no token counter grows for a while."""
+"""Seconds for that request before an engine is replaced: during a long prefill no token counter grows."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,12 @@ class ServingProbe:
 
     @property
     def coming(self) -> bool:
-        """Nothing listens yet: a load is under way, or a cluster waits for its nodes."""
+        """Nothing listens yet: the engine loads, or a cluster waits for its nodes."""
         return self.health == "refused"
 
     @property
     def hangs(self) -> bool:
-        """It listens, and nobody gets an answer; a load that is under way is `coming` instead."""
+        """The engine listens but does not answer; an engine that loads is `coming` instead."""
         return self.health in ("silent", "503") or (self.health == "200" and self.answer == "none")
 
 
@@ -61,7 +60,7 @@ def serving_probe(text: str) -> ServingProbe:
 
 @dataclass(frozen=True)
 class MemberContainer:
-    """One member's container as the node shows it; `container` None when it is not there."""
+    """One member's container as the node shows it; `container` is None if it does not exist."""
 
     node: str
     role: str
@@ -76,7 +75,7 @@ class MemberContainer:
 
     @property
     def shown(self) -> str:
-        """The state as people read it."""
+        """The state as `status` shows it."""
         if not self.reachable:
             return "unreachable"
         if self.container is None:
@@ -85,13 +84,13 @@ class MemberContainer:
 
 
 def condition(
-    parts: Iterable[MemberContainer], fronts: Iterable[ServingProbe], engines: Iterable[ServingProbe]
+    parts: Sequence[MemberContainer], fronts: Sequence[ServingProbe], engines: Sequence[ServingProbe]
 ) -> State:
     """One word for a deployment. `fronts` are the APIs that clients use, `engines` those of the servers behind them."""
-    parts, fronts, engines = tuple(parts), tuple(fronts), tuple(engines)
-    if not any(part.reachable and part.container for part in parts) or any(not part.reachable for part in parts):
-        return "unreachable" if any(not part.reachable for part in parts) else "stopped"
-    if not any(part.up or part.state in ("restarting", "paused") or part.gave_up for part in parts):
+    if not all(part.reachable for part in parts):
+        return "unreachable"
+    tried = any(part.up or part.state in ("restarting", "paused") or part.gave_up for part in parts)
+    if not tried or not any(part.container for part in parts):
         return "stopped"
     all_up = all(part.up for part in parts)
     if all_up and fronts and all(front.serves for front in (*fronts, *engines)):

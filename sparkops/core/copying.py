@@ -1,4 +1,4 @@
-"""Who hands an image to whom: chains in which every node that lacks it takes it from the nearest one before."""
+"""How copies spread: chains in which every node that lacks an image gets it from the node before it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ COPY_STALL = 120.0
 
 @dataclass(frozen=True)
 class Hop:
-    """One transfer: to which address, from which own one, and over what. `why` says why not over the fabric."""
+    """One transfer: from address `bind` of the sender to `address`. `why` says why it does not use the fabric."""
 
     sender: str
     receiver: str
@@ -30,9 +30,9 @@ class Hop:
 
 
 def chains(order: Sequence[str], complete: frozenset[str]) -> tuple[tuple[str, ...], ...]:
-    """Each complete node hands on to those behind it that lack the image, up to the next complete one.
+    """One chain for each complete node: the node, then those after it that lack the image, up to the next complete one.
 
-    Round the end of the order, so that nodes before the first complete one follow the last.
+    The order is circular: nodes before the first complete one follow the last node.
     """
     if not complete or all(name in complete for name in order):
         return ()
@@ -47,45 +47,32 @@ def chains(order: Sequence[str], complete: frozenset[str]) -> tuple[tuple[str, .
 
 
 def hop(sender: str, receiver: Node, facts: Mapping[str, Facts], nodes: Mapping[str, Node]) -> Hop:
-    """Over the fabric where both ends have it in one network, else over the address of the inventory."""
+    """Use the fabric if both ends have it in one network, else the address of the inventory."""
     ours = facts[sender].find_fabric(nodes[sender].fabric_address)
     theirs = facts[receiver.name].find_fabric(receiver.fabric_address)
-    user = receiver.user or _login(facts[receiver.name])
-    why = _apart(sender, ours, receiver.name, theirs, facts)
-    if not why and isinstance(ours, Fabric) and isinstance(theirs, Fabric):
+    user = receiver.user or str(getattr(facts[receiver.name].id, "name", ""))
+    if isinstance(ours, Unread):
+        why = f"{sender} has no usable fabric: {ours.reason}"
+    elif isinstance(theirs, Unread):
+        why = f"{receiver.name} has no usable fabric: {theirs.reason}"
+    elif _networks(facts[sender], ours) & _networks(facts[receiver.name], theirs):
         return Hop(sender, receiver.name, user, theirs.address, receiver.port, ours.address, True)
+    else:
+        why = f"the fabrics of {sender} and {receiver.name} are in different networks"
     own = nodes[sender].address
     bind = own if facts[sender].interface_of(own) else None
     return Hop(sender, receiver.name, user, receiver.address, receiver.port, bind, False, why)
 
 
 def origins(one: Hop, facts: Facts) -> tuple[str, ...]:
-    """The addresses that the receiver may see the sender come from."""
+    """The sender's addresses that the receiver may see."""
     if one.bind:
         return (one.bind,)
     known = (address.ip for interface in facts.interfaces for address in interface.ipv4)
     return tuple(str(address) for address in known if not address.is_loopback)
 
 
-def _apart(
-    sender: str, ours: Fabric | Unread, receiver: str, theirs: Fabric | Unread, facts: Mapping[str, Facts]
-) -> str:
-    """Why the fabric does not join them; empty when it does."""
-    for name, found in ((sender, ours), (receiver, theirs)):
-        if isinstance(found, Unread):
-            return f"{name} has no usable fabric: {found.reason}"
-    assert isinstance(ours, Fabric)
-    assert isinstance(theirs, Fabric)
-    here, there = _networks(facts[sender], ours), _networks(facts[receiver], theirs)
-    return "" if here & there else f"the fabrics of {sender} and {receiver} are in different networks"
-
-
 def _networks(facts: Facts, fabric: Fabric) -> frozenset[str]:
     found = next((one for one in facts.interfaces if one.name == fabric.interface), None)
     own = [address for address in found.ipv4 if str(address.ip) == fabric.address] if found else []
     return frozenset(str(address.network) for address in own)
-
-
-def _login(facts: Facts) -> str:
-    """Whoever we are on the node."""
-    return getattr(facts.id, "name", "")

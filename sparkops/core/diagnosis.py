@@ -1,7 +1,7 @@
 """What an engine's last lines mean, and what to do: known crash lines of vLLM, Ray and NCCL on GB10.
 
-The table is in the order of trust: a precise cause before the general complaint that follows it in the log.
-A general complaint alone points to the first error above it.
+The table is in the order of trust: a precise cause comes before the general error that follows it in the log.
+If the log has a general error only, the first error above it is shown.
 """
 
 import re
@@ -13,7 +13,7 @@ from sparkops.core.enginelog import messages, progress
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`line` is the log line that it stands on; `id` is stable, for tests and scripts."""
+    """`line` is the log line that it was read from; `id` is stable, for tests and scripts."""
 
     id: str
     cause: str
@@ -23,226 +23,192 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class _Known:
-    """`during`: it counts only while the boot stands in that phase; a wait that ended explains nothing."""
+    """With `during`, the line counts only if the log ends in that boot phase: a wait that ended is no cause."""
 
-    id: str
     pattern: str
     cause: str
     hint: str
     during: str | None = None
 
 
-KNOWN = (
-    _Known(
-        "marlin-lm-head",
+KNOWN = {
+    "marlin-lm-head": _Known(
         r"Invalid thread config: .*MKN = \[\d+, \d+, \d+\].*num_bits = 4",
         "the output layer (lm_head), split over the nodes, has no Marlin tile: its width is not a multiple of 128",
         "remove `lm_head` from `mxfp4-layers` if tensor-parallel-size is 2 or more (rule cluster-lm-head)",
     ),
-    _Known(
-        "unknown-flag",
+    "unknown-flag": _Known(
         r"vllm(?: serve)?: error: unrecognized arguments: (.*)",
         "this image's vLLM does not know: {0}",
         "use the image that the recipe names, or remove the flag: `--set args.NAME=null`",
     ),
-    _Known(
-        "bad-flag-value",
+    "bad-flag-value": _Known(
         r"vllm(?: serve)?: error: argument ([\w/, -]+): (.*)",
         "vLLM refuses the value of {0}: {1}",
         "correct it in the recipe, or `--set args.NAME=VALUE`",
     ),
-    _Known(
-        "memory-at-start",
+    "memory-at-start": _Known(
         r"Free memory on .*\(([\d.]+)/([\d.]+) GiB\) on startup is less than desired .*\(([\d.]+), ([\d.]+) GiB\)",
         "{0} of {1} GiB were free, but gpu-memory-utilization {2} requests {3} GiB: "
         "the page cache or another container holds the rest",
         "look for other containers with `docker ps`, then deploy again; if it stays so, "
         "`--set args.gpu-memory-utilization=` a lower value",
     ),
-    _Known(
-        "no-cache-memory",
+    "no-cache-memory": _Known(
         r"No available memory for the cache blocks|Available KV cache memory: -",
         "the weights leave no room for the KV cache",
         "raise `gpu-memory-utilization` a little, or use `--topology cluster`",
     ),
-    _Known(
-        "context-too-long",
+    "context-too-long": _Known(
         r"To serve at least one request with the models?'s max seq len \((\d+)\)",
         "one request of {0} tokens does not fit into the KV cache",
         "`--set args.max-model-len=` a smaller value, or use `--topology cluster`",
     ),
-    _Known(
-        "ray-memory",
+    "ray-memory": _Known(
         r"ray\.exceptions\.OutOfMemoryError|workers? \(?.*were killed due to the node running low on memory",
         "Ray killed a worker because the node ran low on memory",
         "lower `gpu-memory-utilization`; the page cache counts as used on unified memory",
     ),
-    _Known(
-        "out-of-memory",
+    "out-of-memory": _Known(
         r"OutOfMemoryError|CUDA out of memory|NV_ERR_NO_MEMORY|CUDA error: out of memory",
         "the unified memory is used up",
         "lower `gpu-memory-utilization` or `max-model-len`, or use `--topology cluster`",
     ),
-    _Known(
-        "semaphores-removed",
+    "semaphores-removed": _Known(
         r"SemLock\._rebuild",
         "logind removed the worker's semaphores when an SSH session closed (RemoveIPC=yes without linger)",
         "`sudo loginctl enable-linger $USER` on every node",
     ),
-    _Known(
-        "graph-capture",
+    "graph-capture": _Known(
         r"(?i)cuda ?graph.*(?:captur\w* (?:failed|error)|error)|operation not permitted when stream is capturing|"
         r"cudaErrorStreamCapture\w+",
         "capturing CUDA graphs failed; over two nodes this image's collectives cannot be captured",
         "set `enforce-eager` (rule cluster-eager), or remove the capture sizes",
     ),
-    _Known(
-        "collective-timeout",
+    "collective-timeout": _Known(
         r"Watchdog caught collective operation timeout",
         "the nodes lost contact: a collective operation timed out (link down, or a peer died)",
         "check the CX7 link on every node (`sparkops facts`), then deploy again",
     ),
-    _Known(
-        "nccl",
+    "nccl": _Known(
         r"(?i)NCCL error|ncclSystemError|ncclRemoteError|ncclUnhandledCudaError|ibv_modify_qp failed",
         "NCCL could not use the link between the nodes",
         "check cable, link and addresses of the CX7 ports on every node (`sparkops facts`)",
     ),
-    _Known(
-        "peer-died",
+    "peer-died": _Known(
         r"RayWorkerProc rank=\[([\d, ]+)\] died unexpectedly|Raylet is terminated\. Termination is unexpected",
         "a rank on another node died, or its node is gone",
         "read that node's own log: `sparkops logs --previous`, and `journalctl -k` there",
     ),
-    _Known(
-        "peer-gone",
+    "peer-gone": _Known(
         r"gloo.*Connection (?:reset|closed) by peer|Connection (?:reset|closed) by peer.*remote worker",
         "a rank on another node closed the connection: it died, or its node is gone",
         "read that node's own log: `sparkops logs --previous`",
     ),
-    _Known(
-        "worker-killed",
+    "worker-killed": _Known(
         r"Worker proc \S+ died unexpectedly \(exit code: -9\)",
         "another process killed a worker, usually the OOM killer",
         "lower `gpu-memory-utilization`; `journalctl -k` on the node shows who killed it",
     ),
-    _Known(
-        "worker-died",
+    "worker-died": _Known(
         r"Worker proc \S+ died unexpectedly \(exit code: (-?\d+)\)",
         "a worker process died (exit code {0})",
         "the lines above it in `sparkops logs --previous` say why",
     ),
-    _Known(
-        "too-few-gpus",
+    "too-few-gpus": _Known(
         r"Cannot provide a placement group requiring (\d+) GPUs",
         "Ray never saw {0} GPUs: a node did not join",
         "read the missing node's log (`sparkops logs --previous`); its address must be the CX7 address",
     ),
-    _Known(
-        "model-missing",
+    "model-missing": _Known(
         r"LocalEntryNotFoundError|OfflineModeIsEnabled|does not appear to have a file named|"
         r"Can't load the configuration of ",
         "the node's cache lacks files of the model",
         "fetch the model on every node, then deploy again",
     ),
-    _Known(
-        "vocabulary-missing",
+    "vocabulary-missing": _Known(
         r"error downloading or loading vocab file",
         "the engine looks for gpt-oss's tiktoken vocabulary on the internet",
         "do not switch off the rule env-per-image, and keep the mount `tiktoken_rs`",
     ),
-    _Known(
-        "port-taken",
+    "port-taken": _Known(
         r"(?i)address already in use",
         "another program uses a port that the engine needs",
         "find it with `ss -ltnp` on the node; stop it, or set `api_port` in the inventory",
     ),
-    _Known(
-        "unsupported-kernel",
+    "unsupported-kernel": _Known(
         r"kernel does not support current device|no kernel image is available for execution",
         "this image has no kernel for the GB10 (sm_121)",
         "use the image that the recipe names",
     ),
-    _Known(
-        "stuck-collective",
+    "stuck-collective": _Known(
         r"No available shared memory broadcast block found in \d+ seconds",
         "the ranks wait for each other: a peer died, or the NCCL versions differ",
         "stop and deploy again; image and driver must be equal on all nodes",
     ),
-    _Known(
-        "rpc-timeout",
+    "rpc-timeout": _Known(
         r"TimeoutError: RPC call to (\w+) timed out",
         "the engine did not answer its own call {0}: memory pressure, or a peer that hangs",
         "stop and deploy again; if it happens again, lower `gpu-memory-utilization`",
     ),
-    _Known(
-        "ray-incomplete",
+    "ray-incomplete": _Known(
         r"sparkops: Ray has (\d+) of (\d+) nodes",
         "Ray saw {0} of {1} nodes: the others never joined",
-        (
-            "read the other nodes' logs: `sparkops logs --previous`; check that the CX7 link is up on all "
-            "nodes (`sparkops facts`)"
-        ),
+        "read the other nodes' logs: `sparkops logs --previous`; check that the CX7 link is up on all "
+        "nodes (`sparkops facts`)",
         during="ray",
     ),
-    _Known(
-        "ray-not-joined",
+    "ray-not-joined": _Known(
         r"sparkops: (?:joining|waiting for) the Ray head at (\S+)",
         "this node never joined the Ray head at {0}",
         "the CX7 link must be up on both nodes, with no firewall between them (`sparkops facts` shows it)",
         during="ray",
     ),
-    _Known(
-        "no-fabric-address",
+    "no-fabric-address": _Known(
         r"sparkops: waiting for the fabric address (\S+)",
         "the fabric address {0} never appeared on this node",
         "the CX7 port is down or has lost its address: `ip -br addr` on the node shows it",
         during="ray",
     ),
-    _Known(
-        "waiting-for-nodes",
+    "waiting-for-nodes": _Known(
         r"Waiting for creating a placement group of specs for (\d+) seconds",
         "a node with its GPU never joined Ray (waited {0} s)",
         "read the missing node's log (`sparkops logs --previous`); its address must be the CX7 address",
         during="nodes",
     ),
-    _Known(
-        "disk-full",
+    "disk-full": _Known(
         r"(?i)no space left on device",
         "the disk of this node is full",
         "free space: `sparkops image prune`, `sparkops model prune`",
     ),
-    _Known(
-        "docker-load-hangs",
+    "docker-load-hangs": _Known(
         r"sparkops: docker load takes no more data|sparkops: the engine does not answer any more",
         "Docker on this node hangs while it loads the image; the partial image is removed",
         "on the node: `sudo systemctl restart docker` (containers restart by their policy), then run the command again",
     ),
-    _Known(
-        "sudo-password",
+    "sudo-password": _Known(
         r"sudo: a password is required|sudo: a terminal is required",
         "sudo asks for a password",
         "add --ask-become-pass, or set $SPARKOPS_BECOME_PASSWORD",
     ),
-    _Known(
-        "registry-login",
+    "registry-login": _Known(
         r"(?i)unauthorized: |pull access denied for|denied: requested access|403 Forbidden",
         "the registry requires a login for this image, or the image does not exist",
         "`sparkops image pull NAME --user USER` reads the password from stdin",
     ),
-    _Known(
-        "host-unknown",
+    "host-unknown": _Known(
         r"Could not resolve host: (\S+)|lookup (\S+): (?:Temporary failure in name resolution|no such host)",
         "the node cannot resolve {0}{1}",
         "check the node's network and DNS; `sparkops image import` and `sparkops image distribute` need neither",
     ),
-    _Known(
-        "git-missing",
+    "git-missing": _Known(
         r"sparkops: git is not installed",
         "the build comes from a git repository, and the node has no git",
         "on the node: `sudo apt install git`",
     ),
-)
+}
+
+FIRST_ERROR = "first-error"
 
 _GENERAL = (
     r"Engine core initialization failed|EngineCore (?:failed to start|encountered (?:a fatal error|an issue))"
@@ -254,27 +220,27 @@ _RAISED = r"\b(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt): .+)"
 
 
 def diagnose(lines: Iterable[str]) -> Diagnosis | None:
-    """The best known reading of these lines, or None where nothing in them is known."""
+    """The most trusted reading of these lines, or None if no line is known."""
     log = list(messages(lines))
     phase = progress(log)
-    for known in KNOWN:
+    for name, known in KNOWN.items():
         if known.during not in (None, phase.name if phase else None):
             continue
         for line in log:
             if found := re.search(known.pattern, line):
-                return Diagnosis(known.id, known.cause.format(*found.groups("")), known.hint, line.strip())
+                return Diagnosis(name, known.cause.format(*found.groups("")), known.hint, line.strip())
     return _first_error(log)
 
 
 def best(readings: Iterable[Diagnosis]) -> Diagnosis | None:
-    """The one to trust of several logs' readings: a known cause, then any error, then what only waited in vain."""
-    causes = {known.id: place for place, known in enumerate(KNOWN) if known.during is None}
-    waits = {known.id: len(KNOWN) + 1 + place for place, known in enumerate(KNOWN) if known.during is not None}
-    return min(readings, key=lambda found: (causes | waits).get(found.id, len(KNOWN)), default=None)
+    """The most trusted reading of several logs: a known cause, then any error, then a wait that ended."""
+    causes = [name for name, known in KNOWN.items() if known.during is None]
+    trust = [*causes, FIRST_ERROR, *(name for name in KNOWN if name not in causes)]
+    return min(readings, key=lambda found: trust.index(found.id), default=None)
 
 
 def _first_error(log: list[str]) -> Diagnosis | None:
-    """A general complaint means: the first error above it, best as the exception that it ends in; else one below."""
+    """The first exception if the log has a general error, else the first error above that one, else that one."""
     general = next((index for index, line in enumerate(log) if re.search(_GENERAL, line)), None)
     if general is None:
         return None
@@ -283,4 +249,4 @@ def _first_error(log: list[str]) -> Diagnosis | None:
     line = (raised or errors or [log[general]])[0]
     found = re.search(_RAISED, line)
     cause = found[1] if found else re.sub(_PREFIX, "", line)
-    return Diagnosis("first-error", cause.strip(), "read the whole log: `sparkops logs --previous`", line.strip())
+    return Diagnosis(FIRST_ERROR, cause.strip(), "read the whole log: `sparkops logs --previous`", line.strip())

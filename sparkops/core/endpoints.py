@@ -1,23 +1,12 @@
-"""Where a deployment is asked: the addresses of its APIs, and what stands in front of independent servers."""
+"""The addresses of a deployment's APIs, and the proxy in front of independent servers."""
 
-from typing import Protocol
+from sparkops.core.revision import Member
+from sparkops.core.stored import StoredMember
 
 PROXY_IMAGE = "ghcr.io/berriai/litellm:main-stable"
 PROXY_PORT = 4000
 
-HEALTH = "/health"
-PROXY_HEALTH = "/health/liveliness"
-
-
-class ApiPlace(Protocol):
-    """What a member has, stored or wanted."""
-
-    @property
-    def address(self) -> str: ...
-    @property
-    def role(self) -> str: ...
-    @property
-    def port(self) -> int | None: ...
+ApiPlace = Member | StoredMember
 
 
 def api_url(place: ApiPlace) -> str:
@@ -27,7 +16,7 @@ def api_url(place: ApiPlace) -> str:
 
 
 def health_path(role: str) -> str:
-    return PROXY_HEALTH if role == "proxy" else HEALTH
+    return "/health/liveliness" if role == "proxy" else "/health"
 
 
 def health_url(place: ApiPlace) -> str:

@@ -1,7 +1,7 @@
-"""What a vLLM boot log says: how far the engine is. What went wrong is `core/diagnosis.py`.
+"""The boot phase that a vLLM log has reached. `core/diagnosis.py` finds what went wrong.
 
-Matched on the messages, not on the prefixes: those differ by version, process and executor. The table is
-read from the end of the log, so that the latest line wins.
+Patterns match messages, not prefixes: those differ by version, process and executor. The log is read from its end,
+so the latest known line counts.
 """
 
 import re
@@ -9,14 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-
-
 _BACKEND = re.compile(r"\b[Uu]sing (?:FlashInfer )?'?(\w+)'?(?: \w+)* backend")
 
 
 @dataclass(frozen=True)
 class BootPhase:
-    """Where the boot stands. `name` is stable, `percent` is of the whole boot, `text` is for a person."""
+    """`name` is stable, `percent` is of the whole boot, `text` is for people."""
 
     name: str
     percent: int
@@ -25,7 +23,7 @@ class BootPhase:
 
 @dataclass(frozen=True)
 class _Mark:
-    """One line of a boot. A span `start..end` is filled by the percentage that the line itself shows."""
+    """One line of a boot. With `end`, the percentage in the line is scaled to `start..end`."""
 
     name: str
     start: int
@@ -92,7 +90,7 @@ def messages(lines: Iterable[str]) -> Iterator[str]:
 
 
 def progress(lines: Iterable[str]) -> BootPhase | None:
-    """The latest known phase in these lines, or None where none of them is known."""
+    """The latest known phase in these lines, or None if no line is known."""
     for message in reversed(list(messages(lines))):
         for mark in MARKS:
             if found := re.search(mark.pattern, message):
@@ -101,9 +99,9 @@ def progress(lines: Iterable[str]) -> BootPhase | None:
 
 
 def mxfp4_backend(lines: Iterable[str]) -> str | None:
-    """Which kernels the experts of an MXFP4 model run on, as vLLM names them; the last line that says so.
+    """The kernels of an MXFP4 model's experts, as vLLM names them in the last line about a backend.
 
-    The mxfp4 image logs Marlin for its dense layers as well, so that only the line about the backend counts.
+    The mxfp4 image logs Marlin for its dense layers too, so other lines do not count.
     """
     found = (_BACKEND.search(message) for message in messages(lines) if "mxfp4" in message.lower())
     names = [match[1].upper() for match in found if match]

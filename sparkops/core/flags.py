@@ -1,7 +1,7 @@
-"""What `vllm serve` accepts: one table a version, and one spelling for every flag.
+"""The flags of `vllm serve`: one table for each version, and one spelling for every flag.
 
-The engine takes `_` for `-`, short forms, unique abbreviations, `--flag=value`, `--flag.key value`, `128k`, and lets
-the last of several win. Two recipes are only comparable when all of that is one spelling.
+The engine accepts `_` for `-`, short forms, unique abbreviations, `--flag=value`, `--flag.key value` and `128k`, and
+uses the last of several equal flags. Recipes can only be compared in one spelling.
 """
 
 import json
@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 from sparkops.core.schema import nearest
@@ -21,20 +22,15 @@ FORK = {
 }
 """Flags that only the mxfp4 image has, with the words that they take."""
 
-B12X = "images of the b12x fork (vllm-node-b12x)"
+_B12X = (
+    "gdn-decode-kernel recurrent-checkpoint-policy prefill-policy prefill-compute-share prefill-compute-half-life "
+    "max-parallel-prefills max-num-prefill-tokens-per-step decode-refill-target"
+)
 ELSEWHERE = {
-    "mxfp4-backend": "the mxfp4 image (vllm-node-mxfp4)",
-    "mxfp4-layers": "the mxfp4 image (vllm-node-mxfp4)",
-    **dict.fromkeys(
-        (
-            *("gdn-decode-kernel", "recurrent-checkpoint-policy", "prefill-policy", "prefill-compute-share"),
-            *("prefill-compute-half-life", "max-parallel-prefills", "max-num-prefill-tokens-per-step"),
-            "decode-refill-target",
-        ),
-        B12X,
-    ),
+    **dict.fromkeys(FORK, "the mxfp4 image (vllm-node-mxfp4)"),
+    **dict.fromkeys(_B12X.split(), "images of the b12x fork (vllm-node-b12x)"),
 }
-"""Flags that upstream lacks, and where they are."""
+"""Flags that upstream lacks, and the images that have them."""
 
 PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
 
@@ -71,12 +67,12 @@ class Flag:
 
 @dataclass(frozen=True)
 class FlagTable:
-    """The options of one vLLM version, found under every name they go by."""
+    """The options of one vLLM version, found by any of their names."""
 
     version: str
     flags: Mapping[str, Flag] = field(repr=False)
     exact: bool = False
-    """Read from an image, so that what is not here is not there."""
+    """Read from an image: a flag that is missing here is missing in the image."""
     image: str = ""
     fingerprint: str = ""
 
@@ -85,25 +81,24 @@ class FlagTable:
         return FlagTable(data["version"], {name: _flag(name, entry) for name, entry in data["flags"].items()})
 
     @cached_property
+    def _flags(self) -> Mapping[str, Flag]:
+        """The table's flags and, unless it was read from an image, those of forks, which take one word."""
+        return self.flags if self.exact else {**{name: Flag(name) for name in (*FORK, *PATCHED)}, **self.flags}
+
+    @cached_property
     def _names(self) -> dict[str, str]:
-        fork = {} if self.exact else {name: name for name in (*FORK, *PATCHED)}
-        long = {alias: flag.name for flag in self.flags.values() for alias in (flag.name, *flag.aliases)}
-        negated = {f"no-{name}": f"no-{target}" for name, target in long.items() if self.flags[target].negatable}
-        return fork | negated | long
+        long = {alias: flag.name for flag in self._flags.values() for alias in (flag.name, *flag.aliases)}
+        negated = {f"no-{name}": f"no-{target}" for name, target in long.items() if self._flags[target].negatable}
+        return negated | long
 
     @cached_property
     def _short(self) -> dict[str, str]:
         return {short: flag.name for flag in self.flags.values() for short in flag.short}
 
     def find(self, name: str) -> Flag | None:
-        """The flag of a canonical name, its `no-` form included; a fork's flags take one word."""
-        base = name.partition(".")[0]
-        if not self.exact and (base in FORK or base in PATCHED):
-            return Flag(base)
-        target = self._names.get(base)
-        if target is None:
-            return None
-        return self.flags.get(target) or Flag(target, nargs="0")
+        """The flag of a canonical name, its `no-` form included."""
+        target = self._names.get(name.partition(".")[0])
+        return None if target is None else self._flags.get(target) or Flag(target, nargs="0")
 
     def nearest(self, name: str, cutoff: float = 0.6) -> str | None:
         return nearest(name, self._names, cutoff)
@@ -122,7 +117,7 @@ class FlagTable:
         return name + dot + rest
 
     def typed(self, name: str, value: Any, text: str | None = None) -> Any:
-        """A value as its flag's type wants it, so that `"2"`, `2` and `-tp=2` are the same setting."""
+        """A value in its flag's type, so that `"2"`, `2` and `-tp=2` are equal settings."""
         if value is None or isinstance(value, (bool, Mapping)):
             return value
         known = self.find(name)
@@ -133,7 +128,7 @@ class FlagTable:
         return [single] if several else single
 
     def problem(self, name: str, value: Any) -> str | None:
-        """Why a flag cannot have this value, where the table knows."""
+        """Why a flag cannot have this value; None if it can or if the table does not tell."""
         known = self.find(name)
         if known is None or "." in name or value is None or value is False:
             return None
@@ -145,12 +140,29 @@ class FlagTable:
             return f"must be a number, not {value[:40]!r}"
         return None
 
-    def walk(self, words: Iterable[str]) -> "Iterator[Given]":
-        """What a command line gives, in order; a word that belongs to no flag has no name."""
-        return _walk(self, list(words))
+    def walk(self, given: Iterable[str]) -> "Iterator[Given]":
+        """The flags of a command line in order; a word that belongs to no flag has no name."""
+        words, index = list(given), 0
+        while index < len(words):
+            at, word, index = index, words[index], index + 1
+            if match := _LEVEL.fullmatch(word):
+                yield Given(at, "optimization-level", match[1])
+                continue
+            if not _is_flag(word) or word == "--":
+                yield Given(at, "", word)
+                continue
+            spelled, equals, value = word.partition("=")
+            name = self.canonical(spelled)
+            known = self.find(name)
+            taken = [value] if equals else _values(words[index:], known)
+            index += 0 if equals else len(taken)
+            needed = not taken and known is not None and known.nargs not in ("0", "?") and "." not in name
+            single = taken[0] if taken else True
+            typed = self.typed(name, taken if known and known.nargs == "+" else single)
+            yield Given(at, name, typed, f"--{name} needs a value" if needed else "")
 
     def parse(self, words: Iterable[str]) -> list[tuple[str, Any]]:
-        """Flags of a command line in order; what is no flag and belongs to none is refused."""
+        """The flags of a command line in order; raises UsageError for a word that belongs to no flag."""
         found = []
         for given in self.walk(words):
             if not given.name:
@@ -163,7 +175,7 @@ class FlagTable:
 
 @dataclass(frozen=True)
 class Given:
-    """One flag of a command line with its value, `index` the word it stands at; a word alone has no name."""
+    """One flag of a command line, its value and the `index` of its word; `name` is empty for a word without a flag."""
 
     index: int
     name: str
@@ -194,8 +206,6 @@ def _word(value: Any) -> str:
     """One word: numbers in one spelling, structures as compact JSON."""
     if isinstance(value, str):
         return value
-    if isinstance(value, float) and value.is_integer():
-        return str(value) if abs(value) < 10**16 else repr(value)
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
@@ -248,36 +258,7 @@ def _is_flag(word: str) -> bool:
     return word.startswith("-") and len(word) > 1 and not _NUMBER.fullmatch(word)
 
 
-def _walk(table: FlagTable, words: list[str]) -> Iterator[Given]:
-    index = 0
-    while index < len(words):
-        at, word, index = index, words[index], index + 1
-        if match := _LEVEL.fullmatch(word):
-            yield Given(at, "optimization-level", match[1])
-            continue
-        if not _is_flag(word) or word == "--":
-            yield Given(at, "", word)
-            continue
-        spelled, equals, value = word.partition("=")
-        name = table.canonical(spelled)
-        known = table.find(name)
-        taken = [value] if equals else _values(words, index, known)
-        index += 0 if equals else len(taken)
-        missing = not taken and known is not None and known.nargs not in ("0", "?") and "." not in name
-        yield Given(at, name, _value(table, name, known, taken), f"--{name} needs a value" if missing else "")
-
-
-def _values(words: list[str], start: int, known: Flag | None) -> list[str]:
-    """The words that belong to a flag: none, one, or all up to the next flag."""
-    nargs = known.nargs if known else "?"
-    limit = {"0": 0, "+": len(words), "*": len(words)}.get(nargs, 1)
-    taken: list[str] = []
-    while len(taken) < limit and start + len(taken) < len(words) and not _is_flag(words[start + len(taken)]):
-        taken.append(words[start + len(taken)])
-    return taken
-
-
-def _value(table: FlagTable, name: str, known: Flag | None, taken: list[str]) -> Any:
-    if known and known.nargs == "+":
-        return table.typed(name, taken)
-    return table.typed(name, taken[0]) if taken else True
+def _values(words: list[str], known: Flag | None) -> list[str]:
+    """The words behind a flag that belong to it: none, one, or all up to the next flag."""
+    limit = {"0": 0, "+": None, "*": None}.get(known.nargs if known else "?", 1)
+    return list(takewhile(lambda word: not _is_flag(word), words[:limit]))

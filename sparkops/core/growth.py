@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import linear_regression
 
 from sparkops.core.facts.schedule import Drop
 from sparkops.core.sizes import GIB_KIB
@@ -34,7 +35,7 @@ class Growth:
 
 
 def growth(log: Sequence[Drop], booted: float = 0) -> Growth | None:
-    """Of the newest stretch without a reboot or a jump; None while it is too short to tell."""
+    """The growth since the last reboot or jump, by least squares over MemAvailable; None if the log is too short."""
     steady: list[Drop] = []
     for sample in reversed(log):
         if sample.time < booted or (steady and _jumps(sample, steady[-1])):
@@ -46,17 +47,10 @@ def growth(log: Sequence[Drop], booted: float = 0) -> Growth | None:
         return None
     between = zip(steady, steady[1:], strict=False)
     cached = sum(max(0, later.cached[0] - before.cached[1]) for before, later in between)
-    return Growth(-_slope(steady), cached / hours, hours, len(steady))
+    times = [(sample.time - steady[0].time) / HOUR for sample in steady]
+    slope, _ = linear_regression(times, [sample.available[1] for sample in steady])
+    return Growth(-slope, cached / hours, hours, len(steady))
 
 
 def _jumps(before: Drop, after: Drop) -> bool:
     return after.time <= before.time or abs(after.available[0] - before.available[1]) > JUMP_KIB
-
-
-def _slope(samples: Sequence[Drop]) -> float:
-    """Least squares over MemAvailable, in KiB an hour."""
-    times = [(sample.time - samples[0].time) / HOUR for sample in samples]
-    values = [sample.available[1] for sample in samples]
-    middle, mean = sum(times) / len(times), sum(values) / len(values)
-    spread = sum((time - middle) ** 2 for time in times)
-    return sum((time - middle) * (value - mean) for time, value in zip(times, values, strict=True)) / spread

@@ -1,6 +1,6 @@
-"""What is known of a container image: by the flags that were read from it, else by its name, else nothing.
+"""What is known of a container image: from the flags that were read from it, else from its name.
 
-An image that nobody knows is not verified, never assumed.
+Nothing is assumed about an unknown image.
 """
 
 from collections.abc import Container
@@ -42,8 +42,8 @@ _NODE = ("vllm-node", "eugr/spark-vllm", "spark-arena/dgx-vllm-eugr-nightly")
 
 
 def known(reference: str) -> KnownImage:
-    """By repository and tag, wherever the image was pulled from."""
-    name = mods.base(reference).lower().partition("@")[0]
+    """What repository and tag say, whatever the registry."""
+    name = reference.removeprefix(mods.PREFIX).lower().partition("@")[0]
     repository, colon, tag = name.rpartition(":")
     if not colon or "/" in tag:
         repository, tag = name, ""
@@ -51,7 +51,7 @@ def known(reference: str) -> KnownImage:
 
 
 def with_flags(image: KnownImage, flags: Container[str]) -> KnownImage:
-    """What the image is by its own table of flags, which tells more than its name."""
+    """What the image's own table of flags says, which is more certain than its name."""
     if "mxfp4-layers" in flags:
         return replace(KINDS["mxfp4"], ray=image.ray if image.kind != "unknown" else None)
     return replace(KINDS["unknown"] if image.kind == "mxfp4" else image, mxfp4_flags=False)

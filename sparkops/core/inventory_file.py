@@ -26,35 +26,24 @@ ALIASES = {
 }
 CLOSE = 0.8
 CLOSE_ANSIBLE = 0.9
-"""How like one of ours a name must be to count as a slip of the pen; Ansible's own names are alike by nature."""
+"""How similar to one of our names an unknown name must be to count as a typing mistake; Ansible's names are similar."""
 
-ANSIBLE = frozenset(
-    f"ansible_{name}"
-    for name in (
-        *("become", "become_exe", "become_flags", "become_method", "become_pass", "become_password", "become_user"),
-        *("connection", "password", "pipelining", "python_interpreter", "remote_tmp", "shell_executable", "shell_type"),
-        *("ssh_args", "ssh_common_args", "ssh_extra_args", "ssh_pass", "ssh_password", "ssh_pipelining"),
-        *(
-            "ssh_executable",
-            "ssh_retries",
-            "ssh_timeout",
-            "ssh_transfer_method",
-            "timeout",
-            "winrm_transport",
-            "network_os",
-        ),
-    )
+_ANSIBLE = (
+    "become become_exe become_flags become_method become_pass become_password become_user connection network_os "
+    "password pipelining python_interpreter remote_tmp shell_executable shell_type ssh_args ssh_common_args "
+    "ssh_executable ssh_extra_args ssh_pass ssh_password ssh_pipelining ssh_retries ssh_timeout ssh_transfer_method "
+    "timeout winrm_transport"
 )
+ANSIBLE = frozenset(f"ansible_{name}" for name in _ANSIBLE.split())
 
 _RANGE = re.compile(r"\[(?:(\d+):(\d+)(?::(\d+))?|([a-zA-Z]):([a-zA-Z])(?::(\d+))?)\]")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
 _MOST_NODES = 4096
-_HIGHEST_PORT = 65535
 
 
 @dataclass
 class _Group:
-    """A group while the file is walked; `depth` is the longest way down from `all`."""
+    """A group while the file is read; `depth` is the length of the longest path to it from `all`."""
 
     vars: dict[str, Located] = field(default_factory=dict)
     hosts: list[str] = field(default_factory=list)
@@ -64,7 +53,7 @@ class _Group:
 
 @dataclass
 class _Walk:
-    """All that is found while the file is walked; it does not leave this module."""
+    """The state of reading one file."""
 
     groups: dict[str, _Group] = field(default_factory=lambda: {"all": _Group()})
     hosts: dict[str, dict[str, Located]] = field(default_factory=dict)
@@ -87,13 +76,17 @@ def read(document: Located) -> Inventory:
     merged = {host: _merged(walk, host, members) for host in walk.hosts}
     nodes = tuple(_node(host, values, walk.places[host]) for host, values in merged.items())
     _refuse_twins(nodes, walk)
-    said = {host: values["recipe"] for host, values in merged.items() if "recipe" in values}
-    recipes = {host: schema.text(value, "recipe") for host, value in said.items() if value.value is not None}
-    common = walk.groups["all"].vars.get("recipe")
+    given = {host: _recipe(values) for host, values in merged.items()}
     order = {host: rank for rank, host in enumerate(walk.hosts)}
     groups = {name: tuple(sorted(hosts, key=order.__getitem__)) for name, hosts in members.items()}
-    recipe = schema.text(common, "recipe") if common and common.value is not None else None
-    return Inventory(document.file, nodes, groups, recipe, tuple(walk.warnings), recipes)
+    recipes = {host: recipe for host, recipe in given.items() if recipe is not None}
+    common = _recipe(walk.groups["all"].vars)
+    return Inventory(document.file, nodes, groups, common, tuple(walk.warnings), recipes)
+
+
+def _recipe(values: Mapping[str, Located]) -> str | None:
+    value = values.get("recipe")
+    return schema.text(value, "recipe") if value and value.value is not None else None
 
 
 def expand(name: str) -> list[str]:
@@ -146,7 +139,7 @@ def _check_name(name: str, value: Located) -> None:
 
 
 def _vars(walk: _Walk, value: Located, path: str) -> dict[str, Located]:
-    """Our variables under our names; of the others, a slip of the pen is an error and the rest a warning."""
+    """Our variables under our names. A name that looks like a mistyped one of ours fails; other names are warnings."""
     found: dict[str, Located] = {}
     for key, item in schema.mapping(value, path).items():
         name = ALIASES.get(key, key)
@@ -203,7 +196,7 @@ def _node(name: str, values: Mapping[str, Located], place: Located) -> Node:
         if key in ("address", "fabric_address"):
             made[key] = _address(schema.text(value, path), value, path)
         elif key in ("port", "api_port"):
-            made[key] = schema.integer(value, path, 1, _HIGHEST_PORT)
+            made[key] = schema.integer(value, path, 1, 65535)
         elif key == "become":
             made[key] = schema.choice(value, path, ("none", "sudo"))
         elif key != "recipe":
@@ -227,12 +220,10 @@ def _address(text: str, value: Located, path: str) -> str:
 
 
 def _refuse_twins(nodes: tuple[Node, ...], walk: _Walk) -> None:
-    """Two nodes at one address are one machine, and a cluster of it would wait for ever."""
+    """Fail if two nodes have one address: they are one machine, and a cluster of it would wait for ever."""
     seen: dict[str, str] = {}
     for node in nodes:
         for kind, address in (("address", node.address), ("fabric_address", node.fabric_address)):
-            if address is None:
-                continue
-            other = seen.setdefault(address, node.name)
+            other = seen.setdefault(address, node.name) if address else node.name
             if other != node.name:
                 fail(walk.places[node.name], f"{node.name}.{kind}", f"{address} is already the address of {other}")

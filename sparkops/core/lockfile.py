@@ -1,6 +1,6 @@
-"""A lock: what ran, written down so that a later run can be held to it, and what differs from it.
+"""A lock: a record of what ran, and how a later run differs from it.
 
-Whatever makes a number comparable is in it: the revision as the containers' labels hold it, and of every node the image
+It holds what a measurement depends on: the revision as the containers' labels hold it, and for every node the image
 that its container really runs, the model's snapshot, driver and kernel.
 """
 
@@ -16,8 +16,8 @@ SCHEMA = 1
 """Version of the file's shape; readers accept every version ever released."""
 
 MARK = "sparkops_lock"
-NODE = ("role", "image", "model", "driver", "kernel", "spec")
-IGNORABLE = ("image", "model", "driver", "kernel", "spec", "sparkops", "nodes")
+COMPARED = ("image", "model", "driver", "kernel", "spec")
+IGNORABLE = (*COMPARED, "sparkops", "nodes")
 REVISION = ("recipe", "model", "model_revision", "served", "kind", "topology", "executor", "args", "env", "mounts")
 
 
@@ -35,7 +35,7 @@ class NodeLock:
 
 @dataclass(frozen=True)
 class RecipeLock:
-    """`revision` is the JSON of the labels; `nodes` go by name, a node with two parts as its engine."""
+    """`revision` is the JSON of the labels; `nodes` are keyed by name, a node with two parts as its engine."""
 
     deployment: str
     hash: str
@@ -86,7 +86,8 @@ def read(document: Located) -> RecipeLock:
 
 
 def _node(value: Located, path: str) -> NodeLock:
-    known = {key: item for key, item in schema.mapping(value, path).items() if key in NODE and item.value is not None}
+    given = schema.mapping(value, path).items()
+    known = {key: item for key, item in given if key in ("role", *COMPARED) and item.value is not None}
     texts = {key: schema.text(item, f"{path}.{key}") for key, item in known.items() if key != "spec"}
     if "role" not in texts:
         schema.fail(value, f"{path}.role", "is required")
@@ -95,30 +96,23 @@ def _node(value: Located, path: str) -> NodeLock:
 
 
 def changes(locked: RecipeLock, now: RecipeLock, ignore: frozenset[str] = frozenset()) -> tuple[LockDifference, ...]:
-    """What is not as it was locked, the deployment's own first; what a lock did not know is held against nobody."""
+    """Differences from the lock, those of the deployment first; fields that the lock lacks are ignored."""
     found = (*_revision(locked.revision, now.revision), *_machines(locked, now))
     return tuple(change for change in found if change.what not in ignore)
 
 
 def _revision(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[LockDifference]:
     for part in REVISION:
+        before, after = old.get(part), new.get(part)
         if part in ("args", "env"):
-            yield from _settings(part, _mapping(old.get(part)), _mapping(new.get(part)))
-        elif old.get(part) != new.get(part):
-            yield LockDifference("revision", part, old.get(part), new.get(part))
+            what, prefix = ("flags", "--") if part == "args" else ("env", "")
+            x, y = (said if isinstance(said, Mapping) else {} for said in (before, after))
+            for key in sorted(key for key in {*x, *y} if x.get(key) != y.get(key)):
+                yield LockDifference(what, f"{prefix}{key}", x.get(key), y.get(key))
+        elif before != after:
+            yield LockDifference("revision", part, before, after)
     if old.get("schema", REVISION_SCHEMA) != new.get("schema", REVISION_SCHEMA):
         yield LockDifference("revision", "schema", old.get("schema"), new.get("schema"))
-
-
-def _settings(part: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[LockDifference]:
-    what, prefix = ("flags", "--") if part == "args" else ("env", "")
-    for key in sorted({*old, *new}):
-        if old.get(key) != new.get(key):
-            yield LockDifference(what, f"{prefix}{key}", old.get(key), new.get(key))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 def _machines(locked: RecipeLock, now: RecipeLock) -> Iterator[LockDifference]:
@@ -127,12 +121,10 @@ def _machines(locked: RecipeLock, now: RecipeLock) -> Iterator[LockDifference]:
         if before is None or after is None:
             yield LockDifference("nodes", "part", before.role if before else None, after.role if after else None, name)
             continue
-        if before.role != after.role:
-            yield LockDifference("nodes", "role", before.role, after.role, name)
-        for key in ("image", "model", "driver", "kernel", "spec"):
+        for key in ("role", *COMPARED):
             x, y = getattr(before, key), getattr(after, key)
             if x is not None and x != y:
-                yield LockDifference(key, key, x, y, name)
+                yield LockDifference("nodes" if key == "role" else key, key, x, y, name)
     if locked.sparkops != now.sparkops:
         yield LockDifference("sparkops", "sparkops", locked.sparkops, now.sparkops)
 

@@ -1,6 +1,5 @@
 """What the manifest on a node lists: all that sparkops placed there (`node/manifest.sh` writes and undoes it)."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 VERSION = 1
@@ -16,7 +15,7 @@ KINDS = {
     "linger": "lingering of the user",
     "service": "start at boot of the service",
 }
-"""How each kind of entry is told to a person."""
+"""The title of each kind of entry."""
 
 
 @dataclass(frozen=True)
@@ -30,17 +29,11 @@ class Entry:
 
 
 def version(text: str | None) -> int | None:
-    """Of the manifest's format; None where there is no manifest, or what is there is none."""
+    """The version of the manifest's format; None if there is no manifest, or the text is not one."""
     first = (text or "").split("\n", 1)[0].split()
     return int(first[1]) if len(first) == 2 and first[0] == "sparkops-manifest" and first[1].isdigit() else None
 
 
 def entries(text: str | None) -> tuple[Entry, ...]:
-    return tuple(_entries(text or ""))
-
-
-def _entries(text: str) -> Iterator[Entry]:
-    for line in text.splitlines()[1:]:
-        kind, _, what = line.partition(" ")
-        if kind and what:
-            yield Entry(kind, what)
+    found = (line.partition(" ") for line in (text or "").splitlines()[1:])
+    return tuple(Entry(kind, what) for kind, _, what in found if kind and what)

@@ -1,7 +1,7 @@
-"""What a model will take of each node's memory, and what would fit: weights, KV cache, overhead, and what is left.
+"""An estimate of each node's memory (weights, KV cache, overhead, what is left), and settings that would fit.
 
-The KV cache follows from the architecture and is exact where that is known; the overhead is fitted to boot logs of
-GB10s (MiniMax-M2.7 over two, spark-vllm-docker #396; activations at 2048 and 8224 batched tokens) and is not.
+The KV cache is exact if the architecture is known. The overhead is fitted to boot logs of GB10s (MiniMax-M2.7 over
+two, spark-vllm-docker #396; activations at 2048 and 8224 batched tokens).
 """
 
 import math
@@ -17,28 +17,27 @@ from sparkops.core.utilization import OLD_UTILIZATION, UTILIZATION
 Fit = Literal["fits", "tight", "no", "unknown"]
 
 GB10_KIB = 127_535_056
-"""MemTotal of a GB10 with 128 GB, where no fact says another."""
+"""MemTotal of a GB10 with 128 GB, used without a fact."""
 
 SYSTEM_GIB = 3.5
-"""What DGX OS itself holds when nothing runs: where MemAvailable is not known, the total less this."""
+"""What DGX OS itself uses when nothing runs; MemAvailable, if unknown, is the total less this."""
 
 LEAST_LEFT_GIB, GOOD_LEFT_GIB = 2.0, 5.0
-"""Left to the system beside the engine's share: below the first the kernel kills, below the second it is tight."""
+"""Memory left to the system: below the first the kernel kills processes, below the second it is tight."""
 
 BATCHED = 8192
-"""The engine's own when nothing is said: tokens of one step."""
+"""The engine's default for the tokens of one step."""
 
 BASE_GIB, ACTIVATION_GIB, GRAPHS_GIB = 3.2, 0.162, 5.0
 """Overhead: context and communication; activations of 1024 tokens in one step, for each 1024 of the hidden size; CUDA
 graphs, none when eager."""
 
 HIDDEN = 4096
-"""Where a model's own is not known."""
+"""The hidden size of an unknown model."""
 
 BEYOND_GIB, UNCOUNTED_GRAPHS_GIB = 3.0, 2.0
-"""What images of before vLLM 0.21 take besides their share: 0.95 runs out of memory there and nowhere else."""
+"""What images older than vLLM 0.21 take beyond their share: only there does 0.95 run out of memory."""
 
-_BYTES = {"auto": 2.0, "bfloat16": 2.0, "float16": 2.0, "nvfp4": 0.5625}
 _STEP = 1024
 """Contexts are suggested in multiples of this."""
 
@@ -80,7 +79,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class _Need:
-    """What is asked for, in bytes and tokens, on one node."""
+    """What is needed on one node, in bytes and tokens."""
 
     model: KnownModel
     kv_bytes: float
@@ -104,7 +103,7 @@ class _Need:
 
     @property
     def fixed(self) -> float:
-        """What a sequence takes whatever its length: windows (with the tokens of one step) and states."""
+        """Bytes of a sequence of any length: windows (with the tokens of one step) and states."""
         window = min(self.context, self.model.window - 1 + self.batched) if self.model.sliding else 0
         states = self.model.recurrent * self.model.state_kib * 1024 / self.shared
         return (self.model.sliding * self.per_layer_token * window + states) / self.stages
@@ -127,92 +126,60 @@ def estimate(
     available_kib: int | None = None,
     model: KnownModel | None = None,
 ) -> Estimate:
-    """One node of this shape. `model` is what was read from the snapshot, where the table does not know it."""
+    """The estimate for one node of this shape. `model` was read from the snapshot, for models not in the table."""
     total = total_kib / 2**20
     available = available_kib / 2**20 if available_kib is not None else total - SYSTEM_GIB
     found = models.known(effective.model) or model
     parallel, stages = _split(effective, shape)
     size = effective.recipe.metadata.weights_gib or (found.weights_gib if found else None)
     weights = size / (parallel * stages) if size else None
-    overhead = _overhead(effective, found.hidden if found else HIDDEN)
+    old = images.known(effective.image).kind in ("mxfp4", "ngc")
+    batched = max(1.0, effective.number("max-num-batched-tokens", BATCHED))
+    overhead, beyond = _overhead(effective, old, batched, found.hidden if found else HIDDEN)
     if fixed := effective.number("kv-cache-memory-bytes", 0):
         share = (weights or 0) + overhead + fixed / 2**30
     else:
-        share = total * effective.number("gpu-memory-utilization", OLD_UTILIZATION if _old(effective) else UTILIZATION)
-    beyond = _beyond(effective)
+        share = total * effective.number("gpu-memory-utilization", OLD_UTILIZATION if old else UTILIZATION)
     base = Estimate("unknown", total, available, share + beyond, weights, overhead, beyond)
     if weights is None:
         return _judged(base, None, shape, "the size of this model's weights is unknown")
     cache = fixed / 2**30 if fixed else share - weights - overhead
     if found is None:
         return _judged(replace(base, kv_cache=cache), None, shape, "the architecture of this model is unknown")
-    context, batched = _context(effective, found), int(_batched(effective))
-    need = _Need(found, _kv_bytes(effective), parallel, stages, context, batched, given=bool(fixed))
+    said = int(effective.number("max-model-len", 0))
+    context = said if said > 0 else found.context
+    need = _Need(found, _kv_bytes(effective), parallel, stages, context, int(batched), given=bool(fixed))
     return _judged(_counted(base, need, cache), need, shape, "")
 
 
 def bytes_per_token(effective: Effective) -> float | None:
-    """What one token reads of the weights at least, in GB: each part in the bits that it is served in."""
+    """The least that one token reads of the weights, in GB, with the bits that each part is served in."""
     found = models.known(effective.model)
     if found is None or not found.reads:
         return None
-    quantised = _mxfp4_parts(effective)
+    quantised = effective.mxfp4_layers
     return sum(part.millions * (models.MXFP4 if part.name in quantised else part.bits) for part in found.reads) / 8000
-
-
-def _mxfp4_parts(effective: Effective) -> frozenset[str]:
-    """The parts that the mxfp4 image quantises while loading."""
-    layers = effective.value("mxfp4-layers")
-    if not isinstance(layers, str):
-        return frozenset()
-    names = frozenset(name.strip() for name in layers.split(","))
-    return frozenset({"moe", "qkv", "o", "lm_head"}) if "all" in names else names
 
 
 def _split(effective: Effective, shape: Shape) -> tuple[int, int]:
     """Tensor parallel ranks and pipeline stages of one server; data parallel copies the weights."""
     if shape.kind != "cluster":
         return 1, 1
-    stages = max(1, int(effective.number("pipeline-parallel-size", 1)))
-    copies = max(1, int(effective.number("data-parallel-size", 1)))
-    return max(1, shape.nodes // (stages * copies)), stages
+    stages = effective.parallel("pipeline")
+    return max(1, shape.nodes // (stages * effective.parallel("data"))), stages
 
 
-def _overhead(effective: Effective, hidden: int) -> float:
-    """Within the engine's share."""
-    graphs = 0 if _eager(effective) or _old(effective) else GRAPHS_GIB
-    return BASE_GIB + ACTIVATION_GIB * _batched(effective) / 1024 * hidden / 1024 + graphs
-
-
-def _beyond(effective: Effective) -> float:
-    """Besides it."""
-    if not _old(effective):
-        return 0
-    return BEYOND_GIB + (0 if _eager(effective) else UNCOUNTED_GRAPHS_GIB)
-
-
-def _old(effective: Effective) -> bool:
-    return images.known(effective.image).kind in ("mxfp4", "ngc")
-
-
-def _eager(effective: Effective) -> bool:
-    mode = effective.value("compilation-config")
-    graphs = str(mode.get("cudagraph_mode", "")).upper() if isinstance(mode, dict) else ""
-    return effective.value("enforce-eager") is True or graphs.rpartition(".")[2] == "NONE"
-
-
-def _batched(effective: Effective) -> float:
-    return max(1.0, effective.number("max-num-batched-tokens", BATCHED))
+def _overhead(effective: Effective, old: bool, batched: float, hidden: int) -> tuple[float, float]:
+    """Overhead within the engine's share, and beyond it; `old` images (before vLLM 0.21) have graphs beyond it."""
+    within = BASE_GIB + ACTIVATION_GIB * batched / 1024 * hidden / 1024
+    if old:
+        return within, BEYOND_GIB + (0 if effective.eager else UNCOUNTED_GRAPHS_GIB)
+    return within + (0 if effective.eager else GRAPHS_GIB), 0
 
 
 def _kv_bytes(effective: Effective) -> float:
     kind = str(effective.value("kv-cache-dtype", "auto"))
-    return _BYTES.get(kind, 1.0 if kind.startswith("fp8") else 2.0)
-
-
-def _context(effective: Effective, model: KnownModel) -> int:
-    said = int(effective.number("max-model-len", 0))
-    return said if said > 0 else model.context
+    return 0.5625 if kind == "nvfp4" else 1.0 if kind.startswith("fp8") else 2.0
 
 
 def _counted(base: Estimate, need: _Need, cache: float) -> Estimate:
@@ -253,13 +220,13 @@ def _judged(found: Estimate, need: _Need | None, shape: Shape, unknown: str) -> 
 
 
 def _shorter(found: Estimate) -> tuple[str, ...]:
-    """The longest context that the cache has room for as it is."""
+    """The longest context that the cache has room for."""
     longest = (found.longest or 0) // _STEP * _STEP
     return (f"--set args.max-model-len={longest}",) if longest else ()
 
 
 def _more(found: Estimate, need: _Need | None) -> tuple[str, ...]:
-    """The share that one whole request takes, where the node has it; else the largest that it has."""
+    """The share that one whole request needs if the node has it, else the largest share that it has."""
     wanted = (found.weights or 0) + found.overhead + (found.per_sequence or 1)
     share = math.ceil(wanted / found.total * 100) / 100
     if share <= _largest_share(found) and not (need and need.given):
@@ -268,7 +235,7 @@ def _more(found: Estimate, need: _Need | None) -> tuple[str, ...]:
 
 
 def _largest(found: Estimate, need: _Need | None) -> tuple[str, ...]:
-    """The largest share that leaves enough to the system, with the longest context that it has room for."""
+    """The largest share that leaves enough to the system, with the longest context that fits into it."""
     share = _largest_share(found)
     words = f"--set args.gpu-memory-utilization={share:.2f}"
     if need is None or found.weights is None:
@@ -287,7 +254,7 @@ def _largest_share(found: Estimate) -> float:
 
 
 def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]:
-    """A cluster of as many nodes as the weights take."""
+    """The smallest cluster that the weights fit into."""
     if need is None or found.weights is None or need.stages > 1:
         return ()
     whole, share = found.weights * need.shared, min(found.claimed - found.beyond, found.total * _largest_share(found))
@@ -298,7 +265,7 @@ def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]
 
 
 def marlin_note(effective: Effective) -> str:
-    """What an MXFP4 model takes for a while on an image that has no kernels for it."""
+    """A note on the memory that an MXFP4 model takes while loading on an image without kernels for it; else empty."""
     found = models.known(effective.model)
     if found and found.mxfp4 and images.known(effective.image).stock:
         return "on this image, loading may need up to 118 GB for a while at any share (vllm #43969)"

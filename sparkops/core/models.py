@@ -45,20 +45,12 @@ class KnownModel:
     state_kib: float = 0
     reads: tuple[Weights, ...] = ()
     mxfp4: bool = False
-    harmony: bool = False
-    """Speaks OpenAI's harmony format, so needs its tokenizer's vocabulary files and its parsers."""
-
     source: str = ""
-
-    @property
-    def layers(self) -> int:
-        """Layers that keep anything between tokens."""
-        return self.full + self.sliding + self.recurrent
 
 
 _OSS = KnownModel(
     id="openai/gpt-oss-120b", heads=64, kv_heads=8, head_dim=64, hidden=2880, vocab=201088, context=131072,
-    weights_gib=61, full=18, sliding=18, window=128, mxfp4=True, harmony=True,
+    weights_gib=61, full=18, sliding=18, window=128, mxfp4=True,
     reads=(Weights("moe", 3583, MXFP4), Weights("qkv", 531, BF16), Weights("o", 425, BF16),
            Weights("lm_head", 579, BF16), Weights("router", 13, BF16)),
     source="openai/gpt-oss-120b config.json: 36 layers, every second one sliding over 128 tokens; 4 of 128 experts",
@@ -119,17 +111,14 @@ def is_gpt_oss(model: str) -> bool:
     return "gpt-oss" in model.lower()
 
 
-def is_qwen3_next(model: str) -> bool:
-    return "qwen3-next" in model.lower()
-
-
 def splits(model: KnownModel, parallel: int) -> bool:
     """Whether tensor parallelism can share the heads out evenly; key-value heads may be copied instead."""
     return model.heads % parallel == 0 and (model.kv_heads % parallel == 0 or parallel % model.kv_heads == 0)
 
 
-def working_counts(model: KnownModel, most: int = 16) -> tuple[int, ...]:
-    return tuple(count for count in range(2, most + 1) if splits(model, count))
+def working_counts(model: KnownModel) -> tuple[int, ...]:
+    """The tensor parallel sizes up to 16 that divide the heads."""
+    return tuple(count for count in range(2, 17) if splits(model, count))
 
 
 def read(name: str, config: Mapping[str, Any], weights_bytes: int) -> KnownModel | None:
@@ -159,7 +148,7 @@ def read(name: str, config: Mapping[str, Any], weights_bytes: int) -> KnownModel
 
 
 def _layers(config: Mapping[str, Any], layers: int) -> tuple[int, int, int]:
-    """How many keep everything, a window, a state. A latent cache (MLA) is none of these, so not known here."""
+    """The numbers of layers that keep everything, a window, a state. Raises ValueError for a latent cache (MLA)."""
     if config.get("kv_lora_rank"):
         raise ValueError("keeps a latent cache")
     if pattern := config.get("hybrid_override_pattern"):
@@ -176,15 +165,12 @@ def _layers(config: Mapping[str, Any], layers: int) -> tuple[int, int, int]:
 def _state_kib(config: Mapping[str, Any]) -> float:
     """One recurrent layer's state of one sequence: its matrix in 32 bits, its convolution in 16."""
     if "linear_num_value_heads" in config:
-        values = int(config["linear_num_value_heads"]) * int(config["linear_value_head_dim"])
-        keys = int(config["linear_num_key_heads"]) * int(config["linear_key_head_dim"])
-        matrix = values * int(config["linear_key_head_dim"])
-        channels, kernel = values + 2 * keys, int(config["linear_conv_kernel_dim"])
-    else:
-        values = int(config["mamba_num_heads"]) * int(config["mamba_head_dim"])
-        matrix = values * int(config["ssm_state_size"])
-        channels, kernel = (
-            values + 2 * int(config["n_groups"]) * int(config["ssm_state_size"]),
-            int(config["conv_kernel"]),
+        heads, head, groups, state, kernel = (
+            int(config[f"linear_{key}"])
+            for key in ("num_value_heads", "value_head_dim", "num_key_heads", "key_head_dim", "conv_kernel_dim")
         )
-    return (matrix * 4 + channels * (kernel - 1) * 2) / 1024
+    else:
+        keys = ("mamba_num_heads", "mamba_head_dim", "n_groups", "ssm_state_size", "conv_kernel")
+        heads, head, groups, state, kernel = (int(config[key]) for key in keys)
+    channels = heads * head + 2 * groups * state
+    return (heads * head * state * 4 + channels * (kernel - 1) * 2) / 1024

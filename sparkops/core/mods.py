@@ -41,12 +41,12 @@ def short(mod: str) -> str:
 
 
 def strange(mods: Sequence[str]) -> tuple[str, ...]:
-    """Those whose name is no name of a directory; they would be read from anywhere, and stand in a shell's line."""
+    """The mods whose names are not plain directory names: they could name any path, and enter a shell command."""
     return tuple(mod for mod in mods if not _NAME.fullmatch(short(mod)) or ".." in mod.split("/"))
 
 
 def needed(mods: Sequence[str]) -> tuple[str, ...]:
-    """Those that must be in the image."""
+    """The mods that must be in the image."""
     return tuple(mod for mod in mods if short(mod) not in OURS)
 
 
@@ -69,11 +69,6 @@ def _plain(text: str, also: str = "") -> str:
     return re.sub(rf"[^A-Za-z0-9_.{also}-]+", "-", text).strip("-.") or "x"
 
 
-def base(reference: str) -> str:
-    """The name of the image below the mods, as far as a reference with mods tells it."""
-    return reference.removeprefix(PREFIX)
-
-
 def source(text: str) -> Source | None:
     """`https://…/repo.git@COMMIT:path/of/mod`, the commit with all its 40 digits; None is a directory."""
     found = _SOURCE.fullmatch(text)
@@ -90,9 +85,7 @@ def dockerfile(container: str, mods: Sequence[str], sources: Mapping[str, Source
     lines = [f"FROM {container}"]
     for mod in needed(mods):
         name, place = short(mod), f"{PLACE}/{short(mod)}"
-        if mod in sources:
-            lines.append(f"ADD {json.dumps([sources[mod].url, f'{place}/'])}")
-        else:
-            lines.append(f"COPY {json.dumps([f'mods/{name}/', f'{place}/'])}")
+        verb, origin = ("ADD", sources[mod].url) if mod in sources else ("COPY", f"mods/{name}/")
+        lines.append(f"{verb} {json.dumps([origin, f'{place}/'])}")
         lines.append(f'RUN export WORKSPACE_DIR="$PWD" && cd "{place}" && chmod +x run.sh && ./run.sh')
     return "\n".join(lines) + "\n"

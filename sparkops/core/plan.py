@@ -1,7 +1,7 @@
-"""What is to be done, as data: commands, steps, phases, the plan, and what comes back.
+"""Plans as data: commands, steps, phases, the plan, results and events.
 
-Everything here is frozen and free of IO. `deploy` executes exactly what `plan` printed, so nothing
-random, clock-like or secret may enter a plan.
+Everything here is frozen and free of IO. `deploy` executes exactly what `plan` printed, so a plan contains no random
+value, no time and no secret.
 """
 
 import hashlib
@@ -50,9 +50,9 @@ Word = str | Script
 class Command:
     """One command on one node.
 
-    `stdin` is given to the command and then closed. `become` runs it through sudo. `reads` says that it
-    changes nothing and so needs no lock. `timeout` (seconds) is held on the node by `run.sh`. `ends`: Ctrl-C ends it
-    there, although it changes something; without it only what reads is ended, and the rest awaited.
+    `stdin` is given to the command and then closed. `become` runs it through sudo. A command that `reads` changes
+    nothing and needs no lock. `run.sh` enforces `timeout` (seconds) on the node. Ctrl-C ends commands that read or that
+    have `ends`; it waits for the others.
     """
 
     words: tuple[Word, ...]
@@ -99,11 +99,11 @@ class Action:
 
 @dataclass(frozen=True)
 class Terms:
-    """What an operator's playbook says of a step: whether it runs, decided in the run, and what its result is for.
+    """The keys of a playbook's step that are evaluated during the run.
 
-    `when` waits for results that earlier steps registered; what was known before is settled in it. A step whose
-    `unless` ends with 0 is not needed. `message` is told when the step is done, results put in. `once`: its result is
-    known on every node of the plan.
+    `when` uses results that earlier steps registered; values known before the run are already filled in. A step whose
+    `unless` exits with 0 is not needed. `message` is shown when the step is done, with results filled in. `once`: its
+    result is known on every node of the plan.
     """
 
     when: Expression | None = None
@@ -147,7 +147,7 @@ class Plan:
     """All that a verb will do.
 
     `on_failure`: `undo` what was sent; `stop` there; `go-on` with all that is left, as a removal must; or `drop` the
-    node and go on with the others, while there are any in a phase.
+    node and go on while a phase has others.
     """
 
     verb: str
@@ -168,14 +168,7 @@ class Plan:
     @property
     def id(self) -> str:
         """Twelve hex digits over everything that will be sent, so that `--expect` can hold a run to it."""
-        shape = [
-            self.schema,
-            self.verb,
-            self.on_failure,
-            self.replaces,
-            self.revision,
-            [_plain(p) for p in self.phases],
-        ]
+        shape = [self.schema, self.verb, self.on_failure, self.replaces, self.revision, _plain(self.phases)]
         text = json.dumps(shape, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
@@ -185,7 +178,7 @@ Ended = Literal["exited", "timeout", "cancelled"]
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended. A bad exit is a value; only a lost node is an exception."""
+    """How a command ended. A nonzero exit code is a value; only a lost node is an exception."""
 
     ended: Ended
     code: int
@@ -199,9 +192,9 @@ class Result:
 
 
 class NodeLost(Exception):
-    """A node could not be reached, or went away. `sent` says whether the command may have run there.
+    """A node could not be reached, or the connection was lost. `sent`: the command may have run there.
 
-    `heals`: it may be back a moment later; a refused login or another host key never heals by itself.
+    `heals`: the node may be back a moment later; a refused login or another host key never heals by itself.
     """
 
     def __init__(self, node: str, reason: str, *, sent: bool, heals: bool = True) -> None:
@@ -254,12 +247,10 @@ def described(step: Step) -> Iterator[str]:
     if step.terms and step.terms.unless is not None:
         yield f"unless: {shown(step.terms.unless.words)}"
     for action, mark in ((step.do, ""), (step.undo, "undo: ")):
-        if action is None:
-            continue
-        if action.command is not None:
+        if action and action.command:
             sudo = "sudo " if action.command.become else ""
             yield f"{mark}{sudo}{shown(action.command.words)}"
-        if action.wait is not None:
+        if action and action.wait:
             yield f"{mark}until ready: {shown(action.wait.probe.words)}"
 
 

@@ -1,7 +1,7 @@
-"""What to serve and how, never where: a recipe, and what is left of it after topology, overrides and rules."""
+"""What to serve and how, never where: a recipe, and its settings after topology, overrides and rules."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,16 +12,13 @@ from sparkops.core.topology import Kind
 from sparkops.errors import UsageError
 
 MOUNTS: Mapping[str, tuple[str, str]] = {
-    "tiktoken_rs": (".cache/tiktoken_rs", "/root/.cache/tiktoken_rs"),
-    "ccache": (".cache/ccache", "/root/.cache/ccache"),
-    "flashinfer": (".cache/flashinfer", "/root/.cache/flashinfer"),
-    "vllm": (".cache/vllm", "/root/.cache/vllm"),
-    "huggingface": (".cache/huggingface", "/root/.cache/huggingface"),
+    name: (f".cache/{name}", f"/root/.cache/{name}")
+    for name in ("tiktoken_rs", "ccache", "flashinfer", "vllm", "huggingface")
 }
-"""The caches a recipe names: below the node's home, and in the container."""
+"""The caches that a recipe names: their directories below the node's home, and in the container."""
 
 PLACED = ("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "headless")
-"""Flags that say where; the placement sets them, so a recipe's are not used."""
+"""Flags that the placement sets; a recipe's values are not used."""
 
 FORBIDDEN = {
     "api-key": "sparkops makes and passes the key (`sparkops key`), never in a command line",
@@ -67,9 +64,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """How to measure it: the arguments of the benchmark tool, without address and model.
+    """The arguments of the benchmark tool, without address and model.
 
-    `enabled` runs it after each deployment that changed something; `deploy --bench` runs it when it is wanted.
+    `enabled` runs it after each deployment that changed something; `deploy --bench` runs it once.
     """
 
     enabled: bool = False
@@ -79,7 +76,7 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a person wants to know before choosing a recipe."""
+    """What people want to know before they choose a recipe."""
 
     description: str = ""
     source: tuple[str, ...] = ()
@@ -99,7 +96,7 @@ class Metadata:
 
 @dataclass(frozen=True)
 class Caveat:
-    """What a recipe of another launcher asks for and is not carried over; with `refuse` it cannot serve without."""
+    """What a recipe of another launcher requests and sparkops does not do; with `refuse` it cannot serve without."""
 
     where: str
     text: str
@@ -108,9 +105,9 @@ class Caveat:
 
 @dataclass(frozen=True)
 class Foreign:
-    """What a recipe of another launcher says beyond ours.
+    """The parts of another launcher's recipe that ours do not have.
 
-    `words` is the command line that its launcher renders, `keys` what no field of ours holds, kept for `recipe export`.
+    `words` is the command line that its launcher renders; `keys` have no field here and are kept for `recipe export`.
     """
 
     schema: str
@@ -135,7 +132,7 @@ class Recipe:
     build: Mapping[str, Any] = field(default_factory=dict)
     mods: tuple[str, ...] = ()
     mod_sources: Mapping[str, str] = field(default_factory=dict)
-    """Where a mod comes from, for those that say it: a pinned place, or a directory beside the recipe."""
+    """The sources of mods that name one: a pinned repository, or a directory beside the recipe."""
     benchmark: Benchmark | None = None
     metadata: Metadata = field(default_factory=Metadata)
     only: tuple[str, ...] = ()
@@ -143,12 +140,12 @@ class Recipe:
     topologies: Mapping[str, Layer] = field(default_factory=dict)
     foreign: Foreign | None = None
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
-    """Where each of the file's own keys stands."""
+    """`file:line` of each of the file's own keys."""
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the command line changes: `--set KEY=VALUE`, and the words behind `--`."""
+    """What the command line changes: `--set KEY=VALUE`, and the words after `--`."""
 
     sets: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
@@ -184,6 +181,29 @@ class Effective:
         value = self.value(name)
         return value if isinstance(value, (int, float)) and not isinstance(value, bool) else default
 
+    def parallel(self, way: str) -> int:
+        """The `tensor`, `pipeline` or `data` parallel size."""
+        return max(1, int(self.number(f"{way}-parallel-size", 1)))
+
+    @property
+    def mxfp4_layers(self) -> tuple[str, ...]:
+        """The layers that the mxfp4 image quantises while loading."""
+        layers = self.value("mxfp4-layers")
+        names = tuple(name.strip() for name in layers.split(",")) if isinstance(layers, str) else ()
+        return ("moe", "qkv", "o", "lm_head") if "all" in names else names
+
+    @property
+    def compilation(self) -> Mapping[str, Any]:
+        """The keys of `compilation-config`."""
+        value = self.value("compilation-config")
+        return value if isinstance(value, Mapping) else {}
+
+    @property
+    def eager(self) -> bool:
+        """Whether the engine captures no CUDA graphs."""
+        mode = str(self.compilation.get("cudagraph_mode", "")).upper()
+        return self.value("enforce-eager") is True or mode.rpartition(".")[2] == "NONE"
+
 
 def effective(recipe: Recipe, kind: Kind, overrides: Overrides) -> Effective:
     """The settings of a recipe under a topology and the command line; rules come after."""
@@ -196,7 +216,8 @@ def effective(recipe: Recipe, kind: Kind, overrides: Overrides) -> Effective:
         recipe = _override(recipe, args, env, text)
     for name, value in recipe.flags.parse(overrides.extra):
         _given(recipe.flags, args, name, Setting(value, "--"))
-    shown = {name: setting for name, setting in args.items() if name not in PLACED and _said(setting)}
+    unset = {name for name, setting in args.items() if setting.value is None or setting.value is False}
+    shown = {name: setting for name, setting in args.items() if name not in PLACED and name not in unset}
     known = {name: setting for name, setting in env.items() if setting.value is not None}
     chosen = any(text.startswith("container=") for text in overrides.sets)
     image = recipe.container if chosen else mods.derived(recipe.container, recipe.mods)
@@ -205,22 +226,20 @@ def effective(recipe: Recipe, kind: Kind, overrides: Overrides) -> Effective:
 
 def command_line(effective: Effective, snapshot: str | None = None) -> tuple[str, ...]:
     """The engine's command line without what the placement adds; `snapshot` is the commit that the nodes have."""
-    words = ["vllm", "serve", effective.model]
-    if (pinned := snapshot or effective.recipe.revision) and "revision" not in effective.args:
-        words += ["--revision", pinned]
-    for name, setting in effective.args.items():
-        words += rendered(effective.recipe.flags, name, setting.value)
-    return tuple(words)
+    pinned = "" if "revision" in effective.args else snapshot or effective.recipe.revision
+    revision = ("--revision", pinned) if pinned else ()
+    return ("vllm", "serve", effective.model, *revision, *_words(effective.recipe.flags, effective.args))
 
 
 def written(recipe: Recipe) -> tuple[str, ...]:
-    """The command line as the recipe has it, address and port included; another launcher's as that renders it."""
+    """The recipe's command line with address and port; another launcher's as that launcher renders it."""
     if recipe.foreign and recipe.foreign.words:
         return recipe.foreign.words
-    words = ["vllm", "serve", recipe.model]
-    for name, setting in recipe.args.items():
-        words += rendered(recipe.flags, name, setting.value)
-    return tuple(words)
+    return ("vllm", "serve", recipe.model, *_words(recipe.flags, recipe.args))
+
+
+def _words(flags: FlagTable, args: Settings) -> Iterator[str]:
+    return (word for name, setting in args.items() for word in rendered(flags, name, setting.value))
 
 
 def put(args: dict[str, Setting], name: str, setting: Setting) -> None:
@@ -247,12 +266,8 @@ def _within(old: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str
     return {**old, keys[0]: _within(below if isinstance(below, Mapping) else {}, keys[1:], value)}
 
 
-def _said(setting: Setting) -> bool:
-    return setting.value is not None and setting.value is not False
-
-
 def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting], text: str) -> Recipe:
-    """One `--set`: a flag (`null` takes it away), a variable (so does nothing), the model, revision or container."""
+    """One `--set`: a flag (`null` removes it), a variable (empty removes it), the model, revision or container."""
     key, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"--set {text}: must be KEY=VALUE, such as args.max-model-len=65536")
@@ -266,18 +281,13 @@ def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting],
         env[name] = Setting(value or None, "--set")
     elif key in ("model", "revision", "container") and not value:
         raise UsageError(f"--set {key}=: needs a value")
-    elif key == "model":
-        return recipe if value == recipe.model else _another_model(recipe, value)
-    elif key in ("revision", "container"):
+    elif key == "model" and value != recipe.model:  # revision and size are those of the recipe's own model
+        return replace(recipe, model=value, revision=None, metadata=replace(recipe.metadata, weights_gib=None))
+    elif key in ("model", "revision", "container"):
         return replace(recipe, **{key: value})  # type: ignore[arg-type]
     else:
         raise UsageError(schema.one_line(f"--set {key}: no such setting{_meant(recipe, key)}"))
     return recipe
-
-
-def _another_model(recipe: Recipe, model: str) -> Recipe:
-    """Revision and size are the recipe's own model's."""
-    return replace(recipe, model=model, revision=None, metadata=replace(recipe.metadata, weights_gib=None))
 
 
 def _meant(recipe: Recipe, key: str) -> str:

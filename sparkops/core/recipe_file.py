@@ -58,7 +58,6 @@ MOST_FLAGS = 1000
 KEYS = tuple(RecipeFile.__dataclass_fields__)
 INHERITED = ("model", "revision", "container", "mounts", "build", "mods", "benchmark", "only", "nodes")
 
-
 FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults")
 """Keys that only recipes of other launchers have."""
 
@@ -77,9 +76,9 @@ def parent(document: Located) -> str | None:
 
 
 def read(chain: Sequence[tuple[str, Located]], flags: FlagTable, base: Recipe | None = None) -> Recipe:
-    """A recipe from its file and the files it extends, nearest first; `base` is the last parent, where it is foreign.
+    """A recipe from its file and the files it extends, nearest first; `base` is the last parent if that is foreign.
 
-    What a child says wins over all that a parent says, its topologies included.
+    A child's settings win over all of a parent's, also over those of the parent's topologies.
     """
     made: dict[str, Any] = {"args": {}, "env": {}, "topologies": {}} if base is None else _inherited(base)
     for name, document in reversed(chain):
@@ -89,13 +88,8 @@ def read(chain: Sequence[tuple[str, Located]], flags: FlagTable, base: Recipe | 
     for key in ("model", "container"):
         if not made.get(key):
             schema.fail(document, key, "is required")
-    made["places"] = places(document)
+    made["places"] = {key: value.where for key, value in schema.mapping(document).items()}
     return _checked(Recipe(name=name, source=document.file, flags=flags, **made), document)
-
-
-def places(document: Located) -> dict[str, str]:
-    """Where each of a file's keys stands."""
-    return {key: value.where for key, value in schema.mapping(document).items()}
 
 
 def _inherited(base: Recipe) -> dict[str, Any]:
@@ -113,27 +107,26 @@ def _lay(made: dict[str, Any], file: RecipeFile, prefix: str, flags: FlagTable) 
     made["metadata"] = file.metadata
     said_args = _args(file.args, "args", prefix, flags)
     said_env = _env(file.env, "env", prefix)
-    for name, setting in said_args:
+    for name, setting in said_args.items():
         put(made["args"], name, setting)
     made["env"] |= said_env
     for kind in ("solo", "cluster"):
         layer = getattr(file.topologies, kind)
         path, origin = f"topologies.{kind}", f"{prefix}topology {kind} "
-        old = _without(made["topologies"].get(kind, Layer()), dict(said_args), said_env)
-        args = dict(_args(layer.args, f"{path}.args", origin, flags))
-        made["topologies"][kind] = Layer({**old.args, **args}, {**old.env, **_env(layer.env, f"{path}.env", origin)})
+        old = _without(made["topologies"].get(kind, Layer()), said_args, said_env)
+        args = {**old.args, **_args(layer.args, f"{path}.args", origin, flags)}
+        made["topologies"][kind] = Layer(args, {**old.env, **_env(layer.env, f"{path}.env", origin)})
 
 
 def _without(old: Layer, args: Settings, env: Settings) -> Layer:
     """A parent's topology layer, less what the child says for all topologies."""
-    spoken = {name.split(".")[0] for name in args}
-    kept = {name: setting for name, setting in old.args.items() if name.split(".")[0] not in spoken}
-    kept_env = {name: setting for name, setting in old.env.items() if name not in env}
-    return Layer(kept, kept_env)
+    given = {name.split(".")[0] for name in args}
+    kept = {name: setting for name, setting in old.args.items() if name.split(".")[0] not in given}
+    return Layer(kept, {name: setting for name, setting in old.env.items() if name not in env})
 
 
 def _mods(given: Sequence[Located]) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Names of mods, and where those come from that say it: a text, or `{name, source}`."""
+    """The names of mods, and the sources of those given as `{name, source}` instead of a text."""
     names, sources = [], {}
     for index, mod in enumerate(given):
         path = f"mods[{index}]"
@@ -149,7 +142,7 @@ def _mods(given: Sequence[Located]) -> tuple[tuple[str, ...], dict[str, str]]:
     return tuple(names), sources
 
 
-def _args(values: Mapping[str, Located], path: str, prefix: str, flags: FlagTable) -> list[tuple[str, Setting]]:
+def _args(values: Mapping[str, Located], path: str, prefix: str, flags: FlagTable) -> dict[str, Setting]:
     made: dict[str, Setting] = {}
     if len(values) > MOST_FLAGS:
         schema.fail(next(iter(values.values())), path, f"has more than {MOST_FLAGS} flags")
@@ -162,7 +155,7 @@ def _args(values: Mapping[str, Located], path: str, prefix: str, flags: FlagTabl
         made[name] = Setting(flags.typed(name, schema.plain(value), value.text), prefix + value.where)
         if problem := flags.problem(name, made[name].value):
             schema.fail(value, f"{path}.{key}", problem)
-    return list(made.items())
+    return made
 
 
 def _env(values: Mapping[str, Located], path: str, prefix: str) -> dict[str, Setting]:

@@ -34,18 +34,25 @@ class Column:
 
 
 @dataclass(frozen=True)
-class ReferenceTable:
-    """One table as its source prints it. `reading` says how to take it, `setup` how it was measured."""
+class _Table:
+    """A table as it stands in a file; its rows are not yet checked against its columns."""
 
     id: str
     title: str
     source: str
     date: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[Any, ...]
     topology: str = ""
     setup: str = ""
     reading: str = ""
+
+
+@dataclass(frozen=True)
+class ReferenceTable(_Table):
+    """One table as its source prints it. `reading` says how to interpret it, `setup` how it was measured."""
+
+    rows: tuple[tuple[Cell, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -101,18 +108,3 @@ def document(one: ReferenceTable) -> Mapping[str, Any]:
     columns = [{key: value for key, value in vars(column).items() if value} for column in one.columns]
     plain = {key: getattr(one, key) for key in ("id", "title", "source", "date", "topology", "setup", "reading")}
     return {**{key: value for key, value in plain.items() if value}, "columns": columns, "rows": [*map(list, one.rows)]}
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table as it stands in a file; its rows are checked against its columns afterwards."""
-
-    id: str
-    title: str
-    source: str
-    date: str
-    columns: tuple[Column, ...]
-    rows: tuple[Any, ...]
-    topology: str = ""
-    setup: str = ""
-    reading: str = ""

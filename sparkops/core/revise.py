@@ -1,6 +1,7 @@
 """From what was asked for and what is there to a revision."""
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 from sparkops.core.endpoints import PROXY_IMAGE, PROXY_PORT
@@ -21,9 +22,9 @@ POOLING = {
 def revise(
     name: str, effective: Effective, placement: Placement, facts: Mapping[str, Facts], alongside: bool = False
 ) -> Revision:
-    """The revision that this placement of the recipe makes; asks for the facts of every placed node.
+    """The revision of this placement of the recipe; `facts` must have every placed node.
 
-    `alongside` other deployments of ours an engine listens on the next port that none of them has.
+    With `alongside`, an engine uses the first port not taken by another sparkops deployment.
     """
     cluster = placement.topology.kind == "cluster"
     beside = name if alongside else None
@@ -48,7 +49,7 @@ def revise(
 
 
 def _snapshot(effective: Effective, head: Facts) -> str | None:
-    """The commit that the head has, so that another one is a change; else what the recipe asks for."""
+    """The commit that the head has, so that another one is a change; else the recipe's revision."""
     model = head.model
     told = "revision" in effective.args or effective.model.startswith("/")
     if told or not isinstance(model, Model) or not model.complete:
@@ -57,17 +58,15 @@ def _snapshot(effective: Effective, head: Facts) -> str | None:
 
 
 def model_kind(effective: Effective) -> str:
-    """What one short request must be: chat, embedding or score."""
-    for flag in ("task", "convert", "runner"):
-        if (kind := POOLING.get(str(effective.value(flag)))) is not None:
-            return kind
-    return "chat"
+    """The kind of request that the model answers: chat, embedding or score."""
+    values = (str(effective.value(flag)) for flag in ("task", "convert", "runner"))
+    return next((POOLING[value] for value in values if value in POOLING), "chat")
 
 
 def _member(place: Place, facts: Facts, links: Mapping[str, FabricLink], alongside: str | None) -> Member:
     port = {"worker": None, "proxy": PROXY_PORT}.get(place.role, place.node.api_port)
     if port is not None and alongside is not None:
-        port = _next_port(port, facts, alongside)
+        port = _free_port(port, facts, alongside)
     return Member(
         name=place.node.name,
         address=place.node.address,
@@ -80,14 +79,14 @@ def _member(place: Place, facts: Facts, links: Mapping[str, FabricLink], alongsi
 
 
 def _absolute(path: str | None, home: str) -> str | None:
-    """Docker takes no other; `~/x` and `x` are below the home, as for the shell that looks into the cache."""
+    """An absolute path, as Docker needs it: `~/x` and `x` are below the home."""
     if path is None or path.startswith("/"):
         return path
     return home if path == "~" else f"{home}/{path.removeprefix('~/')}"
 
 
-def _next_port(port: int, facts: Facts, deployment: str) -> int:
-    """The first port from this one on that no other deployment of ours has on this node."""
+def _free_port(port: int, facts: Facts, deployment: str) -> int:
+    """The first port from this one on that no other sparkops deployment has on this node."""
     taken = {
         member.get("port")
         for container in facts.containers
@@ -95,13 +94,11 @@ def _next_port(port: int, facts: Facts, deployment: str) -> int:
         for member in (container.revision or {}).get("members", ())
         if member.get("role") == container.role
     }
-    while port in taken:
-        port += 1
-    return port
+    return next(free for free in count(port) if free not in taken)
 
 
 def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, FabricLink]:
-    """Each node's CX7 side. Where one has none, which a check refuses unless allowed, all meet at their addresses."""
+    """Each node's side of the fabric. If one has none (a check refuses that by default), all use their addresses."""
     found = {place.node: facts[place.node.name].fabric(place.node.fabric_address) for place in placement.engines}
     fabrics = {
         node.name: FabricLink(f.address, f.interface, f.twin, f.devices) for node, f in found.items() if f is not None

@@ -1,8 +1,8 @@
-"""One desired state, whole: what is served, how, by which image, on which nodes in which roles.
+"""One desired state: what is served, how, by which image, on which nodes in which roles.
 
-Two deploys mean the same when their revisions have the same hash. So a revision holds flags in normal form and
-nothing of a time, of a path on the control machine, of a secret or of the tool's version. What sparkops adds by itself
-(entry script, docker options) is not part of it but numbered: `SPEC`.
+Two deploys are equal if their revisions have equal hashes. So a revision holds flags in normal form, and no time, no
+path of the control machine, no secret and no version of sparkops. What sparkops adds by itself (entry script, docker
+options) is not part of it; its version is `SPEC`.
 """
 
 import hashlib
@@ -71,7 +71,7 @@ class Revision:
 
     @cached_property
     def data(self) -> Mapping[str, Any]:
-        """The JSON shape, without what is unset."""
+        """The JSON shape, without fields that are None."""
         shape: Mapping[str, Any] = _set_only(asdict(self))
         return shape
 
@@ -106,7 +106,7 @@ def container_name(deployment: str, role: str, digest: str) -> str:
 
 
 def deployment_name(text: str) -> str:
-    """A name that Docker takes as part of a container's, made from a recipe's name."""
+    """A recipe's name as Docker accepts it in the name of a container."""
     return re.sub(r"[^a-z0-9_.]+", "-", text.lower()).strip("-.") or "deployment"
 
 

@@ -1,4 +1,4 @@
-"""What may be done on a node beyond what its login may anyway, and what of the recipe's caches is missing there."""
+"""What sparkops may do as root on a node, and which of the recipe's caches are missing there."""
 
 from sparkops.core.facts import Sudo, known
 from sparkops.core.inventory import Node
@@ -7,20 +7,20 @@ from sparkops.core.situation import Situation
 
 
 def may_sudo(s: Situation, node: Node) -> bool:
-    """Whether anything may go through sudo: without a password, or with the one that was given."""
+    """Whether every command may use sudo: without a password, or with the one that was given."""
     rights = s.facts[node.name].sudo
     return isinstance(rights, Sudo) and (rights.able or s.choices.sudo_password)
 
 
 def may_drop(s: Situation, node: Node) -> bool:
-    """Whether a deploy could empty the page cache: as root, or by the one line in sudoers."""
+    """Whether a deploy can empty the page cache: as root, or by the one-command sudoers rule."""
     rights = s.facts[node.name].sudo
     granted = isinstance(rights, Sudo) and (rights.able or rights.drop_caches)
     return granted or (node.become == "sudo" and s.choices.sudo_password)
 
 
 def missing_caches(s: Situation, node: Node) -> list[str]:
-    """Of the recipe's caches below the home, those that are not there."""
+    """Paths of the recipe's caches below the home that do not exist."""
     facts = s.facts[node.name]
     found = {one.path for one in known(facts.caches, ())}
     if f"{facts.home}/.cache" not in found or not any(member.name == node.name for member in s.revision.engines):

@@ -10,6 +10,13 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 OPERATORS = {"<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
 FIELDS = ("MemAvailable", "MemFree", "Cached", "Buffers", "SwapFree", "Dirty", "Shmem", "AnonPages")
 
+PERIODS = {
+    **{n * MINUTE: f"{'*' if n == 1 else f'*/{n}'} * * * *" for n in range(1, 60) if 60 % n == 0},
+    **{n * HOUR: f"0 {'*' if n == 1 else f'*/{n}'} * * *" for n in range(1, 24) if 24 % n == 0},
+    DAY: "0 0 * * *",
+}
+"""The five fields of a crontab line by the period in seconds, for every period that divides an hour or a day."""
+
 _WHEN = re.compile(r"\s*([A-Za-z]+)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(?:([KMGT]?)(?:i?B)?)\s*", re.I)
 
 
@@ -31,36 +38,22 @@ class Schedule:
     every: int
     when: When | None = None
 
-    @property
-    def times(self) -> str:
-        return times(self.every)
-
 
 def times(seconds: float) -> str:
-    """The five fields of a crontab line; raises for a period that a clock cannot keep evenly."""
-    minutes = round(seconds / MINUTE)
-    if minutes < 1 or minutes * MINUTE != seconds:
+    """The five fields of a crontab line; raises UsageError for a period that cron cannot keep evenly."""
+    if seconds in PERIODS:
+        return PERIODS[int(seconds)]
+    if seconds < MINUTE or seconds % MINUTE:
         raise UsageError(f"cron counts in minutes; {_spoken(seconds)} is shorter than one", hint="--every 30m")
-    if minutes < 60 and 60 % minutes == 0:
-        return f"{'*' if minutes == 1 else f'*/{minutes}'} * * * *"
-    hours = minutes // 60
-    if minutes % 60 == 0 and hours <= 24 and 24 % hours == 0:
-        return "0 0 * * *" if hours == 24 else f"0 {'*' if hours == 1 else f'*/{hours}'} * * *"
-    near = min((n * MINUTE for n in EVEN), key=lambda other: abs(other - seconds))
-    raise UsageError(
-        (f"cron cannot keep a period of {_spoken(seconds)} evenly"),
-        hint=f"the nearest possible period: --every {_spoken(near)}",
-    )
-
-
-EVEN = tuple(n for n in range(1, 60) if 60 % n == 0) + tuple(60 * n for n in range(1, 25) if 24 % n == 0)
-"""Periods in minutes that divide an hour, or a day."""
+    near = min(PERIODS, key=lambda other: abs(other - seconds))
+    hint = f"the nearest possible period: --every {_spoken(near)}"
+    raise UsageError(f"cron cannot keep a period of {_spoken(seconds)} evenly", hint=hint)
 
 
 def every(line: str) -> int | None:
-    """The period in seconds of a crontab line of ours; None for one that was changed by hand into something else."""
+    """The period in seconds of our crontab line; None if somebody changed it to another period."""
     first = " ".join(line.split()[:5])
-    return next((n * MINUTE for n in EVEN if times(n * MINUTE) == first), None)
+    return next((seconds for seconds, fields in PERIODS.items() if fields == first), None)
 
 
 def when(text: str) -> When:

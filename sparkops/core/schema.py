@@ -1,4 +1,4 @@
-"""Located values (`load` knows file and line) become frozen dataclasses, or one line says what is wrong where."""
+"""From located values (`load` reads file and line) to frozen dataclasses; errors are one line with file and line."""
 
 import difflib
 import math
@@ -23,20 +23,20 @@ _UNPRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 @dataclass(frozen=True)
 class Opaque:
-    """A tagged value of someone else's (such as Ansible's `!vault`); nothing of ours accepts it."""
+    """A value with a tag of another tool (such as Ansible's `!vault`); no field of ours accepts it."""
 
     tag: str
 
 
 @dataclass(frozen=True)
 class Located:
-    """A value with the place it stands at; a mapping's entries carry the lines of their keys."""
+    """A value with its file and line; a mapping's entries have the lines of their keys."""
 
     value: Any
     file: str
     line: int
     text: str | None = None
-    """A scalar as it stands in the file, before it was taken for a number."""
+    """A scalar as written in the file, before it was read as a number."""
     style: str = ""
     """How the scalar is written: "" bare, a quote, or `|` or `>` of a block."""
 

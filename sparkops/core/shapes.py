@@ -6,13 +6,11 @@ from sparkops.core import images, topology
 from sparkops.core.recipe import Overrides, Recipe, effective
 from sparkops.core.topology import Shape, Topology
 
-WAYS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
-
 
 def smallest(wanted: Topology, *recipes: Recipe) -> Shape:
     """The smallest placement of a topology that fills what these recipes ask for."""
     settings = [effective(recipe, wanted.kind, Overrides()) for recipe in recipes]
-    asked = [math.prod(max(1, int(one.number(way, 1))) for way in WAYS) for one in settings]
+    asked = [math.prod(map(one.parallel, ("tensor", "pipeline", "data"))) for one in settings]
     least = max(topology.LEAST_CLUSTER, *(recipe.nodes.min for recipe in recipes), *asked)
     most = min(max(recipe.nodes.max or least, topology.LEAST_CLUSTER) for recipe in recipes)
     ray = all(images.known(one.image).ray is not False for one in settings)

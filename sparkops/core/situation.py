@@ -1,4 +1,4 @@
-"""All that checks and phases may know: what is wanted, where, what is there, and how the person wants it done."""
+"""All that checks and phases may know: what is wanted, where, what the nodes have, and the user's choices."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Todo = Literal["keep", "start", "restart", "replace", "run"]
 
 @dataclass(frozen=True)
 class Choices:
-    """How the person wants it done. `keep` are hashes of revisions that are left, stopped, however many there are."""
+    """The user's choices. `keep` are hashes of revisions whose stopped containers are never removed."""
 
     alongside: bool = False
     refresh: bool = False
@@ -48,9 +48,9 @@ class Situation:
     """Frozen at the start of a stage.
 
     `facts` holds the nodes that answered; `key_digest` is of the key to be used; `broken` are nodes whose engine of
-    this very revision is up but answers nobody; `given` is, by node and file, the digest of a key that
-    containers were given from a file which is not this user's. Only a preflight fills the rest: `away` are the nodes
-    whose facts say nothing, `spans` when each node answered, `peers` what the second look saw.
+    this revision is up but does not answer; `given` has, by node and file, the digest of a key that containers got
+    from another user's file. Only a preflight fills the rest: `away` are the nodes without facts, `spans` when each
+    node answered, `peers` what the nodes found of each other.
     """
 
     revision: Revision
@@ -69,12 +69,12 @@ class Situation:
         return state_dir(self.facts[node])
 
     def existing(self, member: Member) -> Container | None:
-        """The container of this very revision on the member's node."""
+        """The container of this revision on the member's node."""
         name = self.revision.container(member)
         return next((c for c in self.facts[member.name].containers if c.name == name and c.ours), None)
 
     def todo(self, member: Member) -> Todo:
-        """What the member's container needs: nothing, a start, or to be made (again)."""
+        """What the member's container needs: nothing, a (re)start, or to be created (again)."""
         found = self.existing(member)
         if found is None:
             return "run"
@@ -92,13 +92,13 @@ class Situation:
         return "restart" if own else "replace"
 
     def is_broken(self, member: Member) -> bool:
-        """A cluster's parts are replaced together: nobody can tell which rank hangs."""
+        """Whether the member must be replaced; a cluster's members are replaced together, as any rank may hang."""
         together = self.revision.engines if self.revision.topology == "cluster" else (member,)
         return any(other.name in self.broken for other in together)
 
     @property
     def local_model(self) -> str | None:
-        """The model where it is a directory of the nodes; None where a mount of the recipe brings it in."""
+        """The model's path if it is a directory of the nodes; None if a mount of the recipe provides it."""
         model = self.revision.model
         targets = (
             MOUNTS[name][1] if name in MOUNTS else name.partition(":")[2].partition(":")[0] or name
@@ -109,9 +109,9 @@ class Situation:
 
     @cached_property
     def replaced(self) -> tuple[tuple[str, Stored, Container], ...]:
-        """What runs of other revisions where this one goes, parts on other nodes too: (node, revision, container).
+        """(node, revision, container) of other revisions that run on this one's nodes, with their parts elsewhere.
 
-        Alongside others only what runs under the same name.
+        With `alongside`, only those of the same deployment.
         """
         here = {member.name for member in self.revision.members}
         running = [(node, stored, c) for node, stored, c in deployed(self.facts) if c.runs]
@@ -126,7 +126,7 @@ class Situation:
 
     @cached_property
     def fabric_owners(self) -> Mapping[str, str]:
-        """The node that has each address on a CX7 interface."""
+        """By address of a CX7 interface, the node that has it."""
         return {
             str(address.ip): name
             for name, facts in self.facts.items()
@@ -137,7 +137,7 @@ class Situation:
 
     @cached_property
     def silent(self) -> frozenset[str]:
-        """Fabric addresses that answer none of those who asked, where others do answer: the fault is at that end."""
+        """Fabric addresses that answer no node, if others do answer: the fault is at those addresses."""
         answers: dict[str, list[bool]] = {}
         for found in self.peers.values():
             for ping in () if isinstance(found, Unread) else found.pings:
@@ -147,12 +147,12 @@ class Situation:
 
     @property
     def replaces(self) -> tuple[str, ...]:
-        """Hashes of what is replaced."""
+        """Hashes of the revisions that are replaced."""
         return tuple(dict.fromkeys(stored.hash for _, stored, _ in self.replaced))
 
 
 def deployed(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
-    """Every container of ours, with what its labels say, in the order of nodes."""
+    """Every sparkops container with the revision in its labels, in the order of nodes."""
     nodes = _by_address(facts)
     return [
         (node, Stored(c.deployment or "?", c.hash or "", c.revision or {"schema": c.schema or 0}, nodes), c)
@@ -163,7 +163,7 @@ def deployed(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:
 
 
 def _by_address(facts: Mapping[str, Facts]) -> dict[str, str]:
-    """The one node that has an address; Docker's bridges have the same everywhere."""
+    """By address, the only node that has it; addresses of Docker's bridges are on every node."""
     having: dict[str, list[str]] = {}
     for node, known in facts.items():
         for address in known.addresses:

@@ -1,6 +1,5 @@
 """Sizes as people read them: memory and models in GiB, as engines count them; images in GB, as Docker does."""
 
-GIB = 2**30
 GIB_KIB = 2**20
 """A GiB in KiB, the unit of /proc/meminfo and `df`."""
 

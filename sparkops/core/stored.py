@@ -1,7 +1,7 @@
-"""What the labels on nodes say: revisions as stored, read back leniently.
+"""Revisions as the labels on nodes hold them.
 
-The labels are written once and read by every later version of sparkops, so this reader asks for little, and a newer
-schema is shown but never changed.
+Every later version of sparkops reads these labels, so this reader requires little. A newer schema is shown but never
+changed.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class StoredMember:
 class Stored:
     """A revision as a label holds it. `data` is the JSON as it was found.
 
-    `nodes` are the names by address that this inventory has for the nodes: another one may call them otherwise.
+    `nodes` maps addresses to this inventory's names of nodes; another inventory may use other names.
     """
 
     deployment: str
@@ -77,14 +77,14 @@ class Stored:
         return proxies or tuple(member for member in self.members if member.port is not None)
 
     def member(self, node: str, container: str) -> StoredMember | None:
-        """The member whose container that is."""
+        """The member that this container on this node belongs to."""
         return next((m for m in self.members if m.name == node and self.container(m) == container), None)
 
     def container(self, member: StoredMember) -> str:
         return container_name(self.deployment, member.role, self.hash)
 
     def front_of(self, member: StoredMember) -> StoredMember | None:
-        """The member whose API tells whether this one is up: itself, or the first with an API."""
+        """The member whose API shows whether this one is up: itself, or the first with an API."""
         if member.port is not None:
             return member
         return next((front for front in self.engines if front.port is not None), None)

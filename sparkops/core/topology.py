@@ -1,28 +1,26 @@
-"""The wanted kind of serving (`solo`, `<n>x-solo`, `cluster`) and each node's part in it."""
+"""The topology (`solo`, `<n>x-solo`, `cluster`) and each node's part in it."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from sparkops.core.inventory import Node
 from sparkops.core.schema import nearest
 from sparkops.errors import UsageError
-
-if TYPE_CHECKING:
-    from sparkops.core.inventory import Node
 
 Kind = Literal["solo", "n-solo", "cluster"]
 Executor = Literal["ray", "mp"]
 Role = Literal["server", "proxy", "head", "worker"]
 
-_MANY = re.compile(r"([1-9][0-9]{0,3})x-solo")
+_SOLO = re.compile(r"(?:([1-9][0-9]{0,3})x-)?solo")
 NAMES = ("solo", "2x-solo", "cluster")
 LEAST_CLUSTER = 2
 
 
 @dataclass(frozen=True)
 class Topology:
-    """What was asked for; a cluster takes the nodes that are selected, so it has no count of its own."""
+    """A topology as the user names it; a cluster takes all selected nodes, so its count is None."""
 
     kind: Kind
     count: int | None
@@ -50,7 +48,7 @@ class Shape:
 class Place:
     """One node's part: `rank` counts from 0 among engines (the head is 0) and among proxies."""
 
-    node: "Node"
+    node: Node
     role: Role
     rank: int
 
@@ -77,7 +75,7 @@ class Placement:
         return tuple(place for place in self.places if place.role == "proxy")
 
     @property
-    def nodes(self) -> "tuple[Node, ...]":
+    def nodes(self) -> tuple[Node, ...]:
         return tuple(place.node for place in self.engines)
 
     @property
@@ -87,11 +85,11 @@ class Placement:
 
 def parse(text: str) -> Topology:
     """`solo`, `2x-solo` or `cluster`."""
-    if text in ("solo", "cluster"):
-        return Topology("solo", 1) if text == "solo" else Topology("cluster", None)
-    if match := _MANY.fullmatch(text):
-        count = int(match[1])
-        return Topology("n-solo", count) if count > 1 else Topology("solo", 1)
+    if text == "cluster":
+        return Topology("cluster", None)
+    if match := _SOLO.fullmatch(text):
+        count = int(match[1] or 1)
+        return Topology("n-solo" if count > 1 else "solo", count)
     close = nearest(text.lower().replace("_", "-"), NAMES)
     suggestion = f"did you mean {close}?" if close else "there are: solo, <n>x-solo such as 2x-solo, cluster"
     raise UsageError(f"no such topology: {text!r} ({suggestion})")
@@ -99,12 +97,12 @@ def parse(text: str) -> Topology:
 
 def place(
     topology: Topology,
-    nodes: "Sequence[Node]",
+    nodes: Sequence[Node],
     executor: Executor = "ray",
     proxy: Literal["first", "all"] = "first",
     most: int | None = None,
 ) -> Placement:
-    """Give each node its part. `most` is how many nodes the recipe lets a cluster span."""
+    """Give each node its part. `most` is the largest number of nodes that the recipe allows in a cluster."""
     if topology.kind == "cluster":
         return Placement(topology, executor, _cluster(nodes, most))
     count = topology.count or 1
@@ -121,7 +119,7 @@ def place(
     return Placement(topology, executor, servers + proxies, _note(topology, taken, nodes))
 
 
-def _cluster(nodes: "Sequence[Node]", most: int | None) -> tuple[Place, ...]:
+def _cluster(nodes: Sequence[Node], most: int | None) -> tuple[Place, ...]:
     if len(nodes) < LEAST_CLUSTER:
         raise UsageError(
             f"cluster takes 2 nodes or more, {_selected(nodes)}",
@@ -136,7 +134,7 @@ def _cluster(nodes: "Sequence[Node]", most: int | None) -> tuple[Place, ...]:
     return tuple(Place(node, "worker" if rank else "head", rank) for rank, node in enumerate(nodes))
 
 
-def _note(topology: Topology, taken: "Sequence[Node]", nodes: "Sequence[Node]") -> str:
+def _note(topology: Topology, taken: Sequence[Node], nodes: Sequence[Node]) -> str:
     if len(taken) == len(nodes):
         return ""
     what = "the first node" if len(taken) == 1 else f"the first {len(taken)} nodes"
@@ -147,7 +145,7 @@ def _nodes(count: int) -> str:
     return "node" if count == 1 else "nodes"
 
 
-def _selected(nodes: "Sequence[Node]") -> str:
+def _selected(nodes: Sequence[Node]) -> str:
     if not nodes:
         return "none is selected"
     return f"{len(nodes)} {'is' if len(nodes) == 1 else 'are'} selected ({', '.join(node.name for node in nodes)})"

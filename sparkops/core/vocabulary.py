@@ -10,32 +10,31 @@ FIRST = {
     "TIKTOKEN_ENCODINGS_BASE": "o200k_base.tiktoken",
     "TIKTOKEN_RS_CACHE_DIR": "fb374d419588a4632f3f557e76b4b70aebbca790",
 }
-"""The file that the engine opens first in the directory of this variable; in a cache it is the SHA-1 of its URL."""
+"""By variable, the file that the engine opens first in its directory; in a cache its name is the SHA-1 of its URL."""
 
-VARIABLES = tuple(FIRST)
 USUAL = f"~/{MOUNTS['tiktoken_rs'][0]}"
 
 
 def usual(model: str) -> str | None:
-    """For a model without a recipe: what the recipes mount."""
+    """The path that recipes mount, for a model without a recipe."""
     return USUAL if is_gpt_oss(model) else None
 
 
 def wanted(effective: Effective) -> str | None:
-    """What the engine's environment names, as far as it is mounted; an image may have its own."""
+    """The node's path of the directory that the engine's environment names; None if no mount has it."""
     return in_mounts({name: setting.value for name, setting in effective.env.items()}, effective.mounts)
 
 
 def missing(effective: Effective, there: Sequence[str]) -> str:
-    """The variable whose file is not among those of the usual place; empty when nothing is wanted of it, or lacks."""
+    """The variable whose file is missing in the usual place; empty if none is, or if the engine uses another place."""
     if wanted(effective) != USUAL:
         return ""
-    named = [name for name in VARIABLES if name in effective.env]
+    named = [name for name in FIRST if name in effective.env]
     return "" if any(FIRST[name] in there for name in named) else named[0]
 
 
 def in_mounts(env: Mapping[str, Any], mounts: Sequence[str]) -> str | None:
-    for path in (str(env[name]).rstrip("/") for name in VARIABLES if name in env):
+    for path in (str(env[name]).rstrip("/") for name in FIRST if name in env):
         for mount in mounts:
             source, target = _sides(mount)
             if path == target or path.startswith(f"{target}/"):

@@ -1,7 +1,7 @@
 """Page caches: drop them, have cron drop them, and the right to do so, as commands."""
 
 from sparkops.core.plan import Command, Script, Word
-from sparkops.core.schedule import Schedule
+from sparkops.core.schedule import Schedule, times
 
 LONGEST_DROP = 600.0
 """Seconds: what was just downloaded is written to the disk first."""
@@ -15,7 +15,14 @@ def drop(cache_dir: str | None) -> Command:
 def schedule(wanted: Schedule, cache_dir: str | None) -> Command:
     when = wanted.when
     condition = (when.field, when.operator, str(when.kib)) if when else ("", "", "")
-    words: tuple[Word, ...] = (Script("schedule"), "set", wanted.times, *condition, cache_dir or "", Script("cache"))
+    words: tuple[Word, ...] = (
+        Script("schedule"),
+        "set",
+        times(wanted.every),
+        *condition,
+        cache_dir or "",
+        Script("cache"),
+    )
     return Command(words)
 
 

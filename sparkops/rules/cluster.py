@@ -1,12 +1,12 @@
 """What changes, must change or cannot work when a model spans nodes, and when it does not."""
 
-import math
+from functools import partial
 
 from sparkops.core import models
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.graphs import captures, runs_eager
-from sparkops.rules.rule import Example, Rule, Verdict, fix, image, model, set_args, tensor_parallel
+from sparkops.rules.graphs import captures
+from sparkops.rules.rule import Example, Rule, Verdict, fix, image, refuse, set_args, warn
 
 CLUSTER_FLAGS = (
     "distributed-executor-backend",
@@ -16,150 +16,135 @@ CLUSTER_FLAGS = (
     "data-parallel-backend",
 )
 
+GRAPHS_ARGS = {"tensor-parallel-size": 2, "distributed-executor-backend": "ray"}
 
-def allowed(effective: Effective, shape: Shape) -> Verdict | None:
+
+@partial(
+    Rule,
+    id="topology-allowed",
+    actions=("refuse",),
+    title="A recipe runs only in topologies that its author allows",
+    why="A recipe for one node may be known to crash on two, and a recipe for two nodes on one.",
+    source="spark-vllm-docker marks its gpt-oss-120b recipe solo_only; sparkrun has max_nodes",
+    example_hit=Example(topology="cluster", only=("solo",)),
+    example_miss=Example(topology="2x-solo", only=("solo",)),
+)
+def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
     only, nodes = effective.recipe.only, effective.recipe.nodes
     kind = "cluster" if shape.kind == "cluster" else "solo"
     name = effective.recipe.name
     if only and kind not in only:
-        instead = "--topology solo" if "solo" in only else "--topology cluster"
-        return Verdict("refuse", f"{name} is for {' and '.join(only)} only, not {shape.topology}", f"use {instead}")
+        instead = "solo" if "solo" in only else "cluster"
+        return refuse(f"{name} is for {' and '.join(only)} only, not {shape.topology}", f"use --topology {instead}")
     if shape.span < nodes.min:
-        return Verdict("refuse", f"{name} needs at least {nodes.min} nodes, but {shape.topology} has {shape.span}")
+        return refuse(f"{name} needs at least {nodes.min} nodes, but {shape.topology} has {shape.span}")
     if nodes.max is not None and shape.span > nodes.max:
         hint = "use --limit to select fewer nodes" if nodes.max > 1 else "use --topology solo"
-        return Verdict(
-            "refuse", (f"{name} runs on at most {nodes.max} nodes, but {shape.topology} has {shape.span}"), hint
-        )
+        return refuse(f"{name} runs on at most {nodes.max} nodes, but {shape.topology} has {shape.span}", hint)
     return None
 
 
-def backend(effective: Effective, shape: Shape) -> Verdict | None:
+@partial(
+    Rule,
+    id="cluster-backend",
+    actions=("fix", "refuse"),
+    title="Executor and tensor parallel size follow the placement",
+    why=(
+        "A GB10 has one GPU. If the parallel size is not the number of nodes, the engine waits half an hour for a "
+        "placement group, or refuses to start. If it does not divide the attention heads, the engine fails at start."
+    ),
+    source="vLLM 0.32; eugr/spark-vllm-docker run-recipe; corti.com 2026-06 (NGC images without Ray)",
+    example_hit=Example(topology="cluster"),
+    example_miss=Example(topology="cluster", args=GRAPHS_ARGS),
+)
+def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster":
         return None
     if shape.executor == "ray" and image(effective).ray is False:
-        return Verdict("refuse", f"{effective.image} has no Ray", "use --executor mp, which needs no Ray")
-    sizes = (effective.number(f"{way}-parallel-size", 1) for way in ("pipeline", "data"))
-    others = math.prod(max(1, int(size)) for size in sizes)
+        return refuse(f"{effective.image} has no Ray", "use --executor mp, which needs no Ray")
+    others = effective.parallel("pipeline") * effective.parallel("data")
     if shape.nodes % others:
         message = f"pipeline size times data parallel size is {others}, which does not divide {shape.nodes} nodes"
-        return Verdict("refuse", message, f"use --limit to select a multiple of {others} nodes")
+        return refuse(message, f"use --limit to select a multiple of {others} nodes")
     parallel = shape.nodes // others
     if refusal := _indivisible(effective, parallel, others):
         return refusal
-    changes = set_args(effective, tensor_parallel_size=parallel, distributed_executor_backend=shape.executor)
-    return fix(
-        f"one GPU on each of {shape.nodes} nodes: tensor parallel {parallel}, executor {shape.executor}", changes
-    )
+    message = f"one GPU on each of {shape.nodes} nodes: tensor parallel {parallel}, executor {shape.executor}"
+    wanted = {"tensor-parallel-size": parallel, "distributed-executor-backend": shape.executor}
+    return fix(message, set_args(effective, wanted))
 
 
-def eager(effective: Effective, shape: Shape) -> Verdict | None:
-    if shape.kind != "cluster" or tensor_parallel(effective) < 2 or runs_eager(effective):
-        return None
-    if captures(effective) and image(effective).stock:
-        message = (
-            f"CUDA graphs under tensor parallel {tensor_parallel(effective)} over nodes are kept, "
-            "because the recipe asks for them"
-        )
-        return Verdict("warn", message, "if capture hangs or crashes: --set args.enforce-eager=true")
-    message = f"tensor parallel {tensor_parallel(effective)} over nodes: no CUDA graphs"
-    return fix(message, set_args(effective, enforce_eager=True))
-
-
-def lm_head(effective: Effective, _shape: Shape) -> Verdict | None:
-    layers = effective.value("mxfp4-layers")
-    if not isinstance(layers, str) or tensor_parallel(effective) < 2:
-        return None
-    names = [name.strip() for name in layers.split(",") if name.strip()]
-    if "all" in names:
-        names = ["moe", "qkv", "o"]
-    kept = ",".join(name for name in names if name != "lm_head")
-    message = f"tensor parallel {tensor_parallel(effective)}: lm_head is not quantised"
-    return fix(message, set_args(effective, mxfp4_layers=kept or "moe") if kept != layers else ())
-
-
-def no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
+@partial(
+    Rule,
+    id="solo-no-cluster-flags",
+    actions=("fix",),
+    title="A server on one node has no parallel sizes and no executor",
+    why="With tensor parallel 2 on one GPU the engine exits: world size is larger than the number of GPUs.",
+    source="vLLM 0.32; eugr/spark-vllm-docker strips them too",
+    example_hit=Example(args={"tensor-parallel-size": 2}),
+    example_miss=Example(args={"tensor-parallel-size": 1}),
+)
+def solo_no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind == "cluster":
         return None
-    dropped = {name.replace("-", "_"): None for name in CLUSTER_FLAGS}
-    changes = set_args(effective, **dropped)
+    wanted: dict[str, int | None] = dict.fromkeys(CLUSTER_FLAGS)
     if "tensor-parallel-size" in effective.args:
-        changes += set_args(effective, tensor_parallel_size=1)
-    return fix("each server runs on one node with one GPU, so it needs no executor", changes)
+        wanted["tensor-parallel-size"] = 1
+    return fix("each server runs on one node with one GPU, so it needs no executor", set_args(effective, wanted))
+
+
+@partial(
+    Rule,
+    id="cluster-eager",
+    actions=("fix", "warn"),
+    title="No CUDA graphs when tensor parallelism crosses nodes",
+    why=(
+        "On SM121, CUDA graphs under tensor parallelism over nodes crash at the first request, or hang with one node "
+        "busy and the other idle. Some builds run graphs at TP 2 with 72 tokens/s. If you have such a build: --allow "
+        "cluster-eager."
+    ),
+    source="kubis.ai 8/9; spark-vllm-docker #31, #35, #334; vllm #52504; against: christopherowen's README",
+    example_hit=Example(topology="cluster", args=GRAPHS_ARGS),
+    example_miss=Example(topology="cluster", args={**GRAPHS_ARGS, "enforce-eager": True}),
+)
+def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
+    parallel = effective.parallel("tensor")
+    if shape.kind != "cluster" or parallel < 2 or effective.eager:
+        return None
+    if captures(effective) and image(effective).stock:
+        message = f"CUDA graphs under tensor parallel {parallel} over nodes are kept, because the recipe asks for them"
+        return warn(message, "if capture hangs or crashes: --set args.enforce-eager=true")
+    message = f"tensor parallel {parallel} over nodes: no CUDA graphs"
+    return fix(message, set_args(effective, {"enforce-eager": True}))
+
+
+@partial(
+    Rule,
+    id="cluster-lm-head",
+    actions=("fix",),
+    title="lm_head stays unquantised under tensor parallelism",
+    why=(
+        "Half of the vocabulary of 201088 is 100544, which is not a multiple of 128. At K 2880 Marlin has no other "
+        "tile and crashes while profiling. An unquantised lm_head costs about 9 % of decode speed. If your build pads "
+        "lm_head: --allow cluster-lm-head."
+    ),
+    source="kubis.ai 8/9; spark-vllm-docker #136; against: christopherowen's and Spark Arena's two-node commands",
+    example_hit=Example(topology="cluster", args={**GRAPHS_ARGS, "mxfp4-layers": "moe,qkv,o,lm_head"}),
+    example_miss=Example(args={"mxfp4-layers": "moe,qkv,o,lm_head"}),
+)
+def cluster_lm_head(effective: Effective, _shape: Shape) -> Verdict | None:
+    layers, parallel = effective.value("mxfp4-layers"), effective.parallel("tensor")
+    if not isinstance(layers, str) or parallel < 2:
+        return None
+    kept = ",".join(name for name in effective.mxfp4_layers if name not in ("", "lm_head"))
+    message = f"tensor parallel {parallel}: lm_head is not quantised"
+    return fix(message, set_args(effective, {"mxfp4-layers": kept or "moe"}) if kept != layers else ())
 
 
 def _indivisible(effective: Effective, parallel: int, others: int) -> Verdict | None:
-    known = model(effective)
+    known = models.known(effective.model)
     if known is None or models.splits(known, parallel):
         return None
     counts = ", ".join(str(count * others) for count in models.working_counts(known))
     message = f"tensor parallel {parallel} does not divide the {known.heads} attention heads of {known.id}"
-    return Verdict("refuse", message, f"use --limit to select a possible number of nodes: {counts}")
-
-
-GRAPHS_ARGS = {"tensor-parallel-size": 2, "distributed-executor-backend": "ray"}
-
-RULES = (
-    Rule(
-        id="topology-allowed",
-        actions=("refuse",),
-        title="A recipe runs only in topologies that its author allows",
-        why="A recipe for one node may be known to crash on two, and a recipe for two nodes on one.",
-        source="spark-vllm-docker marks its gpt-oss-120b recipe solo_only; sparkrun has max_nodes",
-        example_hit=Example(topology="cluster", only=("solo",)),
-        example_miss=Example(topology="2x-solo", only=("solo",)),
-        judge=allowed,
-    ),
-    Rule(
-        id="cluster-backend",
-        actions=("fix", "refuse"),
-        title="Executor and tensor parallel size follow the placement",
-        why=(
-            "A GB10 has one GPU. If the parallel size is not the number of nodes, the engine waits half an hour for a "
-            "placement group, or refuses to start. If it does not divide the attention heads, the engine fails at "
-            "start."
-        ),
-        source="vLLM 0.32; eugr/spark-vllm-docker run-recipe; corti.com 2026-06 (NGC images without Ray)",
-        example_hit=Example(topology="cluster"),
-        example_miss=Example(topology="cluster", args=GRAPHS_ARGS),
-        judge=backend,
-    ),
-    Rule(
-        id="solo-no-cluster-flags",
-        actions=("fix",),
-        title="A server on one node has no parallel sizes and no executor",
-        why="With tensor parallel 2 on one GPU the engine exits: world size is larger than the number of GPUs.",
-        source="vLLM 0.32; eugr/spark-vllm-docker strips them too",
-        example_hit=Example(args={"tensor-parallel-size": 2}),
-        example_miss=Example(args={"tensor-parallel-size": 1}),
-        judge=no_cluster_flags,
-    ),
-    Rule(
-        id="cluster-eager",
-        actions=("fix", "warn"),
-        title="No CUDA graphs when tensor parallelism crosses nodes",
-        why=(
-            "On SM121, CUDA graphs under tensor parallelism over nodes crash at the first request, or hang with one "
-            "node busy and the other idle. Some builds run graphs at TP 2 with 72 tokens/s. If you have such a build: "
-            "--allow cluster-eager."
-        ),
-        source="kubis.ai 8/9; spark-vllm-docker #31, #35, #334; vllm #52504; against: christopherowen's README",
-        example_hit=Example(topology="cluster", args=GRAPHS_ARGS),
-        example_miss=Example(topology="cluster", args={**GRAPHS_ARGS, "enforce-eager": True}),
-        judge=eager,
-    ),
-    Rule(
-        id="cluster-lm-head",
-        actions=("fix",),
-        title="lm_head stays unquantised under tensor parallelism",
-        why=(
-            "Half of the vocabulary of 201088 is 100544, which is not a multiple of 128. At K 2880 Marlin has no other "
-            "tile and crashes while profiling. An unquantised lm_head costs about 9 % of decode speed. If your build "
-            "pads lm_head: --allow cluster-lm-head."
-        ),
-        source="kubis.ai 8/9; spark-vllm-docker #136; against: christopherowen's and Spark Arena's two-node commands",
-        example_hit=Example(topology="cluster", args={**GRAPHS_ARGS, "mxfp4-layers": "moe,qkv,o,lm_head"}),
-        example_miss=Example(args={"mxfp4-layers": "moe,qkv,o,lm_head"}),
-        judge=lm_head,
-    ),
-)
+    return refuse(message, f"use --limit to select a possible number of nodes: {counts}")

@@ -1,22 +1,33 @@
 """What a container gives to a recipe: which build it is, what is installed in it, and how its variables arrive."""
 
 import re
+from functools import partial
 
 from sparkops.core.mods import PREFIX
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.rule import Example, Rule, Verdict, image
+from sparkops.rules.rule import Example, Rule, Verdict, image, warn
 
-LOADERS = {
-    "fastsafetensors": ("vllm-node", "mxfp4"),
-    "instanttensor": ("vllm-node",),
-}
+LOADERS = {"fastsafetensors": ("vllm-node", "mxfp4"), "instanttensor": ("vllm-node",)}
 """Loaders that are packages of their own, and the images that have them."""
 
 _EXPANDED = re.compile(r"\$(\{[A-Za-z_]|\(|[A-Za-z_])")
 
 
-def rolling_tag(effective: Effective, _shape: Shape) -> Verdict | None:
+@partial(
+    Rule,
+    id="rolling-image",
+    actions=("warn",),
+    title="The image has a fixed version",
+    why=(
+        "A rolling tag of August 15th was broken, while that of the 13th worked and could no longer be pulled. "
+        "Containers keep their image by ID, but the next pull gets another build, and nobody can repeat a benchmark."
+    ),
+    source="spark-vllm-docker #349, #296, #16",
+    example_hit=Example(image="ghcr.io/spark-arena/dgx-vllm-eugr-nightly:latest"),
+    example_miss=Example(image="vllm/vllm-openai:v0.28.0"),
+)
+def rolling_image(effective: Effective, _shape: Shape) -> Verdict | None:
     name, at, _ = effective.image.partition("@")
     before, slash, last = name.rpartition("/")
     tag = last.partition(":")[2] or "latest"
@@ -24,63 +35,40 @@ def rolling_tag(effective: Effective, _shape: Shape) -> Verdict | None:
     if at or ours or not slash or not (tag == "latest" or "nightly" in tag):
         return None
     message = f"the tag {effective.image} moves: each pull may get another image"
-    return Verdict("warn", message, "name a version or a digest, and keep a working image: `sparkops image export`")
+    return warn(message, "name a version or a digest, and keep a working image: `sparkops image export`")
 
 
+@partial(
+    Rule,
+    id="loader-installed",
+    actions=("warn",),
+    title="The image has the requested loader",
+    why="--load-format accepts any word. A missing package shows only when the weights load.",
+    source="vLLM 0.32 (fastsafetensors is an extra); spark-vllm-docker's images have it, instanttensor the newest",
+    example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"load-format": "fastsafetensors"}),
+    example_miss=Example(args={"load-format": "fastsafetensors"}),
+)
 def loader_installed(effective: Effective, _shape: Shape) -> Verdict | None:
     loader, kind = str(effective.value("load-format", "")), image(effective).kind
     if loader not in LOADERS or kind in (*LOADERS[loader], "unknown"):
         return None
-    return Verdict(
-        "warn",
-        f"--load-format {loader} needs a package that {effective.image} does not have",
-        "--set args.load-format=auto",
-    )
+    message = f"--load-format {loader} needs a package that {effective.image} does not have"
+    return warn(message, "--set args.load-format=auto")
 
 
-def taken_literally(effective: Effective, _shape: Shape) -> Verdict | None:
+@partial(
+    Rule,
+    id="env-literal",
+    actions=("warn",),
+    title="Variables are passed exactly as written",
+    why="Launchers that write a shell script expand $HOME or ${TOKEN}. docker run -e does not.",
+    source="spark-vllm-docker #202",
+    example_hit=Example(env={"HF_HOME": "$HOME/models"}),
+    example_miss=Example(env={"HF_HOME": "/root/models", "PRICE": "5$"}),
+)
+def env_literal(effective: Effective, _shape: Shape) -> Verdict | None:
     meant = [name for name, setting in effective.env.items() if _EXPANDED.search(str(setting.value))]
     if not meant:
         return None
     message = f"{', '.join(sorted(meant))}: no shell expands a container's variables, so $ stays as written"
-    return Verdict("warn", message, "write the value; paths in the container begin with /root")
-
-
-ROLLING = "ghcr.io/spark-arena/dgx-vllm-eugr-nightly:latest"
-
-RULES = (
-    Rule(
-        id="rolling-image",
-        actions=("warn",),
-        title="The image has a fixed version",
-        why=(
-            "A rolling tag of August 15th was broken, while that of the 13th worked and could no longer be pulled. "
-            "Containers keep their image by ID, but the next pull gets another build, and nobody can repeat a "
-            "benchmark."
-        ),
-        source="spark-vllm-docker #349, #296, #16",
-        example_hit=Example(image=ROLLING),
-        example_miss=Example(image="vllm/vllm-openai:v0.28.0"),
-        judge=rolling_tag,
-    ),
-    Rule(
-        id="loader-installed",
-        actions=("warn",),
-        title="The image has the requested loader",
-        why="--load-format accepts any word. A missing package shows only when the weights load.",
-        source="vLLM 0.32 (fastsafetensors is an extra); spark-vllm-docker's images have it, instanttensor the newest",
-        example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"load-format": "fastsafetensors"}),
-        example_miss=Example(args={"load-format": "fastsafetensors"}),
-        judge=loader_installed,
-    ),
-    Rule(
-        id="env-literal",
-        actions=("warn",),
-        title="Variables are passed exactly as written",
-        why="Launchers that write a shell script expand $HOME or ${TOKEN}. docker run -e does not.",
-        source="spark-vllm-docker #202",
-        example_hit=Example(env={"HF_HOME": "$HOME/models"}),
-        example_miss=Example(env={"HF_HOME": "/root/models", "PRICE": "5$"}),
-        judge=taken_literally,
-    ),
-)
+    return warn(message, "write the value; paths in the container begin with /root")

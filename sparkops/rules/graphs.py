@@ -1,29 +1,22 @@
 """CUDA graphs: whether they are captured, for which batch sizes, and whether that is of any use."""
 
-from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from itertools import takewhile
 
 from sparkops.core.recipe import Benchmark, Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.rule import Example, Rule, Verdict
+from sparkops.rules.rule import Example, Rule, Verdict, warn
 
 ODD_SIZES = (5, 10)
 """Concurrencies that the public leaderboard measures and the engine's own capture sizes lack."""
 
-
-def compilation(effective: Effective) -> Mapping[str, Any]:
-    value = effective.value("compilation-config")
-    return value if isinstance(value, Mapping) else {}
-
-
-def runs_eager(effective: Effective) -> bool:
-    mode = str(compilation(effective).get("cudagraph_mode", "")).upper()
-    return effective.value("enforce-eager") is True or mode.rpartition(".")[2] == "NONE"
+SIZES = {"compilation-config": {"cudagraph_capture_sizes": [1, 2, 4, 5, 8, 10, 16]}}
+AT_FIVE = ("--pp", "2048", "--concurrency", "1", "5")
 
 
 def capture_sizes(effective: Effective) -> tuple[int, ...] | None:
     """The batch sizes that the recipe has captured, if it says so."""
-    sizes = effective.value("cudagraph-capture-sizes") or compilation(effective).get("cudagraph_capture_sizes")
+    sizes = effective.value("cudagraph-capture-sizes") or effective.compilation.get("cudagraph_capture_sizes")
     if not isinstance(sizes, (list, tuple)):
         return None
     return tuple(int(size) for size in sizes if str(size).isdigit())
@@ -31,31 +24,50 @@ def capture_sizes(effective: Effective) -> tuple[int, ...] | None:
 
 def captures(effective: Effective) -> bool:
     """Whether the recipe has options of graph capture, so wants graphs on purpose."""
-    largest = effective.value("max-cudagraph-capture-size") or compilation(effective).get("max_cudagraph_capture_size")
-    return capture_sizes(effective) is not None or largest is not None or "cudagraph_mode" in compilation(effective)
+    largest = effective.value("max-cudagraph-capture-size") or effective.compilation.get("max_cudagraph_capture_size")
+    return capture_sizes(effective) is not None or largest is not None or "cudagraph_mode" in effective.compilation
 
 
-def useless_sizes(effective: Effective, _shape: Shape) -> Verdict | None:
-    if not runs_eager(effective) or not capture_sizes(effective):
+@partial(
+    Rule,
+    id="capture-sizes-useless",
+    actions=("warn",),
+    title="Capture sizes need CUDA graphs",
+    why="Eager execution captures no graphs, so capture sizes have no effect.",
+    source="vLLM 0.32; dendro-logic 2026-05-06, whose gain at 5 and 10 is with graphs only",
+    example_hit=Example(args={**SIZES, "enforce-eager": True}),
+    example_miss=Example(args=SIZES),
+)
+def capture_sizes_useless(effective: Effective, _shape: Shape) -> Verdict | None:
+    if not effective.eager or not capture_sizes(effective):
         return None
-    by_rule = effective.args["enforce-eager"].origin if "enforce-eager" in effective.args else ""
     message = "eager execution captures no graphs, so the capture sizes have no effect"
-    hint = (
-        "the recipe's speed needs graphs: use solo or 2x-solo"
-        if by_rule.startswith("rule ")
-        else "remove one of the two"
-    )
-    return Verdict("warn", message, hint)
+    if "enforce-eager" in effective.args and effective.args["enforce-eager"].origin.startswith("rule "):
+        return warn(message, "the recipe's speed needs graphs: use solo or 2x-solo")
+    return warn(message, "remove one of the two")
 
 
+@partial(
+    Rule,
+    id="benchmark-alignment",
+    actions=("warn",),
+    title="A benchmark at concurrency 5 or 10 needs graphs of 5 and 10",
+    why=(
+        "vLLM's default sizes lack 5 and 10. It pads such batches to 8 and 16, which costs 17-25 % at these "
+        "concurrencies."
+    ),
+    source="dendro-logic 2026-05-06: +46 % at 5, +54 % at 10 with the two sizes added",
+    example_hit=Example(benchmark=AT_FIVE),
+    example_miss=Example(args=SIZES, benchmark=AT_FIVE),
+)
 def benchmark_alignment(effective: Effective, _shape: Shape) -> Verdict | None:
-    missing = [size for size in ODD_SIZES if size in _concurrencies(effective.recipe.benchmark)]
-    missing = [size for size in missing if size not in (capture_sizes(effective) or ())]
-    if runs_eager(effective) or not missing:
+    measured, captured = _concurrencies(effective.recipe.benchmark), capture_sizes(effective) or ()
+    missing = [size for size in ODD_SIZES if size in measured and size not in captured]
+    if effective.eager or not missing:
         return None
     sizes = " and ".join(map(str, missing))
     message = f"the benchmark runs at concurrency {sizes}, but no CUDA graph has that size: vLLM pads to the next size"
-    return Verdict("warn", message, _offer(effective, missing))
+    return warn(message, _offer(effective, missing))
 
 
 def _offer(effective: Effective, missing: list[int]) -> str:
@@ -77,36 +89,5 @@ def _concurrencies(benchmark: Benchmark | None) -> set[int]:
     words = benchmark.args if benchmark else ()
     if "--concurrency" not in words:
         return set()
-    values = words[words.index("--concurrency") + 1 :]
-    numbers = values[: next((index for index, word in enumerate(values) if word.startswith("-")), len(values))]
+    numbers = takewhile(lambda word: not word.startswith("-"), words[words.index("--concurrency") + 1 :])
     return {int(number) for word in numbers for number in word.split(",") if number.isdigit()}
-
-
-SIZES = {"compilation-config": {"cudagraph_capture_sizes": [1, 2, 4, 5, 8, 10, 16]}}
-AT_FIVE = ("--pp", "2048", "--concurrency", "1", "5")
-
-RULES = (
-    Rule(
-        id="capture-sizes-useless",
-        actions=("warn",),
-        title="Capture sizes need CUDA graphs",
-        why="Eager execution captures no graphs, so capture sizes have no effect.",
-        source="vLLM 0.32; dendro-logic 2026-05-06, whose gain at 5 and 10 is with graphs only",
-        example_hit=Example(args={**SIZES, "enforce-eager": True}),
-        example_miss=Example(args=SIZES),
-        judge=useless_sizes,
-    ),
-    Rule(
-        id="benchmark-alignment",
-        actions=("warn",),
-        title="A benchmark at concurrency 5 or 10 needs graphs of 5 and 10",
-        why=(
-            "vLLM's default sizes lack 5 and 10. It pads such batches to 8 and 16, which costs 17-25 % at these "
-            "concurrencies."
-        ),
-        source="dendro-logic 2026-05-06: +46 % at 5, +54 % at 10 with the two sizes added",
-        example_hit=Example(benchmark=AT_FIVE),
-        example_miss=Example(args=SIZES, benchmark=AT_FIVE),
-        judge=benchmark_alignment,
-    ),
-)

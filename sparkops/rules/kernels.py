@@ -1,147 +1,142 @@
 """Which kernels run on GB10 (SM121), which crash there, and what turns good ones off."""
 
+from functools import partial
+
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.graphs import runs_eager
-from sparkops.rules.rule import Example, Rule, Verdict, image, is_mxfp4
+from sparkops.rules.rule import Example, Rule, Verdict, image, is_mxfp4, refuse, warn
 
 FOREIGN = {
     "TRITON": "is for SM90 to SM100",
-    "TRTLLM": "is for SM100 and crashes on SM121",
-    "TRTLLM_MXFP8": "is for SM100 and crashes on SM121",
+    **dict.fromkeys(("TRTLLM", "TRTLLM_MXFP8"), "is for SM100 and crashes on SM121"),
 }
 """Backends that the mxfp4 image has and a GB10 cannot run."""
 
+CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
 
-def foreign_backend(effective: Effective, _shape: Shape) -> Verdict | None:
+
+@partial(
+    Rule,
+    id="mxfp4-backend",
+    actions=("refuse",),
+    title="The MXFP4 backend runs on this GPU",
+    why="Of the fork's backends only CUTLASS and MARLIN run on SM121. Those of TensorRT-LLM crash.",
+    source="christopherowen's AGENTS.md; vllm #37751 (the same on SM120)",
+    example_hit=Example(args={"mxfp4-backend": "TRTLLM"}),
+    example_miss=Example(args={"mxfp4-backend": "MARLIN"}),
+)
+def mxfp4_backend(effective: Effective, _shape: Shape) -> Verdict | None:
     chosen = str(effective.value("mxfp4-backend", "auto"))
     if chosen not in FOREIGN:
         return None
     hint = "--set args.mxfp4-backend=CUTLASS, or MARLIN if graphs crash"
-    return Verdict("refuse", f"--mxfp4-backend {chosen} {FOREIGN[chosen]}", hint)
+    return refuse(f"--mxfp4-backend {chosen} {FOREIGN[chosen]}", hint)
 
 
-def graphs_on_cutlass(effective: Effective, shape: Shape) -> Verdict | None:
+@partial(
+    Rule,
+    id="cutlass-graphs",
+    actions=("warn",),
+    title="CUDA graphs on the CUTLASS kernels crash on some machines",
+    why=(
+        "Some owners report illegal memory accesses (Xid 31) with full and with piecewise graphs, where eager "
+        "execution and Marlin run. Others run graphs for weeks and gain speed at 5 and 10 requests. Test it once under "
+        "load."
+    ),
+    source="spark-vllm-docker #31, #334; christopherowen #3, #5, #7; against: dendro-logic, Spark Arena",
+    example_hit=Example(args=CUTLASS),
+    example_miss=Example(args={**CUTLASS, "enforce-eager": True}),
+)
+def cutlass_graphs(effective: Effective, shape: Shape) -> Verdict | None:
     backend = str(effective.value("mxfp4-backend", "auto"))
     if shape.kind == "cluster" or image(effective).kind != "mxfp4" or not is_mxfp4(effective):
         return None
-    if backend not in ("auto", "CUTLASS") or runs_eager(effective):
+    if backend not in ("auto", "CUTLASS") or effective.eager:
         return None
-    message = (
-        "CUDA graphs on the CUTLASS kernels are fast for many requests at once, but crash on some machines (Xid 31)"
+    return warn(
+        "CUDA graphs on the CUTLASS kernels are fast for many requests at once, but crash on some machines (Xid 31)",
+        "if it crashes: --set args.enforce-eager=true, which costs about 1 %",
     )
-    return Verdict("warn", message, "if it crashes: --set args.enforce-eager=true, which costs about 1 %")
 
 
+@partial(
+    Rule,
+    id="eager-on-marlin",
+    actions=("warn",),
+    title="Eager execution halves the speed of the Marlin kernels",
+    why=(
+        "Eager execution costs about 1 % on the mxfp4 image's CUTLASS kernels and 55 % on Marlin. It helps at a first "
+        "start if graph capture hangs; one hung for 44 minutes."
+    ),
+    source="conselara 2026-05 (59 against 26 tokens/s); recipe-registry #17",
+    example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"enforce-eager": True}),
+    example_miss=Example(args={**CUTLASS, "enforce-eager": True}),
+)
 def eager_on_marlin(effective: Effective, shape: Shape) -> Verdict | None:
     by_marlin = image(effective).stock or str(effective.value("mxfp4-backend")) == "MARLIN"
-    if shape.kind == "cluster" or not (by_marlin and is_mxfp4(effective) and runs_eager(effective)):
+    if shape.kind == "cluster" or not (by_marlin and is_mxfp4(effective) and effective.eager):
         return None
     message = "eager execution halves the speed of the Marlin kernels (26 tokens/s against 59)"
-    return Verdict("warn", message, "--set args.enforce-eager=false")
+    return warn(message, "--set args.enforce-eager=false")
 
 
-def lora_undoes_layers(effective: Effective, _shape: Shape) -> Verdict | None:
-    layers = {name.strip() for name in str(effective.value("mxfp4-layers") or "").split(",")}
-    dense = sorted({"qkv", "o", "lm_head"} if "all" in layers else layers & {"qkv", "o", "lm_head"})
+@partial(
+    Rule,
+    id="mxfp4-lora",
+    actions=("warn",),
+    title="LoRA switches MXFP4 off for dense layers",
+    why=(
+        "The fork quantises qkv, o and lm_head while loading, but leaves them in BF16 if adapters are on. A benchmark "
+        "then measures other kernels than its flags say."
+    ),
+    source="christopherowen's mxfp4 image, its notes on the layers",
+    example_hit=Example(args={"mxfp4-layers": "moe,qkv", "enable-lora": True}),
+    example_miss=Example(args={"mxfp4-layers": "moe", "enable-lora": True}),
+)
+def mxfp4_lora(effective: Effective, _shape: Shape) -> Verdict | None:
+    dense = sorted({"qkv", "o", "lm_head"} & {*effective.mxfp4_layers})
     if not dense or effective.value("enable-lora") is not True:
         return None
     message = f"with --enable-lora {', '.join(dense)} stay in BF16, also if --mxfp4-layers names them"
-    return Verdict("warn", message, "remove one of the two flags; with LoRA decode is slower")
+    return warn(message, "remove one of the two flags; with LoRA decode is slower")
 
 
-def official_nccl(effective: Effective, shape: Shape) -> Verdict | None:
-    if shape.kind != "cluster" or image(effective).kind != "vllm-openai":
-        return None
-    message = f"{effective.image} may hang over several nodes: it loads one NCCL from pip and another from the system"
-    return Verdict("warn", message, "use --set container=vllm-node, or the mod use-official-vllm")
-
-
+@partial(
+    Rule,
+    id="async-with-ray",
+    actions=("warn",),
+    title="Asynchronous scheduling does not work with Ray",
+    why=(
+        "The fork of January 2026 switches it off under Ray without a message. A comparison then measures something "
+        "else than its flags say."
+    ),
+    source="launch scripts and notes of the mxfp4 image (jaim12005, christopherowen)",
+    example_hit=Example(topology="cluster", args={"async-scheduling": True}),
+    example_miss=Example(topology="cluster", executor="mp", args={"async-scheduling": True}),
+)
 def async_with_ray(effective: Effective, shape: Shape) -> Verdict | None:
     by_ray = shape.kind == "cluster" and shape.executor == "ray" and image(effective).kind == "mxfp4"
     if not by_ray or effective.value("async-scheduling") is not True:
         return None
     message = "the mxfp4 image ignores --async-scheduling under the Ray executor"
-    return Verdict("warn", message, "remove the flag, or use --executor mp")
+    return warn(message, "remove the flag, or use --executor mp")
 
 
-CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
-
-RULES = (
-    Rule(
-        id="mxfp4-backend",
-        actions=("refuse",),
-        title="The MXFP4 backend runs on this GPU",
-        why="Of the fork's backends only CUTLASS and MARLIN run on SM121. Those of TensorRT-LLM crash.",
-        source="christopherowen's AGENTS.md; vllm #37751 (the same on SM120)",
-        example_hit=Example(args={"mxfp4-backend": "TRTLLM"}),
-        example_miss=Example(args={"mxfp4-backend": "MARLIN"}),
-        judge=foreign_backend,
+@partial(
+    Rule,
+    id="official-nccl",
+    actions=("warn",),
+    title="vLLM's official image may hang over several nodes",
+    why=(
+        "The image loads one NCCL from pip and another from the system. The ranks connect, and the first collective "
+        "operation never ends."
     ),
-    Rule(
-        id="cutlass-graphs",
-        actions=("warn",),
-        title="CUDA graphs on the CUTLASS kernels crash on some machines",
-        why=(
-            "Some owners report illegal memory accesses (Xid 31) with full and with piecewise graphs, where eager "
-            "execution and Marlin run. Others run graphs for weeks and gain speed at 5 and 10 requests. Test it once "
-            "under load."
-        ),
-        source="spark-vllm-docker #31, #334; christopherowen #3, #5, #7; against: dendro-logic, Spark Arena",
-        example_hit=Example(args=CUTLASS),
-        example_miss=Example(args={**CUTLASS, "enforce-eager": True}),
-        judge=graphs_on_cutlass,
-    ),
-    Rule(
-        id="eager-on-marlin",
-        actions=("warn",),
-        title="Eager execution halves the speed of the Marlin kernels",
-        why=(
-            "Eager execution costs about 1 % on the mxfp4 image's CUTLASS kernels and 55 % on Marlin. It helps at a "
-            "first start if graph capture hangs; one hung for 44 minutes."
-        ),
-        source="conselara 2026-05 (59 against 26 tokens/s); recipe-registry #17",
-        example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"enforce-eager": True}),
-        example_miss=Example(args={**CUTLASS, "enforce-eager": True}),
-        judge=eager_on_marlin,
-    ),
-    Rule(
-        id="mxfp4-lora",
-        actions=("warn",),
-        title="LoRA switches MXFP4 off for dense layers",
-        why=(
-            "The fork quantises qkv, o and lm_head while loading, but leaves them in BF16 if adapters are on. A "
-            "benchmark then measures other kernels than its flags say."
-        ),
-        source="christopherowen's mxfp4 image, its notes on the layers",
-        example_hit=Example(args={"mxfp4-layers": "moe,qkv", "enable-lora": True}),
-        example_miss=Example(args={"mxfp4-layers": "moe", "enable-lora": True}),
-        judge=lora_undoes_layers,
-    ),
-    Rule(
-        id="async-with-ray",
-        actions=("warn",),
-        title="Asynchronous scheduling does not work with Ray",
-        why=(
-            "The fork of January 2026 switches it off under Ray without a message. A comparison then measures "
-            "something else than its flags say."
-        ),
-        source="launch scripts and notes of the mxfp4 image (jaim12005, christopherowen)",
-        example_hit=Example(topology="cluster", args={"async-scheduling": True}),
-        example_miss=Example(topology="cluster", executor="mp", args={"async-scheduling": True}),
-        judge=async_with_ray,
-    ),
-    Rule(
-        id="official-nccl",
-        actions=("warn",),
-        title="vLLM's official image may hang over several nodes",
-        why=(
-            "The image loads one NCCL from pip and another from the system. The ranks connect, and the first "
-            "collective operation never ends."
-        ),
-        source="vllm #42354, #52504; spark-vllm-docker's mod use-official-vllm",
-        example_hit=Example(topology="cluster", image="vllm/vllm-openai:v0.28.0"),
-        example_miss=Example(image="vllm/vllm-openai:v0.28.0"),
-        judge=official_nccl,
-    ),
+    source="vllm #42354, #52504; spark-vllm-docker's mod use-official-vllm",
+    example_hit=Example(topology="cluster", image="vllm/vllm-openai:v0.28.0"),
+    example_miss=Example(image="vllm/vllm-openai:v0.28.0"),
 )
+def official_nccl(effective: Effective, shape: Shape) -> Verdict | None:
+    if shape.kind != "cluster" or image(effective).kind != "vllm-openai":
+        return None
+    message = f"{effective.image} may hang over several nodes: it loads one NCCL from pip and another from the system"
+    return warn(message, "use --set container=vllm-node, or the mod use-official-vllm")

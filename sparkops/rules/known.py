@@ -1,14 +1,30 @@
 """Flags that the target vLLM does not know: it would exit on them, after the old server was stopped."""
 
+from functools import partial
+
 from sparkops.core.flags import ELSEWHERE, FORK, PATCHED, VANISHED
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.rule import Example, Rule, Verdict, image
+from sparkops.rules.rule import Example, Rule, Verdict, image, refuse, warn
 
 SLIP = 0.8
-"""How like a known flag an unknown one must be to be taken for a slip of the pen."""
+"""How similar to a known flag an unknown one must be to count as a typing mistake."""
 
 
+@partial(
+    Rule,
+    id="unknown-flag",
+    actions=("warn", "refuse"),
+    title="The target vLLM knows every flag",
+    why=(
+        "vLLM exits with code 2 on an unknown flag, about 13 seconds after the start. Flags change between versions: "
+        "old Spark recipes still have --swap-space. sparkops uses the flags of vLLM 0.32.0 unless it has read those of "
+        "the image."
+    ),
+    source="vLLM 0.32.0's own argument parser",
+    example_hit=Example(args={"max-model-length": 4096}),
+    example_miss=Example(args={"mxfp4-backend": "CUTLASS", "mxfp4-layers": "moe,qkv"}),
+)
 def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
     table = effective.recipe.flags
     unknown = [name for name in effective.args if table.find(name) is None]
@@ -17,16 +33,18 @@ def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
     if not problems:
         return None
     certain = any(_certain(effective, name) for name in unknown)
-    hints = [hint for hint in (_hint(effective, name) for name in unknown) if hint]
+    near = (table.nearest(name) for name in unknown if name not in (*VANISHED, *ELSEWHERE))
+    hints = [f"did you mean --{close}?" for close in near if close]
     if unknown and table.image:
         hints.append(f"read the image's flags again: `sparkops image flags {table.image}`")
-    return Verdict("refuse" if certain else "warn", "; ".join(problems), "; ".join(hints))
+    return (refuse if certain else warn)("; ".join(problems), "; ".join(hints))
 
 
 def _certain(effective: Effective, name: str) -> bool:
-    """What an image's own table lacks is not there.
+    """Whether the engine certainly lacks this flag.
 
-    Else a near name of a known flag is a slip on any image; a flag that vanished is one where vLLM is new enough.
+    It does if the image's own table lacks it. Else a name similar to a known flag is a typing mistake on any image,
+    and a flag that vLLM removed is missing in images that are new enough.
     """
     table = effective.recipe.flags
     if table.exact and table.image in ("", effective.image):
@@ -35,7 +53,7 @@ def _certain(effective: Effective, name: str) -> bool:
         return False
     if name in VANISHED:
         return image(effective).current
-    return not effective.recipe.mods and effective.recipe.flags.nearest(name, SLIP) is not None
+    return not effective.recipe.mods and table.nearest(name, SLIP) is not None
 
 
 def _said(effective: Effective, name: str) -> str:
@@ -48,11 +66,6 @@ def _said(effective: Effective, name: str) -> str:
     image = f" of {table.image}" if table.image else ""
     where = f"; it exists in {ELSEWHERE[name]}" if name in ELSEWHERE else ""
     return f"--{name} ({origin}) is not a flag of vLLM {table.version}{image}{where}"
-
-
-def _hint(effective: Effective, name: str) -> str:
-    close = effective.recipe.flags.nearest(name)
-    return f"did you mean --{close}?" if close and name not in (*VANISHED, *ELSEWHERE) else ""
 
 
 def _wrong_values(effective: Effective) -> list[str]:
@@ -76,21 +89,3 @@ def _wrong_words(effective: Effective) -> list[str]:
         if wrong := [word.strip() for word in words if word.strip() not in known]:
             found.append(f"--{name} {','.join(wrong)} ({setting.origin}) is not one of {', '.join(known)}")
     return found
-
-
-RULES = (
-    Rule(
-        id="unknown-flag",
-        actions=("warn", "refuse"),
-        title="The target vLLM knows every flag",
-        why=(
-            "vLLM exits with code 2 on an unknown flag, about 13 seconds after the start. Flags change between "
-            "versions: old Spark recipes still have --swap-space. sparkops uses the flags of vLLM 0.32.0 unless it has "
-            "read those of the image."
-        ),
-        source="vLLM 0.32.0's own argument parser",
-        example_hit=Example(args={"max-model-length": 4096}),
-        example_miss=Example(args={"mxfp4-backend": "CUTLASS", "mxfp4-layers": "moe,qkv"}),
-        judge=unknown_flag,
-    ),
-)

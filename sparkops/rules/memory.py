@@ -1,10 +1,12 @@
 """What does not fit into memory that CPU, GPU and page cache share."""
 
+from functools import partial
+
 from sparkops.core import memory_estimate, models
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.core.utilization import OLD_UTILIZATION
-from sparkops.rules.rule import Example, Rule, Verdict, image
+from sparkops.rules.rule import Example, Rule, Verdict, image, refuse, warn
 
 LONG = models.MODELS["openai/gpt-oss-120b"].context
 FEW_SEQUENCES = 4
@@ -13,20 +15,47 @@ FEW_SEQUENCES = 4
 USUAL_UTILIZATION = 0.85
 """The most that others set on a GB10 with images that follow upstream."""
 
+MINIMAX = "cyankiwi/MiniMax-M2.5-AWQ-4bit"
 
-def utilization(effective: Effective, _shape: Shape) -> Verdict | None:
+
+@partial(
+    Rule,
+    id="mxfp4-memory",
+    actions=("warn", "refuse"),
+    title="The mxfp4 image uses at most 0.90 of the memory",
+    why=(
+        "It needs more memory beside its share than the standard image, which runs at 0.95. At more than 0.90 the "
+        "kernel kills it."
+    ),
+    source="kubis.ai 8/9: 0.95 runs out of memory; upstream's recipe has 0.70, later 0.80",
+    example_hit=Example(args={"gpu-memory-utilization": 0.95}),
+    example_miss=Example(args={"gpu-memory-utilization": 0.9}),
+)
+def mxfp4_memory(effective: Effective, _shape: Shape) -> Verdict | None:
     value = effective.number("gpu-memory-utilization", 0)
     if image(effective).kind != "mxfp4" or value <= 0.90:
         return None
     message = f"--gpu-memory-utilization {value} on the mxfp4 image"
     if value >= 0.95:
-        return Verdict("refuse", f"{message} runs out of memory", "--set args.gpu-memory-utilization=0.90 or less")
-    return Verdict(
-        "warn", f"{message} leaves little memory to the system", "0.90 is the highest value known to run; 0.70 is usual"
-    )
+        return refuse(f"{message} runs out of memory", "--set args.gpu-memory-utilization=0.90 or less")
+    hint = "0.90 is the highest value known to run; 0.70 is usual"
+    return warn(f"{message} leaves little memory to the system", hint)
 
 
-def long_context(effective: Effective, shape: Shape) -> Verdict | None:
+@partial(
+    Rule,
+    id="long-context-memory",
+    actions=("warn", "refuse"),
+    title="gpt-oss-120b with its full context needs room",
+    why=(
+        "On one node, 131072 tokens beside the weights run out of memory at once. On two nodes at 0.80 the page cache "
+        "fills the rest within about 19 hours."
+    ),
+    source="kubis.ai 6/9 and 8/9; against: the community's command of 3/9 (0.70, --max-num-seqs 2)",
+    example_hit=Example(args={"max-model-len": LONG, "gpu-memory-utilization": 0.9}),
+    example_miss=Example(topology="cluster", args={"max-model-len": LONG, "gpu-memory-utilization": 0.75}),
+)
+def long_context_memory(effective: Effective, shape: Shape) -> Verdict | None:
     context = effective.value("max-model-len")
     unset = context is None or context in ("auto", -1)
     if "gpt-oss-120b" not in effective.model.lower() or not (unset or effective.number("max-model-len", 0) >= LONG):
@@ -34,32 +63,58 @@ def long_context(effective: Effective, shape: Shape) -> Verdict | None:
     used = effective.number("gpu-memory-utilization", OLD_UTILIZATION)
     said = f"a context of {LONG}{' (unset)' if unset else ''} at --gpu-memory-utilization {used}"
     if shape.kind == "cluster":
-        return _over_nodes(said, used)
+        hint = "--set args.gpu-memory-utilization=0.75, and `sparkops cache schedule --every 30m`"
+        message = f"{said} runs out of memory after about 19 hours, as the page cache grows"
+        return warn(message, hint) if used >= 0.80 else None
     if used >= 0.85 and effective.number("max-num-seqs", LONG) > FEW_SEQUENCES:
         hint = "--set args.max-model-len=4096, or --set args.gpu-memory-utilization=0.70 --set args.max-num-seqs=2"
-        return Verdict("refuse", f"{said} runs out of memory on one node", hint)
+        return refuse(f"{said} runs out of memory on one node", hint)
     hint = "sources differ: one runs out of memory at once, another works at 0.70 with --max-num-seqs 2"
-    return Verdict("warn", f"{said} may not fit on one node", hint)
+    return warn(f"{said} may not fit on one node", hint)
 
 
-def _over_nodes(said: str, used: float) -> Verdict | None:
-    if used < 0.80:
-        return None
-    hint = "--set args.gpu-memory-utilization=0.75, and `sparkops cache schedule --every 30m`"
-    return Verdict("warn", f"{said} runs out of memory after about 19 hours, as the page cache grows", hint)
-
-
-def unset_share(effective: Effective, _shape: Shape) -> Verdict | None:
+@partial(
+    Rule,
+    id="utilization-unset",
+    actions=("warn",),
+    title="The engine's share of memory is set",
+    why=(
+        "vLLM's default of 0.92 assumes a GPU with its own memory. On a GB10 it requests 112 GiB, which are rarely "
+        "free at once, and exits: free memory is less than desired GPU memory utilization."
+    ),
+    source="vLLM 0.32; vllm-project/recipes #632 (0.85 is required on GB10)",
+    example_hit=Example(image="vllm-node", model="who/knows"),
+    example_miss=Example(image="vllm-node", model="who/knows", args={"gpu-memory-utilization": 0.8}),
+)
+def utilization_unset(effective: Effective, _shape: Shape) -> Verdict | None:
     said = {"gpu-memory-utilization", "kv-cache-memory-bytes", "gpu-memory-utilization-gb"} & set(effective.args)
     if said or not image(effective).current:
         return None
-    message = (
-        "--gpu-memory-utilization is not set: the engine requests 0.92 of the memory that it shares with the system"
+    return warn(
+        "--gpu-memory-utilization is not set: the engine requests 0.92 of the memory that it shares with the system",
+        f"--set args.gpu-memory-utilization={USUAL_UTILIZATION} or less",
     )
-    return Verdict("warn", message, f"--set args.gpu-memory-utilization={USUAL_UTILIZATION} or less")
 
 
-def must_fit(effective: Effective, shape: Shape) -> Verdict | None:
+@partial(
+    Rule,
+    id="memory-fits",
+    actions=("warn", "refuse"),
+    title="Weights, overhead and one context fit into a node",
+    why=(
+        "vLLM finds out after minutes of loading, when the old server is gone. Weights and KV cache follow from the "
+        "architecture. The overhead is an estimate, so the rule refuses only weights that are larger than a node."
+    ),
+    source="the models' config.json; boot logs of GB10s (spark-vllm-docker #396)",
+    example_hit=Example(image="vllm-node", model=MINIMAX, args={"gpu-memory-utilization": 0.9}),
+    example_miss=Example(
+        image="vllm-node",
+        model=MINIMAX,
+        topology="cluster",
+        args={"gpu-memory-utilization": 0.8, "max-model-len": 65536},
+    ),
+)
+def memory_fits(effective: Effective, shape: Shape) -> Verdict | None:
     """What the estimate rules out, with what would fit; a node's own memory is for preflight."""
     found = memory_estimate.estimate(effective, shape)
     if found.fit != "no":
@@ -67,68 +122,5 @@ def must_fit(effective: Effective, shape: Shape) -> Verdict | None:
     hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
     if found.weights is not None and found.weights > found.total:
         message = f"{found.weights:.0f} GiB of weights do not fit into the {found.total:.0f} GiB of a node"
-        return Verdict("refuse", message, hint or "use --topology cluster over more nodes")
-    return Verdict("warn", f"it may not fit: {found.reason}", hint)
-
-
-FULL = {"max-model-len": LONG}
-MINIMAX = "cyankiwi/MiniMax-M2.5-AWQ-4bit"
-
-RULES = (
-    Rule(
-        id="mxfp4-memory",
-        actions=("warn", "refuse"),
-        title="The mxfp4 image uses at most 0.90 of the memory",
-        why=(
-            "It needs more memory beside its share than the standard image, which runs at 0.95. At more than 0.90 the "
-            "kernel kills it."
-        ),
-        source="kubis.ai 8/9: 0.95 runs out of memory; upstream's recipe has 0.70, later 0.80",
-        example_hit=Example(args={"gpu-memory-utilization": 0.95}),
-        example_miss=Example(args={"gpu-memory-utilization": 0.9}),
-        judge=utilization,
-    ),
-    Rule(
-        id="long-context-memory",
-        actions=("warn", "refuse"),
-        title="gpt-oss-120b with its full context needs room",
-        why=(
-            "On one node, 131072 tokens beside the weights run out of memory at once. On two nodes at 0.80 the page "
-            "cache fills the rest within about 19 hours."
-        ),
-        source="kubis.ai 6/9 and 8/9; against: the community's command of 3/9 (0.70, --max-num-seqs 2)",
-        example_hit=Example(args={**FULL, "gpu-memory-utilization": 0.9}),
-        example_miss=Example(topology="cluster", args={**FULL, "gpu-memory-utilization": 0.75}),
-        judge=long_context,
-    ),
-    Rule(
-        id="utilization-unset",
-        actions=("warn",),
-        title="The engine's share of memory is set",
-        why=(
-            "vLLM's default of 0.92 assumes a GPU with its own memory. On a GB10 it requests 112 GiB, which are rarely "
-            "free at once, and exits: free memory is less than desired GPU memory utilization."
-        ),
-        source="vLLM 0.32; vllm-project/recipes #632 (0.85 is required on GB10)",
-        example_hit=Example(image="vllm-node", model="who/knows"),
-        example_miss=Example(image="vllm-node", model="who/knows", args={"gpu-memory-utilization": 0.8}),
-        judge=unset_share,
-    ),
-    Rule(
-        id="memory-fits",
-        actions=("warn", "refuse"),
-        title="Weights, overhead and one context fit into a node",
-        why=(
-            "vLLM finds out after minutes of loading, when the old server is gone. Weights and KV cache follow from "
-            "the architecture. The overhead is an estimate, so the rule refuses only weights that are larger than a "
-            "node."
-        ),
-        source="the models' config.json; boot logs of GB10s (spark-vllm-docker #396)",
-        example_hit=Example(image="vllm-node", model=MINIMAX, args={"gpu-memory-utilization": 0.9}),
-        example_miss=Example(
-            image="vllm-node", model=MINIMAX, topology="cluster",
-            args={"gpu-memory-utilization": 0.8, "max-model-len": 65536},
-        ),
-        judge=must_fit,
-    ),
-)  # fmt: skip
+        return refuse(message, hint or "use --topology cluster over more nodes")
+    return warn(f"it may not fit: {found.reason}", hint)

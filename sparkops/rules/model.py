@@ -1,55 +1,113 @@
 """What single models and images need, and what they cannot take."""
 
+from functools import partial
+
 from sparkops.core import models
 from sparkops.core.findings import SettingChange
+from sparkops.core.flags import FORK
 from sparkops.core.recipe import MOUNTS, Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.rule import Example, Rule, Verdict, fix, image, is_mxfp4, set_args, set_env
+from sparkops.rules.rule import Example, Rule, Verdict, fix, image, is_mxfp4, refuse, set_args, set_env, warn
 
-MXFP4_FLAGS = ("mxfp4-backend", "mxfp4-layers")
 MOE = "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8"
 NGC_MOE = "VLLM_USE_FLASHINFER_MXFP4_MOE"
 TIKTOKEN = "TIKTOKEN_RS_CACHE_DIR"
 QWEN_FORBIDDEN = ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_FLASHINFER_MOE_BACKEND")
+QWEN_ARGS = {"trust-remote-code": True, "enable-chunked-prefill": True, "max-num-seqs": 16}
 HARMONY = {"tool-call-parser": "openai", "reasoning-parser": "openai_gptoss"}
 
+QWEN = "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8"
+CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
 
+
+@partial(
+    Rule,
+    id="mxfp4-image",
+    actions=("refuse", "warn"),
+    title="MXFP4 flags and the mxfp4 image belong together",
+    why=(
+        "--mxfp4-backend and --mxfp4-layers exist in one fork only; every other vLLM exits on them. Without them, that "
+        "fork's image does not use its MXFP4 kernels."
+    ),
+    source="vLLM 0.32 flag table; christopherowen/spark-vllm-mxfp4-docker; kubis.ai 8/9",
+    example_hit=Example(image="vllm-node", args=CUTLASS),
+    example_miss=Example(args=CUTLASS),
+)
 def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
-    flags = [f"--{name}" for name in MXFP4_FLAGS if name in effective.args]
+    flags = [f"--{name}" for name in FORK if name in effective.args]
     has = image(effective).mxfp4_flags
     if flags and has is False:
         message = f"{effective.image} does not know {' and '.join(flags)}: the engine would exit at once"
-        return Verdict("refuse", message, "use --set container=vllm-node-mxfp4, or remove the flags")
+        return refuse(message, "use --set container=vllm-node-mxfp4, or remove the flags")
     if flags and has is None:
-        return Verdict("warn", f"unknown whether {effective.image} knows {' and '.join(flags)}")
+        return warn(f"unknown whether {effective.image} knows {' and '.join(flags)}")
     if has and not flags and is_mxfp4(effective):
         hint = "--set args.mxfp4-backend=CUTLASS --set args.mxfp4-layers=moe,qkv,o,lm_head"
-        return Verdict("warn", f"no flag switches on the MXFP4 kernels of {effective.image}", hint)
+        return warn(f"no flag switches on the MXFP4 kernels of {effective.image}", hint)
     return None
 
 
+@partial(
+    Rule,
+    id="marlin-fallback",
+    actions=("warn",),
+    title="Stock images run MXFP4 models with Marlin",
+    why=(
+        "Upstream vLLM has no MXFP4 kernels for SM121. It dequantises, needs about 118 GB at any utilisation, and once "
+        "hung for 44 minutes in graph capture."
+    ),
+    source="vllm #43969; recipe-registry #17; kubis.ai 3/9",
+    example_hit=Example(image="vllm-node"),
+    example_miss=Example(image="vllm-node", model=QWEN),
+)
 def marlin_fallback(effective: Effective, _shape: Shape) -> Verdict | None:
     if not (image(effective).stock and is_mxfp4(effective)):
         return None
     message = f"{effective.image} serves MXFP4 with Marlin on a GB10: slower, with about 118 GB of memory while loading"
-    return Verdict("warn", message, "use --set container=vllm-node-mxfp4 with --mxfp4-backend CUTLASS")
+    return warn(message, "use --set container=vllm-node-mxfp4 with --mxfp4-backend CUTLASS")
 
 
+@partial(
+    Rule,
+    id="env-per-image",
+    actions=("fix", "warn"),
+    title="Each image gets its own variables",
+    why=(
+        "Without the FlashInfer MoE variable or the tokenizer's vocabulary, the model loads and requests fail with "
+        "unclear errors. On a stock image that variable selects a kernel that the GPU does not have."
+    ),
+    source="kubis.ai 8/9; vllm #22525; NVIDIA playbook for 25.09 (its own variable's name)",
+    example_hit=Example(),
+    example_miss=Example(env={MOE: "1", TIKTOKEN: "/root/.cache/tiktoken_rs"}),
+)
 def env_per_image(effective: Effective, _shape: Shape) -> Verdict | None:
     kind, wanted = image(effective).kind, dict[str, str | None]()
-    if kind in ("mxfp4", "ngc") and models.is_gpt_oss(effective.model) and not _has_vocabulary(effective):
+    has_vocabulary = TIKTOKEN in effective.env or "TIKTOKEN_ENCODINGS_BASE" in effective.env
+    if kind in ("mxfp4", "ngc") and models.is_gpt_oss(effective.model) and not has_vocabulary:
         wanted[TIKTOKEN] = MOUNTS["tiktoken_rs"][1]
-    if kind == "mxfp4" and is_mxfp4(effective) and MOE not in effective.env:
-        wanted[MOE] = "1"
-    if kind == "ngc" and is_mxfp4(effective) and NGC_MOE not in effective.env:
-        wanted[NGC_MOE] = "1"
+    moe = {"mxfp4": MOE, "ngc": NGC_MOE}.get(kind)
+    if moe and is_mxfp4(effective) and moe not in effective.env:
+        wanted[moe] = "1"
     if image(effective).stock:
         wanted[MOE] = None
     if kind == "unknown" and MOE in effective.env:
-        return Verdict("warn", f"unknown whether {MOE} suits {effective.image}")
+        return warn(f"unknown whether {MOE} suits {effective.image}")
     return fix(f"environment of {effective.image}", set_env(effective, wanted))
 
 
+@partial(
+    Rule,
+    id="mounts-required",
+    actions=("fix",),
+    title="Five caches outlive the container",
+    why=(
+        "Without these mounts the engine crashes or falls back to slower paths without a message, and every start "
+        "compiles and downloads again."
+    ),
+    source="kubis.ai 8/9",
+    example_hit=Example(mounts=("huggingface",)),
+    example_miss=Example(mounts=tuple(MOUNTS)),
+)
 def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
     targets = {mount.split(":")[1] for mount in effective.mounts if ":" in mount}
     missing = [name for name, (_, target) in MOUNTS.items() if name not in effective.mounts and target not in targets]
@@ -57,113 +115,46 @@ def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
     return fix(f"caches that outlive the container: {', '.join(missing)}", changes)
 
 
+@partial(
+    Rule,
+    id="gpt-oss-parsers",
+    actions=("warn",),
+    title="gpt-oss uses the harmony parsers",
+    why=(
+        "The model answers in harmony format. The article's recipe has the parser hermes, upstream's has openai and "
+        "openai_gptoss. To check a parser, request a tool call and see whether tool_calls is filled."
+    ),
+    source="kubis.ai 8/9 (hermes); eugr/spark-vllm-docker and dendro-logic (openai, openai_gptoss)",
+    example_hit=Example(args={"tool-call-parser": "hermes"}),
+    example_miss=Example(args=HARMONY),
+)
 def gpt_oss_parsers(effective: Effective, _shape: Shape) -> Verdict | None:
-    if not models.is_gpt_oss(effective.model):
-        return None
     wrong = {name: effective.value(name) for name in HARMONY if effective.value(name) not in (None, HARMONY[name])}
-    if not wrong:
+    if not wrong or not models.is_gpt_oss(effective.model):
         return None
     given = " and ".join(f"--{name} {value}" for name, value in wrong.items())
     message = f"gpt-oss answers in harmony format, which {given} cannot parse"
-    return Verdict("warn", message, " ".join(f"--set args.{name}={HARMONY[name]}" for name in wrong))
+    return warn(message, " ".join(f"--set args.{name}={HARMONY[name]}" for name in wrong))
 
 
+@partial(
+    Rule,
+    id="qwen3-next",
+    actions=("fix",),
+    title="Qwen3-Next needs five settings",
+    why=(
+        "Without trust-remote-code it does not load. Without chunked prefill a long prompt runs out of memory. "
+        "DeepGEMM is unstable on SM121. A forced FlashInfer MoE backend crashes; vLLM chooses Triton by itself, which "
+        "works."
+    ),
+    source="kubis.ai 8/9",
+    example_hit=Example(image="vllm-node", model=QWEN),
+    example_miss=Example(image="vllm-node", model=QWEN, args=QWEN_ARGS, env={"VLLM_USE_DEEP_GEMM": "0"}),
+)
 def qwen3_next(effective: Effective, _shape: Shape) -> Verdict | None:
-    if not models.is_qwen3_next(effective.model):
+    if "qwen3-next" not in effective.model.lower():
         return None
-    changes = set_args(effective, trust_remote_code=True, enable_chunked_prefill=True)
-    if effective.value("max-num-seqs") is None:
-        changes += set_args(effective, max_num_seqs=16)
+    sequences = effective.value("max-num-seqs")
+    changes = set_args(effective, {**QWEN_ARGS, "max-num-seqs": 16 if sequences is None else sequences})
     changes += set_env(effective, {"VLLM_USE_DEEP_GEMM": "0"} | dict.fromkeys(QWEN_FORBIDDEN))
     return fix("settings that Qwen3-Next needs on this GPU", changes)
-
-
-def _has_vocabulary(effective: Effective) -> bool:
-    return TIKTOKEN in effective.env or "TIKTOKEN_ENCODINGS_BASE" in effective.env
-
-
-QWEN = "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8"
-CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
-QWEN_ARGS = {"trust-remote-code": True, "enable-chunked-prefill": True, "max-num-seqs": 16}
-
-RULES = (
-    Rule(
-        id="mxfp4-image",
-        actions=("refuse", "warn"),
-        title="MXFP4 flags and the mxfp4 image belong together",
-        why=(
-            "--mxfp4-backend and --mxfp4-layers exist in one fork only; every other vLLM exits on them. Without them, "
-            "that fork's image does not use its MXFP4 kernels."
-        ),
-        source="vLLM 0.32 flag table; christopherowen/spark-vllm-mxfp4-docker; kubis.ai 8/9",
-        example_hit=Example(image="vllm-node", args=CUTLASS),
-        example_miss=Example(args=CUTLASS),
-        judge=mxfp4_image,
-    ),
-    Rule(
-        id="marlin-fallback",
-        actions=("warn",),
-        title="Stock images run MXFP4 models with Marlin",
-        why=(
-            "Upstream vLLM has no MXFP4 kernels for SM121. It dequantises, needs about 118 GB at any utilisation, and "
-            "once hung for 44 minutes in graph capture."
-        ),
-        source="vllm #43969; recipe-registry #17; kubis.ai 3/9",
-        example_hit=Example(image="vllm-node"),
-        example_miss=Example(image="vllm-node", model=QWEN),
-        judge=marlin_fallback,
-    ),
-    Rule(
-        id="env-per-image",
-        actions=("fix", "warn"),
-        title="Each image gets its own variables",
-        why=(
-            "Without the FlashInfer MoE variable or the tokenizer's vocabulary, the model loads and requests fail with "
-            "unclear errors. On a stock image that variable selects a kernel that the GPU does not have."
-        ),
-        source="kubis.ai 8/9; vllm #22525; NVIDIA playbook for 25.09 (its own variable's name)",
-        example_hit=Example(),
-        example_miss=Example(env={MOE: "1", TIKTOKEN: "/root/.cache/tiktoken_rs"}),
-        judge=env_per_image,
-    ),
-    Rule(
-        id="mounts-required",
-        actions=("fix",),
-        title="Five caches outlive the container",
-        why=(
-            "Without these mounts the engine crashes or falls back to slower paths without a message, and every start "
-            "compiles and downloads again."
-        ),
-        source="kubis.ai 8/9",
-        example_hit=Example(mounts=("huggingface",)),
-        example_miss=Example(mounts=tuple(MOUNTS)),
-        judge=mounts_required,
-    ),
-    Rule(
-        id="gpt-oss-parsers",
-        actions=("warn",),
-        title="gpt-oss uses the harmony parsers",
-        why=(
-            "The model answers in harmony format. The article's recipe has the parser hermes, upstream's has openai "
-            "and openai_gptoss. To check a parser, request a tool call and see whether tool_calls is filled."
-        ),
-        source="kubis.ai 8/9 (hermes); eugr/spark-vllm-docker and dendro-logic (openai, openai_gptoss)",
-        example_hit=Example(args={"tool-call-parser": "hermes"}),
-        example_miss=Example(args=HARMONY),
-        judge=gpt_oss_parsers,
-    ),
-    Rule(
-        id="qwen3-next",
-        actions=("fix",),
-        title="Qwen3-Next needs five settings",
-        why=(
-            "Without trust-remote-code it does not load. Without chunked prefill a long prompt runs out of memory. "
-            "DeepGEMM is unstable on SM121. A forced FlashInfer MoE backend crashes; vLLM chooses Triton by itself, "
-            "which works."
-        ),
-        source="kubis.ai 8/9",
-        example_hit=Example(image="vllm-node", model=QWEN),
-        example_miss=Example(image="vllm-node", model=QWEN, args=QWEN_ARGS, env={"VLLM_USE_DEEP_GEMM": "0"}),
-        judge=qwen3_next,
-    ),
-)

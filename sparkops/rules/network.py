@@ -1,8 +1,10 @@
 """What a recipe cannot know: addresses and names of interfaces, which differ from node to node."""
 
+from functools import partial
+
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.rule import Example, Rule, Verdict
+from sparkops.rules.rule import Example, Rule, Verdict, refuse, warn
 
 ADDRESSES = ("VLLM_HOST_IP", "RAY_ADDRESS", "RAY_NODE_IP_ADDRESS", "RAY_OVERRIDE_NODE_IP_ADDRESS", "MASTER_ADDR")
 """One value for all nodes is wrong on all but one."""
@@ -11,37 +13,33 @@ NAMES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID
 """One value for all nodes may be right, until a cable is moved."""
 
 
-def of_each_node(effective: Effective, shape: Shape) -> Verdict | None:
+@partial(
+    Rule,
+    id="network-per-node",
+    actions=("refuse", "warn"),
+    title="A recipe names no addresses and no interfaces",
+    why=(
+        "If VLLM_HOST_IP differs from Ray's address, the placement group waits half an hour for a node that does not "
+        "exist. With a wrong NCCL_IB_HCA, NCCL falls back to sockets without a message. With a wrong GID index it "
+        "hangs."
+    ),
+    source="spark-vllm-docker #227, #40, #146; vLLM 0.32's own message about VLLM_HOST_IP",
+    example_hit=Example(topology="cluster", env={"VLLM_HOST_IP": "10.0.0.1"}),
+    example_miss=Example(topology="2x-solo", env={"VLLM_HOST_IP": "10.0.0.1"}),
+)
+def network_per_node(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster":
         return None
     fixed = [name for name in ADDRESSES if name in effective.env]
     if fixed:
         message = f"{', '.join(fixed)} would be equal on every node, but is right on at most one"
-        return Verdict("refuse", message, f"remove them, sparkops sets them for each node: {_unset(fixed)}")
+        return refuse(message, f"remove them, sparkops sets them for each node: {_unset(fixed)}")
     named = [name for name in NAMES if name in effective.env]
     if not named:
         return None
     message = f"{', '.join(named)} of the recipe replace the values that sparkops reads from each node"
-    return Verdict("warn", message, f"remove them, because names differ between nodes and ports: {_unset(named)}")
+    return warn(message, f"remove them, because names differ between nodes and ports: {_unset(named)}")
 
 
 def _unset(names: list[str]) -> str:
     return " ".join(f"--set env.{name}=" for name in names)
-
-
-RULES = (
-    Rule(
-        id="network-per-node",
-        actions=("refuse", "warn"),
-        title="A recipe names no addresses and no interfaces",
-        why=(
-            "If VLLM_HOST_IP differs from Ray's address, the placement group waits half an hour for a node that does "
-            "not exist. With a wrong NCCL_IB_HCA, NCCL falls back to sockets without a message. With a wrong GID index "
-            "it hangs."
-        ),
-        source="spark-vllm-docker #227, #40, #146; vLLM 0.32's own message about VLLM_HOST_IP",
-        example_hit=Example(topology="cluster", env={"VLLM_HOST_IP": "10.0.0.1"}),
-        example_miss=Example(topology="2x-solo", env={"VLLM_HOST_IP": "10.0.0.1"}),
-        judge=of_each_node,
-    ),
-)

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from sparkops.core import images, models
 from sparkops.core.findings import SettingChange
 from sparkops.core.images import KnownImage
-from sparkops.core.models import KnownModel
 from sparkops.core.recipe import Effective, Setting, put
 from sparkops.core.topology import Shape
 
@@ -16,7 +16,7 @@ Action = Literal["fix", "warn", "refuse"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a rule says when it has something to say."""
+    """What a rule objects to."""
 
     action: Action
     message: str
@@ -24,9 +24,12 @@ class Verdict:
     changes: tuple[SettingChange, ...] = ()
 
 
+warn, refuse = partial(Verdict, "warn"), partial(Verdict, "refuse")
+
+
 @dataclass(frozen=True)
 class Example:
-    """Settings that a rule speaks to, or that it has nothing against; run as tests."""
+    """Settings that trigger a rule, or that do not; tests run them."""
 
     topology: str = "solo"
     model: str = "openai/gpt-oss-120b"
@@ -43,10 +46,17 @@ class Example:
     caveats: tuple[str, ...] = ()
 
 
+Judge = Callable[[Effective, Shape], Verdict | None]
+
+
 @dataclass(frozen=True)
 class Rule:
-    """`why` is what happens without it, `source` who found that out, `actions` all that it may do."""
+    """A judgement and its documentation. `@partial(Rule, …)` makes one of the function below it.
 
+    `why` is what happens without the rule, `source` who found that out, `actions` all that the rule may do.
+    """
+
+    judge: Judge
     id: str
     actions: tuple[Action, ...]
     title: str
@@ -54,7 +64,6 @@ class Rule:
     source: str
     example_hit: Example
     example_miss: Example
-    judge: Callable[[Effective, Shape], Verdict | None]
 
 
 def image(effective: Effective) -> KnownImage:
@@ -63,56 +72,41 @@ def image(effective: Effective) -> KnownImage:
     return images.with_flags(known, table.flags) if own else known
 
 
-def model(effective: Effective) -> KnownModel | None:
-    return models.known(effective.model)
-
-
-def tensor_parallel(effective: Effective) -> int:
-    return int(effective.number("tensor-parallel-size", 1))
-
-
 def is_mxfp4(effective: Effective) -> bool:
     return models.is_gpt_oss(effective.model) or effective.value("quantization") == "mxfp4"
 
 
-def set_args(effective: Effective, **wanted: Any) -> tuple[SettingChange, ...]:
-    """Changes that bring flags to these values: `enforce_eager=True`; None drops one. Equal ones are no change."""
-    named = {key.replace("_", "-"): value for key, value in wanted.items()}
-    changes = (SettingChange("args", key, effective.value(key), value) for key, value in named.items())
+def set_args(effective: Effective, wanted: Mapping[str, Any]) -> tuple[SettingChange, ...]:
+    """The changes that bring flags to these values; None drops a flag. A flag with its value already is no change."""
+    changes = (SettingChange("args", name, effective.value(name), value) for name, value in wanted.items())
     return tuple(change for change in changes if change.before != change.after)
 
 
 def set_env(effective: Effective, wanted: Mapping[str, str | None]) -> tuple[SettingChange, ...]:
-    """Changes that bring environment variables to these values; None drops one. Equal ones are no change."""
-    found = {name: effective.env[name].value if name in effective.env else None for name in wanted}
-    return tuple(
-        SettingChange("env", name, found[name], value) for name, value in wanted.items() if found[name] != value
-    )
+    """As `set_args`, for environment variables."""
+    found = {name: setting.value for name, setting in effective.env.items()}
+    changes = (SettingChange("env", name, found.get(name), value) for name, value in wanted.items())
+    return tuple(change for change in changes if change.before != change.after)
 
 
-def fix(message: str, changes: Iterable[SettingChange], hint: str = "") -> Verdict | None:
-    """A fix with its changes; nothing to change is nothing to say."""
-    made = tuple(changes)
-    return Verdict("fix", message, hint, made) if made else None
+def fix(message: str, changes: tuple[SettingChange, ...]) -> Verdict | None:
+    """A fix with its changes; None if there is nothing to change."""
+    return Verdict("fix", message, changes=changes) if changes else None
 
 
 def apply(effective: Effective, changes: Iterable[SettingChange], origin: str) -> Effective:
-    """The settings after a rule's changes, which carry the rule as their origin."""
+    """The settings after a rule's changes; `origin` names the rule."""
     args, env, mounts = dict(effective.args), dict(effective.env), list(effective.mounts)
     for change in changes:
         if change.kind == "mounts":
             mounts.append(change.key)
         elif change.kind == "env":
-            _set(env, change, origin)
+            env.pop(change.key, None)
+            if change.after is not None:
+                env[change.key] = Setting(change.after, origin)
         elif change.after is None:
             args.pop(change.key, None)
             args.pop(f"no-{change.key}", None)
         else:
             put(args, change.key, Setting(change.after, origin))
     return replace(effective, args=args, env=env, mounts=tuple(mounts))
-
-
-def _set(settings: dict[str, Setting], change: SettingChange, origin: str) -> None:
-    settings.pop(change.key, None)
-    if change.after is not None:
-        settings[change.key] = Setting(change.after, origin)

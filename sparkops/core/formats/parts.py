@@ -125,7 +125,7 @@ def recipe(
         revision=text(entries, "model_revision"),
         args=found.args,
         env={**variables, **found.env},
-        build=build.spark_vllm_docker(container, args) if args else {},
+        build=build.spark_vllm_docker(args) if args else {},
         mods=words(entries, "mods"),
         metadata=metadata,
         only=only,

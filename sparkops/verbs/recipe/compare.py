@@ -35,7 +35,7 @@ def diff(options: DiffOptions, report: Ending) -> Answer:
     kinds = [topology.parse(name) for name in options.topologies or (_usual(a, b),) * 2]
     shapes = [smallest(kind, a, b) for kind in kinds]
     mixed = comparison.compare(_settled(a, shapes[0]), _settled(b, shapes[1]), fingerprints)
-    alike = tuple(comparison.compare(_settled(a, one), _settled(b, one), fingerprints) for one in shapes)
+    alike = [d for one in shapes for d in comparison.compare(_settled(a, one), _settled(b, one), fingerprints)]
     found = comparison.explained(mixed, alike, shapes[0] == shapes[1])
     beyond = [one for one in found if not _meant(one, options.only)] if options.only else []
     sides = [

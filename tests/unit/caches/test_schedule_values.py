@@ -6,7 +6,7 @@ import pytest
 
 from sparkops.core.facts.schedule import Drop, drop, drops
 from sparkops.core.growth import TROUBLE_KIB, growth
-from sparkops.core.schedule import EVEN, every, times, when
+from sparkops.core.schedule import PERIODS, every, times, when
 from sparkops.core.sizes import kib_text
 from support import golden
 
@@ -31,9 +31,9 @@ def test_each_word_is_read_or_refused_as_its_file_says() -> None:
     golden.hold_lines(Path(__file__).with_name("schedule.txt"), lambda line: golden.refusal(read, line))
 
 
-@pytest.mark.parametrize("minutes", EVEN)
-def test_every_period_is_read_back_from_its_line(minutes: int) -> None:
-    assert every(f"{times(minutes * 60)} /bin/sh x # sparkops: cache schedule") == minutes * 60
+@pytest.mark.parametrize("seconds", PERIODS)
+def test_every_period_is_read_back_from_its_line(seconds: int) -> None:
+    assert every(f"{times(seconds)} /bin/sh x # sparkops: cache schedule") == seconds
 
 
 def test_a_line_that_was_changed_by_hand_has_no_period() -> None:
