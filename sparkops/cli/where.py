@@ -1,4 +1,4 @@
-"""Which nodes a command line means, and the passwords it was told to ask for."""
+"""Which nodes a command line means, and its secrets: passwords, the API key, the token of the model hub."""
 
 import getpass
 import os
@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from sparkops.cli.shape import line
+from sparkops.core.hub_access import Access
 from sparkops.core.target import Target
 from sparkops.errors import UsageError
 
 LAB = "lab"
-
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 Function = Callable[..., Any]
 
@@ -54,12 +55,27 @@ def inventory(context: click.Context) -> str | None:
 def api_key() -> str | None:
     """$SPARKOPS_API_KEY; it becomes an HTTP header, a line of a file and of curl's configuration."""
     value = os.environ.get("SPARKOPS_API_KEY") or None
-    if value and not (value.isascii() and value.isprintable() and not set(value) & set(' "\\')):
+    if value and not _plain(value):
         raise UsageError(
             "$SPARKOPS_API_KEY must be one word of plain characters, without quotes and backslashes",
             hint="unset it, and sparkops makes a key",
         )
     return value
+
+
+def access(token_stdin: bool = False) -> Access:
+    """How this person asks the model hub: a token, an endpoint, proxies; from stdin and the environment."""
+    token = piped("token of the model hub", "SPARKOPS_HF_TOKEN") if token_stdin else os.environ.get("HF_TOKEN")
+    if token and not _plain(token):
+        raise UsageError("the token of the model hub must be one word of plain characters")
+    found = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in PROXIES}
+    proxies = {name: value for name, value in found.items() if value}
+    return Access(token or None, os.environ.get("HF_ENDPOINT"), proxies, os.environ.get("SPARKOPS_ENCODINGS"))
+
+
+def _plain(value: str) -> bool:
+    """Whether a secret is one word that a header and a line of configuration can carry."""
+    return value.isascii() and value.isprintable() and not set(value) & set(' "\\')
 
 
 def secret(prompt: str, variable: str) -> str:

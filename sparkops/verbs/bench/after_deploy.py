@@ -47,7 +47,7 @@ class WantedBench:
             return NO_NUMBERS, Interrupted(f"{error.message}; {deployment} still serves", hint=error.hint)
         except Refused as error:
             return NO_NUMBERS, StepFailed(
-                (f"{deployment} serves, but was not measured: {error.message}"), hint=error.hint
+                f"{deployment} serves, but was not measured: {error.message}", hint=error.hint
             )
         except SparkopsError as error:
             return NO_NUMBERS, error

@@ -48,7 +48,7 @@ def require(options: BenchOptions) -> None:
         raise UsageError("--on uses that node's tokenizer", hint="remove --tokenizer")
     if options.on is not None and options.url is not None:
         raise UsageError(
-            ("--on measures a deployment from its node, --url from this machine"), hint="remove one of the two"
+            "--on measures a deployment from its node, --url from this machine", hint="remove one of the two"
         )
     if options.on is None:
         named = {"--book": options.book, "--tokenizer": options.tokenizer, "$SPARKOPS_BOOK": os.environ.get(BOOK)}

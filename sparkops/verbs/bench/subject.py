@@ -132,7 +132,7 @@ def _refuse_others(revision: DeployedRevision) -> None:
         if member.port is not None and (count := requests_running(member)):
             what = f"{count} other request{'s' if count > 1 else ''}"
             raise Refused(
-                (f"{member.name}: {what} would be measured too"), hint="wait until nobody else uses the deployment"
+                f"{member.name}: {what} would be measured too", hint="wait until nobody else uses the deployment"
             )
 
 

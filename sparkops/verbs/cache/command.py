@@ -49,10 +49,10 @@ def drop(**given: Any) -> DropOptions:
     callback=duration,
     metavar="TIME",
     required=True,
-    help=("How often: a divisor of an hour or a day, as 30m."),
+    help="How often: a divisor of an hour or a day, as 30m.",
 )
 @click.option(
-    "--when", "condition", metavar="EXPR", help=(f'Only if, for example, "MemAvailable < 10GiB". {COLUMNS_HINT}')
+    "--when", "condition", metavar="EXPR", help=f'Only if, for example, "MemAvailable < 10GiB". {COLUMNS_HINT}'
 )
 @on_nodes
 def schedule(where: Target, every: float, condition: str | None) -> ScheduleOptions:

@@ -43,7 +43,7 @@ def _cleanup(options: CleanupOptions, session: Session) -> Answer:
     left = {name: known for name, known in session.facts().items() if name in now and anything(known)}
     if failed is None and left:
         failed = StepFailed(
-            (f"{next(iter(left))}: something of sparkops is still there"), hint="`sparkops cleanup` shows it"
+            f"{next(iter(left))}: something of sparkops is still there", hint="`sparkops cleanup` shows it"
         )
     rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in shown["nodes"]]
     return Answer({**shown, "nodes": rows, "removed": True}, error=session.away.error or failed)
@@ -62,7 +62,7 @@ def _refuse(facts: Mapping[str, Facts]) -> None:
             )
         if (problem := docker_problem(known)) and known.key_digest:
             raise Refused(
-                (f"{name}: cannot tell what runs there: {problem}"), node=name, hint="exclude the node with --limit"
+                f"{name}: cannot tell what runs there: {problem}", node=name, hint="exclude the node with --limit"
             )
         _refuse_newer(name, known)
 

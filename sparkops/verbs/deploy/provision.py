@@ -58,7 +58,7 @@ def refuse_before_setup(want: Needs, session: Session) -> None:
     """A plan names what is there; what `set_up` would get first is said instead."""
     if first := _lacking(want, session):
         raise Refused(
-            ("the plan depends on images or models that are missing"),
+            "the plan depends on images or models that are missing",
             hint=f"deploy --setup would first {'; '.join(first)}",
         )
 

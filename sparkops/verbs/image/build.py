@@ -119,7 +119,7 @@ def ensure_pulled(session: Session, reference: str, tag: str, node: str, user: s
     after = facts_of(session, node, tag or reference).image(tag or reference)
     if after is None:
         raise StepFailed(
-            (f"{node}: {reference} was pulled, but Docker does not list it"), node=node, step="pull the image"
+            f"{node}: {reference} was pulled, but Docker does not list it", node=node, step="pull the image"
         )
     return {**document, "job": job, "changed": there is None or there.id != after.id, **described(after)}
 

@@ -2,7 +2,8 @@
 
 import click
 
-from sparkops.cli.shape import VerbCommand, duration, example, line
+from sparkops.cli.shape import VerbCommand, example, line
+from sparkops.cli.shared_options import seconds
 from sparkops.cli.where import on_nodes_by_sudo
 from sparkops.core.target import Target
 from sparkops.verbs.memory.options import MemoryOptions
@@ -14,9 +15,7 @@ from sparkops.verbs.memory.options import MemoryOptions
 """)
 @click.command(cls=VerbCommand)
 @click.option("--watch", is_flag=True, help="Repeat until interrupted.")
-@click.option(
-    "--every", callback=duration, metavar="TIME", default="5s", show_default=True, help="How often, with --watch."
-)
+@seconds("--every", "5s", "How often, with --watch.")
 @on_nodes_by_sudo
 @click.pass_context
 def memory(context: click.Context, /, where: Target, watch: bool, every: float) -> MemoryOptions:

@@ -5,10 +5,9 @@ from typing import Any
 import click
 
 from sparkops.cli.completion import NODE
-from sparkops.cli.hub_access import access
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
-from sparkops.cli.where import on_nodes, on_nodes_by_sudo
+from sparkops.cli.where import access, on_nodes, on_nodes_by_sudo
 from sparkops.verbs.model.options import FetchOptions, ModelsOptions, PruneModelsOptions
 
 NAME = click.argument("model", metavar="MODEL[@REVISION]")
@@ -29,10 +28,10 @@ def model() -> None:
 @NAME
 @click.option("--on", "node", type=NODE, help="The node that downloads [default: the one with most files].")
 @click.option(
-    "--exclude", multiple=True, metavar="GLOB", help=("Files to skip, besides original/* and metal/* (repeatable).")
+    "--exclude", multiple=True, metavar="GLOB", help="Files to skip, besides original/* and metal/* (repeatable)."
 )
 @click.option(
-    "--token-stdin", is_flag=True, help=("Read the hub's token from stdin [default: $HF_TOKEN, then the node's].")
+    "--token-stdin", is_flag=True, help="Read the hub's token from stdin [default: $HF_TOKEN, then the node's]."
 )
 @click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has and list what is missing.")
 @COPY_STALL

@@ -74,7 +74,7 @@ def ask_of(one: VerbPlay, extra: Mapping[str, Any] | None = None) -> Invocation:
         raise UsageError(one_line(f"{place}: {message}"), hint=hint) from None
     if not isinstance(ask, Invocation):
         raise UsageError(
-            f"{place}: is a group of verbs, not a verb", hint=(f"list its verbs: `sparkops {one.verb} --help`")
+            f"{place}: is a group of verbs, not a verb", hint=f"list its verbs: `sparkops {one.verb} --help`"
         )
     return ask
 

@@ -13,7 +13,7 @@ from sparkops.verbs.setup.options import InitOptions, TrustOptions
 @click.command(cls=VerbCommand)
 @click.argument("addresses", nargs=-1, required=True, metavar="IP...")
 @click.option(
-    "-o", "--output", metavar="FILE", help=("The inventory to write [default: ~/.config/sparkops/inventory.yml].")
+    "-o", "--output", metavar="FILE", help="The inventory to write [default: ~/.config/sparkops/inventory.yml]."
 )
 @click.option("--user", metavar="NAME", help="The login on the nodes [default: yours].")
 @click.option(

@@ -92,9 +92,8 @@ def _pinned(
     if new and not yes and not report.confirm(f"Trust {'this key' if len(new) == 1 else f'these {len(new)} keys'}?"):
         raise Refused(
             "nothing was pinned",
-            hint=(
-                "compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; pin without asking: --yes"
-            ),
+            hint="compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; "
+            "pin without asking: --yes",
         )
     if new:
         with own_files.writing(path):
