@@ -131,18 +131,9 @@ VERBS = {
 COMMANDS = {name: verb for name, verb in VERBS.items() if verb.section}
 """First words of a command line, in the order of `sparkops --help`."""
 
-NEED_NODES = frozenset(COMMANDS) - {
-    "init",
-    "completion",
-    "playbook",
-    "recipe",
-    "advise",
-    "rules",
-    "lint",
-    "schema",
-    "lab",
-}
-"""Verbs that advice to type a command names with `-i`."""
+WITHOUT_NODES = {"init", "completion", "playbook", "recipe", "advise", "rules", "lint", "schema", "lab"}
+NEED_NODES = frozenset(COMMANDS) - WITHOUT_NODES
+"""First words that advice to type a command follows with `-i`."""
 
 
 def command(name: str) -> Any:

@@ -1,13 +1,11 @@
 """Answers of the verbs of `bench`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sparkops.core.bench.suites import Point, shared
-from sparkops.report.text import How, Ink, columns
+from sparkops.report.text import Document, How, Ink, columns
 from sparkops.verbs.recipe.show_catalogue import reference
-
-Document = Mapping[str, Any]
 
 RATES = (("prefill", "prefill"), ("decode", "generation"), ("peak", "peak"), ("decode-per-request", "per request"))
 TIMES = (("ttft", "first token"), ("itl", "between tokens"), ("e2e", "whole answer"))

@@ -1,11 +1,9 @@
 """How a cleanup reads: what is on each node, and what became of it."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from sparkops.report.text import How, Ink, clip, columns
+from sparkops.report.text import Document, How, Ink, away, clip, columns
 
-Document = Mapping[str, Any]
 LONGEST = 90
 
 
@@ -31,5 +29,4 @@ def _listed(document: Document, ink: Ink) -> Iterator[str]:
             yield from columns([[entry["title"], clip(entry["what"], LONGEST)] for entry in node["entries"]], "  ")
         if any(entry["kind"] == "authorized-key" for entry in node["entries"]):
             yield ink.warn(" you may then need a password to log in")
-    for name, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{name}: unreachable: {reason}")
+    yield from away(document, ink)

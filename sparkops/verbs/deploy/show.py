@@ -1,15 +1,12 @@
 """Answers of the verbs that change nodes, and of the plan that shows it first."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
 from sparkops.files.package import node_script
-from sparkops.report.text import How, Ink, columns, continued, indented, words, wrapped
+from sparkops.report.text import Document, How, Ink, columns, continued, indented, words, wrapped
 from sparkops.verbs.bench import show
-
-Document = Mapping[str, Any]
 
 _REVISION = re.compile(r"('sparkops\.revision=)[^']*'")
 """The label that holds a whole revision: a page of JSON in the middle of a command, shown with `-v` alone."""

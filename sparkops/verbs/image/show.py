@@ -1,17 +1,12 @@
 """Answers of the verbs over images."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from sparkops.core.sizes import gb
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, away, columns
 
 
 def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "image" not in document:
-        return
     if document.get("changed"):
         yield ink.good(f"{_what(document)} was built on {document['node']}.")
     else:
@@ -20,16 +15,12 @@ def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def pulled(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "image" not in document:
-        return
     said = "is here" if document.get("changed") else "is already there"
     yield ink.good(f"{_what(document)} {said}, on {document['node']}.")
     yield _next(document, how)
 
 
 def distributed(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "image" not in document:
-        return
     copies = document.get("copies", ())
     if not copies:
         yield ink.good(f"Nothing to copy: {document['image']} is equal on all nodes.")
@@ -55,8 +46,7 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if nameless := document.get("nameless"):
         total = sum(one["size_bytes"] for one in nameless)
         yield ink.dim(f"{len(nameless)} without a name, {gb(total)}: show them: `{how.command} image prune`")
-    for node, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{node}: unreachable: {reason}")
+    yield from away(document, ink)
 
 
 def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -84,15 +74,11 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "file" not in document:
-        return
     yield ink.good(f"{document['image']} of {document['node']} is in {document['file']} ({gb(document['bytes'])}).")
     yield f"Restore it with `{how.command} image import`."
 
 
 def imported(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "node" not in document:
-        return
     for name in document.get("images", ()):
         yield ink.good(f"{name} is on {document['node']}.")
     if not document.get("changed"):

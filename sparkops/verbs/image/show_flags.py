@@ -1,15 +1,12 @@
 """How the options of an image read: which release, and what it has and lacks beside the one that we know."""
 
 import textwrap
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from sparkops.report.text import How, Ink
+from sparkops.report.text import Document, How, Ink
 
 
-def flags(document: Mapping[str, Any], ink: Ink, how: How) -> Iterator[str]:
-    if "image" not in document:
-        return
+def flags(document: Document, ink: Ink, how: How) -> Iterator[str]:
     known = "" if document["read"] else " (read earlier)"
     yield f"{ink.bold(document['image'])}  vLLM {document['version']}, {document['count']} options{known}"
     for name, title in (("added", "has beyond"), ("missing", "lacks of")):

@@ -1,11 +1,9 @@
 """Answers of play, playbook and run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, away, columns
 
 COUNTS = ("ok", "changed", "skipped", "failed", "unreachable")
 
@@ -62,5 +60,4 @@ def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
         )
         yield ink.bold(", ".join(nodes)) + told
         yield from (f"  {line}" for text in (stdout, stderr) for line in text.splitlines())
-    for node, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{node}: unreachable: {reason}")
+    yield from away(document, ink)

@@ -1,13 +1,10 @@
 """Answers of `preflight`: what is wrong comes first, and nodes that agree are told of together."""
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
-from sparkops.report.text import How, Ink, columns, continued, wrapped
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, columns, continued, wrapped
 
 ORDER = ("fail", "warn", "fixed", "pass", "skip")
 INDENT = " " * 6

@@ -1,11 +1,8 @@
 """How `advise` reads: the answer first, then whose it is, then the ceiling."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from sparkops.report.text import How, Ink, columns, wrapped
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, columns, wrapped
 
 WHOSE = {"own": "your own benchmarks", "measured": "measured by others", "article": "decision table"}
 UNITS = {"decode": "tokens/s", "prefill": "tokens/s", "ttft": "ms", "latency": "tokens/s a request"}

@@ -1,12 +1,10 @@
 """Answers about what sparkops knows: rules and recipes."""
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sparkops.report.text import WIDTH, How, Ink, clip, columns, continued, words, wrapped
-
-Document = Mapping[str, Any]
+from sparkops.report.text import WIDTH, Document, How, Ink, clip, columns, continued, words, wrapped
 
 
 def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:

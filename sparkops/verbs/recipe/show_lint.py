@@ -2,14 +2,12 @@
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 from sparkops import __version__
-from sparkops.report.text import How, Ink
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink
 
 LEVELS = {"refuse": "error", "warn": "warning", "fix": "note", "allowed": "note"}
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}

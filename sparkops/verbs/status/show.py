@@ -3,11 +3,8 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, away, columns
 
 
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -16,7 +13,7 @@ def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield "Nothing is deployed."
     for item in deployments:
         yield from _deployment(item, ink)
-    yield from _away(document, ink)
+    yield from away(document, ink)
 
 
 def _deployment(item: Document, ink: Ink) -> Iterator[str]:
@@ -39,11 +36,6 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     for endpoint in item.get("endpoints", ()):
         health = ink.good("answers") if endpoint.get("healthy") else ink.bad("does not answer")
         yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"
-
-
-def _away(document: Document, ink: Ink) -> Iterator[str]:
-    for node, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{node}: unreachable: {reason}")
 
 
 def _state(state: str, ink: Ink) -> str:
@@ -91,7 +83,7 @@ def facts(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.bold(str(node.get("name")))
         rest = {name: value for name, value in node.items() if name != "name"}
         yield from _tree(rest, "  ", ink)
-    yield from _away(document, ink)
+    yield from away(document, ink)
 
 
 def _tree(values: Document, indent: str, ink: Ink) -> Iterator[str]:
