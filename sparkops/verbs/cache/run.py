@@ -36,86 +36,76 @@ def drop(options: DropOptions, report: Report) -> Answer:
     else:
         chosen = selected(options.where, report)
     with connected(alone(chosen), report) as session:
-        return _drop(options, session)
-
-
-def _drop(options: DropOptions, session: Session) -> Answer:
-    commands = {node.name: caches.drop(node.cache_dir) for node in session.there}
-    if session.sudo_password:
-        commands = {name: replace(c, become=True) if name in session.sudo else c for name, c in commands.items()}
-    rows = [_dropped(name, result) for name, result in {**gather(session.fleet, commands), **session.lost}.items()]
-    rows = sorted(rows, key=lambda row: session.names.index(row["name"]))
-    error = session.lost.error or _first_failure(rows)
-    return Answer({"nodes": rows, "quiet": options.quiet and error is None}, error=error)
+        commands = {node.name: caches.drop(node.cache_dir) for node in session.there}
+        if session.sudo_password:
+            commands = {name: replace(c, become=True) if name in session.sudo else c for name, c in commands.items()}
+        rows = [_dropped(name, result) for name, result in {**gather(session.fleet, commands), **session.lost}.items()]
+        rows = sorted(rows, key=lambda row: session.names.index(row["name"]))
+        error = session.lost.error or _first_failure(rows)
+        return Answer({"nodes": rows, "quiet": options.quiet and error is None}, error=error)
 
 
 def schedule(options: ScheduleOptions, report: Report) -> Answer:
     """One entry in each node's crontab, or none; what else stands there is left as it is."""
     with connected(alone(selected(options.where, report)), report) as session:
-        return _schedule(options, session)
-
-
-def _schedule(options: ScheduleOptions, session: Session) -> Answer:
-    names = [node.name for node in session.there]
-    session.lock(names)
-    before = look(session)
-    names = [name for name in names if name in before]
-    wanted = [WantedSchedule(name, options.schedule, session.nodes[name].cache_dir) for name in names]
-    error = attempt(compile_schedule(wanted), session, CRON_HINT) if wanted else None
-    after = look(session)
-    rows = [
-        {**row(name, after[name]), "changed": _differs(before[name], after[name])} for name in names if name in after
-    ]
-    for entry in rows:
-        if options.schedule and entry["installed"] and entry["permitted"] is False:
-            told = "without the right, only pages of model files can be dropped"
-            session.report.warn(f"{told}: {PERMIT_HINT}", entry["name"])
-    changed = any(entry["changed"] for entry in rows)
-    return session.answer({"nodes": rows, "changed": changed}, error)
+        names = [node.name for node in session.there]
+        session.lock(names)
+        before = look(session)
+        names = [name for name in names if name in before]
+        wanted = [WantedSchedule(name, options.schedule, session.nodes[name].cache_dir) for name in names]
+        error = attempt(compile_schedule(wanted), session, CRON_HINT) if wanted else None
+        after = look(session)
+        rows = [
+            {**row(name, after[name]), "changed": _differs(before[name], after[name])}
+            for name in names
+            if name in after
+        ]
+        for entry in rows:
+            if options.schedule and entry["installed"] and entry["permitted"] is False:
+                told = "without the right, only pages of model files can be dropped"
+                session.report.warn(f"{told}: {PERMIT_HINT}", entry["name"])
+        changed = any(entry["changed"] for entry in rows)
+        return session.answer({"nodes": rows, "changed": changed}, error)
 
 
 def status(options: ScheduleStatusOptions, report: Report) -> Answer:
     """Installed, the same everywhere, and doing what it is there for?"""
     with connected(alone(selected(options.where, report)), report) as session:
-        return _status(session)
-
-
-def _status(session: Session) -> Answer:
-    found = look(session)
-    rows = [row(name, facts) for name, facts in found.items()]
-    lines = {entry["entry"] for entry in rows}
-    same = len(lines) <= 1
-    for entry in rows:
-        entry["problem"] = entry["problem"] or ("" if same else odd(entry, rows))
-    trouble = [f"{entry['name']}: {entry['problem']}" for entry in rows if entry["problem"]]
-    error = None
-    if trouble:
-        barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
-        error = StepFailed(trouble[0], hint=CRON_HINT if barred else AGAIN_HINT)
-    return session.answer({"nodes": rows, "same": same}, error)
+        found = look(session)
+        rows = [row(name, facts) for name, facts in found.items()]
+        lines = {entry["entry"] for entry in rows}
+        same = len(lines) <= 1
+        for entry in rows:
+            entry["problem"] = entry["problem"] or ("" if same else odd(entry, rows))
+        trouble = [f"{entry['name']}: {entry['problem']}" for entry in rows if entry["problem"]]
+        error = None
+        if trouble:
+            barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
+            error = StepFailed(trouble[0], hint=CRON_HINT if barred else AGAIN_HINT)
+        return session.answer({"nodes": rows, "same": same}, error)
 
 
 def permit(options: PermitOptions, report: Report) -> Answer:
     """Shown first; written where it is missing, once the person agrees."""
     with connected(alone(selected(options.where, report)), report) as session:
-        return _permit(options, session)
-
-
-def _permit(options: PermitOptions, session: Session) -> Answer:
-    session.require(node.name for node in session.selected)
-    found = look(session)
-    session.require(node.name for node in session.selected)
-    lacking = {name: facts for name, facts in found.items() if not may(facts)}
-    lines = [{"name": name, "file": SUDOERS, "line": sudoers_line(facts)} for name, facts in lacking.items()]
-    for entry in lines:
-        session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
-    if lacking and not options.yes and not session.report.confirm("Write this rule (checked by visudo, mode 0440)?"):
-        raise Refused("nothing was written", hint="--yes does not ask")
-    error = None
-    if lacking:
-        session.lock(lacking)
-        error = attempt(compile_permit(lacking), session, SUDO_HINT)
-    return Answer({"nodes": lines, "changed": bool(lacking) and error is None}, error=error)
+        session.require(node.name for node in session.selected)
+        found = look(session)
+        session.require(node.name for node in session.selected)
+        lacking = {name: facts for name, facts in found.items() if not may(facts)}
+        lines = [{"name": name, "file": SUDOERS, "line": sudoers_line(facts)} for name, facts in lacking.items()]
+        for entry in lines:
+            session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
+        if (
+            lacking
+            and not options.yes
+            and not session.report.confirm("Write this rule (checked by visudo, mode 0440)?")
+        ):
+            raise Refused("nothing was written", hint="--yes does not ask")
+        error = None
+        if lacking:
+            session.lock(lacking)
+            error = attempt(compile_permit(lacking), session, SUDO_HINT)
+        return Answer({"nodes": lines, "changed": bool(lacking) and error is None}, error=error)
 
 
 def look(session: Session) -> dict[str, Facts]:

@@ -22,31 +22,27 @@ SUDO_HINT = "see what is left: `sparkops cleanup`; add --ask-become-pass to remo
 def cleanup(options: CleanupOptions, report: Report) -> Answer:
     """Models, images and filled engine caches stay: they are the person's, and cost hours."""
     with connected(alone(selected(options.where, report)), report) as session:
-        return _cleanup(options, session)
-
-
-def _cleanup(options: CleanupOptions, session: Session) -> Answer:
-    facts = session.facts()
-    shown = _document(facts, session)
-    _refuse(facts)
-    error = session.away.error
-    if not any(anything(known) for known in facts.values()):
-        return Answer({**shown, "removed": False}, error=error)
-    if not options.yes:
-        session.report.show(shown)
-        if not session.report.confirm("Remove all of it?"):
-            return Answer({**shown, "removed": False, "shown": True}, error=error)
-    session.lock(facts)
-    now = {name: known for name, known in session.facts().items() if name in facts}
-    _refuse(now)
-    failed = attempt(with_sudo(compile_cleanup(now), session.sudo), session, SUDO_HINT)
-    left = {name: known for name, known in session.facts().items() if name in now and anything(known)}
-    if failed is None and left:
-        failed = StepFailed(
-            f"{next(iter(left))}: something of sparkops is still there", hint="`sparkops cleanup` shows it"
-        )
-    rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in shown["nodes"]]
-    return Answer({**shown, "nodes": rows, "removed": True}, error=session.away.error or failed)
+        facts = session.facts()
+        shown = _document(facts, session)
+        _refuse(facts)
+        error = session.away.error
+        if not any(anything(known) for known in facts.values()):
+            return Answer({**shown, "removed": False}, error=error)
+        if not options.yes:
+            session.report.show(shown)
+            if not session.report.confirm("Remove all of it?"):
+                return Answer({**shown, "removed": False, "shown": True}, error=error)
+        session.lock(facts)
+        now = {name: known for name, known in session.facts().items() if name in facts}
+        _refuse(now)
+        failed = attempt(with_sudo(compile_cleanup(now), session.sudo), session, SUDO_HINT)
+        left = {name: known for name, known in session.facts().items() if name in now and anything(known)}
+        if failed is None and left:
+            failed = StepFailed(
+                f"{next(iter(left))}: something of sparkops is still there", hint="`sparkops cleanup` shows it"
+            )
+        rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in shown["nodes"]]
+        return Answer({**shown, "nodes": rows, "removed": True}, error=session.away.error or failed)
 
 
 def _refuse(facts: Mapping[str, Facts]) -> None:

@@ -22,24 +22,20 @@ from sparkops.verbs.deploy.options import RollbackOptions
 def rollback(options: RollbackOptions, report: Report) -> Answer:
     """Stop what runs and start what was kept before it, whatever its name is."""
     with reached(options.where, report) as session:
-        return _rollback(options, session)
-
-
-def _rollback(options: RollbackOptions, session: Session) -> Answer:
-    session.require(node.name for node in session.selected)
-    session.lock(node.name for node in session.selected)
-    facts = session.containers()
-    session.require(node.name for node in session.selected)
-    everything = deployed_revisions(facts)
-    chosen = on_selected(session, everything, options.deployment)
-    running = [one for one in chosen if one.runs and one.stored.hash not in options.to]
-    ours_to_change(one.stored for one in running)
-    previous = _previous(session, everything, running, options.to)
-    choices = Choices(limits=options.limits)
-    plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
-    session.lock(step.node for step in plan.steps)
-    execute(plan, session)
-    return Answer(_rolled_back(running, previous))
+        session.require(node.name for node in session.selected)
+        session.lock(node.name for node in session.selected)
+        facts = session.containers()
+        session.require(node.name for node in session.selected)
+        everything = deployed_revisions(facts)
+        chosen = on_selected(session, everything, options.deployment)
+        running = [one for one in chosen if one.runs and one.stored.hash not in options.to]
+        ours_to_change(one.stored for one in running)
+        previous = _previous(session, everything, running, options.to)
+        choices = Choices(limits=options.limits)
+        plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
+        session.lock(step.node for step in plan.steps)
+        execute(plan, session)
+        return Answer(_rolled_back(running, previous))
 
 
 def _rolled_back(running: Sequence[DeployedRevision], previous: Sequence[DeployedRevision]) -> dict[str, Any]:

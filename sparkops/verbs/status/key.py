@@ -23,19 +23,15 @@ from sparkops.verbs.status.options import KeyOptions
 def key(options: KeyOptions, report: Report) -> Answer:
     """The key that clients must send; `rotate` puts a new one in force."""
     with reached(options.where, report) as session:
-        return _key(options, session)
-
-
-def _key(options: KeyOptions, session: Session) -> Answer:
-    if options.rotate:
-        session.lock(node.name for node in session.selected)
-    facts = session.containers() if options.rotate else session.what_runs()
-    revision = find_deployment(session, facts, options.deployment)
-    if not options.rotate:
-        return Answer({"key": read_key(session, facts, revision)})
-    new = options.api_key or new_key()
-    touched = _rotate(session, facts, revision, new)
-    return Answer({"key": new, "rotated": True, "restarted": sorted({one.stored.deployment for one in touched})})
+        if options.rotate:
+            session.lock(node.name for node in session.selected)
+        facts = session.containers() if options.rotate else session.what_runs()
+        revision = find_deployment(session, facts, options.deployment)
+        if not options.rotate:
+            return Answer({"key": read_key(session, facts, revision)})
+        new = options.api_key or new_key()
+        touched = _rotate(session, facts, revision, new)
+        return Answer({"key": new, "rotated": True, "restarted": sorted({one.stored.deployment for one in touched})})
 
 
 def _rotate(

@@ -23,21 +23,17 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S* ")
 def logs(options: LogsOptions, report: Report) -> Answer:
     """The last lines of every part; `--previous` those of the revision before, also after it was removed."""
     with opened(selected(options.where, report), report) as session:
-        return _logs(options, session)
-
-
-def _logs(options: LogsOptions, session: Session) -> Answer:
-    facts = session.what_runs()
-    if options.previous:
-        wanted = session.names
-        entries = _previous_logs(options, session, facts)
-    else:
-        revision = find_deployment(session, facts, options.deployment)
-        if options.follow:
-            return follow(session, revision, options.tail)
-        wanted = tuple(member.name for member in revision.stored.members)
-        entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
-    return Answer({"logs": entries}, error=session.away.among(wanted).error)
+        facts = session.what_runs()
+        if options.previous:
+            wanted = session.names
+            entries = _previous_logs(options, session, facts)
+        else:
+            revision = find_deployment(session, facts, options.deployment)
+            if options.follow:
+                return follow(session, revision, options.tail)
+            wanted = tuple(member.name for member in revision.stored.members)
+            entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
+        return Answer({"logs": entries}, error=session.away.among(wanted).error)
 
 
 def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:

@@ -31,19 +31,15 @@ from sparkops.verbs.status.options import StatusOptions
 def status(options: StatusOptions, report: Report) -> Answer:
     """Two waves: facts, then one question to every API."""
     with opened(selected(options.where, report), report) as session:
-        return _status(options, session)
-
-
-def _status(options: StatusOptions, session: Session) -> Answer:
-    facts = session.what_runs()
-    shown = [revision for revision in current(facts, session.names) if _named(options, revision)]
-    if options.deployment is not None and not shown and not session.away:
-        session.report.note(f"these nodes have no deployment {options.deployment}")
-    answers = _ask_all(session, facts, shown)
-    deployments = [_deployment(session, facts, revision, answers) for revision in shown]
-    lost = [Unreachable.exit_code] if session.lost else []
-    code = worst(*(EXIT_CODES[entry["state"]] for entry in deployments), *lost)
-    return replace(session.answer({"deployments": deployments}), exit_code=code)
+        facts = session.what_runs()
+        shown = [revision for revision in current(facts, session.names) if _named(options, revision)]
+        if options.deployment is not None and not shown and not session.away:
+            session.report.note(f"these nodes have no deployment {options.deployment}")
+        answers = _ask_all(session, facts, shown)
+        deployments = [_deployment(session, facts, revision, answers) for revision in shown]
+        lost = [Unreachable.exit_code] if session.lost else []
+        code = worst(*(EXIT_CODES[entry["state"]] for entry in deployments), *lost)
+        return replace(session.answer({"deployments": deployments}), exit_code=code)
 
 
 def _named(options: StatusOptions, revision: DeployedRevision) -> bool:
