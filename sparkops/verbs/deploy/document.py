@@ -8,6 +8,7 @@ from sparkops.core.plan import described
 from sparkops.core.recipe import Effective
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
+from sparkops.core.stored import Stored
 from sparkops.verbs.deploy.compile import Compiled
 
 
@@ -72,18 +73,12 @@ def settings(effective: Effective) -> list[dict[str, Any]]:
     return args + env
 
 
-def endpoints(revision: Revision) -> list[dict[str, Any]]:
+def endpoints(revision: Revision | Stored) -> list[dict[str, Any]]:
     """Where clients go: an OpenAI base URL each."""
     return [{"url": f"{api_url(front)}/v1", "model": revision.served, "node": front.name} for front in revision.fronts]
 
 
 def rule(finding: Finding) -> dict[str, Any]:
-    return {
-        "id": finding.id,
-        "action": finding.action,
-        "message": finding.message,
-        "why": finding.why,
-        "hint": finding.hint,
-        "node": finding.node,
-        "changes": [str(change) for change in finding.changes],
-    }
+    """A finding without its evidence, which preflight shows."""
+    shown = {name: value for name, value in vars(finding).items() if name != "evidence"}
+    return shown | {"changes": [str(change) for change in finding.changes]}

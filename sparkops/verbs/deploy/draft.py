@@ -55,16 +55,14 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
     name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
     recipe = recipes.recipe(name)
     settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
-    executor = options.executor or ("mp" if images.known(settings.image).ray is False else "ray")
+    executor = options.executor or images.executor(settings.image)
     placement = topology.place(wanted, chosen.nodes, executor, options.proxy, _most(recipe, options.allow))
     if placement.note:
         report.note(placement.note)
     rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
     for unknown in sorted(options.allow - rule_ids - check_ids):
-        hint = "`sparkops rules` lists the rules"
-        raise UsageError(
-            f"--allow {unknown}: no such rule or check{did_you_mean(unknown, rule_ids | check_ids)}", hint=hint
-        )
+        near = did_you_mean(unknown, rule_ids | check_ids)
+        raise UsageError(f"--allow {unknown}: no such rule or check{near}", hint="`sparkops rules` lists the rules")
     settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
     refuse(findings)
     return Draft(settings, placement, findings)
@@ -82,8 +80,7 @@ def supposed(name: str | None, kind: str | None, chosen: Selected, report: Repor
     wanted = topology.parse(kind or ("cluster" if len(chosen.nodes) >= topology.LEAST_CLUSTER else "solo"))
     recipe = recipes.recipe(name or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE)
     settings = effective(recipe, wanted.kind, Overrides())
-    executor: topology.Executor = "mp" if images.known(settings.image).ray is False else "ray"
-    placement = topology.place(wanted, chosen.nodes, executor)
+    placement = topology.place(wanted, chosen.nodes, images.executor(settings.image))
     settings, findings = rules.judge(settings, placement.shape, frozenset())
     for finding in findings:
         if finding.action == "refuse":

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sparkops.core.endpoints import api_url
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused, UsageError
 from sparkops.files.playbooks import built_in
@@ -16,6 +15,7 @@ from sparkops.session.execute import execute
 from sparkops.session.find_deployment import on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
+from sparkops.verbs.deploy.document import endpoints
 from sparkops.verbs.deploy.options import RollbackOptions
 
 
@@ -49,11 +49,7 @@ def _rolled_back(running: Sequence[DeployedRevision], previous: Sequence[Deploye
         "hash": stored.hash,
         "restored": [one.title for one in previous],
         "replaced": [one.title for one in running],
-        "endpoints": [
-            {"url": f"{api_url(m)}/v1", "model": one.stored.served, "node": m.name}
-            for one in previous
-            for m in one.stored.fronts
-        ],
+        "endpoints": [endpoint for one in previous for endpoint in endpoints(one.stored)],
     }
 
 

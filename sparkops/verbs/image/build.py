@@ -1,6 +1,7 @@
 """`image build` and `image pull`: one image on one node, as a job that goes on whatever becomes of us."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -162,20 +163,23 @@ def build_of(target: str) -> Build:
 
 def one_of(session: Session, node: str | None) -> str:
     """The node that was named, else the first selected."""
-    if node is not None and node not in session.nodes:
-        raise UsageError(f"no node {node} in the inventory{did_you_mean(node, session.nodes)}")
-    name = node or session.selected[0].name
+    name = (session.inventory.node(node) if node is not None else session.selected[0]).name
     session.require([name])
     return name
 
 
 def facts_of(session: Session, node: str, *images: str) -> Facts:
-    """Of one node whose Docker answers."""
+    return facts_by_node(session, [node], images)[node]
+
+
+def facts_by_node(session: Session, nodes: Sequence[str], images: Sequence[str]) -> dict[str, Facts]:
+    """The facts of these nodes; raises unless Docker answers on each."""
     found = session.facts(images=images)
-    session.require([node])
-    if problem := docker_problem(found[node]):
-        raise Refused(f"{node}: Docker cannot be used: {problem}", node=node, hint=docker_hint(problem))
-    return found[node]
+    session.require(nodes)
+    for node in nodes:
+        if problem := docker_problem(found[node]):
+            raise Refused(f"{node}: Docker cannot be used: {problem}", node=node, hint=docker_hint(problem))
+    return {node: found[node] for node in nodes}
 
 
 def described(image: Image) -> dict[str, Any]:
@@ -229,11 +233,7 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _beside(build: Build, source: str) -> Build:
     """A context is named from the recipe's own directory."""
-    if build.context is None:
-        return build
-    return Build(
-        build.image, str(Path(source).parent / build.context), build.dockerfile, build.args, command=build.command
-    )
+    return replace(build, context=str(Path(source).parent / build.context)) if build.context is not None else build
 
 
 def _plain(image: str) -> str:

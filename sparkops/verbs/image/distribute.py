@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core.build import job_id
 from sparkops.core.copying import COPY_STALL, Hop
 from sparkops.core.facts import Facts
@@ -22,6 +21,7 @@ from sparkops.session.follow_job import follow_job
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.transfer_routes import clear, give_keys, transfer_routes
+from sparkops.verbs.image.build import facts_by_node
 from sparkops.verbs.image.options import DistributeOptions
 
 SPARE = 2_000_000_000
@@ -49,7 +49,7 @@ def ensure_everywhere(
     made: list[Hop] = []
     before = -1
     while True:
-        facts = _facts(session, image, names)
+        facts = facts_by_node(session, names, [image])
         origin = _origin(image, facts, source)
         complete = frozenset(n for n, found in facts.items() if _fingerprint(found, image) == origin.fingerprint)
         document = _document(image, origin, facts, made, complete)
@@ -73,7 +73,7 @@ def ensure_everywhere(
 
 def _progress(session: Session, image: str, names: Sequence[str], origin: Image, before: int, error: StepFailed) -> int:
     """How many have it after a failure; raises it when they are no more than before, or a disk is too small."""
-    facts = _facts(session, image, names)
+    facts = facts_by_node(session, names, [image])
     lacking = [name for name, found in facts.items() if _fingerprint(found, image) != origin.fingerprint]
     clear(session, facts)
     full = [told for name in lacking if (told := too_small(name, facts[name], origin.size_bytes))]
@@ -106,15 +106,6 @@ def _copy(
 def _follow(plan: Plan, session: Session, job: str) -> None:
     told = f"run the command again: complete nodes are skipped (`sparkops jobs logs {job}` shows the log)"
     follow_job(with_sudo(plan, session.sudo), session, job, lambda _: told)
-
-
-def _facts(session: Session, image: str, names: Sequence[str]) -> dict[str, Facts]:
-    found = session.facts(images=[image])
-    session.require(names)
-    for name in names:
-        if problem := docker_problem(found[name]):
-            raise Refused(f"{name}: Docker cannot be used: {problem}", node=name, hint=docker_hint(problem))
-    return {name: found[name] for name in names}
 
 
 def _member(session: Session, source: str | None, names: Sequence[str]) -> None:

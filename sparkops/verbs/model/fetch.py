@@ -11,8 +11,6 @@ from sparkops.core.copying import COPY_STALL
 from sparkops.core.facts import Facts, Model
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
-from sparkops.core.schema import did_you_mean
-from sparkops.errors import UsageError
 from sparkops.node_commands.models import Fetch
 from sparkops.phases.images import running
 from sparkops.phases.models import ASK, compile_fetch
@@ -73,9 +71,7 @@ def ensure_fetched(
 def _source(session: Session, want: Fetch, facts: Mapping[str, Facts], here: Sequence[str], node: str | None) -> str:
     """Who downloads: the named node, who does already, who has it, else the first that can be reached."""
     if node is not None:
-        if node not in session.nodes:
-            raise UsageError(f"no node {node} in the inventory{did_you_mean(node, session.nodes)}")
-        session.require([node])
+        session.require([session.inventory.node(node).name])
         return node
     busy = [name for name in here if want.job in running(facts[name])]
     have = [name for name in here if isinstance(model := facts[name].model, Model) and model.complete]

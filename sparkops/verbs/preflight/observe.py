@@ -42,10 +42,8 @@ def _only(probes: set[str]) -> tuple[str, ...]:
 def _facts(
     session: Session, draft: Draft, only: tuple[str, ...], clock: Callable[[], float]
 ) -> tuple[dict[str, Facts], dict[str, Span]]:
-    images = [draft.effective.image, *([proxy.IMAGE] if draft.placement.proxies else [])]
-    revision = draft.effective.recipe.revision
-    model = f"{draft.effective.model}@{revision}" if revision else draft.effective.model
-    commands = {node.name: session.facts_command(node, images, model, only) for node in session.selected}
+    images = tuple(draft.images)
+    commands = {node.name: session.facts_command(node, images, draft.model, only) for node in session.selected}
     ahead = clock() - session.fleet.now()
     spans: dict[str, tuple[float, float]] = {}
     facts = session.read(commands, spans)

@@ -18,7 +18,7 @@ from sparkops.remote.network import network
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.open import opened, selected
+from sparkops.session.open import alone, opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft, supposed
 from sparkops.verbs.preflight.observe import see
@@ -28,19 +28,13 @@ from sparkops.verbs.preflight.options import PreflightOptions
 def preflight(options: PreflightOptions, report: Report) -> Answer:
     """Only the selected nodes are reached; one that does not answer keeps nobody from being judged."""
     wanted = checks.chosen(options.only, options.skip)
-    chosen = selected(options.where, report)
-    alone = replace(chosen, inventory=replace(chosen.inventory, nodes=chosen.nodes))
-    draft = supposed(options.recipe, options.topology, alone, report)
-    with opened(alone, report) as session:
+    chosen = alone(selected(options.where, report))
+    draft = supposed(options.recipe, options.topology, chosen, report)
+    with opened(chosen, report) as session:
         return _preflight(options, session, draft, wanted)
 
 
-def _preflight(
-    options: PreflightOptions,
-    session: Session,
-    draft: Draft,
-    wanted: tuple[Check, ...],
-) -> Answer:
+def _preflight(options: PreflightOptions, session: Session, draft: Draft, wanted: tuple[Check, ...]) -> Answer:
     look = partial(see, session, draft, wanted, narrow=bool(options.only), deep=options.deep, clock=network().clock)
     situation = look()
     found = judged(situation, session.selected, wanted)

@@ -4,17 +4,17 @@ import shlex
 from dataclasses import asdict
 from typing import Any
 
-from sparkops import rules as rulebook
 from sparkops.core import comparison, topology
 from sparkops.core.comparison import Difference
 from sparkops.core.formats import export as formats
-from sparkops.core.recipe import Effective, Overrides, Recipe, command_line, effective, written
-from sparkops.core.shapes import smallest
+from sparkops.core.recipe import Effective, Recipe, command_line, written
+from sparkops.core.shapes import smallest, usual
 from sparkops.core.topology import Shape
 from sparkops.errors import Refused
 from sparkops.files import recipes
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
+from sparkops.verbs.recipe.list import settled
 from sparkops.verbs.recipe.options import DiffOptions, ExportOptions
 
 
@@ -32,7 +32,7 @@ def diff(options: DiffOptions, report: Ending) -> Answer:
     """What differs, and whether it is only what was named; images by fingerprint where both were looked at."""
     a, b = recipes.recipe(options.a), recipes.recipe(options.b)
     fingerprints = {recipe.flags.image: recipe.flags.fingerprint for recipe in (a, b) if recipe.flags.fingerprint}
-    kinds = [topology.parse(name) for name in options.topologies or (_usual(a, b),) * 2]
+    kinds = [topology.parse(name) for name in options.topologies or (usual(a, b),) * 2]
     shapes = [smallest(kind, a, b) for kind in kinds]
     mixed = comparison.compare(_settled(a, shapes[0]), _settled(b, shapes[1]), fingerprints)
     alike = tuple(comparison.compare(_settled(a, one), _settled(b, one), fingerprints) for one in shapes)
@@ -46,14 +46,7 @@ def diff(options: DiffOptions, report: Ending) -> Answer:
 
 
 def _settled(recipe: Recipe, placed: Shape) -> Effective:
-    settings, _ = rulebook.judge(effective(recipe, placed.kind, Overrides()), placed, frozenset())
-    return settings
-
-
-def _usual(a: Recipe, b: Recipe) -> str:
-    """The topology that both are for."""
-    alone = all("solo" in (recipe.only or ("solo",)) and recipe.nodes.min <= 1 for recipe in (a, b))
-    return "solo" if alone else "cluster"
+    return settled(recipe, placed)[0]
 
 
 def _meant(one: Difference, only: tuple[str, ...]) -> bool:

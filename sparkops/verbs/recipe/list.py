@@ -6,6 +6,7 @@ from typing import Any
 from sparkops import rules as rulebook
 from sparkops.core import images
 from sparkops.core import topology as topologies
+from sparkops.core.findings import Finding
 from sparkops.core.memory_estimate import estimate
 from sparkops.core.recipe import Effective, Overrides, Recipe, effective
 from sparkops.core.topology import Shape
@@ -55,12 +56,12 @@ def fits(recipe: Recipe, nodes: int) -> Iterator[dict[str, str]]:
     """Each topology of so many nodes: whether the rules let the recipe run there, and whether memory does."""
     for topology in ("solo", f"{nodes}x-solo", "cluster") if nodes > 1 else ("solo",):
         shape = shaped(recipe, topology, nodes)
-        settings, refused = settled(recipe, shape)
-        if refused:
+        settings, findings = settled(recipe, shape)
+        if refused := [finding.message for finding in findings if finding.action == "refuse"]:
             yield {"topology": topology, "fit": "no", "reason": refused[0]}
-            continue
-        found = estimate(settings, shape)
-        yield {"topology": topology, "fit": found.fit, "reason": found.reason}
+        else:
+            found = estimate(settings, shape)
+            yield {"topology": topology, "fit": found.fit, "reason": found.reason}
 
 
 def shaped(recipe: Recipe, topology: str, nodes: int | None = None) -> Shape:
@@ -68,14 +69,13 @@ def shaped(recipe: Recipe, topology: str, nodes: int | None = None) -> Shape:
     wanted = topologies.parse(topology)
     taken = nodes or max(topologies.LEAST_CLUSTER, recipe.nodes.min)
     spanned = max(topologies.LEAST_CLUSTER, min(taken, recipe.nodes.max or taken))
-    executor: topologies.Executor = "mp" if images.known(recipe.container).ray is False else "ray"
-    return Shape(wanted.kind, spanned if wanted.kind == "cluster" else wanted.count or 1, executor, str(wanted))
+    nodes = spanned if wanted.kind == "cluster" else wanted.count or 1
+    return Shape(wanted.kind, nodes, images.executor(recipe.container), str(wanted))
 
 
-def settled(recipe: Recipe, shape: Shape) -> tuple[Effective, list[str]]:
-    """The settings after the rules, and what these refuse."""
-    settings, findings = rulebook.judge(effective(recipe, shape.kind, Overrides()), shape, frozenset())
-    return settings, [finding.message for finding in findings if finding.action == "refuse"]
+def settled(recipe: Recipe, shape: Shape) -> tuple[Effective, tuple[Finding, ...]]:
+    """The settings after the rules, and what the rules found."""
+    return rulebook.judge(effective(recipe, shape.kind, Overrides()), shape, frozenset())
 
 
 def _readable() -> tuple[list[Recipe], list[str]]:
