@@ -59,7 +59,7 @@ VERBS = {
     "image distribute": Verb("image", "distribute:distribute", "show:distributed"),
     "image list": Verb("image", "list:listing", "show:listing"),
     "image verify": Verb("image", "list:verify", "show:verified"),
-    "image flags": Verb("image", "flags:flags", "show_flags:flags"),
+    "image flags": Verb("image", "flags:flags", "show:flags"),
     "image prune": Verb("image", "prune:prune", "show:pruned"),
     "image export": Verb("image", "archive:export", "show:exported"),
     "image import": Verb("image", "archive:load", "show:imported"),
@@ -90,9 +90,7 @@ VERBS = {
     ),
     "status": Verb("status", "run:status", "show:status", INSPECT, "Show what serves where, verified by a request."),
     "logs": Verb("status", "logs:logs", "show:logs", INSPECT, "Print the engines' logs, node by node."),
-    "endpoint": Verb(
-        "status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print the variables that a client needs."
-    ),
+    "endpoint": Verb("status", "key:endpoint", "show:endpoint", INSPECT, "Print the variables that a client needs."),
     "key": Verb("status", "key:key", "show:key", INSPECT, "Print the endpoint's API key or change it."),
     "key rotate": Verb("status", "key:key", "show:rotated"),
     "recipe": Verb("recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes."),
@@ -110,9 +108,7 @@ VERBS = {
     "lint": Verb(
         "recipe", "lint:lint", "show_lint:linted", RECIPES, "Check recipe files against the rules, without nodes."
     ),
-    "schema": Verb(
-        "recipe", "schema:schema", "show_schema:schema", RECIPES, "Print the JSON Schema of a kind of file."
-    ),
+    "schema": Verb("recipe", "rules:schema", "show:schema", RECIPES, "Print the JSON Schema of a kind of file."),
     "bench": Verb("bench", GROUP, GROUP, BENCHMARKS, "Measure a deployment, keep and compare the results."),
     "bench run": Verb("bench", "run:run", "show:run"),
     "bench topologies": Verb("topologies", "run:topologies", "show:topologies"),

@@ -34,10 +34,12 @@ class NodeTool:
     def measure(self, words: Sequence[str], told: Told) -> BenchyEnded:
         """Until it ends; it ends with its channel, so also when we are interrupted or killed."""
         command = benchy.in_container(node_script(SCRIPT.name), words, self.model, self.book, KEY)
-        outcome, lines = BenchyOutcome(told), OutputLines()
+        outcome, rest = BenchyOutcome(told), b""
 
         def take(data: bytes) -> None:
-            for event in events(lines.take(data)):
+            nonlocal rest
+            *lines, rest = (rest + data).split(b"\n")
+            for event in events(line.decode("utf-8", "replace") for line in lines):
                 outcome.take(event)
 
         try:
@@ -45,17 +47,6 @@ class NodeTool:
         except NodeLost as lost:
             raise unreachable(lost) from None
         return outcome.ended(result.code or 0 if result.ended == "exited" else 1, benchy.said(result.stderr))
-
-
-class OutputLines:
-    """Whole lines out of bytes as they come."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def take(self, data: bytes) -> list[str]:
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        return [line.decode("utf-8", "replace") for line in whole]
 
 
 def of(options: BenchOptions, session: Session, model: Snapshot, key: str) -> NodeTool:

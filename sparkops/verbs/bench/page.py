@@ -7,17 +7,10 @@ from sparkops.core.bench.charts import Chart, charts, power
 from sparkops.core.bench.record import Record, Series
 from sparkops.core.bench.samples import watched
 from sparkops.core.bench.suites import shared
+from sparkops.verbs.bench.show import UNITS
 from sparkops.verbs.bench.svg import svg
 
-COLUMNS = (
-    ("prefill", "prefill tokens/s"),
-    ("decode", "generation tokens/s"),
-    ("peak", "peak tokens/s"),
-    ("decode-per-request", "per request tokens/s"),
-    ("ttft", "first token ms"),
-    ("itl", "between tokens ms"),
-    ("e2e", "whole answer ms"),
-)
+COLUMNS = [(name, f"{title} {unit}") for titles, unit in UNITS for name, title in titles]
 
 TABLE, END = '<div class="scroll"><table>', "</table></div>"
 """A table wider than the page scrolls by itself."""

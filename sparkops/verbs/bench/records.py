@@ -22,7 +22,7 @@ from sparkops.files.bench_records import names, record
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.bench.options import CompareOptions, RecordsOptions
-from sparkops.verbs.bench.show import number
+from sparkops.verbs.bench.show import RATES, TIMES, number
 
 HEAD = ("label", "prompt", "answer", "depth", "concurrency", "metric", "mean", "std", "values")
 
@@ -175,7 +175,7 @@ def _drawing() -> ModuleType:
 
 
 def _markdown(records: Sequence[Record]) -> str:
-    metrics = ("prefill", "decode", "peak", "decode-per-request", "ttft", "itl", "e2e")
+    metrics = [name for name, _ in (*RATES, *TIMES)]
     lines = []
     for one in records:
         lines += [f"## {one.label}: {one.model}, {one.suite.id}, {one.started}", ""]

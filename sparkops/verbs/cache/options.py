@@ -19,16 +19,3 @@ class ScheduleOptions:
     where: Target
     schedule: Schedule | None
     """None takes it away."""
-
-
-@dataclass(frozen=True)
-class ScheduleStatusOptions:
-    where: Target
-
-
-@dataclass(frozen=True)
-class PermitOptions:
-    """`yes` writes without asking; without it the person is asked, and without a terminal nothing is written."""
-
-    where: Target
-    yes: bool = False

@@ -6,6 +6,7 @@ from typing import Any
 from sparkops.core.facts import Facts, Scheduled, Unread
 from sparkops.core.facts.schedule import drop as read_drop
 from sparkops.core.plan import Command, NodeLost, Result, Script
+from sparkops.core.target import ConfirmOptions, NodesOptions
 from sparkops.errors import Refused, StepFailed
 from sparkops.files import inventory as load_inventory
 from sparkops.node_commands import caches
@@ -16,7 +17,7 @@ from sparkops.report.report import Report
 from sparkops.session.attempt import attempt
 from sparkops.session.open import Selected, alone, connected, selected
 from sparkops.session.session import Session
-from sparkops.verbs.cache.options import DropOptions, PermitOptions, ScheduleOptions, ScheduleStatusOptions
+from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
 from sparkops.verbs.cache.schedule import last_run, may, odd, row
 
 READ = "clock,id,sudo,schedule"
@@ -68,7 +69,7 @@ def schedule(options: ScheduleOptions, report: Report) -> Answer:
         return session.answer({"nodes": rows, "changed": changed}, error)
 
 
-def status(options: ScheduleStatusOptions, report: Report) -> Answer:
+def status(options: NodesOptions, report: Report) -> Answer:
     """Installed, the same everywhere, and doing what it is there for?"""
     with connected(alone(selected(options.where, report)), report) as session:
         found = look(session)
@@ -85,7 +86,7 @@ def status(options: ScheduleStatusOptions, report: Report) -> Answer:
         return session.answer({"nodes": rows, "same": same}, error)
 
 
-def permit(options: PermitOptions, report: Report) -> Answer:
+def permit(options: ConfirmOptions, report: Report) -> Answer:
     """Shown first; written where it is missing, once the person agrees."""
     with connected(alone(selected(options.where, report)), report) as session:
         session.require(node.name for node in session.selected)
@@ -95,17 +96,13 @@ def permit(options: PermitOptions, report: Report) -> Answer:
         lines = [{"name": name, "file": SUDOERS, "line": sudoers_line(facts)} for name, facts in lacking.items()]
         for entry in lines:
             session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
-        if (
-            lacking
-            and not options.yes
-            and not session.report.confirm("Write this rule (checked by visudo, mode 0440)?")
-        ):
+        if not lacking:
+            return Answer({"nodes": lines, "changed": False})
+        if not options.yes and not report.confirm("Write this rule (checked by visudo, mode 0440)?"):
             raise Refused("nothing was written", hint="--yes does not ask")
-        error = None
-        if lacking:
-            session.lock(lacking)
-            error = attempt(compile_permit(lacking), session, SUDO_HINT)
-        return Answer({"nodes": lines, "changed": bool(lacking) and error is None}, error=error)
+        session.lock(lacking)
+        error = attempt(compile_permit(lacking), session, SUDO_HINT)
+        return Answer({"nodes": lines, "changed": error is None}, error=error)
 
 
 def look(session: Session) -> dict[str, Facts]:
@@ -128,15 +125,13 @@ def _dropped(name: str, result: Result | NodeLost) -> dict[str, Any]:
 
 
 def _differs(before: Facts, after: Facts) -> bool:
-    def shape(facts: Facts) -> object:
-        found = facts.schedule
-        return None if isinstance(found, Unread) else (found.line, found.script)
-
-    return shape(before) != shape(after)
+    shapes = [None if isinstance(s, Unread) else (s.line, s.script) for s in (before.schedule, after.schedule)]
+    return shapes[0] != shapes[1]
 
 
 def _first_failure(rows: list[dict[str, Any]]) -> StepFailed | None:
-    failed = next((one for one in rows if one["problem"]), None)
-    return (
-        StepFailed(f"{failed['name']}: {failed['problem']}", node=failed["name"], hint=PERMIT_HINT) if failed else None
-    )
+    failed = [one for one in rows if one["problem"]]
+    if not failed:
+        return None
+    name = failed[0]["name"]
+    return StepFailed(f"{name}: {failed[0]['problem']}", node=name, hint=PERMIT_HINT)

@@ -6,6 +6,7 @@ from typing import Any
 from sparkops.checks.docker import docker_problem
 from sparkops.core import manifest
 from sparkops.core.facts import Facts, Left
+from sparkops.core.target import ConfirmOptions
 from sparkops.errors import Refused, StepFailed
 from sparkops.phases.cleanup import OWN_JOBS, anything, compile_cleanup, items, jobs, ours
 from sparkops.phases.sudo import with_sudo
@@ -14,12 +15,11 @@ from sparkops.report.report import Report
 from sparkops.session.attempt import attempt
 from sparkops.session.open import alone, connected, selected
 from sparkops.session.session import Session
-from sparkops.verbs.cleanup.options import CleanupOptions
 
 SUDO_HINT = "see what is left: `sparkops cleanup`; add --ask-become-pass to remove files of root"
 
 
-def cleanup(options: CleanupOptions, report: Report) -> Answer:
+def cleanup(options: ConfirmOptions, report: Report) -> Answer:
     """Models, images and filled engine caches stay: they are the person's, and cost hours."""
     with connected(alone(selected(options.where, report)), report) as session:
         facts = session.facts()

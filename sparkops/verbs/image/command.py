@@ -8,13 +8,13 @@ from sparkops.cli.completion import NODE, RECIPE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
 from sparkops.cli.where import on_nodes_by_sudo, piped
+from sparkops.core.target import PruneOptions
 from sparkops.verbs.image.options import (
     BuildOptions,
     DistributeOptions,
     FileOptions,
     FlagsOptions,
     ImagesOptions,
-    PruneOptions,
     PullOptions,
 )
 
@@ -115,7 +115,7 @@ def flags(**given: Any) -> FlagsOptions:
     sparkops image prune vllm-node-mxfp4:january --yes
 """)
 @image.command()
-@click.argument("images", metavar="[NAME]...", nargs=-1)
+@click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
 def prune(**given: Any) -> PruneOptions:

@@ -64,15 +64,6 @@ class FlagsOptions:
 
 
 @dataclass(frozen=True)
-class PruneOptions:
-    """`images` empty means what has no name any more."""
-
-    where: Target
-    images: tuple[str, ...] = ()
-    yes: bool = False
-
-
-@dataclass(frozen=True)
 class FileOptions:
     """For `export` and `import`: a file of this machine and one node."""
 

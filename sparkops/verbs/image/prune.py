@@ -12,6 +12,7 @@ from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import gb
 from sparkops.core.stored_images import StoredImage
+from sparkops.core.target import PruneOptions
 from sparkops.errors import UsageError
 from sparkops.files import recipes
 from sparkops.node_commands import images as commands
@@ -21,7 +22,6 @@ from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.open import reached
 from sparkops.verbs.image.list import document, normal, stores
-from sparkops.verbs.image.options import PruneOptions
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class PruneTarget:
 
 def prune(options: PruneOptions, report: Report) -> Answer:
     """Remove what was named, or what has no name any more; shown first."""
-    names = tuple(normal(name) for name in options.images)
+    names = tuple(normal(name) for name in options.names)
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
         needed = _needed(session.containers())

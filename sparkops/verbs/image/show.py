@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sparkops.core.sizes import gb
-from sparkops.report.text import Document, How, Ink, away, columns
+from sparkops.report.text import Document, How, Ink, away, columns, wrapped
 
 
 def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -71,6 +71,17 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.good(f"Removed {len(gone)} images, {gb(document['size_bytes'])}.")
     else:
         yield f"Nothing was removed. To remove them: `{how.command} image prune --yes`"
+
+
+def flags(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    known = "" if document["read"] else " (read earlier)"
+    yield f"{ink.bold(document['image'])}  vLLM {document['version']}, {document['count']} options{known}"
+    for name, title in (("added", "has beyond"), ("missing", "lacks of")):
+        if document[name]:
+            yield f"{title} vLLM {document['beside']}:"
+            listed = " ".join(f"--{flag}" for flag in document[name])
+            yield from wrapped(listed, "  ", 112)
+    yield ink.dim("From now on plan and lint use these options for recipes of this image.")
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -6,11 +6,6 @@ from sparkops.core.target import Target
 
 
 @dataclass(frozen=True)
-class JobsOptions:
-    where: Target
-
-
-@dataclass(frozen=True)
 class JobOptions:
     """One job by its ID, on whichever of the nodes it is. `tail` is for its log, `deadline` (seconds) for a wait."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from sparkops.core.jobs import Job, listed
 from sparkops.core.plan import Action, NodeLost, Phase, Plan, Step, Wait
 from sparkops.core.schema import did_you_mean
+from sparkops.core.target import NodesOptions
 from sparkops.errors import Interrupted, SparkopsError, UsageError
 from sparkops.node_commands import images as commands
 from sparkops.phases.sudo import with_sudo
@@ -16,10 +17,10 @@ from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.open import reached
 from sparkops.session.session import Session
-from sparkops.verbs.jobs.options import JobOptions, JobsOptions
+from sparkops.verbs.jobs.options import JobOptions
 
 
-def jobs(options: JobsOptions, report: Report) -> Answer:
+def jobs(options: NodesOptions, report: Report) -> Answer:
     with reached(options.where, report) as session:
         found = read(session)
         return session.answer({"jobs": [document(job) for job in found]})

@@ -8,7 +8,8 @@ from sparkops.cli.completion import NODE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
 from sparkops.cli.where import access, on_nodes, on_nodes_by_sudo
-from sparkops.verbs.model.options import FetchOptions, ModelsOptions, PruneModelsOptions
+from sparkops.core.target import PruneOptions
+from sparkops.verbs.model.options import FetchOptions, ModelsOptions
 
 NAME = click.argument("model", metavar="MODEL[@REVISION]")
 
@@ -67,12 +68,12 @@ def listing(**given: Any) -> ModelsOptions:
     sparkops model prune openai/gpt-oss-20b --yes
 """)
 @model.command()
-@click.argument("models", metavar="[MODEL[@REVISION]]...", nargs=-1)
+@click.argument("names", metavar="[MODEL[@REVISION]]...", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
-def prune(**given: Any) -> PruneModelsOptions:
+def prune(**given: Any) -> PruneOptions:
     """Remove models by name, or partial downloads and replaced revisions.
 
     Images and models that a deployment or its rollback needs are kept.
     """
-    return PruneModelsOptions(**given)
+    return PruneOptions(**given)

@@ -10,6 +10,7 @@ from sparkops.core.plan import Command, NodeLost, Plan, Result
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import bytes_text
+from sparkops.core.target import PruneOptions
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.node_commands import images as jobs
 from sparkops.node_commands import models as commands
@@ -21,7 +22,7 @@ from sparkops.session.execute import execute
 from sparkops.session.follow_job import follow_job
 from sparkops.session.open import reached
 from sparkops.session.session import Session
-from sparkops.verbs.model.options import ModelsOptions, PruneModelsOptions
+from sparkops.verbs.model.options import ModelsOptions
 
 RESULT = "result "
 NEXT = "next: "
@@ -48,9 +49,9 @@ def verify(options: ModelsOptions, report: Report) -> Answer:
         return session.answer(document, _wrong(name, found))
 
 
-def prune(options: PruneModelsOptions, report: Report) -> Answer:
+def prune(options: PruneOptions, report: Report) -> Answer:
     """Remove what was named, or what nothing needs; shown first. A deployment's model is never removed."""
-    names = [model_name(text) for text in options.models]
+    names = [model_name(text) for text in options.names]
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
         needed = _needed(session.containers())

@@ -29,12 +29,3 @@ class ModelsOptions:
 
     where: Target
     model: str | None = None
-
-
-@dataclass(frozen=True)
-class PruneModelsOptions:
-    """`models` empty means whatever nothing needs."""
-
-    where: Target
-    models: tuple[str, ...] = ()
-    yes: bool = False

@@ -1,4 +1,4 @@
-"""What runs for `rules`: the rulebook as it stands, no file, no node."""
+"""What runs for `rules` and `schema`: the rulebook and the kinds of files as they stand; no node."""
 
 import difflib
 from collections.abc import Mapping
@@ -7,10 +7,11 @@ from typing import Any
 
 from sparkops import rules as rulebook
 from sparkops.errors import UsageError
+from sparkops.files import recipes
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.rules.rule import Example, Rule
-from sparkops.verbs.recipe.options import RulesOptions
+from sparkops.verbs.recipe.options import RulesOptions, SchemaOptions
 
 
 def rules(options: RulesOptions, report: Ending) -> Answer:
@@ -56,3 +57,7 @@ def _flat(value: Any) -> str:
     if isinstance(value, Mapping):
         return " ".join(f"{key}={item}" for key, item in value.items())
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def schema(options: SchemaOptions, report: Ending) -> Answer:
+    return Answer({"kind": options.kind, "json_schema": recipes.file_schema(options.kind)})

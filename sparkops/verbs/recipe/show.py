@@ -55,3 +55,8 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"{ink.bold(document['deployment'])} is what was locked{when}: {document['hash']['now'][:8]}"
     for change in document["changes"]:
         yield f"  {ink.bad(change['what'])}  {change['text']}"
+
+
+def schema(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """As it is in its file."""
+    yield from json.dumps(document.get("json_schema", {}), indent=2).splitlines()

@@ -6,7 +6,8 @@ import click
 
 from sparkops.cli.shape import VerbCommand, example, line
 from sparkops.cli.where import on_nodes, secret
-from sparkops.verbs.setup.options import InitOptions, TrustOptions
+from sparkops.core.target import ConfirmOptions
+from sparkops.verbs.setup.options import InitOptions
 
 
 @example("sparkops init 192.168.1.11 192.168.1.12 --user nvidia --ask-pass")
@@ -41,6 +42,6 @@ def init(context: click.Context, /, output: str | None, ask_pass: bool, **given:
 @click.command(cls=VerbCommand)
 @click.option("--yes", is_flag=True, help="Do not ask before pinning the host keys.")
 @on_nodes
-def trust(**given: Any) -> TrustOptions:
+def trust(**given: Any) -> ConfirmOptions:
     """Show the nodes' host keys and pin them."""
-    return TrustOptions(**given)
+    return ConfirmOptions(**given)
