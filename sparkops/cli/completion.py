@@ -3,7 +3,7 @@
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import CompletionItem
 
 from sparkops.cli.registry import names
 from sparkops.errors import SparkopsError
@@ -35,10 +35,3 @@ class NameType(click.ParamType):  # type: ignore[type-arg]
 RECIPE, TOPOLOGY, NODE = NameType("recipes", "R"), NameType("topologies", "T"), NameType("nodes", "NODE")
 PLAYBOOK, SUITE = NameType("playbooks", "NAME"), NameType("suites", "S")
 RULE, CHECK = NameType("rules", "ID"), NameType("checks", "ID")
-
-
-def source(shell: str) -> str:
-    """The script that makes a shell (bash, zsh or fish) ask."""
-    made = get_completion_class(shell)
-    assert made is not None
-    return made(click.Command("sparkops"), {}, "sparkops", VARIABLE).source()

@@ -133,8 +133,8 @@ def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending
     run = os.urandom(4).hex()
     settings: dict[str, Any] = {
         "run": run,
-        "as_json": bool(line.flag("json")) or "--json" in _ours(words),
-        "how": How(bool(line.flag("verbose")), _again(line), registry.NEED_NODES),
+        "as_json": bool(line.flags.get("json")) or "--json" in _ours(words),
+        "how": How(bool(line.flags.get("verbose")), _again(line), registry.NEED_NODES),
         "show": registry.show,
         "ink": (Ink(_colour(sys.stdout)), Ink(_colour(sys.stderr))),
     }
@@ -153,7 +153,7 @@ def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending
 
 def _again(line: CommandLine) -> str:
     """What to type to reach the same nodes once more."""
-    named = line.flag("inventory")
+    named = line.flags.get("inventory")
     return f"sparkops -i {shlex.quote(named)}" if named else "sparkops"
 
 

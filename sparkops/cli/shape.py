@@ -26,11 +26,8 @@ class CommandLine:
 
     verb: str = "sparkops"
     flags: dict[str, Any] = field(default_factory=dict)
+    """The global options, wherever on the line they were given."""
     extra: tuple[str, ...] = ()
-
-    def flag(self, name: str) -> Any:
-        """A global option, wherever on the line it was given."""
-        return self.flags.get(name)
 
 
 def line(context: click.Context) -> CommandLine:

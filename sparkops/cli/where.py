@@ -30,7 +30,7 @@ def on_nodes(function: Function) -> Function:
             return None
         named = inventory(context)
         password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
-        return function(where=Target(named, line(context).flag("limit"), password), **given)
+        return function(where=Target(named, line(context).flags.get("limit"), password), **given)
 
     return called
 
@@ -44,7 +44,7 @@ def on_nodes_by_sudo(function: Function) -> Function:
 
 def inventory(context: click.Context) -> str | None:
     """The file that `-i` names; `lab` is that of the emulated nodes. None where nothing is named."""
-    named: str | None = line(context).flag("inventory")
+    named: str | None = line(context).flags.get("inventory")
     if named == LAB or (named is None and os.environ.get("SPARKOPS_INVENTORY") == LAB):
         from sparkops.verbs.lab import run as lab  # noqa: PLC0415  only `-i lab` needs it
 

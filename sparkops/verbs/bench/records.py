@@ -29,7 +29,7 @@ HEAD = ("label", "prompt", "answer", "depth", "concurrency", "metric", "mean", "
 
 def suites(options: RecordsOptions, report: Ending) -> Answer:
     """What can be asked for."""
-    return Answer({"suites": [{**_plain(vars(one)), "requests": one.requests} for one in SUITES]})
+    return Answer({"suites": [{**vars(one), "requests": one.requests} for one in SUITES]})
 
 
 def listing(options: RecordsOptions, report: Ending) -> Answer:
@@ -201,7 +201,3 @@ def _csv(records: Sequence[Record]) -> str:
 
 def _json(records: Sequence[Record]) -> str:
     return json.dumps([one.document() for one in records], indent=2) + "\n"
-
-
-def _plain(values: Any) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -51,7 +51,7 @@ def suites(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"{ink.bold(one['id'])}  {one['title']} ({one['source']})"
         lists = {name: ",".join(map(str, one[name])) for name in ("prompts", "answers", "concurrency", "depths")}
         asked = "prompt {prompts}, answer {answers}, concurrency {concurrency}".format(**lists)
-        depth = f", after {lists['depths']}" if one["depths"] != [0] else ""
+        depth = f", after {lists['depths']}" if lists["depths"] != "0" else ""
         yield f"    {asked}{depth}; {one['runs']} runs, {one['requests']} requests"
 
 

@@ -85,11 +85,9 @@ def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     most = max(lines, key=lines.count)
     if entry["entry"] == most:
         return ""
-    return (
-        ("it has no entry, but other nodes have one")
-        if entry["entry"] is None
-        else "its entry differs from the other nodes'"
-    )
+    if entry["entry"] is None:
+        return "it has no entry, but other nodes have one"
+    return "its entry differs from the other nodes'"
 
 
 def may(facts: Facts) -> bool | None:

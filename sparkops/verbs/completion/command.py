@@ -7,8 +7,6 @@ import click
 from sparkops.cli.shape import VerbCommand, example
 from sparkops.verbs.completion.options import CompletionOptions
 
-SHELLS = ("bash", "zsh", "fish")
-
 
 @example("""
     sparkops completion bash > ~/.local/share/bash-completion/completions/sparkops
@@ -16,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
     sparkops completion fish > ~/.config/fish/completions/sparkops.fish
 """)
 @click.command(cls=VerbCommand, logged=False)
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(**given: Any) -> CompletionOptions:
     """Print the script that completes sparkops in bash, zsh or fish.
 

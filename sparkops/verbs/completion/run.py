@@ -1,10 +1,16 @@
 """`completion`: the script that a shell sources."""
 
-from sparkops.cli.completion import source
+import click
+from click.shell_completion import get_completion_class
+
+from sparkops.cli.completion import VARIABLE
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.completion.options import CompletionOptions
 
 
 def script(options: CompletionOptions, report: Ending) -> Answer:
-    return Answer({"shell": options.shell, "script": source(options.shell)})
+    made = get_completion_class(options.shell)
+    assert made is not None, "the command line takes these shells only"
+    source = made(click.Command("sparkops"), {}, "sparkops", VARIABLE).source()
+    return Answer({"shell": options.shell, "script": source})

@@ -47,16 +47,17 @@ def needs(options: PlanOptions, draft: Draft) -> Needs:
     )
 
 
-def set_up(want: Needs, session: Session, access: Access) -> list[str]:
-    """What was got, in words; nothing where all is there."""
+def set_up(options: PlanOptions, draft: Draft, session: Session) -> list[str]:
+    """Get what is missing; returns what was got, in words."""
+    want = needs(options, draft)
     session.require(want.nodes)
     images = (_image(session, image, names, want.recipe) for image, names in want.images.items())
-    return list(chain(*images, _model(session, want, access)))
+    return list(chain(*images, _model(session, want, options.access)))
 
 
-def refuse_before_setup(want: Needs, session: Session) -> None:
-    """A plan names what is there; what `set_up` would get first is said instead."""
-    if first := _lacking(want, session):
+def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) -> None:
+    """Refuse a plan that depends on what `set_up` would get first, and name it."""
+    if first := _lacking(needs(options, draft), session):
         raise Refused(
             "the plan depends on images or models that are missing",
             hint=f"deploy --setup would first {'; '.join(first)}",

@@ -33,7 +33,7 @@ def plan(options: PlanOptions, report: Report) -> Answer:
         if options.setup:
             from sparkops.verbs.deploy import provision  # noqa: PLC0415  most find all in its place
 
-            provision.refuse_before_setup(provision.needs(options, draft), session)
+            provision.refuse_before_setup(options, draft, session)
         compiled = decide(options, session, draft)
         then = (f"then measures it: {benchmark.told}",) if benchmark and compiled.plan.changes else ()
         return Answer(documents.plan(compiled, then))
@@ -45,7 +45,11 @@ def deploy(options: PlanOptions, report: Report) -> Answer:
     draft = drafted(options, chosen, report)
     benchmark = _benchmark(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
-        got = _set_up(options, session, draft) if options.setup else []
+        got: list[str] = []
+        if options.setup:
+            from sparkops.verbs.deploy import provision  # noqa: PLC0415  as in plan
+
+            got = provision.set_up(options, draft, session)
         compiled = carry_out(options, session, draft)
         warnings = confirm(compiled, session)
         document = documents.deploy(compiled, warnings) | {"setup": got}
@@ -78,12 +82,6 @@ def decide(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay | 
     if options.expect not in (None, plan.id):
         raise Refused(f"the plan is {plan.id}, not {options.expect}", hint="read the new plan: `sparkops plan`")
     return Compiled(draft, situation, plan, findings, changes(situation) if plan.changes else ())
-
-
-def _set_up(options: PlanOptions, session: Session, draft: Draft) -> list[str]:
-    from sparkops.verbs.deploy import provision  # noqa: PLC0415  the same
-
-    return provision.set_up(provision.needs(options, draft), session, options.access)
 
 
 def _benchmark(options: PlanOptions, recipe: Recipe, report: Report) -> "after_deploy.WantedBench | None":

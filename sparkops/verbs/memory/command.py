@@ -23,6 +23,6 @@ def memory(context: click.Context, /, where: Target, watch: bool, every: float) 
 
     Growth comes from the log of `sparkops cache schedule`, so it needs a schedule that has run for hours.
     """
-    if watch and line(context).flag("json"):
+    if watch and line(context).flags.get("json"):
         raise click.UsageError("--watch is for people; --json prints one document", context)
     return MemoryOptions(where, every if watch else None)

@@ -8,7 +8,7 @@ from typing import Any
 from sparkops.core.copying import COPY_STALL
 from sparkops.core.facts import Facts, known
 from sparkops.core.model_name import ModelName
-from sparkops.core.plan import Phase, Plan, Word
+from sparkops.core.plan import Phase, Plan
 from sparkops.core.sizes import bytes_text
 from sparkops.errors import Refused, StepFailed
 from sparkops.node_commands import models as commands
@@ -118,10 +118,13 @@ def _copy(
         only = sorted({blob for hop in chain for blob in lacking[hop.receiver]["missing"]})
         need = sum(lengths.get(blob, 0) for blob in only)
         most = max(most, need)
-        give[chain[0].sender] = _give(session, wanted, chain[0].sender, only)
+        source = chain[0].sender
+        short = [name if "." in name else name[:12] for name in only]  # unique among the files of one model
+        give[source] = commands.give(wanted.name, session.nodes[source].cache_dir, short, wanted.words)
         for hop in chain:
             _room(hop.receiver, wanted.name, need, lacking[hop.receiver]["free"])
-            take[hop.receiver] = _take(session, wanted, hop.receiver, facts)
+            manifest, cache = manifest_path(facts[hop.receiver], wanted.name), session.nodes[hop.receiver].cache_dir
+            take[hop.receiver] = commands.take(wanted.name, cache, manifest, wanted.words)
     give_keys(session, chains)
     copy = Copy(wanted.job, wanted.name.title, most, chains, wanted.stall, {}, "model", give, take)
     try:
@@ -130,17 +133,6 @@ def _copy(
         session.report.warn(f"{error.message}; trying the missing files again")
         return False
     return True
-
-
-def _give(session: Session, wanted: WantedCopy, node: str, only: Iterable[str]) -> tuple[Word, ...]:
-    """Twelve digits name a blob well enough among those of one model."""
-    short = [name if "." in name else name[:12] for name in only]
-    return commands.give(wanted.name, session.nodes[node].cache_dir, short, wanted.words)
-
-
-def _take(session: Session, wanted: WantedCopy, node: str, facts: Mapping[str, Facts]) -> tuple[Word, ...]:
-    path = manifest_path(facts[node], wanted.name)
-    return commands.take(wanted.name, session.nodes[node].cache_dir, path, wanted.words)
 
 
 def _room(node: str, name: ModelName, need: int, have: int) -> None:

@@ -64,7 +64,8 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         document = {"models": {n: list(targets) for n, targets in gone.items()}, "size_bytes": freed, "kept": kept}
         for node, targets in gone.items():
             for target, size in targets.items():
-                report.note(f"{target.rstrip('@')}, {bytes_text(size)}{_what(target)}", node)
+                what = " of partial downloads" if target.endswith("@") else ""
+                report.note(f"{target.rstrip('@')}, {bytes_text(size)}{what}", node)
         wanted = bool(gone) and (options.yes or report.confirm("Remove these?"))
         if wanted:
             cache_of = {node.name: node.cache_dir for node in session.selected}
@@ -166,7 +167,3 @@ def _gone(about: Mapping[str, Any], names: Iterable[ModelName], needed: Mapping[
         if one["half"] and not (named and any(name.revision for name in named)):
             gone[f"{one['model']}@"] = one["half"]
     return gone
-
-
-def _what(target: str) -> str:
-    return " of partial downloads" if target.endswith("@") else ""

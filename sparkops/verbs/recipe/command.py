@@ -181,4 +181,4 @@ def schema(**given: Any) -> SchemaOptions:
 
 
 def _catalogue(context: click.Context) -> CatalogueOptions:
-    return CatalogueOptions(inventory(context), line(context).flag("limit"))
+    return CatalogueOptions(inventory(context), line(context).flags.get("limit"))

@@ -34,7 +34,7 @@ from sparkops.verbs.setup.options import InitOptions
 def init(context: click.Context, /, output: str | None, ask_pass: bool, **given: Any) -> InitOptions:
     """Write an inventory and pin the nodes' host keys."""
     password = secret("login password on the nodes", "SPARKOPS_PASSWORD") if ask_pass else None
-    path = output or line(context).flag("inventory")
+    path = output or line(context).flags.get("inventory")
     return InitOptions(output=path, password=password, **given)
 
 
