@@ -12,7 +12,7 @@ VARIABLE = "_SPARKOPS_COMPLETE"
 
 
 class NameType(click.ParamType):  # type: ignore[type-arg]
-    """Any text. `kind` is a function of `verbs/completion/names.py`, which lists what may be meant."""
+    """Any text. `kind` says which names may be meant, as `verbs/completion/names.py` lists them."""
 
     name = "text"
 

@@ -18,8 +18,6 @@ from sparkops.errors import Interrupted, SparkopsError, UsageError
 from sparkops.report.ending import Ending
 from sparkops.report.text import How, Ink
 
-SECRETS = ("become_password", "api_key", "password")
-
 
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if not wanted or context.resilient_parsing:
@@ -163,7 +161,7 @@ def _ours(words: list[str]) -> list[str]:
 
 def _secrets(options: Any) -> Iterator[str]:
     for value in (options, getattr(options, "where", None)):
-        yield from (found for name in SECRETS if (found := getattr(value, name, None)))
+        yield from filter(None, (getattr(value, name, None) for name in ("become_password", "api_key", "password")))
 
 
 def _colour(stream: TextIO) -> bool:

@@ -150,8 +150,8 @@ def show(verb: str) -> Show:
 
 
 def names(kind: str, context: Any) -> Iterable[str]:
-    """Return what can be completed here, by a function of `verbs/completion/names.py`."""
-    found: Iterable[str] = _load("completion", f"names:{kind}")(context)
+    """Return the names of a kind that can be completed here."""
+    found: Iterable[str] = _load("completion", "names:names")(kind, context)
     return found
 
 

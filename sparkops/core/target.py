@@ -13,10 +13,18 @@ class Target:
 
 
 @dataclass(frozen=True)
+class NameOptions:
+    """A verb that needs no node and takes one name; empty means all."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True)
 class NodesOptions:
-    """A verb that takes nodes only."""
+    """A verb that takes nodes, and perhaps the name of one thing on them; None means all."""
 
     where: Target
+    name: str | None = None
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from sparkops.cli.completion import NODE, RECIPE, SUITE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import together
 from sparkops.cli.where import api_key, on_nodes_by_sudo
-from sparkops.verbs.bench.options import BenchOptions, CompareOptions, RecordsOptions
-from sparkops.verbs.topologies.options import TopologiesOptions
+from sparkops.verbs.bench.options import BenchOptions, CompareOptions, RecordsOptions, TopologiesOptions
 
 
 @click.group(cls=VerbGroup)

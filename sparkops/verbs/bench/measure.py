@@ -75,15 +75,15 @@ class Run:
             return replace(kept, problems=())
         now = datetime.fromtimestamp(network().clock(), UTC)
         name = f"{now:%Y%m%dT%H%M%SZ}-{self.suite.id}-{os.urandom(3).hex()}"
-        about = self.subject
+        about, target = self.subject, self.subject.target
         versions = {"sparkops": __version__, **about.versions}
         label = self.options.label or about.label
         started = f"{now:%Y-%m-%dT%H:%M:%SZ}"
-        return Record(name, started, self.suite, label, about.url, about.model, versions, (), about.lock)
+        return Record(name, started, self.suite, label, target.url, target.model, versions, (), about.lock)
 
     def _same(self, kept: Record) -> None:
         """What goes on must be what was begun."""
-        changed = [name for name in ("url", "model") if getattr(kept, name) != getattr(self.subject, name)]
+        changed = [name for name in ("url", "model") if getattr(kept, name) != getattr(self.subject.target, name)]
         if {**(kept.lock or {}), "locked": ""} != {**(self.subject.lock or {}), "locked": ""}:
             changed.append("deployment")
         if changed:

@@ -45,3 +45,14 @@ class CompareOptions:
     vary: frozenset[str] = frozenset()
     reference: bool = False
     output: str | None = None
+
+
+@dataclass(frozen=True)
+class TopologiesOptions:
+    """`bench` is what is run on each topology in turn; `anew` leaves what an interrupted one has measured."""
+
+    bench: BenchOptions
+    recipe: str | None = None
+    topologies: tuple[str, ...] = ("solo", "cluster", "2x-solo")
+    output: str | None = None
+    anew: bool = False

@@ -24,8 +24,6 @@ from sparkops.report.ending import Ending
 from sparkops.verbs.bench.options import CompareOptions, RecordsOptions
 from sparkops.verbs.bench.show import RATES, TIMES, number
 
-HEAD = ("label", "prompt", "answer", "depth", "concurrency", "metric", "mean", "std", "values")
-
 
 def suites(options: RecordsOptions, report: Ending) -> Answer:
     """What can be asked for."""
@@ -190,7 +188,7 @@ def _markdown(records: Sequence[Record]) -> str:
 def _csv(records: Sequence[Record]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEAD)
+    writer.writerow(["label", "prompt", "answer", "depth", "concurrency", "metric", "mean", "std", "values"])
     for one in records:
         for row in one.measured.rows:
             for name, m in row.metrics.items():

@@ -47,14 +47,6 @@ class Subject:
     watch: Callable[[list[Sample]], AbstractContextManager[None]] = lambda into: nullcontext()
     verify: Callable[[], list[str]] = lambda: []
 
-    @property
-    def url(self) -> str:
-        return self.target.url
-
-    @property
-    def model(self) -> str:
-        return self.target.model
-
 
 def of_url(options: BenchOptions) -> Subject:
     """Somebody's endpoint: model and tokenizer must be said."""

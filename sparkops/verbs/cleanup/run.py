@@ -1,7 +1,6 @@
 """`cleanup`: what sparkops left on the nodes, shown and, once the person agrees, taken away."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from sparkops.checks.docker import docker_problem
 from sparkops.core import manifest
@@ -14,7 +13,6 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.attempt import attempt
 from sparkops.session.open import alone, connected, selected
-from sparkops.session.session import Session
 
 SUDO_HINT = "see what is left: `sparkops cleanup`; add --ask-become-pass to remove files of root"
 
@@ -23,7 +21,8 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
     """Models, images and filled engine caches stay: they are the person's, and cost hours."""
     with connected(alone(selected(options.where, report)), report) as session:
         facts = session.facts()
-        shown = _document(facts, session)
+        nodes = [{"name": name, "entries": _entries(known)} for name, known in facts.items()]
+        shown = {"nodes": nodes, "unreachable": session.away.reasons}
         _refuse(facts)
         error = session.away.error
         if not any(anything(known) for known in facts.values()):
@@ -41,7 +40,7 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
             failed = StepFailed(
                 f"{next(iter(left))}: something of sparkops is still there", hint="`sparkops cleanup` shows it"
             )
-        rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in shown["nodes"]]
+        rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in nodes]
         return Answer({**shown, "nodes": rows, "removed": True}, error=session.away.error or failed)
 
 
@@ -67,11 +66,6 @@ def _refuse_newer(name: str, facts: Facts) -> None:
     found = manifest.version(facts.state.manifest) if isinstance(facts.state, Left) else None
     if found is not None and found > manifest.VERSION:
         raise Refused(f"a newer sparkops wrote the manifest on {name}", node=name, hint="use that version to clean up")
-
-
-def _document(facts: Mapping[str, Facts], session: Session) -> dict[str, Any]:
-    rows = [{"name": name, "entries": _entries(known)} for name, known in facts.items()]
-    return {"nodes": rows, "unreachable": session.away.reasons}
 
 
 def _entries(facts: Facts) -> list[dict[str, str]]:

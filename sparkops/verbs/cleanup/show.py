@@ -15,11 +15,8 @@ def cleanup(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.bad(f"Some of it could not be removed on {', '.join(left)}.") if left else ink.good("Removed.")
     elif document.get("removed") is False:
         found = any(node["entries"] for node in document.get("nodes", ()))
-        yield (
-            (f"Nothing was removed. To remove it: `{how.command} cleanup --yes`")
-            if found
-            else "sparkops left nothing on these nodes."
-        )
+        again = f"Nothing was removed. To remove it: `{how.command} cleanup --yes`"
+        yield again if found else "sparkops left nothing on these nodes."
 
 
 def _listed(document: Document, ink: Ink) -> Iterator[str]:

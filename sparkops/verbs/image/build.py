@@ -214,14 +214,10 @@ def _named_here(options: BuildOptions) -> Build:
         inside = path.resolve().relative_to(context.resolve()).as_posix() if path else None
     except ValueError:
         raise UsageError(f"{path} is not inside the context {context}", hint="Docker reads it from there") from None
-    return Build(_image_name(options.target), str(context), inside, args)
-
-
-def _image_name(text: str) -> str:
-    references(text)
-    if "@" in text:
-        raise UsageError(f"{text}: a digest cannot be built; name the image NAME or NAME:TAG")
-    return text
+    references(options.target)
+    if "@" in options.target:
+        raise UsageError(f"{options.target}: a digest cannot be built; name the image NAME or NAME:TAG")
+    return Build(options.target, str(context), inside, args)
 
 
 def _pair(text: str) -> tuple[str, str]:

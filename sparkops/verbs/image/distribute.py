@@ -1,5 +1,6 @@
 """`image distribute`: one image, the same on all nodes, handed from node to node."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -45,7 +46,8 @@ def ensure_everywhere(
     session: Session, image: str, names: Sequence[str], source: str | None = None, stall: float = COPY_STALL
 ) -> dict[str, Any]:
     """Copy until all have it; a second time only when the first got somewhere. Raises unless all have it."""
-    _member(session, source, names)
+    if source is not None and source not in names:
+        raise UsageError(f"--from {source}: is not one of the selected nodes{did_you_mean(source, names)}")
     made: list[Hop] = []
     before = -1
     while True:
@@ -64,7 +66,11 @@ def ensure_everywhere(
                 steps = tuple(awaited(job, image, going, int(stall)))
                 _follow(Plan("image distribute", None, (Phase("copy the image", steps),)), session, job)
             else:
-                copy = _copy(session, job, image, origin, names, complete, facts, int(stall))
+                chains = transfer_routes(session, names, complete, facts)
+                for hop in itertools.chain.from_iterable(chains):
+                    room(hop.receiver, facts[hop.receiver], origin.size_bytes)
+                give_keys(session, chains)
+                copy = Copy(job, image, origin.size_bytes, chains, int(stall), {})
                 made += copy.hops
                 _follow(compile_copy(copy, facts), session, job)
         except StepFailed as error:
@@ -85,32 +91,9 @@ def _progress(session: Session, image: str, names: Sequence[str], origin: Image,
     return len(facts) - len(lacking)
 
 
-def _copy(
-    session: Session,
-    job: str,
-    image: str,
-    origin: Image,
-    names: Sequence[str],
-    complete: frozenset[str],
-    facts: Mapping[str, Facts],
-    stall: int,
-) -> Copy:
-    """Chains, room on every disk, and the keys, which are made for this copy alone."""
-    chains = transfer_routes(session, names, complete, facts)
-    for one in (hop for chain in chains for hop in chain):
-        room(one.receiver, facts[one.receiver], origin.size_bytes)
-    give_keys(session, chains)
-    return Copy(job, image, origin.size_bytes, chains, stall, {})
-
-
 def _follow(plan: Plan, session: Session, job: str) -> None:
     told = f"run the command again: complete nodes are skipped (`sparkops jobs logs {job}` shows the log)"
     follow_job(with_sudo(plan, session.sudo), session, job, lambda _: told)
-
-
-def _member(session: Session, source: str | None, names: Sequence[str]) -> None:
-    if source is not None and source not in names:
-        raise UsageError(f"--from {source}: is not one of the selected nodes{did_you_mean(source, names)}")
 
 
 def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image:

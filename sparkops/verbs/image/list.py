@@ -6,16 +6,16 @@ from typing import Any
 from sparkops.checks.docker import docker_hint
 from sparkops.core.schema import did_you_mean
 from sparkops.core.stored_images import StoredImage, listed
+from sparkops.core.target import NodesOptions
 from sparkops.errors import Refused, SparkopsError, StepFailed
 from sparkops.node_commands import images as commands
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import reached
 from sparkops.session.session import Session
-from sparkops.verbs.image.options import ImagesOptions
 
 
-def listing(options: ImagesOptions, report: Report) -> Answer:
+def listing(options: NodesOptions, report: Report) -> Answer:
     """Each image once, with the nodes that have it."""
     with reached(options.where, report) as session:
         found = stores(session)
@@ -25,16 +25,16 @@ def listing(options: ImagesOptions, report: Report) -> Answer:
         return session.answer({"images": shown, "nameless": nameless})
 
 
-def verify(options: ImagesOptions, report: Report) -> Answer:
+def verify(options: NodesOptions, report: Report) -> Answer:
     """Whether the named image (or each that some node has by a name) is the same on all selected nodes."""
     with reached(options.where, report) as session:
         found = stores(session)
         names = {tag for images in found.values() for image in images for tag in image.tags}
-        if options.image is not None:
-            wanted = normal(options.image)
+        if options.name is not None:
+            wanted = normal(options.name)
             if wanted not in names:
-                missing = f"no node has the image {options.image}{did_you_mean(wanted, names)}"
-                hint = f"`sparkops image build {options.image}` or `image pull`"
+                missing = f"no node has the image {options.name}{did_you_mean(wanted, names)}"
+                hint = f"`sparkops image build {options.name}` or `image pull`"
                 raise session.lost.error or Refused(missing, hint=hint)
             names = {wanted}
         shown = [_everywhere(name, found) for name in sorted(names)]

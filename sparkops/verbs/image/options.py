@@ -46,14 +46,6 @@ class DistributeOptions:
 
 
 @dataclass(frozen=True)
-class ImagesOptions:
-    """For `list` all, for `verify` the named image."""
-
-    where: Target
-    image: str | None = None
-
-
-@dataclass(frozen=True)
 class FlagsOptions:
     """`image` may be a recipe's name; `fresh` reads again what was kept."""
 

@@ -1,6 +1,6 @@
 """`image prune`: what lost its name, or what was named; never what a deployment or its rollback needs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -50,7 +50,9 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         if unknown := _unknown(names, found):
             raise session.lost.error or UsageError(unknown)
         free = [one for one in found if not one.used and one.fingerprint not in needed]
-        gone = list(_named(free, names) if names else _nameless(free))
+        gone = [PruneTarget(one, name) for one in free for name in names if name in one.tags]
+        if not names:
+            gone = [PruneTarget(one) for one in free if not one.tags and not one.digests]
         told = {
             "images": [document(one.image) | {"name": one.name or None} for one in gone],
             "size_bytes": sum(one.image.size_bytes for one in gone if len(one.image.tags) < 2),
@@ -63,21 +65,11 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         return session.answer({**told, "removed": removed})
 
 
-def _agreed(gone: Iterable[PruneTarget], options: PruneOptions, report: Report) -> bool:
-    shown = list(gone)
-    for one in shown:
+def _agreed(gone: Sequence[PruneTarget], options: PruneOptions, report: Report) -> bool:
+    for one in gone:
         what = f"{one.told} of {one.image.created[:10]}, {gb(one.image.size_bytes)}"
         report.note(what if one.name else f"{what}, has no name", one.image.node)
-    return options.yes or report.confirm(f"Remove {len(shown)} images?")
-
-
-def _nameless(free: Iterable[StoredImage]) -> Iterator[PruneTarget]:
-    return (PruneTarget(one) for one in free if not one.tags and not one.digests)
-
-
-def _named(free: Iterable[StoredImage], names: Iterable[str]) -> Iterator[PruneTarget]:
-    wanted = list(names)
-    return (PruneTarget(one, name) for one in free for name in wanted if name in one.tags)
+    return options.yes or report.confirm(f"Remove {len(gone)} images?")
 
 
 def _unneeded(free: Iterable[StoredImage]) -> list[str]:

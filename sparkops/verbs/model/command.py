@@ -8,10 +8,8 @@ from sparkops.cli.completion import NODE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
 from sparkops.cli.where import access, on_nodes, on_nodes_by_sudo
-from sparkops.core.target import PruneOptions
-from sparkops.verbs.model.options import FetchOptions, ModelsOptions
-
-NAME = click.argument("model", metavar="MODEL[@REVISION]")
+from sparkops.core.target import NodesOptions, PruneOptions
+from sparkops.verbs.model.options import FetchOptions
 
 
 @click.group(cls=VerbGroup)
@@ -26,7 +24,7 @@ def model() -> None:
     sparkops model fetch /srv/models/my-tune
 """)
 @model.command()
-@NAME
+@click.argument("model", metavar="MODEL[@REVISION]")
 @click.option("--on", "node", type=NODE, help="The node that downloads [default: the one with most files].")
 @click.option(
     "--exclude", multiple=True, metavar="GLOB", help="Files to skip, besides original/* and metal/* (repeatable)."
@@ -48,19 +46,19 @@ def fetch(token_stdin: bool, **given: Any) -> FetchOptions:
 
 @example("sparkops model verify openai/gpt-oss-120b")
 @model.command()
-@NAME
+@click.argument("name", metavar="MODEL[@REVISION]")
 @on_nodes
-def verify(**given: Any) -> ModelsOptions:
+def verify(**given: Any) -> NodesOptions:
     """Check every file of a model against its hash, on every node."""
-    return ModelsOptions(**given)
+    return NodesOptions(**given)
 
 
 @example("sparkops model list")
 @model.command("list")
 @on_nodes
-def listing(**given: Any) -> ModelsOptions:
+def listing(**given: Any) -> NodesOptions:
     """List the models in the nodes' caches, with partial downloads."""
-    return ModelsOptions(**given)
+    return NodesOptions(**given)
 
 
 @example("""

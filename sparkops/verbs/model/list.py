@@ -10,7 +10,7 @@ from sparkops.core.plan import Command, NodeLost, Plan, Result
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import bytes_text
-from sparkops.core.target import PruneOptions
+from sparkops.core.target import NodesOptions, PruneOptions
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.node_commands import images as jobs
 from sparkops.node_commands import models as commands
@@ -22,13 +22,12 @@ from sparkops.session.execute import execute
 from sparkops.session.follow_job import follow_job
 from sparkops.session.open import reached
 from sparkops.session.session import Session
-from sparkops.verbs.model.options import ModelsOptions
 
 RESULT = "result "
 NEXT = "next: "
 
 
-def listing(options: ModelsOptions, report: Report) -> Answer:
+def listing(options: NodesOptions, report: Report) -> Answer:
     """Each node's models with their revisions, what they take, what is half."""
     with reached(options.where, report) as session:
         found = caches(session)
@@ -36,10 +35,10 @@ def listing(options: ModelsOptions, report: Report) -> Answer:
         return session.answer({"nodes": nodes})
 
 
-def verify(options: ModelsOptions, report: Report) -> Answer:
+def verify(options: NodesOptions, report: Report) -> Answer:
     """Every file against its hash on every node, and the same revision on all."""
-    assert options.model is not None, "a command line has one"
-    name = model_name(options.model)
+    assert options.name is not None, "a command line has one"
+    name = model_name(options.name)
     with reached(options.where, report) as session:
         here = {node.name: node.cache_dir for node in session.there}
         follow(compile_verify(name, here), session, name.job("verify"))

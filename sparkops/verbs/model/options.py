@@ -21,11 +21,3 @@ class FetchOptions:
     offline: bool = False
     access: Access = Access()
     stall: float = COPY_STALL
-
-
-@dataclass(frozen=True)
-class ModelsOptions:
-    """For `list` all, for `verify` the named model."""
-
-    where: Target
-    model: str | None = None

@@ -44,14 +44,8 @@ def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
     for model in node["models"]:
         for one in model["revisions"]:
             proven = ink.good("verified") if one["verified"] else ink.dim("not verified")
-            named = ",".join(one["refs"])
-            yield [
-                node["name"],
-                model["model"],
-                f"{one['revision'][:12]} {named}".strip(),
-                bytes_text(one["bytes"]),
-                proven,
-            ]
+            revision = f"{one['revision'][:12]} {','.join(one['refs'])}".strip()
+            yield [node["name"], model["model"], revision, bytes_text(one["bytes"]), proven]
         if model["half"]:
             yield [node["name"], model["model"], "", bytes_text(model["half"]), ink.warn("partial downloads")]
 

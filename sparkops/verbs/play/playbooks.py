@@ -124,7 +124,8 @@ def _words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:
     yield from one.verb.split()
     behind: list[str] = []
     for key, value in one.options.items():
-        values = [_filled(_word(key, item), extra) for item in (value if isinstance(value, list) else [value])]
+        values = [_word(key, item) for item in (value if isinstance(value, list) else [value])]
+        values = values if extra is None else [fill(text, extra) for text in values]
         if key == "args":
             yield from values
         elif key == "flags":
@@ -140,7 +141,3 @@ def _word(key: str, value: Any) -> str:
     if isinstance(value, (dict, list)):
         raise UsageError(f"with: {key} must be one value, or a list of them")
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
-
-
-def _filled(text: str, extra: Mapping[str, Any] | None) -> str:
-    return text if extra is None else fill(text, extra)

@@ -62,11 +62,12 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
             report.emit(_shown(event, steps.get(event.step or ""), options.check))
 
         outcome = session.run(as_check(plan) if options.check else plan, emit)
-        counted = _away(session, nodes) | recap(plan, events)
+        away = session.away.among(node.name for node in nodes)
+        counted = dict.fromkeys(away, Recap(unreachable=1)) | recap(plan, events)
         counts = {node.name: counted[node.name] for node in nodes if node.name in counted}
         error = first(
             error_of(outcome),
-            session.away.among(node.name for node in nodes).error,
+            away.error,
             None if options.check else _undecided(events),
         )
         return Played(counts, error, whole=play.on_failure in ("stop", "undo") or isinstance(error, Interrupted))
@@ -144,7 +145,3 @@ def _compiled(play: StepsPlay, options: PlayOptions, session: Session, nodes: Se
     facts = session.facts() if uses_facts(play) else {}
     there = [node for node in nodes if node.name not in session.away]
     return compile_play(play, there, known(play, options.extra, there, facts), {})
-
-
-def _away(session: Session, nodes: Sequence[Node]) -> dict[str, Recap]:
-    return {node.name: Recap(unreachable=1) for node in nodes if node.name in session.away}

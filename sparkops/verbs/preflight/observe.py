@@ -29,14 +29,11 @@ def see(
     ids = {check.id for check in checks}
     tried = deep and GPU in ids
     probes = {name for check in checks for name in check.reads} | set(TRIED if tried else ()) if narrow else set(PROBES)
-    facts, spans = _facts(session, draft, _only(probes), clock)
+    only = () if probes >= set(PROBES) else tuple(name for name in PROBES if name in probes)
+    facts, spans = _facts(session, draft, only, clock)
     first = _situation(session, draft, facts, spans)
     asked = _second(session, first, pings=PINGS in ids, deep=tried)
     return replace(first, peers=_peers(session, asked)) if asked else first
-
-
-def _only(probes: set[str]) -> tuple[str, ...]:
-    return () if probes >= set(PROBES) else tuple(name for name in PROBES if name in probes)
 
 
 def _facts(

@@ -20,10 +20,3 @@ class PreflightOptions:
     fix: bool = False
     yes: bool = False
     deep: bool = False
-
-
-@dataclass(frozen=True)
-class CheckOptions:
-    """`preflight --list`, or `--explain` one check."""
-
-    check: str = ""

@@ -40,15 +40,17 @@ def _preflight(options: PreflightOptions, session: Session, draft: Draft, wanted
     found = judged(situation, session.selected, wanted)
     if not options.fix:
         return Answer(document(situation, session, found), error=_error(session, found))
-    steps = fixes(situation, session.selected, _held(found))
+    held = frozenset((one.node, one.id) for one in found if one.node and one.status in ("fail", "warn"))
+    steps = fixes(situation, session.selected, held)
     plan = with_sudo(compile_fix(steps.values()), session.sudo)
-    shown = {**document(situation, session, found), "plan": _steps(plan)}
+    listed = [{"node": one.node, "title": one.title, "command": "\n".join(described(one))} for one in plan.steps]
+    shown = {**document(situation, session, found), "plan": listed}
     trouble = _fix(options, session, plan, shown)
     if not plan.steps or isinstance(trouble, Refused):
         return Answer({**shown, "shown": isinstance(trouble, Refused)}, error=_error(session, found, trouble))
     situation = look()
     found = _fixed(judged(situation, session.selected, wanted), steps)
-    fixed = {**document(situation, session, found), "plan": shown["plan"], "mended": True}
+    fixed = {**document(situation, session, found), "plan": listed, "mended": True}
     return Answer(fixed, error=_error(session, found, trouble))
 
 
@@ -68,10 +70,6 @@ def _fix(options: PreflightOptions, session: Session, plan: Plan, shown: dict[st
         error.hint = "the verdict lists the remaining findings"
         return error
     return None
-
-
-def _held(found: Iterable[Finding]) -> frozenset[tuple[str, str]]:
-    return frozenset((one.node, one.id) for one in found if one.node and one.status in ("fail", "warn"))
 
 
 def _fixed(found: Iterable[Finding], done: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
@@ -118,7 +116,3 @@ def document(s: Situation, session: Session, found: tuple[Finding, ...]) -> dict
 
 def _check(one: Finding) -> dict[str, Any]:
     return {"id": one.id, "status": one.status, "message": one.message, "hint": one.hint, "evidence": one.evidence}
-
-
-def _steps(plan: Plan) -> list[dict[str, Any]]:
-    return [{"node": step.node, "title": step.title, "command": "\n".join(described(step))} for step in plan.steps]

@@ -1,6 +1,5 @@
 """Answers of `preflight`: what is wrong comes first, and nodes that agree are told of together."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -134,12 +133,6 @@ def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:
         asked = "preflight and deploy (--allow switches it off there)" if one["deploy"] else "preflight"
         fixed_by = "preflight --fix" if one["fix"] else "you"
         rows = {"why": one["why"], "source": one["source"], "judges": judged, "asked by": asked}
-        for name, text in {
-            **rows,
-            "what to do": one["hint"],
-            "fixed by": fixed_by,
-            "reads": ", ".join(one["reads"]),
-        }.items():
-            yield ""
-            yield ink.dim(name)
-            yield from textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        rows |= {"what to do": one["hint"], "fixed by": fixed_by, "reads": ", ".join(one["reads"])}
+        for name, text in rows.items():
+            yield from ("", ink.dim(name), *wrapped(text, "  ", 100))

@@ -35,7 +35,10 @@ def recommend(options: AdviseOptions, report: Ending) -> Answer:
             "recipe": recipe.name,
             "topology": given.topology,
             "agreed": given.agreed,
-            "opinions": [_opinion(vars(opinion)) for opinion in given.opinions],
+            "opinions": [
+                vars(said) | {"at": list(said.at), "values": {name: round(value, 1) for name, value in said.values}}
+                for said in given.opinions
+            ],
             "not_possible": [one for one in found if one["fit"] == "no"],
             "nodes": nodes,
             "warnings": warnings,
@@ -61,10 +64,6 @@ def _records(warnings: list[str]) -> Iterator[Record]:
             yield bench_records.record(name)
         except UsageError as error:
             warnings.append(error.message)
-
-
-def _opinion(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**said, "at": list(said["at"]), "values": {topology: round(value, 1) for topology, value in said["values"]}}
 
 
 def _ceilings(recipe: Recipe, possible: frozenset[str]) -> Iterator[Mapping[str, Any]]:

@@ -2,7 +2,6 @@
 
 import shlex
 from dataclasses import asdict
-from typing import Any
 
 from sparkops.core import comparison, topology
 from sparkops.core.comparison import Difference
@@ -37,7 +36,8 @@ def diff(options: DiffOptions, report: Ending) -> Answer:
     mixed = comparison.compare(_settled(a, shapes[0]), _settled(b, shapes[1]), fingerprints)
     alike = tuple(comparison.compare(_settled(a, one), _settled(b, one), fingerprints) for one in shapes)
     found = comparison.explained(mixed, alike, shapes[0] == shapes[1])
-    beyond = [one for one in found if not _meant(one, options.only)] if options.only else []
+    meant = [one for one in found if one.part in options.only or ("topology" in options.only and one.by == "topology")]
+    beyond = [one for one in found if one not in meant] if options.only else []
     sides = [
         {"recipe": r.name, "topology": str(k), "nodes": s.nodes} for r, k, s in zip((a, b), kinds, shapes, strict=True)
     ]
@@ -49,17 +49,10 @@ def _settled(recipe: Recipe, placed: Shape) -> Effective:
     return settled(recipe, placed)[0]
 
 
-def _meant(one: Difference, only: tuple[str, ...]) -> bool:
-    return one.part in only or ("topology" in only and one.by == "topology")
-
-
 def _refusal(beyond: list[Difference], options: DiffOptions) -> Refused:
-    names = ", ".join(_name(one) for one in beyond[:8]) + (f" and {len(beyond) - 8} more" if len(beyond) > 8 else "")
+    names = ", ".join(f"--{one.key}" if one.part == "command" else one.key for one in beyond[:8])
+    names += f" and {len(beyond) - 8} more" if len(beyond) > 8 else ""
     return Refused(
         f"{options.a} and {options.b} differ in more than {' and '.join(options.only)}: {names}",
         hint="measurements of one say nothing about the other until they are equal there",
     )
-
-
-def _name(one: Difference) -> Any:
-    return {"command": f"--{one.key}"}.get(one.part, one.key)

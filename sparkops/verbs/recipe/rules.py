@@ -6,28 +6,24 @@ from dataclasses import asdict
 from typing import Any
 
 from sparkops import rules as rulebook
+from sparkops.core.target import NameOptions
 from sparkops.errors import UsageError
 from sparkops.files import recipes
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.rules.rule import Example, Rule
-from sparkops.verbs.recipe.options import RulesOptions, SchemaOptions
 
 
-def rules(options: RulesOptions, report: Ending) -> Answer:
+def rules(options: NameOptions, report: Ending) -> Answer:
     """Every rule, or the one that was named."""
     known = {rule.id: rule for rule in rulebook.RULES}
-    if not options.rule:
+    if not options.name:
         return Answer({"rules": [_rule(rule) for rule in known.values()]})
-    if options.rule not in known:
-        near = difflib.get_close_matches(options.rule, known, n=1)
-        hint = (
-            f"did you mean {near[0]}?"
-            if near
-            else "list rules: `sparkops rules`; list checks: `sparkops preflight --list`"
-        )
-        raise UsageError(f"no such rule: {options.rule}", hint=hint)
-    return Answer({"rules": [_rule(known[options.rule])]})
+    if options.name not in known:
+        near = difflib.get_close_matches(options.name, known, n=1)
+        lists = "list rules: `sparkops rules`; list checks: `sparkops preflight --list`"
+        raise UsageError(f"no such rule: {options.name}", hint=f"did you mean {near[0]}?" if near else lists)
+    return Answer({"rules": [_rule(known[options.name])]})
 
 
 def _rule(rule: Rule) -> Mapping[str, Any]:
@@ -59,5 +55,5 @@ def _flat(value: Any) -> str:
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def schema(options: SchemaOptions, report: Ending) -> Answer:
-    return Answer({"kind": options.kind, "json_schema": recipes.file_schema(options.kind)})
+def schema(options: NameOptions, report: Ending) -> Answer:
+    return Answer({"kind": options.name, "json_schema": recipes.file_schema(options.name)})

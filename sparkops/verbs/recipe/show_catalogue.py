@@ -61,7 +61,8 @@ def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for part, title in (("args", "flags"), ("env", "environment")):
         if found.get(part):
             yield ink.bold(title)
-            rows = [[name, _value(item["value"]), ink.dim(item["origin"])] for name, item in found[part].items()]
+            items = found[part].items()
+            rows = [[name, clip(_text(item["value"]), 60), ink.dim(item["origin"])] for name, item in items]
             yield from columns(rows, "  ")
     for finding in document.get("rules", ()):
         yield f"{ink.bold('rule')} {finding['id']}: {finding['action']}: {finding['message']}"
@@ -103,7 +104,8 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
         return
     paint = {"fits": ink.good, "tight": ink.warn, "no": ink.bad}.get(memory["fit"], ink.dim)
     verdict = {"fits": "fits", "tight": "tight", "no": "does not fit"}.get(memory["fit"], "not known")
-    yield f"{ink.bold('memory of each node')} (estimate, GiB): {paint(verdict)}{_because(memory)}"
+    because = f", as {memory['reason']}" if memory.get("reason") else ""
+    yield f"{ink.bold('memory of each node')} (estimate, GiB): {paint(verdict)}{because}"
     rows = [["weights", memory.get("weights")], ["overhead", memory["overhead"]], ["KV cache", memory.get("kv_cache")]]
     rows += [["taken in all", f"{memory['claimed']} of {memory['available']} that are there"]]
     if memory.get("sequences") is not None:
@@ -115,10 +117,6 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
         yield f"  {ink.good('would fit:')} {option}"
     if memory.get("note"):
         yield f"  {memory['note']}"
-
-
-def _because(memory: Document) -> str:
-    return f", as {memory['reason']}" if memory.get("reason") else ""
 
 
 TITLES = {"before": "before the first start", "when": "when to use it", "when_not": "when not to"}
@@ -146,12 +144,7 @@ def reference(table: Document, ink: Ink) -> Iterator[str]:
     yield from columns([heads, *(list(row) for row in table["rows"])], "  ")
     said = [str(table[name]) for name in ("setup", "reading") if table.get(name)]
     for text in (*said, f"{table['source']}, {table['date']}"):
-        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _value(value: Any) -> str:
-    """A setting as it is written; the long ones (85 capture sizes) cut, as the command line has them whole."""
-    return clip(_text(value), 60)
+        yield from wrapped(text, "  ")
 
 
 def _text(value: Any) -> str:

@@ -29,7 +29,8 @@ def text(document: Document, ink: Ink) -> Iterator[str]:
         yield f"{ink.bold(entry['file'])}{kind}{'' if entry['findings'] else ': in order'}"
         for found in entry["findings"]:
             mark = paint.get(found["action"], ink.dim)(f"{found['action']:<6}")
-            yield f"  {mark} {ink.dim(_where(found))}{found['id']}: {found['message']}"
+            where = f"{found['in']}:{found['line']}: " if found["line"] else ""
+            yield f"  {mark} {ink.dim(where)}{found['id']}: {found['message']}"
             if found["hint"]:
                 yield f"         {found['hint']}"
 
@@ -101,10 +102,6 @@ def _uri(path: str) -> str:
     """A path as the URI that SARIF wants; one of another drive or root is a file's."""
     plain = path.replace(os.sep, "/")
     return f"file://{quote(plain)}" if plain.startswith("/") else quote(plain)
-
-
-def _where(found: Document) -> str:
-    return f"{found['in']}:{found['line']}: " if found["line"] else ""
 
 
 def _escaped(text: str, option: bool) -> str:

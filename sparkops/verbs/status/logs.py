@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Command, NodeLost, Result
+from sparkops.core.plan import Command, Result
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import scripts
 from sparkops.phases.parts import deployed_revisions
@@ -37,19 +37,13 @@ def logs(options: LogsOptions, report: Report) -> Answer:
 
 
 def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
-    """Of (node, container, command); containers of one node in turns."""
-    entries, left = [], list(wanted)
-    while left:
-        turn = {node: (container, command) for node, container, command in reversed(left)}
-        answers = session.ask({node: command for node, (_, command) in turn.items()})
-        entries += [
-            {"node": node, "container": turn[node][0], "text": _in_order(result)}
-            for node, result in answers.items()
-            if not isinstance(result, NodeLost)
-        ]
-        left = [one for one in left if turn[one[0]][0] != one[1]]
-    order = [(node, container) for node, container, _ in wanted]
-    return sorted(entries, key=lambda entry: order.index((entry["node"], entry["container"])))
+    """The logs of (node, container, command) from the nodes that answer."""
+    answers = session.ask_in_turns([(node, command) for node, _, command in wanted])
+    return [
+        {"node": node, "container": container, "text": _in_order(result)}
+        for (node, container, _), result in zip(wanted, answers, strict=True)
+        if isinstance(result, Result)
+    ]
 
 
 def _in_order(result: Result) -> str:

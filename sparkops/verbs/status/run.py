@@ -48,21 +48,19 @@ Answers = Mapping[tuple[str, str], ServingProbe]
 
 
 def _ask_all(session: Session, facts: Mapping[str, Facts], revisions: Iterable[DeployedRevision]) -> Answers:
-    """What each API of a running revision says; APIs of one node in turns."""
-    questions: dict[str, list[scripts.Question]] = {}
-    for revision in revisions:
-        for member in revision.stored.members:
-            if member.port is not None and revision.runs and member.name in facts:
-                questions.setdefault(member.name, []).append(question(facts, revision.stored, member))
-    answers: dict[tuple[str, str], ServingProbe] = {}
-    while any(questions.values()):
-        turn = {node: waiting.pop(0) for node, waiting in questions.items() if waiting}
-        told = session.ask({node: scripts.serving(asked, LOOK_SECONDS) for node, asked in turn.items()})
-        for node, asked in turn.items():
-            result = told.get(node)
-            probe = serving_probe(result.stdout) if isinstance(result, Result) else ServingProbe("wait", "no answer")
-            answers[(node, asked.container)] = probe
-    return answers
+    """What each API of a running revision says."""
+    asked = [
+        (member.name, question(facts, revision.stored, member))
+        for revision in revisions
+        for member in revision.stored.members
+        if member.port is not None and revision.runs and member.name in facts
+    ]
+    told = session.ask_in_turns([(node, scripts.serving(one, LOOK_SECONDS)) for node, one in asked])
+    silent = ServingProbe("wait", "no answer")
+    return {
+        (node, one.container): serving_probe(result.stdout) if isinstance(result, Result) else silent
+        for (node, one), result in zip(asked, told, strict=True)
+    }
 
 
 def _deployment(

@@ -25,8 +25,9 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     if item.get("newer"):
         yield ink.warn("  started by a newer sparkops: this version shows it and never changes it")
     rows = [
-        [node["name"], node.get("address"), node.get("role"), _reach(node, ink), node.get("restarts")]
+        [node["name"], node.get("address"), node.get("role"), state, node.get("restarts")]
         for node in item.get("nodes", ())
+        for state in [node.get("state") if node.get("reachable", True) else ink.bad("unreachable")]
     ]
     if rows:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
@@ -42,10 +43,6 @@ def _state(state: str, ink: Ink) -> str:
     if state == "serving":
         return ink.good(state)
     return ink.warn(state) if state in ("starting", "stopped") else ink.bad(state)
-
-
-def _reach(node: Document, ink: Ink) -> str:
-    return str(node.get("state")) if node.get("reachable", True) else ink.bad("unreachable")
 
 
 def logs(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -11,14 +11,24 @@ from sparkops.core.bench.suites import Suite
 from sparkops.core.target import Target
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, UsageError
 from sparkops.files import bench_records, experiment_records
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.remote.network import network
 from sparkops.report.report import Report
 from sparkops.session.open import reached, selected
+from sparkops.verbs.bench.options import TopologiesOptions
 from sparkops.verbs.bench.run import run_on, suite_of
-from sparkops.verbs.deploy.options import PlanOptions
+from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
+from sparkops.verbs.deploy.rollback import rollback
 from sparkops.verbs.deploy.run import deploy
-from sparkops.verbs.topologies.options import TopologiesOptions
-from sparkops.verbs.topologies.restore import Restored, before, restore, serving
+from sparkops.verbs.deploy.stop import stop
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What serves again, or why it does not."""
+
+    titles: tuple[str, ...] = ()
+    error: SparkopsError | None = None
 
 
 @dataclass
@@ -122,3 +132,30 @@ def nodes_of(wanted: str, where: Target, report: Report) -> Target:
     count = topology.parse(wanted).count
     names = [node.name for node in selected(where, report).nodes]
     return where if count is None else replace(where, limit=",".join(names[:count]))
+
+
+def serving(where: Target, report: Report) -> list[DeployedRevision]:
+    """Every revision that runs on these nodes."""
+    with reached(where, report) as session:
+        return [one for one in deployed_revisions(session.containers()) if one.runs]
+
+
+def before(running: list[DeployedRevision]) -> Before:
+    """What to bring back after the experiment: hashes for sparkops, titles for people."""
+    return Before(tuple(sorted(one.stored.hash for one in running)), tuple(one.title for one in running))
+
+
+def restore(wanted: Before, where: Target, report: Report) -> Restored:
+    """Go back to what served; what serves beside it, or where nothing did, is stopped."""
+    report.note(f"restoring {', '.join(wanted.titles) or 'nothing: nothing served before'}")
+    due = frozenset(wanted.hashes)
+    try:
+        now = frozenset(before(serving(where, report)).hashes)
+        if due - now:
+            rollback(RollbackOptions(where, to=due), report)
+        elif now - due:
+            stop(StopOptions(where, but=due), report)
+    except SparkopsError as error:
+        text = f"what served before could not be restored: {error.message}"
+        return Restored(error=StepFailed(text, node=error.node, hint="`sparkops status`, then `sparkops rollback`"))
+    return Restored(wanted.titles)

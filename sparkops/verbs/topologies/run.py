@@ -10,12 +10,11 @@ from sparkops.files import own_files
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import selected
+from sparkops.verbs.bench.options import TopologiesOptions
 from sparkops.verbs.bench.records import comparison
 from sparkops.verbs.bench.run import require, suite_of
 from sparkops.verbs.deploy.draft import drafted
-from sparkops.verbs.topologies.experiment_runner import ExperimentRunner, begun, nodes_of, plan
-from sparkops.verbs.topologies.options import TopologiesOptions
-from sparkops.verbs.topologies.restore import Restored
+from sparkops.verbs.topologies.experiment_runner import ExperimentRunner, Restored, begun, nodes_of, plan
 
 AGAIN = "run the command again to continue; `--anew` starts over"
 
