@@ -129,10 +129,12 @@ def _run(ask: Invocation, report: Ending) -> int:
 
 def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending:
     run = os.urandom(4).hex()
+    named = line.flags.get("inventory")
+    command = f"sparkops -i {shlex.quote(named)}" if named else "sparkops"
     settings: dict[str, Any] = {
         "run": run,
         "as_json": bool(line.flags.get("json")) or "--json" in _ours(words),
-        "how": How(bool(line.flags.get("verbose")), _again(line), registry.NEED_NODES),
+        "how": How(bool(line.flags.get("verbose")), command, registry.NEED_NODES),
         "show": registry.show,
         "ink": (Ink(_colour(sys.stdout)), Ink(_colour(sys.stderr))),
     }
@@ -147,12 +149,6 @@ def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending
 
         settings["screen"] = LiveScreen(sys.stderr)
     return Report(line.verb, **settings)
-
-
-def _again(line: CommandLine) -> str:
-    """What to type to reach the same nodes once more."""
-    named = line.flags.get("inventory")
-    return f"sparkops -i {shlex.quote(named)}" if named else "sparkops"
 
 
 def _ours(words: list[str]) -> list[str]:

@@ -130,12 +130,7 @@ class VerbGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if (
-            args
-            and not ctx.resilient_parsing
-            and not args[0].startswith("-")
-            and self.get_command(ctx, args[0]) is None
-        ):
+        if args and not (ctx.resilient_parsing or args[0].startswith("-") or self.get_command(ctx, args[0])):
             near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=0.5)
             path = ctx.command_path.removeprefix("sparkops").strip()
             known = f"did you mean `{' '.join(filter(None, ('sparkops', path, near[0])))}`?" if near else "see --help"

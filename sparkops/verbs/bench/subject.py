@@ -137,13 +137,14 @@ def _drop_caches(session: Session, nodes: Sequence[str]) -> None:
 
 def snapshot(session: Session, revision: DeployedRevision, node: str) -> Snapshot:
     """Where the model's snapshot lies on a node."""
-    data = revision.stored.data
-    pinned = f"@{data['model_revision']}" if data.get("model_revision") else ""
+    stored = revision.stored
     session.require([node])
-    facts = session.facts(model=f"{data['model']}{pinned}").get(node)
+    facts = session.facts(model=stored.pinned_model).get(node)
     model = facts.model if facts else None
     if not isinstance(model, Model) or model.revision is None:
-        raise Refused(f"{node} has no tokenizer of {data['model']}", hint="name one on this machine: --tokenizer FILE")
+        raise Refused(
+            f"{node} has no tokenizer of {stored.data['model']}", hint="name one on this machine: --tokenizer FILE"
+        )
     return Snapshot(model.folder, model.revision)
 
 

@@ -59,13 +59,10 @@ def _refuse(facts: Mapping[str, Facts]) -> None:
             raise Refused(
                 f"{name}: cannot tell what runs there: {problem}", node=name, hint="exclude the node with --limit"
             )
-        _refuse_newer(name, known)
-
-
-def _refuse_newer(name: str, facts: Facts) -> None:
-    found = manifest.version(facts.state.manifest) if isinstance(facts.state, Left) else None
-    if found is not None and found > manifest.VERSION:
-        raise Refused(f"a newer sparkops wrote the manifest on {name}", node=name, hint="use that version to clean up")
+        wrote = manifest.version(known.state.manifest) if isinstance(known.state, Left) else None
+        if wrote is not None and wrote > manifest.VERSION:
+            hint = "use that version to clean up"
+            raise Refused(f"a newer sparkops wrote the manifest on {name}", node=name, hint=hint)
 
 
 def _entries(facts: Facts) -> list[dict[str, str]]:

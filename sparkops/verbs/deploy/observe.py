@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
-from sparkops.core.facts import Facts, Model
+from sparkops.core.facts import Facts
 from sparkops.core.plan import Result
 from sparkops.core.revise import revise
 from sparkops.core.revision import Revision, deployment_name
@@ -36,8 +36,8 @@ def observe(options: PlanOptions, session: Session, draft: Draft) -> Situation:
 def _facts(session: Session, draft: Draft) -> dict[str, Facts]:
     """Of all nodes. Where a revision's name means different commits, all are asked for the one that the head has."""
     facts = session.facts(images=tuple(draft.images), model=draft.model)
-    have = {p.node.name: f.model for p in draft.placement.engines if (f := facts.get(p.node.name))}
-    commits = {name: model.revision for name, model in have.items() if isinstance(model, Model) and model.complete}
+    have = {p.node.name: f.complete_model for p in draft.placement.engines if (f := facts.get(p.node.name))}
+    commits = {name: model.revision for name, model in have.items() if model}
     pinned = commits.get(draft.placement.head.node.name)
     if pinned is None or set(commits.values()) == {pinned}:
         return facts

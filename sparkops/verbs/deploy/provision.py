@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sparkops.core import vocabulary
-from sparkops.core.facts import Facts, Model
+from sparkops.core.facts import Facts
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Result
@@ -74,7 +74,7 @@ def _lacking(want: Needs, session: Session) -> list[str]:
             told.append(f"{_way(image)} on {names[0]}" + (", copy it to the others" if len(names) > 1 else ""))
         elif not all_equal:
             told.append(f"copy {image} from {have[0]}")
-    without = [name for name in want.engines if not _complete(facts[name])]
+    without = [name for name in want.engines if not facts[name].complete_model]
     if without and not want.model.local:
         told.append(f"fetch {want.model} for {', '.join(without)}")
     return told
@@ -123,12 +123,12 @@ def _model(session: Session, want: Needs, access: Access) -> Iterator[str]:
     if want.model.local:
         return
     facts = session.facts(model=str(want.model))
-    have = [name for name in want.engines if _complete(facts[name])]
+    have = {name: model.revision or "" for name in want.engines if (model := facts[name].complete_model)}
     worded = _worded(session, want)
-    if len(have) == len(want.engines) == len(worded) and len({_revision(facts[name]) for name in have}) == 1:
+    if len(have) == len(want.engines) == len(worded) and len(set(have.values())) == 1:
         return
-    pinned = ModelName(want.model.model, _revision(facts[have[0]])) if have else want.model
-    ready = [name for name in have if name in worded and _revision(facts[name]) == pinned.revision]
+    pinned = ModelName(want.model.model, next(iter(have.values()))) if have else want.model
+    ready = [name for name in have if name in worded and have[name] == pinned.revision]
     if ready:
         copied = ensure_copied(session, pinned, ready[0], want.engines, want.words)
     else:
@@ -145,11 +145,3 @@ def _worded(session: Session, want: Needs) -> list[str]:
         return list(want.engines)
     answers = session.ask({name: commands.words(want.words) for name in want.engines})
     return [name for name, one in answers.items() if isinstance(one, Result) and one.ok]
-
-
-def _complete(facts: Facts) -> bool:
-    return isinstance(facts.model, Model) and facts.model.complete
-
-
-def _revision(facts: Facts) -> str:
-    return facts.model.revision or "" if isinstance(facts.model, Model) else ""

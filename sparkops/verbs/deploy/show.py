@@ -16,7 +16,8 @@ _CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
 
 def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield ink.bold(_title(document))
-    yield from _placement(document)
+    nodes = (document.get("placement") or {}).get("nodes", ())
+    yield from columns([[node["name"], node.get("address"), node.get("role")] for node in nodes], "  ")
     yield from _settings(document.get("settings", ()), ink)
     yield from _findings(document.get("rules", ()), ink)
     steps = document.get("steps", ())
@@ -82,11 +83,6 @@ def _title(document: Document) -> str:
     if document.get("hash"):
         words.append(f"({str(document['hash'])[:8]})")
     return " ".join(words)
-
-
-def _placement(document: Document) -> Iterator[str]:
-    nodes = (document.get("placement") or {}).get("nodes", ())
-    yield from columns([[node["name"], node.get("address"), node.get("role")] for node in nodes], "  ")
 
 
 def _settings(settings: Sequence[Document], ink: Ink) -> Iterator[str]:

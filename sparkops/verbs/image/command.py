@@ -9,13 +9,7 @@ from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
 from sparkops.cli.where import on_nodes_by_sudo, piped
 from sparkops.core.target import NodesOptions, PruneOptions
-from sparkops.verbs.image.options import (
-    BuildOptions,
-    DistributeOptions,
-    FileOptions,
-    FlagsOptions,
-    PullOptions,
-)
+from sparkops.verbs.image.options import BuildOptions, DistributeOptions, FileOptions, FlagsOptions, PullOptions
 
 ON = click.option("--on", "node", type=NODE, help="The node to use [default: the first].")
 NAME = click.argument("image", metavar="NAME")

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from sparkops.core import vocabulary
 from sparkops.core.copying import COPY_STALL
-from sparkops.core.facts import Facts, Model
+from sparkops.core.facts import Facts
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.node_commands.models import Fetch
@@ -74,7 +74,7 @@ def _source(session: Session, want: Fetch, facts: Mapping[str, Facts], here: Seq
         session.require([session.inventory.node(node).name])
         return node
     busy = [name for name in here if want.job in running(facts[name])]
-    have = [name for name in here if isinstance(model := facts[name].model, Model) and model.complete]
+    have = [name for name in here if facts[name].complete_model]
     return [*busy, *have, *here][0]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparkops.core.inventory import Node
-from sparkops.core.plan import Event, Plan, Step, shown
+from sparkops.core.plan import Event, Step, shown
 from sparkops.core.playbook.known import known
 from sparkops.core.playbook.recap import Recap, recap
 from sparkops.core.playbook.uses import uses_facts, uses_phases
@@ -15,7 +15,6 @@ from sparkops.phases.operator import as_check, compile_play
 from sparkops.report.report import Report
 from sparkops.session.execute import error_of
 from sparkops.session.open import Selected, connected, selected
-from sparkops.session.session import Session
 from sparkops.verbs.deploy.compile import OwnPlay
 from sparkops.verbs.deploy.draft import drafted
 from sparkops.verbs.deploy.options import PlanOptions
@@ -49,7 +48,9 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         report.warn(f"{play.where}: play {play.name!r} has nothing to do: all its hosts have failed")
         return Played({})
     with connected(replace(chosen, nodes=tuple(nodes)), report) as session:
-        plan = _compiled(play, options, session, nodes)
+        facts = session.facts() if uses_facts(play) else {}
+        there = [node for node in nodes if node.name not in session.away]
+        plan = compile_play(play, there, known(play, options.extra, there, facts), {})
         if plan.changes and not options.check:
             session.lock(step.node for step in plan.steps)
         for name, lost in session.away.items():
@@ -65,11 +66,7 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         away = session.away.among(node.name for node in nodes)
         counted = dict.fromkeys(away, Recap(unreachable=1)) | recap(plan, events)
         counts = {node.name: counted[node.name] for node in nodes if node.name in counted}
-        error = first(
-            error_of(outcome),
-            away.error,
-            None if options.check else _undecided(events),
-        )
+        error = first(error_of(outcome), away.error, None if options.check else _undecided(events))
         return Played(counts, error, whole=play.on_failure in ("stop", "undo") or isinstance(error, Interrupted))
 
 
@@ -139,9 +136,3 @@ def first(*errors: SparkopsError | None) -> SparkopsError | None:
     """The one that makes the exit code."""
     found = [error for error in errors if error is not None]
     return min(found, key=lambda error: PRECEDENCE.index(error.exit_code), default=None)
-
-
-def _compiled(play: StepsPlay, options: PlayOptions, session: Session, nodes: Sequence[Node]) -> Plan:
-    facts = session.facts() if uses_facts(play) else {}
-    there = [node for node in nodes if node.name not in session.away]
-    return compile_play(play, there, known(play, options.extra, there, facts), {})

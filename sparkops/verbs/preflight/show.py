@@ -42,10 +42,8 @@ class FindingGroup:
 
     def __init__(self, check: Document, who: list[str] | None, all_nodes: int) -> None:
         self.id, self.status, self.message = str(check["id"]), str(check["status"]), str(check["message"])
-        self.hint = str(check.get("hint") or "")
-        self.who = who
+        self.hint, self.who, self.all_nodes = str(check.get("hint") or ""), who, all_nodes
         self.evidence: dict[str, str] = {}
-        self.all_nodes = all_nodes
 
     def lines(self, ink: Ink, verbose: bool) -> Iterator[str]:
         where = f"{self._where()}: " if self.who is not None else ""

@@ -62,10 +62,8 @@ def running(session: Session, deployment: str | None) -> RecipeLock:
         raise Refused(f"{revision.title} does not run", hint="see what runs: `sparkops status`")
     session.require(member.name for member in revision.stored.members)
     parts = {node: part for node, part in revision.running if part.role != "proxy"}
-    data = revision.stored.data
-    pinned = f"@{data['model_revision']}" if data.get("model_revision") else ""
     images = sorted({part.image_id for part in parts.values() if part.image_id})
-    facts = session.facts(images=images, model=f"{data.get('model', '')}{pinned}")
+    facts = session.facts(images=images, model=revision.stored.pinned_model)
     session.require(parts)
     return _lock(revision, parts, facts)
 

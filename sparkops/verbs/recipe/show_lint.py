@@ -49,11 +49,7 @@ def sarif(document: Document) -> Iterator[str]:
     results = _once(document)
     known = document.get("rules", {})
     ids = sorted({found["id"] for found in results})
-    driver = {
-        "name": "sparkops",
-        "version": __version__,
-        "rules": [_rule(name, known.get(name)) for name in ids],
-    }
+    driver = {"name": "sparkops", "version": __version__, "rules": [_rule(name, known.get(name)) for name in ids]}
     run = {"tool": {"driver": driver}, "results": [_result(found, ids) for found in results]}
     yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 

@@ -7,7 +7,7 @@ from sparkops.core.facts import Container
 from sparkops.core.plan import NodeLost
 from sparkops.errors import Interrupted
 from sparkops.node_commands import scripts
-from sparkops.phases.parts import DeployedRevision, NodeContainer
+from sparkops.phases.parts import DeployedRevision
 from sparkops.remote import Cancel
 from sparkops.remote.waiting import RECONNECT
 from sparkops.report.answer import Answer
@@ -20,9 +20,7 @@ AGAIN = 2.0
 def follow(session: Session, revision: DeployedRevision, tail: int) -> Answer:
     """Ends by an interrupt, quietly, or when nothing that is followed runs any more."""
     tasks: Mapping[str, Callable[[Cancel], None]] = {
-        f"{node} {container.name}": partial(
-            _follow, session, node, container, _label(revision, (node, container)), tail
-        )
+        f"{node} {container.name}": partial(_follow, session, node, container, _label(revision, node, container), tail)
         for node, container in revision.parts
     }
     try:
@@ -32,9 +30,8 @@ def follow(session: Session, revision: DeployedRevision, tail: int) -> Answer:
     return Answer({})
 
 
-def _label(revision: DeployedRevision, part: NodeContainer) -> str:
+def _label(revision: DeployedRevision, node: str, container: Container) -> str:
     """The node, with the role where it has several parts."""
-    node, container = part
     several = sum(other == node for other, _ in revision.parts) > 1
     return f"{node} {container.role}" if several else node
 

@@ -29,8 +29,10 @@ def topologies(options: TopologiesOptions, report: Report) -> Answer:
         interrupted = True
     finally:
         restored = course.bring_back()
+    if interrupted and restored.error:
+        raise Interrupted(f"interrupted; {restored.error.message}", hint=restored.error.hint)
     if interrupted:
-        raise _interrupted(restored)
+        raise Interrupted("interrupted; what served before was restored", hint=AGAIN)
     return _answer(course, restored)
 
 
@@ -50,12 +52,6 @@ def _recipe(options: TopologiesOptions, report: Report) -> str:
         draft = drafted(plan(wanted, where, options, Before()), selected(where, report), report)
         names.append(draft.effective.recipe.name)
     return names[0]
-
-
-def _interrupted(restored: Restored) -> Interrupted:
-    if restored.error:
-        return Interrupted(f"interrupted; {restored.error.message}", hint=restored.error.hint)
-    return Interrupted("interrupted; what served before was restored", hint=AGAIN)
 
 
 def _answer(course: ExperimentRunner, restored: Restored) -> Answer:
