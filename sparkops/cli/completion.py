@@ -1,4 +1,4 @@
-"""Completion by the Tab key: click's, with names of ours. The shell runs sparkops with a variable that asks for it."""
+"""Completion by the Tab key: click's, with our names. The shell runs sparkops with the variable below set."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ VARIABLE = "_SPARKOPS_COMPLETE"
 
 
 class NameType(click.ParamType):  # type: ignore[type-arg]
-    """Any text. `kind` says which names may be meant, as `verbs/completion/names.py` lists them."""
+    """Any text; `kind` says which names `verbs/completion/names.py` proposes."""
 
     name = "text"
 
@@ -23,7 +23,7 @@ class NameType(click.ParamType):  # type: ignore[type-arg]
         return self.metavar if isinstance(param, click.Option) else None
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """What can stand behind the last comma."""
+        """Propose names for the text behind the last comma."""
         before, comma, begun = incomplete.rpartition(",")
         try:
             known = [name for name in names(self.kind, ctx) if name.startswith(begun)]

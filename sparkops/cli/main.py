@@ -1,4 +1,4 @@
-"""The command `sparkops`: words to an invocation, the invocation to its verb, whatever happens to an exit code."""
+"""The command `sparkops`: parses the words, runs the verb, and turns every result and error into an exit code."""
 
 import os
 import shlex
@@ -30,7 +30,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 
 
 class Sparkops(VerbGroup):
-    """The commands of the registry; each is imported when it is typed."""
+    """The commands of the registry; each is imported when someone types it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(registry.COMMANDS)
@@ -93,7 +93,7 @@ def _main(words: list[str], line: CommandLine) -> int:
 
 
 def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
-    """The ask that the words make; None or a code where click has answered itself (`--help`, `--version`)."""
+    """Parse the words; None or an exit code if click has answered itself (`--help`, `--version`)."""
     try:
         with sparkops.make_context("sparkops", list(words), obj=line) as context:
             result: Invocation | int | None = sparkops.invoke(context)
@@ -165,7 +165,7 @@ def _colour(stream: TextIO) -> bool:
 
 
 def _forgive_narrow_terminals() -> None:
-    """A terminal that lacks a character shows another instead of failing."""
+    """Print a replacement for characters that the terminal cannot show."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -173,5 +173,5 @@ def _forgive_narrow_terminals() -> None:
 
 
 def _drop_stdout() -> None:
-    """Whoever read our output went away; Python must not complain of it at exit."""
+    """The reader of our output is gone: keep Python from reporting that at exit."""
     sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (stays open until the process ends)

@@ -1,4 +1,4 @@
-"""How every command of ours is shaped: the global options before and after the verb, words behind `--`, near names."""
+"""The click classes of all commands: global options before and after the verb, words behind `--`, similar names."""
 
 import difflib
 import re
@@ -22,7 +22,7 @@ class Invocation:
 
 @dataclass
 class CommandLine:
-    """What is known of a command line while it is read, also when it turns out to be wrong: click's `obj`."""
+    """What is known of a command line while it is parsed, even if it is wrong; click's `obj`."""
 
     verb: str = "sparkops"
     flags: dict[str, Any] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class CommandLine:
 
 
 def line(context: click.Context) -> CommandLine:
-    """The one of this run."""
+    """Return the command line of this run."""
     return context.ensure_object(CommandLine)
 
 
@@ -110,7 +110,7 @@ class NodeCommand(EngineCommand):
 
 
 class VerbGroup(click.Group):
-    """Verbs below a first word; names the nearest one when there is no such."""
+    """Verbs below a first word; an unknown verb is refused with the most similar one."""
 
     command_class = VerbCommand
 
@@ -123,7 +123,7 @@ class VerbGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Return the invocation of a verb below it, or its own: `jobs` and `key` are verbs, too."""
+        """Return the invocation of a subcommand, or of the group: `jobs` and `key` are verbs, too."""
         result = super().invoke(ctx)
         return result if ctx.invoked_subcommand else _invocation(result, ctx)
 
@@ -142,7 +142,7 @@ VerbGroup.group_class = VerbGroup
 
 
 def duration(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
-    """Seconds, or a number with s, m or h."""
+    """Return seconds for a number, or for a number with s, m or h."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
     seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0
     if not seconds:

@@ -43,7 +43,7 @@ def on_nodes_by_sudo(function: Function) -> Function:
 
 
 def inventory(context: click.Context) -> str | None:
-    """The file that `-i` names; `lab` is that of the emulated nodes. None where nothing is named."""
+    """Return the file that `-i` names (`lab`: that of the emulated nodes); None without `-i`."""
     named: str | None = line(context).flags.get("inventory")
     if named == LAB or (named is None and os.environ.get("SPARKOPS_INVENTORY") == LAB):
         from sparkops.verbs.lab import run as lab  # noqa: PLC0415  only `-i lab` needs it
@@ -53,7 +53,7 @@ def inventory(context: click.Context) -> str | None:
 
 
 def api_key() -> str | None:
-    """$SPARKOPS_API_KEY; it becomes an HTTP header, a line of a file and of curl's configuration."""
+    """Return $SPARKOPS_API_KEY; it must fit an HTTP header, a file and curl's configuration."""
     value = os.environ.get("SPARKOPS_API_KEY") or None
     if value and not _plain(value):
         raise UsageError(
@@ -64,7 +64,7 @@ def api_key() -> str | None:
 
 
 def access(token_stdin: bool = False) -> Access:
-    """How this person asks the model hub: a token, an endpoint, proxies; from stdin and the environment."""
+    """Return the hub's token, endpoint and proxies, from stdin and the environment."""
     token = piped("token of the model hub", "SPARKOPS_HF_TOKEN") if token_stdin else os.environ.get("HF_TOKEN")
     if token and not _plain(token):
         raise UsageError("the token of the model hub must be one word of plain characters")
@@ -79,7 +79,7 @@ def _plain(value: str) -> bool:
 
 
 def secret(prompt: str, variable: str) -> str:
-    """From the environment, else asked for on the terminal; never asked for without one."""
+    """Return a secret from the environment, else ask for it; raises `UsageError` without a terminal."""
     if value := os.environ.get(variable):
         return value
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -88,7 +88,7 @@ def secret(prompt: str, variable: str) -> str:
 
 
 def piped(prompt: str, variable: str) -> str:
-    """The first line of a stdin that is no terminal, else as `secret`; never empty."""
+    """Return the first line of stdin if it is no terminal, else as `secret`; never empty."""
     if not os.environ.get(variable) and not sys.stdin.isatty():
         if value := sys.stdin.readline().rstrip("\r\n"):
             return value

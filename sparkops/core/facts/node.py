@@ -119,11 +119,6 @@ class Facts:
         details, tails, gpu = known(self.docker_ours, ()), known(self.docker_logs, {}), known(self.docker_strangers, {})
         return merge(known(self.docker_ps, ()), details, tails, gpu)
 
-    @property
-    def complete_model(self) -> Model | None:
-        """The model, None where a file of it is missing or could not be read."""
-        return self.model if isinstance(self.model, Model) and self.model.complete else None
-
     def image(self, reference: str) -> Image | None:
         """The image, None where it is not there or could not be read."""
         found = known(self.images, {}).get(reference)

@@ -1,4 +1,4 @@
-"""llama-benchy in a container on a node: no tool is needed here, and no network is measured but the nodes' own."""
+"""llama-benchy in a container on a node: needs no tool here and measures only the network between nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ KEY = Secret("bench key")
 
 @dataclass(frozen=True)
 class NodeTool:
-    """`image` is the ID of the image that measures; a `tokenizer` lies where the container sees it."""
+    """`image` is the ID of llama-benchy's image; `tokenizer` is a path inside the container."""
 
     session: Session
     node: str
@@ -32,7 +32,7 @@ class NodeTool:
         return Snapshot(benchy.MODEL_INSIDE, self.model.revision).tokenizer
 
     def measure(self, words: Sequence[str], told: Told) -> BenchyEnded:
-        """Until it ends; it ends with its channel, so also when we are interrupted or killed."""
+        """Run llama-benchy; it ends with its SSH channel, so also if we are interrupted or killed."""
         command = benchy.in_container(node_script(SCRIPT.name), words, self.model, self.book, KEY)
         outcome, rest = BenchyOutcome(told), b""
 
@@ -50,7 +50,7 @@ class NodeTool:
 
 
 def of(options: BenchOptions, session: Session, model: Snapshot, key: str) -> NodeTool:
-    """The tool on that node; refused where its image is missing, as nothing is fetched behind anybody's back."""
+    """Return the tool on that node; refuses if its image is missing, because nothing is downloaded unasked."""
     node = options.on or ""
     facts = session.facts(images=[benchy.IMAGE]).get(node)
     image = facts.image(benchy.IMAGE) if facts else None

@@ -39,7 +39,7 @@ class RecordsOptions:
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """`vary` names what may differ; `reference` compares with what a recipe's sources published."""
+    """`vary` names what may differ; `reference` compares with the published results of the recipe."""
 
     names: tuple[str, ...]
     vary: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ class CompareOptions:
 
 @dataclass(frozen=True)
 class TopologiesOptions:
-    """`bench` is what is run on each topology in turn; `anew` leaves what an interrupted one has measured."""
+    """`bench` runs on each topology in turn; `anew` ignores the results of an interrupted experiment."""
 
     bench: BenchOptions
     recipe: str | None = None

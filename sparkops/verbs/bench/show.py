@@ -21,7 +21,7 @@ def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def numbers(rows: Any, ink: Ink) -> Iterator[str]:
-    """Two tables, as a terminal has eighty columns; a size that all rows share stands above them."""
+    """Two tables, to fit eighty columns; sizes that all rows share are in the line above."""
     if not rows:
         return
     points = [Point(row["prompt"], row["answer"], row["depth"], row["concurrency"]) for row in rows]
@@ -90,7 +90,7 @@ WATCHED = (
 
 
 def _watched(nodes: Any, ink: Ink) -> Iterator[str]:
-    """What the nodes did meanwhile."""
+    """Power, clock, temperature and memory of the nodes during the run."""
     if not nodes:
         return
     yield ink.dim("nodes meanwhile")

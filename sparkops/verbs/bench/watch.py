@@ -1,4 +1,4 @@
-"""Looks at nodes while they are measured; nothing waits for it."""
+"""Samples the nodes during a benchmark, in a thread of its own."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -14,7 +14,7 @@ SAMPLED = "gpu-load,meminfo"
 
 
 def watched(session: Session, nodes: Sequence[str], into: list[Sample]) -> AbstractContextManager[None]:
-    """Clocks, power, temperature and memory go `into` a list until the block ends."""
+    """Append clock, power, temperature and memory to `into` until the block ends."""
 
     def look(at: float, end: Cancel) -> None:
         into.extend(found for node in nodes if (found := _look(session, node, at, end)) is not None)
@@ -23,7 +23,7 @@ def watched(session: Session, nodes: Sequence[str], into: list[Sample]) -> Abstr
 
 
 def _look(session: Session, node: str, at: float, end: Cancel) -> Sample | None:
-    """None for a node that does not answer: its engine is asked after the run."""
+    """Return one sample; None if the node does not answer (`verify` asks its engine after the run)."""
     command = Command((Script("facts"), "--only", SAMPLED), reads=True, timeout=20.0)
     try:
         result = session.send(node, command, end)
@@ -33,7 +33,7 @@ def _look(session: Session, node: str, at: float, end: Cancel) -> Sample | None:
 
 
 def sample(node: str, raw: str, at: float) -> Sample:
-    """What a capture of facts tells of the node's load."""
+    """Return the node's load from a raw capture of facts."""
     facts: Facts = parse(raw)
     memory = None if isinstance(facts.meminfo, Unread) else facts.memory.available_kib
     load = facts.gpu_load

@@ -1,4 +1,4 @@
-"""`cache`: drop the page cache now, have cron do it, see whether it does, and get the right to."""
+"""`cache`: drop the page cache, schedule that by cron, show the schedule, install the sudoers rule."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
 from sparkops.verbs.cache.schedule import last_run, may, odd, row
 
 READ = "clock,id,sudo,schedule"
-"""What these verbs need to know of a node."""
+"""The probes that these verbs need."""
 
 AGAIN_HINT = "set it again on every node: `sparkops cache schedule --every 30m`"
 CRON_HINT = "use this machine's cron instead: `sparkops cache drop --quiet`"
@@ -30,7 +30,7 @@ PERMIT_HINT = "install the sudoers rule that permits it: `sparkops cache permit`
 
 
 def drop(options: DropOptions, report: Report) -> Answer:
-    """On all selected nodes at once. Takes no lock: beside a deploy or a running server it does no harm."""
+    """Drop the page cache on all selected nodes at once. Takes no lock: it is safe beside a running server."""
     if options.quiet:
         inventory = load_inventory.inventory(options.where.inventory)
         chosen = Selected(inventory, inventory.select(options.where.limit), options.where.become_password)
@@ -47,7 +47,7 @@ def drop(options: DropOptions, report: Report) -> Answer:
 
 
 def schedule(options: ScheduleOptions, report: Report) -> Answer:
-    """One entry in each node's crontab, or none; what else stands there is left as it is."""
+    """Write or remove our entry in each node's crontab; other entries stay."""
     with connected(alone(selected(options.where, report)), report) as session:
         names = [node.name for node in session.there]
         session.lock(names)
@@ -70,7 +70,7 @@ def schedule(options: ScheduleOptions, report: Report) -> Answer:
 
 
 def status(options: NodesOptions, report: Report) -> Answer:
-    """Installed, the same everywhere, and doing what it is there for?"""
+    """Show whether the schedule is installed, equal on all nodes, and working."""
     with connected(alone(selected(options.where, report)), report) as session:
         found = look(session)
         rows = [row(name, facts) for name, facts in found.items()]
@@ -87,7 +87,7 @@ def status(options: NodesOptions, report: Report) -> Answer:
 
 
 def permit(options: ConfirmOptions, report: Report) -> Answer:
-    """Shown first; written where it is missing, once the person agrees."""
+    """Show the sudoers rule, and after a confirmation write it where it is missing."""
     with connected(alone(selected(options.where, report)), report) as session:
         session.require(node.name for node in session.selected)
         found = look(session)
@@ -106,7 +106,7 @@ def permit(options: ConfirmOptions, report: Report) -> Answer:
 
 
 def look(session: Session) -> dict[str, Facts]:
-    """The few facts that these verbs need."""
+    """Read the facts that these verbs need."""
     ask = Command((Script("facts"), "--only", READ), reads=True)
     return session.read({node.name: ask for node in session.selected})
 

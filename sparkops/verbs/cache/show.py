@@ -1,4 +1,4 @@
-"""How the verbs of the page cache read: what was freed, what cron does, what is permitted."""
+"""Answers of the verbs of the page cache."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from sparkops.report.text import Document, How, Ink, away, columns
 
 
 def dropped(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Before and after, a node a line; nothing at all in a quiet run that went well."""
+    """Sizes before and after, one line a node; nothing for a quiet run without failures."""
     if document.get("quiet"):
         return
     rows = [_drop(node, ink) for node in document.get("nodes", ())]

@@ -1,4 +1,4 @@
-"""`cleanup`: what sparkops left on the nodes, shown and, once the person agrees, taken away."""
+"""`cleanup`: show what sparkops left on the nodes and remove it after a confirmation."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,7 @@ SUDO_HINT = "see what is left: `sparkops cleanup`; add --ask-become-pass to remo
 
 
 def cleanup(options: ConfirmOptions, report: Report) -> Answer:
-    """Models, images and filled engine caches stay: they are the person's, and cost hours."""
+    """Remove what sparkops left; models, images and engine caches stay, because they take hours to get."""
     with connected(alone(selected(options.where, report)), report) as session:
         facts = session.facts()
         nodes = [{"name": name, "entries": _entries(known)} for name, known in facts.items()]
@@ -45,7 +45,7 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
 
 
 def _refuse(facts: Mapping[str, Facts]) -> None:
-    """What runs needs what would be removed: its key, its configuration, its folder."""
+    """Refuse while a deployment or a job runs, or if that is unknown: they need what would be removed."""
     for name, known in facts.items():
         running = [one.name for one in ours(known) if one.runs]
         if running:

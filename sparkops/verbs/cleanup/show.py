@@ -1,4 +1,4 @@
-"""How a cleanup reads: what is on each node, and what became of it."""
+"""Answer of `cleanup`: what is on each node, and whether it was removed."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The names that can be completed. No node is asked: a Tab is to be answered at once."""
+"""The names that can be completed. No node is asked, so that a Tab is answered at once."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -6,5 +6,5 @@ from sparkops.report.text import Document, How, Ink
 
 
 def script(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """For a shell to read, so without colour."""
+    """The script without colour, because a shell reads it."""
     yield from document.get("script", "").splitlines()

@@ -1,4 +1,4 @@
-"""What a deploy that was done still says: what is not as it should be although the deployment serves."""
+"""Warnings after a successful deploy."""
 
 from sparkops.core import models
 from sparkops.core.enginelog import mxfp4_backend
@@ -15,11 +15,11 @@ from sparkops.session.session import Session
 from sparkops.verbs.deploy.compile import Compiled
 
 BOOT_LINES = 2000
-"""More than a boot logs; what has served for days may have lost its own, and then says nothing."""
+"""More lines than a boot logs. A server of many days may have lost its boot log; then there is no warning."""
 
 
 def confirm(compiled: Compiled, session: Session) -> list[str]:
-    """Warnings, each said to the person too. An interrupt undoes nothing: the deployment serves by now."""
+    """Print and return the warnings. An interrupt undoes nothing: the deployment serves already."""
     revision = compiled.situation.revision
     try:
         warnings = [
@@ -37,7 +37,7 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
 
 
 def older(situation: Situation) -> list[str]:
-    """What was left serving although this sparkops would start it differently."""
+    """Warn of kept containers that this version of sparkops would start differently."""
     found = {m.name: situation.existing(m) for m in situation.revision.members if situation.todo(m) == "keep"}
     names = [name for name, container in found.items() if container and (container.spec or 0) < SPEC]
     told = "was started by an older sparkops and still runs; --refresh replaces it"
@@ -45,7 +45,7 @@ def older(situation: Situation) -> list[str]:
 
 
 def out_of_reach(situation: Situation) -> list[str]:
-    """What was replaced but may still run, because its node did not answer."""
+    """Warn of replaced containers that may still run, because their node did not answer."""
     replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
     return [
         f"{member.name} did not answer and may still run {stored.container(member)}; the next run that "
@@ -56,7 +56,7 @@ def out_of_reach(situation: Situation) -> list[str]:
 
 
 def by_marlin(session: Session, effective: Effective, revision: Revision) -> list[str]:
-    """A warning for each engine that fell back to the Marlin kernels where nobody asked for them."""
+    """Warn of each engine that fell back to the Marlin kernels unasked."""
     if not _should_not(effective):
         return []
     wanted = {m.name: scripts.logs(revision.container(m), BOOT_LINES) for m in revision.engines if m.port is not None}

@@ -42,13 +42,13 @@ class Draft:
 
     @property
     def model(self) -> str:
-        """With the revision that the recipe pins."""
+        """The model, with the revision if the recipe pins one."""
         revision = self.effective.recipe.revision
         return f"{self.effective.model}@{revision}" if revision else self.effective.model
 
 
 def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
-    """Recipe, topology and overrides, judged by the rules; refuses what they refuse."""
+    """Read recipe, topology and overrides, and let the rules judge; raises `Refused` if a rule refuses."""
     wanted = topology.parse(options.topology)
     if options.name and (usable := deployment_name(options.name)) != options.name:
         raise UsageError(f"--name {options.name}: Docker does not accept this name", hint=f"--name {usable} works")
@@ -69,14 +69,14 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
 
 
 def _most(recipe: Recipe, allow: frozenset[str]) -> int | None:
-    """How many nodes a cluster is cut to; one that must not be at all is for the rule to refuse, or to be allowed."""
+    """Return the recipe's largest cluster; None without a limit, or if `--allow topology-allowed` lifts it."""
     most = recipe.nodes.max
     limited = most is not None and most >= topology.LEAST_CLUSTER and "topology-allowed" not in allow
     return most if limited else None
 
 
 def supposed(name: str | None, kind: str | None, chosen: Selected, report: Report) -> Draft:
-    """What a deploy of these nodes would most likely be, for judging them: nothing is refused, only said."""
+    """Return the most likely deploy on these nodes, for preflight; what a rule refuses is only a warning."""
     wanted = topology.parse(kind or ("cluster" if len(chosen.nodes) >= topology.LEAST_CLUSTER else "solo"))
     recipe = recipes.recipe(name or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE)
     settings = effective(recipe, wanted.kind, Overrides())
@@ -89,7 +89,7 @@ def supposed(name: str | None, kind: str | None, chosen: Selected, report: Repor
 
 
 def refuse(findings: tuple[Finding, ...]) -> None:
-    """All that refuses at once, each with its hint."""
+    """Raise one `Refused` for all findings that refuse, with their hints."""
     bad = [finding for finding in findings if finding.action in ("refuse", "fail")]
     if not bad:
         return

@@ -20,7 +20,7 @@ from sparkops.verbs.deploy.options import RollbackOptions
 
 
 def rollback(options: RollbackOptions, report: Report) -> Answer:
-    """Stop what runs and start what was kept before it, whatever its name is."""
+    """Stop what runs and start what it replaced, also under another deployment name."""
     with reached(options.where, report) as session:
         session.require(node.name for node in session.selected)
         session.lock(node.name for node in session.selected)
@@ -39,7 +39,7 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
 
 
 def _rolled_back(running: Sequence[DeployedRevision], previous: Sequence[DeployedRevision]) -> dict[str, Any]:
-    """Told of the first; of several all endpoints are."""
+    """Return the document: the first restored deployment, with the endpoints of all."""
     stored = previous[0].stored
     return {
         "changed": True,
@@ -56,7 +56,7 @@ def _rolled_back(running: Sequence[DeployedRevision], previous: Sequence[Deploye
 def _previous(
     session: Session, everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], to: frozenset[str]
 ) -> list[DeployedRevision]:
-    """What was kept, stopped, where the running ones are: all that they replaced, else the newest whole revision."""
+    """Return the stopped revisions to start: all that the running ones replaced, else the newest complete one."""
     beside = {node for one in running for node, _ in one.parts} if not to else set()
     where = beside or {node.name for node in session.selected}
     candidates = [
@@ -82,7 +82,7 @@ def _previous(
 def _replaced_all(
     candidates: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
 ) -> list[DeployedRevision]:
-    """Several deployments go together only where one had replaced them all; else which one is meant must be said."""
+    """Several deployments are rolled back together only to one that they all replaced; else the name is needed."""
     hashes = {one.stored.hash for one in running}
     if found := [one for one in candidates if hashes <= one.replaced]:
         return found
@@ -93,7 +93,7 @@ def _replaced_all(
 def _refuse_half(
     everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], previous: DeployedRevision
 ) -> None:
-    """What had replaced several cannot come back beside one of them."""
+    """Refuse to start a revision that had replaced a deployment which would keep running."""
     stopping = {one.stored.hash for one in running}
     others = [one.title for one in everything if one.runs and one.stored.hash in previous.replaced - stopping]
     if others:

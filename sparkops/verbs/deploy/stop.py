@@ -19,7 +19,7 @@ from sparkops.verbs.deploy.options import StopOptions
 
 
 def stop(options: StopOptions, report: Report) -> Answer:
-    """Remove what runs of the deployment (or of all), wherever its parts are; what was kept for rollback stays."""
+    """Remove the running parts of the deployment (or of all) on all nodes; what is kept for rollback stays."""
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
         facts = session.what_runs()
@@ -46,18 +46,18 @@ def stop(options: StopOptions, report: Report) -> Answer:
 
 
 def _unknown(everything: Sequence[DeployedRevision], name: str) -> bool:
-    """Neither there nor a slip of the pen: stopping what was stopped before is no error."""
+    """Whether the name is neither known nor a typing error: stopping twice is no error."""
     names = {one.stored.deployment for one in everything}
     return name not in names and nearest(name, names) is None
 
 
 def _stops(target: DeployedRevision) -> bool:
-    """Whether it runs, or was left half made; what is stopped whole is kept for rollback."""
+    """Whether it runs or is incomplete; a complete stopped one is kept for rollback."""
     return target.runs or not all(container.kept for _, container in target.parts)
 
 
 def _matters(session: Session, targets: Sequence[DeployedRevision]) -> bool:
-    """Whether an unreachable node may still hold what was to be stopped."""
+    """Whether an unreachable node may still run what was to be stopped."""
     selected = {node.name for node in session.selected}
     members = {member.name for target in targets for member in target.stored.members}
     return any(name in selected or name in members for name in session.away)

@@ -1,4 +1,4 @@
-"""`image distribute`: one image, the same on all nodes, handed from node to node."""
+"""`image distribute`: copy one image to all nodes, from node to node."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ from sparkops.verbs.image.build import facts_by_node
 from sparkops.verbs.image.options import DistributeOptions
 
 SPARE = 2_000_000_000
-"""Bytes that stay free beside what an image needs while it is unpacked."""
+"""Bytes to leave free in addition to what unpacking needs."""
 
 
 def distribute(options: DistributeOptions, report: Report) -> Answer:
@@ -45,7 +45,7 @@ def distribute(options: DistributeOptions, report: Report) -> Answer:
 def ensure_everywhere(
     session: Session, image: str, names: Sequence[str], source: str | None = None, stall: float = COPY_STALL
 ) -> dict[str, Any]:
-    """Copy until all have it; a second time only when the first got somewhere. Raises unless all have it."""
+    """Copy until all nodes have it; tries again only after progress. Raises unless all have it."""
     if source is not None and source not in names:
         raise UsageError(f"--from {source}: is not one of the selected nodes{did_you_mean(source, names)}")
     made: list[Hop] = []
@@ -78,7 +78,7 @@ def ensure_everywhere(
 
 
 def _progress(session: Session, image: str, names: Sequence[str], origin: Image, before: int, error: StepFailed) -> int:
-    """How many have it after a failure; raises it when they are no more than before, or a disk is too small."""
+    """Return how many nodes have it after a failure; raises the failure without progress, or if a disk is too small."""
     facts = facts_by_node(session, names, [image])
     lacking = [name for name, found in facts.items() if _fingerprint(found, image) != origin.fingerprint]
     clear(session, facts)
@@ -97,7 +97,7 @@ def _follow(plan: Plan, session: Session, job: str) -> None:
 
 
 def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image:
-    """The image that all are to have; where nodes differ, a person says whose."""
+    """Return the image to copy; if nodes have different ones, `--from` must choose."""
     here = {name: one for name, found in facts.items() if (one := found.image(image)) is not None}
     if source is not None:
         if source not in here:
@@ -122,14 +122,14 @@ def _fingerprint(facts: Facts, image: str) -> str | None:
 
 
 def room(node: str, facts: Facts, size: int) -> None:
-    """Refuse what cannot be loaded here."""
+    """Refuse if the node's disk is too small to load the image."""
     if told := too_small(node, facts, size):
         hint = "free space: `sparkops image prune`, `sparkops model prune`"
         raise Refused(told, node=node, hint=hint)
 
 
 def too_small(node: str, facts: Facts, size: int) -> str:
-    """Need and have, where the disk lacks room: Docker holds what arrives and what it unpacks at the same time."""
+    """Return need and free space if the disk is too small: Docker holds the archive and the unpacked image at once."""
     disk = known(facts.disk, {}).get("docker")
     need = 2 * size + SPARE
     if disk is None or disk.free_kib * 1024 >= need:

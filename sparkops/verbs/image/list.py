@@ -1,4 +1,4 @@
-"""`image list` and `verify`: what the nodes have, and whether it is the same."""
+"""`image list` and `verify`: the nodes' images, and whether they are equal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from sparkops.session.session import Session
 
 
 def listing(options: NodesOptions, report: Report) -> Answer:
-    """Each image once, with the nodes that have it."""
+    """List each image once, with the nodes that have it."""
     with reached(options.where, report) as session:
         found = stores(session)
         names = sorted({tag for images in found.values() for image in images for tag in image.tags})
@@ -26,7 +26,7 @@ def listing(options: NodesOptions, report: Report) -> Answer:
 
 
 def verify(options: NodesOptions, report: Report) -> Answer:
-    """Whether the named image (or each that some node has by a name) is the same on all selected nodes."""
+    """Compare the named image (or each that has a name) on all selected nodes."""
     with reached(options.where, report) as session:
         found = stores(session)
         names = {tag for images in found.values() for image in images for tag in image.tags}
@@ -43,7 +43,7 @@ def verify(options: NodesOptions, report: Report) -> Answer:
 
 
 def stores(session: Session) -> dict[str, tuple[StoredImage, ...]]:
-    """All images of the selected nodes; who does not answer is added to `away`."""
+    """Read all images of the selected nodes; a node that does not answer joins `away`."""
     found: dict[str, tuple[StoredImage, ...]] = {}
     for node, result in session.answers(dict.fromkeys(session.names, commands.listing())).items():
         if not result.ok:
@@ -55,7 +55,7 @@ def stores(session: Session) -> dict[str, tuple[StoredImage, ...]]:
 
 
 def normal(name: str) -> str:
-    """As `docker image inspect` prints it: with a tag, without Docker Hub's host."""
+    """Return the name as `docker image inspect` prints it: with a tag, without Docker Hub's host."""
     name = name.removeprefix("docker.io/").removeprefix("library/")
     return name if "@" in name or ":" in name.rpartition("/")[2] else f"{name}:latest"
 

@@ -1,4 +1,4 @@
-"""`image prune`: what lost its name, or what was named; never what a deployment or its rollback needs."""
+"""`image prune`: remove named images, or those without a name; never what a deployment or its rollback needs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from sparkops.verbs.image.list import document, normal, stores
 
 @dataclass(frozen=True)
 class PruneTarget:
-    """An image that goes from its node, by a name of several or altogether."""
+    """An image to remove from its node: one of its names, or all of it."""
 
     image: StoredImage
     name: str = ""
@@ -41,7 +41,7 @@ class PruneTarget:
 
 
 def prune(options: PruneOptions, report: Report) -> Answer:
-    """Remove what was named, or what has no name any more; shown first."""
+    """Show and then remove the named images, or those without a name."""
     names = tuple(normal(name) for name in options.names)
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
@@ -73,7 +73,7 @@ def _agreed(gone: Sequence[PruneTarget], options: PruneOptions, report: Report) 
 
 
 def _unneeded(free: Iterable[StoredImage]) -> list[str]:
-    """Names of what sparkops built and neither a deployment nor a recipe that comes with it asks for."""
+    """Names of images that sparkops built and that no deployment or included recipe uses."""
     asked = {normal(name) for name in (*KNOWN, *(recipes.recipe(name).container for name in recipes.recipe_names()))}
     return sorted({name for one in free if LABEL in one.labels for name in one.tags} - asked)
 
@@ -84,7 +84,7 @@ def _unknown(names: Iterable[str], found: Iterable[StoredImage]) -> str:
 
 
 def _needed(facts: Mapping[str, Facts]) -> frozenset[str]:
-    """Fingerprints of all revisions that serve or are kept for a rollback, on whichever node their labels are."""
+    """Fingerprints of the images of all revisions that serve or are kept for a rollback, on any node."""
     images: Iterator[Any] = (
         stored.data.get(key) for _, stored, _ in deployed(facts) for key in ("image", "proxy_image")
     )

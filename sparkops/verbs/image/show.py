@@ -1,4 +1,4 @@
-"""Answers of the verbs over images."""
+"""Answers of the verbs of images."""
 
 from collections.abc import Iterator
 

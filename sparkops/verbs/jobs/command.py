@@ -1,4 +1,4 @@
-"""The verbs over detached work: jobs, jobs logs, jobs wait, jobs cancel."""
+"""The verbs of background jobs: jobs, jobs logs, jobs wait, jobs cancel."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Answers of the verbs over detached work."""
+"""Answers of the verbs of background jobs."""
 
 from collections.abc import Iterator
 

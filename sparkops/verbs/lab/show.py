@@ -1,4 +1,4 @@
-"""Answers of the lab: nodes that are not there."""
+"""Answers of the verbs of the lab."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""The verb that tells where the memory is."""
+"""The verb that shows how memory is used."""
 
 import click
 

@@ -1,4 +1,4 @@
-"""How memory reads: a node a line, its GPU processes and budgets below."""
+"""Answer of `memory`: one line a node, then budgets and GPU processes."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ WORRY_SECONDS = 24 * 3600
 
 
 def memory(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """`unaccounted` is what no process and no cache of the kernel holds: the GPU's, which no RSS shows."""
+    """`unaccounted` is memory of no process and no kernel cache: the GPU's, which no RSS includes."""
     nodes = document.get("nodes", ())
     if nodes:
         yield from columns([HEADS, *(_row(node, ink) for node in nodes)])

@@ -1,4 +1,4 @@
-"""The verbs over models: fetched once, copied, verified, listed, pruned."""
+"""The verbs of models: fetch, verify, list, prune."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A model that one node has, on the others too: what each lacks, over the fabric, down a chain."""
+"""Copy a model from one node to the others: each gets the missing files over the fabric, along a chain."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ class WantedCopy:
 def ensure_copied(
     session: Session, name: ModelName, source: str, names: Sequence[str], words: str | None, stall: float = COPY_STALL
 ) -> dict[str, int]:
-    """Bytes copied to each node that lacked any; a second time only when the first got somewhere."""
+    """Copy the missing files; tries again only after progress. Returns the bytes copied to each node."""
     others = [node for node in names if node != source]
     if not others:
         return {}
@@ -76,7 +76,7 @@ def ensure_copied(
 
 
 def _wanted(session: Session, name: ModelName, source: str, words: str | None, stall: int) -> WantedCopy:
-    """By commit, so that a name that moves meanwhile changes nothing."""
+    """Pin the source's commit, so that a branch that moves during the copy changes nothing."""
     cache = session.nodes[source].cache_dir
     text = session.one(source, commands.has(name, cache, words), f"look what belongs to {name}")
     manifest = parsed(source, text)
@@ -87,7 +87,7 @@ def _wanted(session: Session, name: ModelName, source: str, words: str | None, s
 def _lacking(
     session: Session, wanted: WantedCopy, others: Iterable[str], facts: Mapping[str, Facts]
 ) -> dict[str, dict[str, Any]]:
-    """The nodes that lack anything, unless a copy goes on there: that is awaited first."""
+    """Wait for running copies, then return what each node lacks."""
     busy = [node for node in others if wanted.job in running(facts[node])]
     if busy:
         session.report.note(f"following {wanted.job} on {', '.join(busy)}")
@@ -110,7 +110,7 @@ def _copy(
     lacking: Mapping[str, Mapping[str, Any]],
     facts: Mapping[str, Facts],
 ) -> bool:
-    """What the nodes of a chain lack together goes down it. Whoever takes it ends well only with all of it proven."""
+    """Send along each chain all that its nodes lack; a receiver succeeds only if it has verified all of it."""
     chains = transfer_routes(session, names, frozenset(names) - set(lacking), facts)
     give, take, most = {}, {}, 0
     lengths = {blob: length for blob, length in json.loads(wanted.manifest)["files"].values()}  # noqa: C416

@@ -1,4 +1,4 @@
-"""Answers of the verbs over models."""
+"""Answers of the verbs of models."""
 
 from collections.abc import Iterator
 

@@ -9,7 +9,7 @@ COUNTS = ("ok", "changed", "skipped", "failed", "unreachable")
 
 
 def play(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """The recap, below the log that has what the steps printed; with `--list-steps` what there is."""
+    """The recap below the path of the log; with `--list-steps` the plays and steps."""
     if "recap" not in document:
         yield from linted(document, ink, how)
         return
@@ -48,7 +48,7 @@ def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Nodes that said the same stand together, in the order of the inventory."""
+    """Group nodes with equal output, in the order of the inventory."""
     groups: dict[tuple[Any, ...], list[str]] = {}
     for one in document.get("results", ()):
         groups.setdefault((one["stdout"], one["stderr"], one["code"], one["ended"]), []).append(one["node"])

@@ -1,4 +1,4 @@
-"""A play of steps on its hosts: compiled from what is known, executed by the one engine, counted node by node."""
+"""A play of steps on its hosts: compiled, executed, and counted node by node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from sparkops.verbs.play.options import PlayOptions
 
 @dataclass(frozen=True)
 class Played:
-    """How a play ended; `error` when a node failed. `whole`: then nothing of the playbook may follow."""
+    """How a play ended; `error` if a node failed. `whole`: a failure ends the playbook."""
 
     recap: Mapping[str, Recap]
     error: SparkopsError | None = None
@@ -32,7 +32,7 @@ class Played:
 
     @property
     def cut(self) -> bool:
-        """Whether it ended before the nodes that are left had their turn."""
+        """Whether the playbook must end here."""
         if self.error is None:
             return False
         return self.whole or all(one.bad or one == Recap() for one in self.recap.values())
@@ -71,7 +71,7 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
 
 
 def _shown(event: Event, step: Step | None, check: bool) -> Event:
-    """An event as the operator reads it: a check says what would be done, a failure that may pass is no failure."""
+    """Return the event as shown: `--check` says what would change, an ignored failure becomes a warning."""
     if step is None:
         return event
     if check and step.changes and event.kind in ("start", "done"):
@@ -83,7 +83,7 @@ def _shown(event: Event, step: Step | None, check: bool) -> Event:
 
 
 def _with_phases(play: StepsPlay, options: PlayOptions, chosen: Selected, report: Report) -> Played:
-    """A deploy with steps of the operator's own: judged, locked and undone as a whole, like the verb."""
+    """Run a deploy with the operator's own steps: judged, locked and undone as a whole."""
     wanted = _deploy_options(play, options)
     draft = drafted(wanted, chosen, report)
     own = OwnPlay(play, options.extra)
@@ -96,7 +96,7 @@ def _with_phases(play: StepsPlay, options: PlayOptions, chosen: Selected, report
 
 
 def _deploy_options(play: StepsPlay, options: PlayOptions) -> PlanOptions:
-    """What `deploy` takes, from the play's vars and `-e`."""
+    """Return the options of `deploy` from the play's vars and `-e`."""
     said = {**play.vars, **options.extra}
     if "topology" not in said:
         raise UsageError(f"{play.where}: play {play.name!r} has phases of deploy, so it needs -e topology=...")
@@ -114,7 +114,7 @@ def _deploy_options(play: StepsPlay, options: PlayOptions) -> PlanOptions:
 
 
 def _hosts(play: StepsPlay, chosen: Selected) -> Sequence[Node]:
-    """The play's hosts that `--limit` leaves."""
+    """Return the play's hosts within `--limit`."""
     try:
         hosts = chosen.inventory.select(play.hosts)
     except UsageError as error:
@@ -124,7 +124,7 @@ def _hosts(play: StepsPlay, chosen: Selected) -> Sequence[Node]:
 
 
 def _undecided(events: Sequence[Event]) -> StepFailed | None:
-    """A step whose condition needs a result that never came was left out, and nobody may take that for done."""
+    """Return an error for a step that was skipped because its condition needs a result that never came."""
     left = next((event for event in events if event.kind == "undecided"), None)
     if left is None:
         return None
@@ -133,6 +133,6 @@ def _undecided(events: Sequence[Event]) -> StepFailed | None:
 
 
 def first(*errors: SparkopsError | None) -> SparkopsError | None:
-    """The one that makes the exit code."""
+    """Return the error that decides the exit code; None without errors."""
     found = [error for error in errors if error is not None]
     return min(found, key=lambda error: PRECEDENCE.index(error.exit_code), default=None)

@@ -1,4 +1,4 @@
-"""The verb that tells what is wrong with nodes, and fixes what is safe to fix."""
+"""The verb that checks nodes and fixes what is safe to fix."""
 
 from typing import Any
 
@@ -45,5 +45,5 @@ def preflight(
 
 
 def _ids(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Repeated, or by commas."""
+    """Return the ids of a repeatable option that also takes commas."""
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())

@@ -1,4 +1,4 @@
-"""What runs for `preflight --list` and `--explain`: the checks as they stand, no file, no node."""
+"""`preflight --list` and `--explain`: show the checks; reads no file and no node."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from sparkops.report.ending import Ending
 
 
 def listed(options: NameOptions, report: Ending) -> Answer:
-    """Every check in a line."""
+    """List all checks."""
     return Answer({"checks": [described(check) for check in CHECKS]})
 
 
 def explained(options: NameOptions, report: Ending) -> Answer:
-    """All that is known of one."""
+    """Explain one check."""
     return Answer({"checks": [described(check) for check in chosen((options.name,), ())], "explain": options.name})
 
 

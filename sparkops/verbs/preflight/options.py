@@ -1,4 +1,4 @@
-"""What a person asked of a preflight."""
+"""Options of `preflight`."""
 
 from dataclasses import dataclass
 

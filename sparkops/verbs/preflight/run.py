@@ -1,4 +1,4 @@
-"""`preflight`: is every node fit to serve, what exactly is not, and fixing what is safe to fix."""
+"""`preflight`: check the nodes, and fix what is safe to fix."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -26,7 +26,7 @@ from sparkops.verbs.preflight.options import PreflightOptions
 
 
 def preflight(options: PreflightOptions, report: Report) -> Answer:
-    """Only the selected nodes are reached; one that does not answer keeps nobody from being judged."""
+    """Check the selected nodes only; a node that does not answer does not stop the others."""
     wanted = checks.chosen(options.only, options.skip)
     chosen = alone(selected(options.where, report))
     draft = supposed(options.recipe, options.topology, chosen, report)
@@ -55,7 +55,7 @@ def _preflight(options: PreflightOptions, session: Session, draft: Draft, wanted
 
 
 def _fix(options: PreflightOptions, session: Session, plan: Plan, shown: dict[str, Any]) -> SparkopsError | None:
-    """Shown first; a refusal means that nothing was touched."""
+    """Show the fixes, ask, run them; `Refused` means that nothing was changed."""
     if not plan.steps:
         session.report.note("--fix can fix nothing here")
         return None
@@ -83,7 +83,7 @@ def _fixed(found: Iterable[Finding], done: Iterable[tuple[str, str]]) -> tuple[F
 
 
 def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError | None = None) -> SparkopsError | None:
-    """The one that the exit code follows: a node out of reach comes before what failed, and that before a verdict."""
+    """Return the error for the exit code: an unreachable node first, then a failed fix, then failing checks."""
     if session.lost:
         return session.lost.error
     failing = list(dict.fromkeys(one.id for one in found if one.status == "fail"))
@@ -94,7 +94,7 @@ def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError 
 
 
 def document(s: Situation, session: Session, found: tuple[Finding, ...]) -> dict[str, Any]:
-    """What scripts may rely on: a verdict for each node and check, and of all."""
+    """Return the document: a verdict for each check and node, and an overall one."""
     mine = {node.name: [one for one in found if one.node == node.name] for node in session.selected}
     return {
         "verdict": worst(found),

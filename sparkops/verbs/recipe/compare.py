@@ -1,4 +1,4 @@
-"""What runs for `recipe diff` and `recipe export`: recipes beside each other and in other forms; no node."""
+"""`recipe diff` and `recipe export`: compare and convert recipes, without nodes."""
 
 import shlex
 from dataclasses import asdict
@@ -18,7 +18,7 @@ from sparkops.verbs.recipe.options import DiffOptions, ExportOptions
 
 
 def export(options: ExportOptions, report: Ending) -> Answer:
-    """The recipe as a file of that schema; with a topology as that serves it, rules applied."""
+    """Export a recipe in that schema; with `--topology` after its settings and the rules."""
     recipe = recipes.recipe(options.name)
     made = _settled(recipe, smallest(topology.parse(options.topology), recipe)) if options.topology else None
     text = formats.exported(recipe, options.schema, made)
@@ -28,7 +28,7 @@ def export(options: ExportOptions, report: Ending) -> Answer:
 
 
 def diff(options: DiffOptions, report: Ending) -> Answer:
-    """What differs, and whether it is only what was named; images by fingerprint where both were looked at."""
+    """List the differences and check them against `--only`; known images are compared by fingerprint."""
     a, b = recipes.recipe(options.a), recipes.recipe(options.b)
     fingerprints = {recipe.flags.image: recipe.flags.fingerprint for recipe in (a, b) if recipe.flags.fingerprint}
     kinds = [topology.parse(name) for name in options.topologies or (usual(a, b),) * 2]

@@ -1,4 +1,4 @@
-"""What runs for `recipe show`: one recipe as a topology would serve it, what it takes, and what others measured."""
+"""`recipe show`: one recipe under a topology, its memory estimate, and published results."""
 
 import shlex
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from sparkops.verbs.recipe.options import ShowOptions
 
 
 def show(options: ShowOptions, report: Ending) -> Answer:
-    """As the topology that was named serves it, else as the first that its author allows."""
+    """Show a recipe under the named topology, else under the first that it allows."""
     recipe = recipes.recipe(options.name)
     shape = shaped(recipe, options.topology or usual(recipe))
     settings, findings = settled(recipe, shape)
@@ -39,7 +39,7 @@ def show(options: ShowOptions, report: Ending) -> Answer:
 
 
 def rounded(found: Estimate, note: str) -> Mapping[str, Any]:
-    """The estimate for a GB10 of 128 GB, in GiB with one decimal, as nobody should read more out of it."""
+    """Return the estimate for a GB10 of 128 GB, in GiB; one decimal, because it is no more precise."""
     values = {**vars(found), "left": found.left, "note": note}
     return {key: round(value, 1) if isinstance(value, float) else value for key, value in values.items()}
 

@@ -1,4 +1,4 @@
-"""What the verbs of recipes and rules are asked for. Only `lock` and `verify` reach nodes."""
+"""Options of the verbs of recipes and rules. Only `lock` and `verify` reach nodes."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What runs for `rules` and `schema`: the rulebook and the kinds of files as they stand; no node."""
+"""`rules` and `schema`: show the rules and the JSON Schemas of files; no node."""
 
 import difflib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from sparkops.rules.rule import Example, Rule
 
 
 def rules(options: NameOptions, report: Ending) -> Answer:
-    """Every rule, or the one that was named."""
+    """Show every rule, or the named one."""
     known = {rule.id: rule for rule in rulebook.RULES}
     if not options.name:
         return Answer({"rules": [_rule(rule) for rule in known.values()]})
@@ -39,7 +39,7 @@ def _rule(rule: Rule) -> Mapping[str, Any]:
 
 
 def told(example: Example) -> str:
-    """One line: what differs from an example that says nothing."""
+    """Return an example as one line, without the fields that have their defaults."""
     plain, shown = asdict(Example()), asdict(example)
     always = ("topology", "model", "image")
     parts = [str(shown[name]) for name in always]

@@ -1,4 +1,4 @@
-"""How recipes read beside each other, in other forms, and beside what runs."""
+"""Answers of `recipe diff`, `export`, `lock` and `verify`, and of `schema`."""
 
 import json
 from collections.abc import Iterator
@@ -49,7 +49,7 @@ def locked(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """What is not as it was locked."""
+    """The differences from the lock."""
     when = f" on {document['locked']}" if document.get("locked") else ""
     if document["equal"]:
         yield f"{ink.bold(document['deployment'])} is what was locked{when}: {document['hash']['now'][:8]}"
@@ -58,5 +58,5 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def schema(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """As it is in its file."""
+    """The schema as JSON."""
     yield from json.dumps(document.get("json_schema", {}), indent=2).splitlines()

@@ -1,4 +1,4 @@
-"""How `advise` reads: the answer first, then whose it is, then the ceiling."""
+"""Answer of `advise`: the topology, then the evidence, then the ceiling."""
 
 from collections.abc import Iterator, Sequence
 

@@ -25,7 +25,7 @@ def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """A line a recipe, with the topologies of the nodes that it fits; what fits nowhere says why."""
+    """One line a recipe, with the topologies that it fits; then why a recipe fits none."""
     nodes = document.get("nodes")
     whose = f"{len(nodes)} nodes of the inventory" if nodes else "two nodes"
     rows = [[ink.bold("recipe"), ink.bold(f"fits on {whose}"), ink.bold("what for")]]
@@ -42,7 +42,7 @@ def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Each recipe with the lines that mention what was looked for."""
+    """Each recipe with the lines that mention the words."""
     for item in document.get("recipes", ()):
         yield ink.bold(str(item["name"]))
         for line in item.get("mentions", ()):
@@ -53,7 +53,7 @@ def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """A recipe from what it serves to what it takes and gives: settings, rules, command, memory, uses, tables."""
+    """One recipe: settings, rules, command, memory, uses, published results."""
     found = document.get("recipe", {})
     yield f"{ink.bold(str(found.get('name')))}  {found.get('model')}"
     about = ("description", "source", "container", "revision", "verified", "only", "mounts")
@@ -86,7 +86,7 @@ def _fits(fits: Iterable[Document], ink: Ink) -> str:
 
 
 def _nowhere(document: Document, ink: Ink) -> Iterator[str]:
-    """Why a recipe fits none: what its largest topology lacks."""
+    """For each recipe that fits no topology, the reason for the largest one."""
     for item in document.get("recipes", ()):
         fits = item.get("fits", ())
         if fits and all(one["fit"] == "no" for one in fits):
@@ -123,7 +123,7 @@ TITLES = {"before": "before the first start", "when": "when to use it", "when_no
 
 
 def _metadata(metadata: Document, ink: Ink) -> Iterator[str]:
-    """What to know before choosing it."""
+    """The notes of the recipe's author."""
     order = ("before", "when", "when_not", "trade_offs", "notes", "source", "hardware")
     for name in order:
         if not metadata.get(name):

@@ -1,4 +1,4 @@
-"""How findings in recipe files are told: to a person, to GitHub's log, and as SARIF to whatever collects it."""
+"""Answer of `lint`: as text, as GitHub workflow commands, and as SARIF."""
 
 import json
 import os
@@ -15,14 +15,14 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 
 
 def linted(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """In the form that was asked for."""
+    """The findings in the chosen format."""
     forms = {"github": github, "sarif": sarif}
     form = forms.get(str(document.get("format")))
     yield from form(document) if form else text(document, ink)
 
 
 def text(document: Document, ink: Ink) -> Iterator[str]:
-    """Each file and topology with what the rules say; nothing is said of what is in order."""
+    """Each file and topology with its findings, or "in order"."""
     paint = {"refuse": ink.bad, "warn": ink.warn, "fix": ink.good}
     for entry in document.get("files", ()):
         kind = f" as {entry['topology']}" if entry["topology"] else ""
@@ -45,7 +45,7 @@ def github(document: Document) -> Iterator[str]:
 
 
 def sarif(document: Document) -> Iterator[str]:
-    """One run, its rules those that spoke."""
+    """One SARIF run with the rules that have findings."""
     results = _once(document)
     known = document.get("rules", {})
     ids = sorted({found["id"] for found in results})
@@ -55,7 +55,7 @@ def sarif(document: Document) -> Iterator[str]:
 
 
 def _once(document: Document) -> list[Document]:
-    """Every finding with the topologies that it holds for, as both forms show a file once."""
+    """Return every finding once, with its topologies."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for entry in document.get("files", ()):
         for one in entry["findings"]:
@@ -95,7 +95,7 @@ def _told(found: Document) -> str:
 
 
 def _uri(path: str) -> str:
-    """A path as the URI that SARIF wants; one of another drive or root is a file's."""
+    """Return a path as a URI: relative, or `file://` for an absolute one."""
     plain = path.replace(os.sep, "/")
     return f"file://{quote(plain)}" if plain.startswith("/") else quote(plain)
 

@@ -1,4 +1,4 @@
-"""The verbs of the first evening: init, trust."""
+"""The verbs `init` and `trust`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `init` is asked for."""
+"""Options of `init`."""
 
 from dataclasses import dataclass, field
 

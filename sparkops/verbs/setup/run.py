@@ -1,4 +1,4 @@
-"""The first evening: `trust` pins host keys, `init` writes an inventory and says which rights are missing."""
+"""`trust` pins host keys; `init` also writes an inventory and shows which rights are missing."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ SUDOERS_HINT = (
 
 
 def trust(options: ConfirmOptions, report: Report) -> Answer:
-    """Show what each node's host key is and, when the person agrees, pin it beside the inventory."""
+    """Show the nodes' host keys and, after a confirmation, pin them beside the inventory."""
     inventory = load_inventory.inventory(options.where.inventory)
     path = known_hosts_file(inventory.source)
     nodes = inventory.select(options.where.limit)
@@ -46,7 +46,7 @@ def trust(options: ConfirmOptions, report: Report) -> Answer:
 
 
 def init(options: InitOptions, report: Report) -> Answer:
-    """Pin, install the key when a password was given, detect the fabric, write the inventory."""
+    """Pin host keys, install the public key if a password was given, detect the fabric, write the inventory."""
     output = Path(options.output) if options.output else load_inventory.user_config() / "inventory.yml"
     own_files.refuse_existing(output, options.force, "overwrite it with --force, or name another file with --output")
     nodes = [
@@ -75,7 +75,7 @@ def init(options: InitOptions, report: Report) -> Answer:
 def _pinned(
     connector: ShowsHostKeys, nodes: Sequence[Node], path: Path, yes: bool, report: Report
 ) -> tuple[list[dict[str, Any]], AwayNodes]:
-    """Fetch, show, ask, pin; refuses when the person does not agree."""
+    """Fetch, show and pin host keys; raises `Refused` without a confirmation."""
     shown: dict[str, SeenHostKey] = {}
     away = AwayNodes()
     for node in nodes:
@@ -163,7 +163,7 @@ def _address(text: str, look_up: bool) -> str:
 
 
 def _inventory(nodes: Sequence[Node]) -> str:
-    """The file as a person would write it."""
+    """Return the text of the inventory file."""
     lines = ["# Written by `sparkops init`; the first node is the head of a cluster.", "all:", "  hosts:"]
     for node in nodes:
         lines += [f"    {node.name}:", f"      address: {node.address}"]
@@ -179,7 +179,7 @@ def _detected(node: Node, facts: Facts) -> Node:
 
 
 def _found(facts: Facts) -> dict[str, Any]:
-    """The fabric, and each missing right with the command that gives it."""
+    """Return the fabric address, and each missing right with the command that grants it."""
     fabric = facts.fabric()
     missing = []
     if problem := docker_problem(facts):

@@ -1,4 +1,4 @@
-"""Answers of the verbs of the first evening: whom to trust, and the inventory that was written."""
+"""Answers of `trust` and `init`."""
 
 from collections.abc import Iterator
 

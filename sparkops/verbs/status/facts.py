@@ -10,7 +10,7 @@ from sparkops.verbs.status.options import FactsOptions
 
 
 def facts(options: FactsOptions, report: Report) -> Answer:
-    """What was read from the nodes, and from no other; `--raw` is one node's capture as it came."""
+    """Show the facts of the selected nodes; `--raw` prints one node's unparsed capture."""
     chosen = selected(options.where, report)
     if options.node is not None:
         chosen = replace(chosen, nodes=(chosen.inventory.node(options.node),))

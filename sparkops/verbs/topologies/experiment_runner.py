@@ -1,4 +1,4 @@
-"""One experiment under way: topology after topology is deployed and measured, and what served before comes back."""
+"""One experiment: deploys and measures each topology, then restores what served before."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -25,7 +25,7 @@ from sparkops.verbs.deploy.stop import stop
 
 @dataclass(frozen=True)
 class Restored:
-    """What serves again, or why it does not."""
+    """Titles of the restored deployments, or why they could not be restored."""
 
     titles: tuple[str, ...] = ()
     error: SparkopsError | None = None
@@ -33,7 +33,7 @@ class Restored:
 
 @dataclass
 class ExperimentRunner:
-    """What was measured by topology, and what could not be."""
+    """`records` and `failed` are by topology."""
 
     options: TopologiesOptions
     report: Report
@@ -45,7 +45,7 @@ class ExperimentRunner:
     failed: dict[str, SparkopsError] = field(default_factory=dict)
 
     def measure(self) -> None:
-        """Nobody need look on: a topology that cannot be measured does not keep the others from it."""
+        """Measure each topology; record failures and continue."""
         for wanted in self.options.topologies:
             try:
                 self.records[wanted] = self._measured(wanted)
@@ -56,7 +56,7 @@ class ExperimentRunner:
                 self.report.warn(f"{wanted}: not measured: {error.message}")
 
     def bring_back(self) -> Restored:
-        """What served before serves again; the experiment is forgotten when nothing of it is left to do."""
+        """Restore what served before; forget the experiment if it is complete."""
         restored = restore(self.before, self.options.bench.where, self.report)
         if restored.error:
             self.report.warn(restored.error.message)
@@ -86,7 +86,7 @@ class ExperimentRunner:
         return record
 
     def _known(self, wanted: str, where: Target) -> Iterator[Record]:
-        """What this experiment measured of it before it was interrupted, the newest first."""
+        """Yield the records of this topology from before an interrupt, newest first."""
         names = {node.name for node in selected(where, self.report).nodes}
         for one in bench_records.since(self.experiment.began):
             lock = one.lock or {"revision": {}, "nodes": {}}
@@ -96,7 +96,7 @@ class ExperimentRunner:
 
 
 def begun(options: TopologiesOptions, recipe: str, report: Report) -> ExperimentRunner:
-    """A new experiment, or the one that the same command began and did not end."""
+    """Return a new experiment, or the interrupted one of an equal command."""
     suite, where = suite_of(options.bench), options.bench.where
     nodes = [(node.name, node.address) for node in selected(where, report).nodes]
     question = {"recipe": recipe, "topologies": options.topologies, "suite": asdict(suite), "nodes": nodes}
@@ -113,7 +113,7 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Experiment
 
 
 def _owed(known: Experiment | None, options: TopologiesOptions, recipe: str, report: Report) -> Before:
-    """What is to serve at the end: what serves now, or what a killed experiment had taken away."""
+    """Return what must serve at the end: what serves now, or what a killed experiment stopped."""
     running = serving(options.bench.where, report)
     ours = all(one.stored.recipe == recipe and one.stored.topology in options.topologies for one in running)
     if known is None or known.owed is None or not ours or known.owed == before(running):
@@ -123,19 +123,19 @@ def _owed(known: Experiment | None, options: TopologiesOptions, recipe: str, rep
 
 
 def plan(wanted: str, where: Target, options: TopologiesOptions, kept: Before) -> PlanOptions:
-    """The recipe's own benchmark is left out: the experiment's suite is what is measured."""
+    """Return the options of a deploy without the recipe's own benchmark."""
     return PlanOptions(where, wanted, options.recipe, keep=frozenset(kept.hashes), bench="")
 
 
 def nodes_of(wanted: str, where: Target, report: Report) -> Target:
-    """A topology of so many nodes takes the first of those that are selected."""
+    """Limit a topology of N nodes to the first N selected."""
     count = topology.parse(wanted).count
     names = [node.name for node in selected(where, report).nodes]
     return where if count is None else replace(where, limit=",".join(names[:count]))
 
 
 def serving(where: Target, report: Report) -> list[DeployedRevision]:
-    """Every revision that runs on these nodes."""
+    """Return every revision that runs on these nodes."""
     with reached(where, report) as session:
         return [one for one in deployed_revisions(session.containers()) if one.runs]
 
@@ -146,7 +146,7 @@ def before(running: list[DeployedRevision]) -> Before:
 
 
 def restore(wanted: Before, where: Target, report: Report) -> Restored:
-    """Go back to what served; what serves beside it, or where nothing did, is stopped."""
+    """Restore what served before; stop what serves in addition."""
     report.note(f"restoring {', '.join(wanted.titles) or 'nothing: nothing served before'}")
     due = frozenset(wanted.hashes)
     try:

@@ -1,4 +1,4 @@
-"""`bench topologies`: the article's experiment. Each topology is deployed and measured, then what served comes back."""
+"""`bench topologies`: deploy and measure each topology, then restore what served before."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ AGAIN = "run the command again to continue; `--anew` starts over"
 
 
 def topologies(options: TopologiesOptions, report: Report) -> Answer:
-    """One suite on each topology in turn, then one report; what served before serves again, whatever happens."""
+    """Run one suite on each topology, then report; always restores what served before."""
     course = begun(options, _recipe(options, report), report)
     interrupted = False
     try:
@@ -37,7 +37,7 @@ def topologies(options: TopologiesOptions, report: Report) -> Answer:
 
 
 def _recipe(options: TopologiesOptions, report: Report) -> str:
-    """The recipe's name. What can be wrong with the question is said before anything is stopped."""
+    """Return the recipe's name; refuses wrong options before anything is stopped."""
     suite_of(options.bench)
     require(options.bench)
     for wanted in options.topologies:
@@ -55,7 +55,7 @@ def _recipe(options: TopologiesOptions, report: Report) -> str:
 
 
 def _answer(course: ExperimentRunner, restored: Restored) -> Answer:
-    """The comparison of what was measured, and an error where something was not, or did not come back."""
+    """Return the comparison, with an error if a topology was not measured or the restore failed."""
     if not course.records:
         raise restored.error or next(iter(course.failed.values()))
     reasons = {wanted: error.message for wanted, error in course.failed.items()}
@@ -66,7 +66,7 @@ def _answer(course: ExperimentRunner, restored: Restored) -> Answer:
 
 
 def _failure(failed: dict[str, SparkopsError]) -> SparkopsError | None:
-    """All of them in one; a node that was lost comes first."""
+    """Return one error for all failures; a lost node comes first."""
     if not failed:
         return None
     lost = [error for error in failed.values() if isinstance(error, Unreachable)]
