@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, TextIO
 
@@ -68,8 +68,8 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         code = _main(words, line)
         sys.stdout.flush()
-    except BrokenPipeError:
-        _drop_stdout()
+    except BrokenPipeError:  # the reader of our output is gone: keep Python from reporting that at exit
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (stays open until the process ends)
     except KeyboardInterrupt:
         return Interrupted.exit_code
     except Exception as error:  # a bug before there was a report, or in it
@@ -88,7 +88,9 @@ def _main(words: list[str], line: CommandLine) -> int:
         return ask or 0
     line.verb = ask.verb
     report = _report(line, words, logged=ask.logged)
-    report.hide(*_secrets(ask.options))
+    places = (ask.options, getattr(ask.options, "where", None))
+    secrets = ("become_password", "api_key", "password")
+    report.hide(*(getattr(place, name, None) for place in places for name in secrets))
     return _run(ask, report)
 
 
@@ -155,11 +157,6 @@ def _ours(words: list[str]) -> list[str]:
     return words[: words.index("--")] if "--" in words else words
 
 
-def _secrets(options: Any) -> Iterator[str]:
-    for value in (options, getattr(options, "where", None)):
-        yield from filter(None, (getattr(value, name, None) for name in ("become_password", "api_key", "password")))
-
-
 def _colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -170,8 +167,3 @@ def _forgive_narrow_terminals() -> None:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-
-
-def _drop_stdout() -> None:
-    """The reader of our output is gone: keep Python from reporting that at exit."""
-    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (stays open until the process ends)

@@ -7,10 +7,9 @@ from sparkops.report.text import Document, How, Ink, away, columns, wrapped
 
 
 def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if document.get("changed"):
-        yield ink.good(f"{_what(document)} was built on {document['node']}.")
-    else:
-        yield ink.good(f"Nothing to build: {_what(document)} on {document['node']} has equal inputs.")
+    built = f"{_what(document)} was built on {document['node']}."
+    same = f"Nothing to build: {_what(document)} on {document['node']} has equal inputs."
+    yield ink.good(built if document.get("changed") else same)
     yield _next(document, how)
 
 
@@ -25,7 +24,7 @@ def distributed(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not copies:
         yield ink.good(f"Nothing to copy: {document['image']} is equal on all nodes.")
     yield from columns([[one["from"], "->", one["to"], one["over"], one["address"]] for one in copies], "  ")
-    if copies and not document.get("missing"):
+    if copies:
         yield ink.good(f"{_what(document)} is equal on {', '.join(document['nodes'])}.")
 
 
