@@ -124,8 +124,8 @@ def _words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:
     yield from one.verb.split()
     behind: list[str] = []
     for key, value in one.options.items():
-        values = [_word(key, item) for item in (value if isinstance(value, list) else [value])]
-        values = values if extra is None else [fill(text, extra) for text in values]
+        texts = (_word(key, item) for item in (value if isinstance(value, list) else [value]))
+        values = list(texts) if extra is None else [fill(text, extra) for text in texts]
         if key == "args":
             yield from values
         elif key == "flags":
