@@ -1,9 +1,9 @@
-"""Completion by the Tab key: click's, with names of ours. The shell runs sparkops with a variable that asks for it."""
+"""Completion by the Tab key: click's, with our names. The shell runs sparkops with the variable below set."""
 
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import CompletionItem
 
 from sparkops.cli.registry import names
 from sparkops.errors import SparkopsError
@@ -12,7 +12,7 @@ VARIABLE = "_SPARKOPS_COMPLETE"
 
 
 class NameType(click.ParamType):  # type: ignore[type-arg]
-    """Any text. `kind` is a function of `verbs/completion/names.py`, which lists what may be meant."""
+    """Any text; `kind` says which names `verbs/completion/names.py` proposes."""
 
     name = "text"
 
@@ -23,7 +23,7 @@ class NameType(click.ParamType):  # type: ignore[type-arg]
         return self.metavar if isinstance(param, click.Option) else None
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """What can stand behind the last comma."""
+        """Propose names for the text behind the last comma."""
         before, comma, begun = incomplete.rpartition(",")
         try:
             known = [name for name in names(self.kind, ctx) if name.startswith(begun)]
@@ -35,10 +35,3 @@ class NameType(click.ParamType):  # type: ignore[type-arg]
 RECIPE, TOPOLOGY, NODE = NameType("recipes", "R"), NameType("topologies", "T"), NameType("nodes", "NODE")
 PLAYBOOK, SUITE = NameType("playbooks", "NAME"), NameType("suites", "S")
 RULE, CHECK = NameType("rules", "ID"), NameType("checks", "ID")
-
-
-def source(shell: str) -> str:
-    """The script that makes a shell (bash, zsh or fish) ask."""
-    made = get_completion_class(shell)
-    assert made is not None
-    return made(click.Command("sparkops"), {}, "sparkops", VARIABLE).source()

@@ -1,9 +1,9 @@
-"""The command `sparkops`: words to an invocation, the invocation to its verb, whatever happens to an exit code."""
+"""The command `sparkops`: parses the words, runs the verb, and turns every result and error into an exit code."""
 
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, TextIO
 
@@ -18,8 +18,6 @@ from sparkops.errors import Interrupted, SparkopsError, UsageError
 from sparkops.report.ending import Ending
 from sparkops.report.text import How, Ink
 
-SECRETS = ("become_password", "api_key", "password")
-
 
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if not wanted or context.resilient_parsing:
@@ -32,7 +30,7 @@ def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) 
 
 
 class Sparkops(VerbGroup):
-    """The commands of the registry; each is imported when it is typed."""
+    """The commands of the registry; each is imported when someone types it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(registry.COMMANDS)
@@ -70,8 +68,8 @@ def main(words: Sequence[str] | None = None) -> int:
     try:
         code = _main(words, line)
         sys.stdout.flush()
-    except BrokenPipeError:
-        _drop_stdout()
+    except BrokenPipeError:  # the reader of our output is gone: keep Python from reporting that at exit
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (stays open until the process ends)
     except KeyboardInterrupt:
         return Interrupted.exit_code
     except Exception as error:  # a bug before there was a report, or in it
@@ -90,12 +88,14 @@ def _main(words: list[str], line: CommandLine) -> int:
         return ask or 0
     line.verb = ask.verb
     report = _report(line, words, logged=ask.logged)
-    report.hide(*_secrets(ask.options))
+    places = (ask.options, getattr(ask.options, "where", None))
+    secrets = ("become_password", "api_key", "password")
+    report.hide(*(getattr(place, name, None) for place in places for name in secrets))
     return _run(ask, report)
 
 
 def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
-    """The ask that the words make; None or a code where click has answered itself (`--help`, `--version`)."""
+    """Parse the words; None or an exit code if click has answered itself (`--help`, `--version`)."""
     try:
         with sparkops.make_context("sparkops", list(words), obj=line) as context:
             result: Invocation | int | None = sparkops.invoke(context)
@@ -131,10 +131,12 @@ def _run(ask: Invocation, report: Ending) -> int:
 
 def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending:
     run = os.urandom(4).hex()
+    named = line.flags.get("inventory")
+    command = f"sparkops -i {shlex.quote(named)}" if named else "sparkops"
     settings: dict[str, Any] = {
         "run": run,
-        "as_json": bool(line.flag("json")) or "--json" in _ours(words),
-        "how": How(bool(line.flag("verbose")), _again(line), registry.NEED_NODES),
+        "as_json": bool(line.flags.get("json")) or "--json" in _ours(words),
+        "how": How(bool(line.flags.get("verbose")), command, registry.NEED_NODES),
         "show": registry.show,
         "ink": (Ink(_colour(sys.stdout)), Ink(_colour(sys.stderr))),
     }
@@ -151,19 +153,8 @@ def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending
     return Report(line.verb, **settings)
 
 
-def _again(line: CommandLine) -> str:
-    """What to type to reach the same nodes once more."""
-    named = line.flag("inventory")
-    return f"sparkops -i {shlex.quote(named)}" if named else "sparkops"
-
-
 def _ours(words: list[str]) -> list[str]:
     return words[: words.index("--")] if "--" in words else words
-
-
-def _secrets(options: Any) -> Iterator[str]:
-    for value in (options, getattr(options, "where", None)):
-        yield from (found for name in SECRETS if (found := getattr(value, name, None)))
 
 
 def _colour(stream: TextIO) -> bool:
@@ -171,13 +162,8 @@ def _colour(stream: TextIO) -> bool:
 
 
 def _forgive_narrow_terminals() -> None:
-    """A terminal that lacks a character shows another instead of failing."""
+    """Print a replacement for characters that the terminal cannot show."""
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-
-
-def _drop_stdout() -> None:
-    """Whoever read our output went away; Python must not complain of it at exit."""
-    sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (stays open until the process ends)

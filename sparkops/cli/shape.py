@@ -1,4 +1,4 @@
-"""How every command of ours is shaped: the global options before and after the verb, words behind `--`, near names."""
+"""The click classes of all commands: global options before and after the verb, words behind `--`, similar names."""
 
 import difflib
 import re
@@ -22,19 +22,16 @@ class Invocation:
 
 @dataclass
 class CommandLine:
-    """What is known of a command line while it is read, also when it turns out to be wrong: click's `obj`."""
+    """What is known of a command line while it is parsed, even if it is wrong; click's `obj`."""
 
     verb: str = "sparkops"
     flags: dict[str, Any] = field(default_factory=dict)
+    """The global options, wherever on the line they were given."""
     extra: tuple[str, ...] = ()
-
-    def flag(self, name: str) -> Any:
-        """A global option, wherever on the line it was given."""
-        return self.flags.get(name)
 
 
 def line(context: click.Context) -> CommandLine:
-    """The one of this run."""
+    """Return the command line of this run."""
     return context.ensure_object(CommandLine)
 
 
@@ -64,7 +61,7 @@ def global_options() -> list[click.Parameter]:
             "--limit",
             type=NODE,
             metavar="NODES",
-            help=("Only these nodes: names, groups, globs, `!not`, separated by commas."),
+            help="Only these nodes: names, groups, globs, `!not`, separated by commas.",
         ),
         option("--json", is_flag=True, help="Print one JSON document on stdout, everything else on stderr."),
         option("-v", "--verbose", is_flag=True, help="Show more, such as each step as it starts."),
@@ -113,7 +110,7 @@ class NodeCommand(EngineCommand):
 
 
 class VerbGroup(click.Group):
-    """Verbs below a first word; names the nearest one when there is no such."""
+    """Verbs below a first word; an unknown verb is refused with the most similar one."""
 
     command_class = VerbCommand
 
@@ -126,19 +123,14 @@ class VerbGroup(click.Group):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Return the invocation of a verb below it, or its own: `jobs` and `key` are verbs, too."""
+        """Return the invocation of a subcommand, or of the group: `jobs` and `key` are verbs, too."""
         result = super().invoke(ctx)
         return result if ctx.invoked_subcommand else _invocation(result, ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if (
-            args
-            and not ctx.resilient_parsing
-            and not args[0].startswith("-")
-            and self.get_command(ctx, args[0]) is None
-        ):
+        if args and not (ctx.resilient_parsing or args[0].startswith("-") or self.get_command(ctx, args[0])):
             near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=0.5)
             path = ctx.command_path.removeprefix("sparkops").strip()
             known = f"did you mean `{' '.join(filter(None, ('sparkops', path, near[0])))}`?" if near else "see --help"
@@ -150,7 +142,7 @@ VerbGroup.group_class = VerbGroup
 
 
 def duration(_context: click.Context, _parameter: click.Parameter, value: str) -> float:
-    """Seconds, or a number with s, m or h."""
+    """Return seconds for a number, or for a number with s, m or h."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
     seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0
     if not seconds:

@@ -1,27 +1,27 @@
 """Options that several verbs share."""
 
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
 import click
 
 from sparkops.cli.shape import duration
 from sparkops.core import copying
 
-STALL = click.option(
-    "--stall",
-    callback=duration,
-    metavar="TIME",
-    default="10m",
-    show_default=True,
-    help="Give up if the engine's log has no new line for this long.",
-)
-DEADLINE = click.option(
-    "--deadline",
-    callback=duration,
-    metavar="TIME",
-    default="45m",
-    show_default=True,
-    help="Give up if the model does not serve after this long.",
-)
-COPY_STALL = click.option(
-    "--stall", callback=duration, metavar="TIME", default=f"{copying.COPY_STALL:.0f}s", show_default=True,
-    help="End a copy that makes no progress for this long.",
-)  # fmt: skip
+Decorator = Callable[[Any], Any]
+
+
+def seconds(name: str, default: str, text: str) -> Decorator:
+    """Return an option that takes a duration such as 90s or 10m."""
+    return click.option(name, callback=duration, metavar="TIME", default=default, show_default=True, help=text)
+
+
+def together(*decorators: Decorator) -> Decorator:
+    """Return one decorator for these, which stand in `--help` in this order."""
+    return lambda function: reduce(lambda made, decorator: decorator(made), reversed(decorators), function)
+
+
+STALL = seconds("--stall", "10m", "Give up if the engine's log has no new line for this long.")
+DEADLINE = seconds("--deadline", "45m", "Give up if the model does not serve after this long.")
+COPY_STALL = seconds("--stall", f"{copying.COPY_STALL:.0f}s", "End a copy that makes no progress for this long.")

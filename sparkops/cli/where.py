@@ -1,4 +1,4 @@
-"""Which nodes a command line means, and the passwords it was told to ask for."""
+"""Which nodes a command line means, and its secrets: passwords, the API key, the token of the model hub."""
 
 import getpass
 import os
@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from sparkops.cli.shape import line
+from sparkops.core.hub_access import Access
 from sparkops.core.target import Target
 from sparkops.errors import UsageError
 
 LAB = "lab"
-
+PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 Function = Callable[..., Any]
 
@@ -29,7 +30,7 @@ def on_nodes(function: Function) -> Function:
             return None
         named = inventory(context)
         password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
-        return function(where=Target(named, line(context).flag("limit"), password), **given)
+        return function(where=Target(named, line(context).flags.get("limit"), password), **given)
 
     return called
 
@@ -42,8 +43,8 @@ def on_nodes_by_sudo(function: Function) -> Function:
 
 
 def inventory(context: click.Context) -> str | None:
-    """The file that `-i` names; `lab` is that of the emulated nodes. None where nothing is named."""
-    named: str | None = line(context).flag("inventory")
+    """Return the file that `-i` names (`lab`: that of the emulated nodes); None without `-i`."""
+    named: str | None = line(context).flags.get("inventory")
     if named == LAB or (named is None and os.environ.get("SPARKOPS_INVENTORY") == LAB):
         from sparkops.verbs.lab import run as lab  # noqa: PLC0415  only `-i lab` needs it
 
@@ -52,9 +53,9 @@ def inventory(context: click.Context) -> str | None:
 
 
 def api_key() -> str | None:
-    """$SPARKOPS_API_KEY; it becomes an HTTP header, a line of a file and of curl's configuration."""
+    """Return $SPARKOPS_API_KEY; it must fit an HTTP header, a file and curl's configuration."""
     value = os.environ.get("SPARKOPS_API_KEY") or None
-    if value and not (value.isascii() and value.isprintable() and not set(value) & set(' "\\')):
+    if value and not _plain(value):
         raise UsageError(
             "$SPARKOPS_API_KEY must be one word of plain characters, without quotes and backslashes",
             hint="unset it, and sparkops makes a key",
@@ -62,8 +63,23 @@ def api_key() -> str | None:
     return value
 
 
+def access(token_stdin: bool = False) -> Access:
+    """Return the hub's token, endpoint and proxies, from stdin and the environment."""
+    token = piped("token of the model hub", "SPARKOPS_HF_TOKEN") if token_stdin else os.environ.get("HF_TOKEN")
+    if token and not _plain(token):
+        raise UsageError("the token of the model hub must be one word of plain characters")
+    found = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in PROXIES}
+    proxies = {name: value for name, value in found.items() if value}
+    return Access(token or None, os.environ.get("HF_ENDPOINT"), proxies, os.environ.get("SPARKOPS_ENCODINGS"))
+
+
+def _plain(value: str) -> bool:
+    """Whether a secret is one word that a header and a line of configuration can carry."""
+    return value.isascii() and value.isprintable() and not set(value) & set(' "\\')
+
+
 def secret(prompt: str, variable: str) -> str:
-    """From the environment, else asked for on the terminal; never asked for without one."""
+    """Return a secret from the environment, else ask for it; raises `UsageError` without a terminal."""
     if value := os.environ.get(variable):
         return value
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -72,7 +88,7 @@ def secret(prompt: str, variable: str) -> str:
 
 
 def piped(prompt: str, variable: str) -> str:
-    """The first line of a stdin that is no terminal, else as `secret`; never empty."""
+    """Return the first line of stdin if it is no terminal, else as `secret`; never empty."""
     if not os.environ.get(variable) and not sys.stdin.isatty():
         if value := sys.stdin.readline().rstrip("\r\n"):
             return value

@@ -41,6 +41,11 @@ KINDS: dict[Kind, KnownImage] = {
 _NODE = ("vllm-node", "eugr/spark-vllm", "spark-arena/dgx-vllm-eugr-nightly")
 
 
+def executor(reference: str) -> Literal["ray", "mp"]:
+    """What joins the ranks of a cluster: Ray, unless the image is known to lack it."""
+    return "mp" if known(reference).ray is False else "ray"
+
+
 def known(reference: str) -> KnownImage:
     """What repository and tag say, whatever the registry."""
     name = reference.removeprefix(mods.PREFIX).lower().partition("@")[0]

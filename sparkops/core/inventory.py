@@ -46,6 +46,13 @@ class Inventory:
             raise UsageError(f"--limit {limit} selects no node of {self.source}")
         return selected
 
+    def node(self, name: str) -> Node:
+        """The node of this name; raises `UsageError` if there is none."""
+        there = {node.name: node for node in self.nodes}
+        if name not in there:
+            raise UsageError(f"no node {name} in the inventory{did_you_mean(name, there)}")
+        return there[name]
+
     def recipe_for(self, nodes: Iterable[Node]) -> str | None:
         """The recipe that the inventory gives these nodes, if they agree."""
         named = {self.recipes.get(node.name, self.recipe) for node in nodes}

@@ -7,6 +7,12 @@ from sparkops.core.recipe import Overrides, Recipe, effective
 from sparkops.core.topology import Shape, Topology
 
 
+def usual(*recipes: Recipe) -> str:
+    """Return the topology that all of these recipes are for: solo where each fits one node, else cluster."""
+    alone = all("solo" in (recipe.only or ("solo",)) and recipe.nodes.min <= 1 for recipe in recipes)
+    return "solo" if alone else "cluster"
+
+
 def smallest(wanted: Topology, *recipes: Recipe) -> Shape:
     """The smallest placement of a topology that fills what these recipes ask for."""
     settings = [effective(recipe, wanted.kind, Overrides()) for recipe in recipes]

@@ -49,6 +49,12 @@ class Stored:
         return str(self.data.get("served", "?"))
 
     @property
+    def pinned_model(self) -> str:
+        """The model, with its commit where the revision names one."""
+        commit = self.data.get("model_revision")
+        return f"{self.data.get('model', '')}{f'@{commit}' if commit else ''}"
+
+    @property
     def kind(self) -> str:
         return str(self.data.get("kind", "chat"))
 

@@ -99,7 +99,7 @@ class Ending:
             head = {"schema": SCHEMA, "command": self.verb, "ok": code == 0, "exit_code": code, "run_log": self.run_log}
             told = self._advised({**body, **error})
             self._write(self._out, [json.dumps({**head, **told}, indent=2, default=str)])
-        elif answer.document or not answer.error:
+        elif answer.document:
             self._write(self._out, self.lines(self.verb, self._advised(body), self._out_ink))
         if answer.error and not self._json:
             self._write(self._err, map(self.how.again, self._last_words(answer.error)))

@@ -52,7 +52,8 @@ class Report(Ending):
     def told(self, verb: str, answer: Answer) -> None:
         """What a verb answered that ran as a part of this run."""
         with self._lock:
-            self._screen.show(list(self.lines(verb, answer.document, self._err_ink)), self._rows)
+            lines = self.lines(verb, answer.document, self._err_ink) if answer.document else ()
+            self._screen.show(list(lines), self._rows)
 
     def confirm(self, question: str) -> bool:
         """Ask on the terminal; without one the answer is no."""

@@ -3,8 +3,12 @@
 import json
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+Document = Mapping[str, Any]
+"""A verb's answer as JSON has it."""
 
 _CODES = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}
 WIDTH = 116
@@ -63,6 +67,12 @@ def columns(rows: Iterable[Sequence[object]], indent: str = "") -> Iterator[str]
     for row in table:
         padded = (cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True))
         yield (indent + "  ".join(padded)).rstrip()
+
+
+def away(document: Document, ink: Ink) -> Iterator[str]:
+    """One line for each node that could not be reached."""
+    for node, reason in (document.get("unreachable") or {}).items():
+        yield ink.bad(f"{node}: unreachable: {reason}")
 
 
 def clock(seconds: float) -> str:

@@ -132,6 +132,17 @@ class Session:
         wanted = {node: self._as_login(node, command) for node, command in commands.items() if node not in self.away}
         return gather(self.fleet, wanted, spans)
 
+    def ask_in_turns(self, commands: Sequence[tuple[str, Command]]) -> list[Result | NodeLost | None]:
+        """Ask several commands of a node in turn, all nodes at once; answers in this order, None for a node away."""
+        answers: list[Result | NodeLost | None] = [None] * len(commands)
+        left = dict(enumerate(commands))
+        while left:
+            turn = {node: number for number, (node, _) in reversed(left.items())}
+            told = self.ask({node: left.pop(number)[1] for node, number in turn.items()})
+            for node, number in turn.items():
+                answers[number] = told.get(node)
+        return answers
+
     def answers(
         self, commands: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
     ) -> dict[str, Result]:

@@ -109,3 +109,8 @@ def _shards(name: str) -> list[str]:
 
 def _matters(name: str) -> bool:
     return name.endswith((*WEIGHTS, ".json", ".model", ".jinja", ".txt")) and "/" not in name
+
+
+def complete(model: Model | Unread | None) -> Model | None:
+    """Return the model if all of its files are there."""
+    return model if isinstance(model, Model) and model.complete else None

@@ -23,7 +23,7 @@ NO_NUMBERS: Mapping[str, Any] = {"id": None, "ok": False, "record": None, "rows"
 
 @dataclass(frozen=True)
 class WantedBench:
-    """What is to be measured; `refused` are options of the recipe that have no meaning here."""
+    """What to measure; `refused` are options of the recipe that sparkops does not support."""
 
     options: BenchOptions
     suite: Suite
@@ -34,7 +34,7 @@ class WantedBench:
         return f"{self.suite.title}, {self.suite.requests} requests"
 
     def measure(self, deployment: str, session: Session) -> tuple[Mapping[str, Any], SparkopsError | None]:
-        """The document's part, and an error where the numbers are none; what was deployed serves on either way."""
+        """Return the benchmark's document, and an error without numbers; the deployment serves in either case."""
         report = session.report
         report.note(f"{deployment} serves; measuring it: {self.told}")
         for line in self.refused:
@@ -47,7 +47,7 @@ class WantedBench:
             return NO_NUMBERS, Interrupted(f"{error.message}; {deployment} still serves", hint=error.hint)
         except Refused as error:
             return NO_NUMBERS, StepFailed(
-                (f"{deployment} serves, but was not measured: {error.message}"), hint=error.hint
+                f"{deployment} serves, but was not measured: {error.message}", hint=error.hint
             )
         except SparkopsError as error:
             return NO_NUMBERS, error
@@ -55,7 +55,7 @@ class WantedBench:
 
 
 def wanted(where: Target, suite: str | None, recipe: Recipe, report: Report) -> WantedBench | None:
-    """Known before anything is deployed, so that what cannot be measured is said before minutes of loading.
+    """Return what to measure, before the deploy: a benchmark that cannot run is refused before minutes of loading.
 
     `suite` is None where only the recipe asks; then a tool that is missing is a warning.
     """

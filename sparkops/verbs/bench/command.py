@@ -6,9 +6,9 @@ import click
 
 from sparkops.cli.completion import NODE, RECIPE, SUITE
 from sparkops.cli.shape import VerbGroup, example
+from sparkops.cli.shared_options import together
 from sparkops.cli.where import api_key, on_nodes_by_sudo
-from sparkops.verbs.bench.options import BenchOptions, CompareOptions, RecordsOptions
-from sparkops.verbs.topologies.options import TopologiesOptions
+from sparkops.verbs.bench.options import BenchOptions, CompareOptions, RecordsOptions, TopologiesOptions
 
 
 @click.group(cls=VerbGroup)
@@ -16,27 +16,17 @@ def bench() -> None:
     """Measure a deployment, keep and compare the results."""
 
 
-def _measuring(function: Any) -> Any:
-    options = (
-        click.option(
-            "--suite", default="smoke", show_default=True, type=SUITE, help=("A suite of `sparkops bench suites`.")
-        ),
-        click.option(
-            "--set",
-            "sets",
-            multiple=True,
-            metavar="K=V",
-            help=("Change the suite: concurrency=1,2, runs=5, … (repeatable)."),
-        ),
-        click.option("--tokenizer", metavar="FILE", help="A tokenizer.json on this machine [default: the node's]."),
-        click.option("--book", metavar="FILE", help="Text for the prompts [default: llama-benchy downloads one]."),
-        click.option("--skip-coherence", is_flag=True, help="Skip the test question for the capital of France."),
-        click.option("--on", type=NODE, help="Run llama-benchy in a container on this node."),
-        on_nodes_by_sudo,
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
+_measuring = together(
+    click.option("--suite", default="smoke", show_default=True, type=SUITE, help="A suite of `sparkops bench suites`."),
+    click.option(
+        "--set", "sets", multiple=True, metavar="K=V", help="Change the suite: concurrency=1,2, runs=5, … (repeatable)."
+    ),
+    click.option("--tokenizer", metavar="FILE", help="A tokenizer.json on this machine [default: the node's]."),
+    click.option("--book", metavar="FILE", help="Text for the prompts [default: llama-benchy downloads one]."),
+    click.option("--skip-coherence", is_flag=True, help="Skip the test question for the capital of France."),
+    click.option("--on", type=NODE, help="Run llama-benchy in a container on this node."),
+    on_nodes_by_sudo,
+)
 
 
 def _options(skip_coherence: bool, **given: Any) -> BenchOptions:

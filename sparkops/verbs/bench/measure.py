@@ -1,4 +1,4 @@
-"""One benchmark under way: point by point, kept as it goes; what failed is never a number."""
+"""One benchmark run: each point is stored as soon as it is measured; a failed point never becomes a number."""
 
 import os
 import time
@@ -26,7 +26,7 @@ from sparkops.verbs.bench.subject import Subject
 
 @dataclass
 class Run:
-    """The record is written before the first point and after every one, so that an interrupt loses one at most."""
+    """The record is written before the first point and after each, so an interrupt loses at most one point."""
 
     suite: Suite
     subject: Subject
@@ -40,7 +40,7 @@ class Run:
     """Seconds that earlier processes of a resumed run took."""
 
     def measure(self) -> Record:
-        """All points that are left; the record tells what is wrong with them."""
+        """Measure all remaining points; the record holds the problems found."""
         record = self._keep(self._begin())
         again = f"continue: `sparkops bench run --resume {record.id}`"
         try:
@@ -75,22 +75,22 @@ class Run:
             return replace(kept, problems=())
         now = datetime.fromtimestamp(network().clock(), UTC)
         name = f"{now:%Y%m%dT%H%M%SZ}-{self.suite.id}-{os.urandom(3).hex()}"
-        about = self.subject
+        about, target = self.subject, self.subject.target
         versions = {"sparkops": __version__, **about.versions}
         label = self.options.label or about.label
         started = f"{now:%Y-%m-%dT%H:%M:%SZ}"
-        return Record(name, started, self.suite, label, about.url, about.model, versions, (), about.lock)
+        return Record(name, started, self.suite, label, target.url, target.model, versions, (), about.lock)
 
     def _same(self, kept: Record) -> None:
-        """What goes on must be what was begun."""
-        changed = [name for name in ("url", "model") if getattr(kept, name) != getattr(self.subject, name)]
+        """Refuse to resume a run of another deployment, model or URL."""
+        changed = [name for name in ("url", "model") if getattr(kept, name) != getattr(self.subject.target, name)]
         if {**(kept.lock or {}), "locked": ""} != {**(self.subject.lock or {}), "locked": ""}:
             changed.append("deployment")
         if changed:
             raise Refused(f"{kept.id} was started with a different {' and '.join(changed)}", hint="start a new run")
 
     def _point(self, point: Point, progress: Progress) -> Row | None:
-        """One point; None when it failed, which ends the run: the next ones would fail alike, or measure a ruin."""
+        """Measure one point; None if it failed, which ends the run, because the next points would fail too."""
         self._emit("start", title=str(point))
         target = replace(self.subject.target, coherence=self.options.coherence and not self.raw)
         ended = self.subject.measure(benchy.words(self.suite, point, target), self._tell(point, progress))
@@ -103,7 +103,7 @@ class Run:
         return row
 
     def _judged(self, point: Point, ended: BenchyEnded) -> tuple[Row | None, str]:
-        """Its row, or why there is none: a request that failed, a null, an exit code."""
+        """Return the row, or the reason for none: a failed request, a null, an exit code."""
         found = read([ended.document], self.suite.only(point)) if ended.document else None
         told = [*ended.errors, *(found.problems if found else ()), *ended.said.splitlines()[-1:]]
         if ended.code == 0 and not told and found is not None:
@@ -126,7 +126,7 @@ class Run:
         self.report.emit(Event(kind, text, self.subject.node, "measure", title))
 
     def _keep(self, record: Record) -> Record:
-        """The record as it is now."""
+        """Store the record as it is now, and return it."""
         tool = {"llama-benchy": str(self.raw[0]["version"])} if self.raw and "version" in self.raw[0] else {}
         made = replace(
             record,

@@ -1,4 +1,4 @@
-"""llama-benchy in a container on a node: no tool is needed here, and no network is measured but the nodes' own."""
+"""llama-benchy in a container on a node: needs no tool here and measures only the network between nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ KEY = Secret("bench key")
 
 @dataclass(frozen=True)
 class NodeTool:
-    """`image` is the ID of the image that measures; a `tokenizer` lies where the container sees it."""
+    """`image` is the ID of llama-benchy's image; `tokenizer` is a path inside the container."""
 
     session: Session
     node: str
@@ -32,12 +32,14 @@ class NodeTool:
         return Snapshot(benchy.MODEL_INSIDE, self.model.revision).tokenizer
 
     def measure(self, words: Sequence[str], told: Told) -> BenchyEnded:
-        """Until it ends; it ends with its channel, so also when we are interrupted or killed."""
+        """Run llama-benchy; it ends with its SSH channel, so also if we are interrupted or killed."""
         command = benchy.in_container(node_script(SCRIPT.name), words, self.model, self.book, KEY)
-        outcome, lines = BenchyOutcome(told), OutputLines()
+        outcome, rest = BenchyOutcome(told), b""
 
         def take(data: bytes) -> None:
-            for event in events(lines.take(data)):
+            nonlocal rest
+            *lines, rest = (rest + data).split(b"\n")
+            for event in events(line.decode("utf-8", "replace") for line in lines):
                 outcome.take(event)
 
         try:
@@ -47,19 +49,8 @@ class NodeTool:
         return outcome.ended(result.code or 0 if result.ended == "exited" else 1, benchy.said(result.stderr))
 
 
-class OutputLines:
-    """Whole lines out of bytes as they come."""
-
-    def __init__(self) -> None:
-        self._rest = b""
-
-    def take(self, data: bytes) -> list[str]:
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        return [line.decode("utf-8", "replace") for line in whole]
-
-
 def of(options: BenchOptions, session: Session, model: Snapshot, key: str) -> NodeTool:
-    """The tool on that node; refused where its image is missing, as nothing is fetched behind anybody's back."""
+    """Return the tool on that node; refuses if its image is missing, because nothing is downloaded unasked."""
     node = options.on or ""
     facts = session.facts(images=[benchy.IMAGE]).get(node)
     image = facts.image(benchy.IMAGE) if facts else None

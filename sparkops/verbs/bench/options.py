@@ -39,9 +39,20 @@ class RecordsOptions:
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """`vary` names what may differ; `reference` compares with what a recipe's sources published."""
+    """`vary` names what may differ; `reference` compares with the published results of the recipe."""
 
     names: tuple[str, ...]
     vary: frozenset[str] = frozenset()
     reference: bool = False
     output: str | None = None
+
+
+@dataclass(frozen=True)
+class TopologiesOptions:
+    """`bench` runs on each topology in turn; `anew` ignores the results of an interrupted experiment."""
+
+    bench: BenchOptions
+    recipe: str | None = None
+    topologies: tuple[str, ...] = ("solo", "cluster", "2x-solo")
+    output: str | None = None
+    anew: bool = False

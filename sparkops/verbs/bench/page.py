@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: tables, charts, and on what it was measured."""
+"""A report as one self-contained HTML page: tables, charts, and the setup that was measured."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
@@ -7,17 +7,10 @@ from sparkops.core.bench.charts import Chart, charts, power
 from sparkops.core.bench.record import Record, Series
 from sparkops.core.bench.samples import watched
 from sparkops.core.bench.suites import shared
+from sparkops.verbs.bench.show import UNITS
 from sparkops.verbs.bench.svg import svg
 
-COLUMNS = (
-    ("prefill", "prefill tokens/s"),
-    ("decode", "generation tokens/s"),
-    ("peak", "peak tokens/s"),
-    ("decode-per-request", "per request tokens/s"),
-    ("ttft", "first token ms"),
-    ("itl", "between tokens ms"),
-    ("e2e", "whole answer ms"),
-)
+COLUMNS = [(name, f"{title} {unit}") for titles, unit in UNITS for name, title in titles]
 
 TABLE, END = '<div class="scroll"><table>', "</table></div>"
 """A table wider than the page scrolls by itself."""
@@ -43,7 +36,7 @@ dl { display: grid; grid-template-columns: max-content 1fr; gap: .15rem 1rem } d
 
 
 def drawn(shown: Series) -> Iterator[Chart]:
-    """Every chart of a report: those over concurrency, and each run's power where it was sampled."""
+    """Yield the charts of a report: metrics over concurrency, and the power of each run that sampled it."""
     good = {label: record.measured.rows for label, record in shown.records.items() if record.ok}
     if good:
         yield from charts(good)
@@ -57,7 +50,7 @@ def drawn(shown: Series) -> Iterator[Chart]:
 
 
 def page(shown: Series, figures: Mapping[str, str] | None = None) -> str:
-    """The whole page; `figures` are SVG elements by chart id where they are drawn already."""
+    """Return the page; `figures` maps chart id to SVG element (default: draw them)."""
     made = figures if figures is not None else {chart.id: svg(chart) for chart in drawn(shown)}
     body = "\n".join([*_head(shown), *_figures(made), *_tables(shown), *_runs(shown)])
     title = escape(shown.title)
@@ -104,7 +97,7 @@ def _tables(shown: Series) -> Iterator[str]:
 
 
 def _runs(shown: Series) -> Iterator[str]:
-    """On what each was measured, so that a number can be believed or doubted."""
+    """The setup of each run."""
     yield "<h2>How it was measured</h2>"
     for label, record in shown.records.items():
         yield f"<h3>{escape(label)}</h3><dl>"
@@ -116,7 +109,7 @@ def _runs(shown: Series) -> Iterator[str]:
 
 
 def _watched(record: Record) -> Iterator[str]:
-    """What the nodes did meanwhile."""
+    """Power, clock, temperature and memory of the nodes during the run."""
     yield TABLE + _row("th", ["node", "power W", "at most W", "clock under load MHz", "at most °C", "memory left GiB"])
     for one in watched(record.samples):
         found = (one.power_mean_w, one.power_peak_w, one.clock_mhz, one.temperature_c, one.available_gib)

@@ -1,4 +1,4 @@
-"""The verbs of `bench` that need no node: what was measured, as tables, files and pages."""
+"""The verbs of `bench` that need no node: stored runs as tables, files and pages."""
 
 import csv
 import io
@@ -22,18 +22,16 @@ from sparkops.files.bench_records import names, record
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.bench.options import CompareOptions, RecordsOptions
-from sparkops.verbs.bench.show import number
-
-HEAD = ("label", "prompt", "answer", "depth", "concurrency", "metric", "mean", "std", "values")
+from sparkops.verbs.bench.show import RATES, TIMES, number
 
 
 def suites(options: RecordsOptions, report: Ending) -> Answer:
-    """What can be asked for."""
-    return Answer({"suites": [{**_plain(vars(one)), "requests": one.requests} for one in SUITES]})
+    """List the suites."""
+    return Answer({"suites": [{**vars(one), "requests": one.requests} for one in SUITES]})
 
 
 def listing(options: RecordsOptions, report: Ending) -> Answer:
-    """Everything kept; what cannot be read is named, not hidden."""
+    """List all stored runs; an unreadable one is listed with the reason."""
     found: list[dict[str, Any]] = []
     for name in names():
         try:
@@ -58,7 +56,7 @@ def show(options: RecordsOptions, report: Ending) -> Answer:
 
 
 def export(options: RecordsOptions, report: Ending) -> Answer:
-    """As text, or into files."""
+    """Export runs as text or to files."""
     records = [record(name) for name in options.names]
     bad = [one for one in records if not one.ok and options.format != "json"]
     if bad:
@@ -72,7 +70,7 @@ def export(options: RecordsOptions, report: Ending) -> Answer:
 
 
 def compare(options: CompareOptions, report: Ending) -> Answer:
-    """Side by side, when nothing differs but what may."""
+    """Compare runs; refuses if anything differs beyond `--vary`."""
     unknown = sorted(options.vary - set(VARIABLE))
     if unknown:
         raise UsageError(f"--vary {unknown[0]}: unknown name{did_you_mean(unknown[0], VARIABLE)}")
@@ -90,7 +88,7 @@ def compare(options: CompareOptions, report: Ending) -> Answer:
 def comparison(
     records: Sequence[Record], vary: frozenset[str], output: str | None, failed: Mapping[str, str] | None = None
 ) -> Answer:
-    """The comparison of runs that may be compared; else what differs (exit 3). `failed` are reasons by label."""
+    """Compare runs, or refuse with the differences (exit 3). `failed` maps label to reason."""
     found = [gap for other in records[1:] for gap in gaps(records[0], other, vary, _topology_flags(records[0]))]
     if found:
         lines = "\n".join(f"{gap.label}: {gap.text}" for gap in found)
@@ -139,7 +137,7 @@ def _documents(tables: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 
 def _topology_flags(one: Record) -> Iterator[str]:
-    """What the recipe of the run changes with the topology; nothing when the recipe is not here."""
+    """Yield the flags that the run's recipe sets by topology; none if the recipe is not on this machine."""
     name = str((one.lock or {}).get("revision", {}).get("recipe", ""))
     try:
         layers = recipes.recipe(name).topologies.values() if name else ()
@@ -150,7 +148,7 @@ def _topology_flags(one: Record) -> Iterator[str]:
 
 
 def page_of(records: Sequence[Record], failed: Mapping[str, str] | None = None) -> str:
-    """The page of these runs, and of what could not be measured."""
+    """Return the HTML page of these runs, with the failures."""
     models = ", ".join(dict.fromkeys(one.model for one in records))
     return str(_drawing().page(series(f"Benchmark of {models}", records, failed)))
 
@@ -166,7 +164,7 @@ def _drawings(records: Sequence[Record], output: str | None) -> Answer:
 
 
 def _drawing() -> ModuleType:
-    """Imports matplotlib, which the extra `bench` brings."""
+    """Import the page, which needs matplotlib from the extra `bench`."""
     try:
         from sparkops.verbs.bench import page  # noqa: PLC0415
     except ImportError:
@@ -175,7 +173,7 @@ def _drawing() -> ModuleType:
 
 
 def _markdown(records: Sequence[Record]) -> str:
-    metrics = ("prefill", "decode", "peak", "decode-per-request", "ttft", "itl", "e2e")
+    metrics = [name for name, _ in (*RATES, *TIMES)]
     lines = []
     for one in records:
         lines += [f"## {one.label}: {one.model}, {one.suite.id}, {one.started}", ""]
@@ -190,7 +188,7 @@ def _markdown(records: Sequence[Record]) -> str:
 def _csv(records: Sequence[Record]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(HEAD)
+    writer.writerow(["label", "prompt", "answer", "depth", "concurrency", "metric", "mean", "std", "values"])
     for one in records:
         for row in one.measured.rows:
             for name, m in row.metrics.items():
@@ -201,7 +199,3 @@ def _csv(records: Sequence[Record]) -> str:
 
 def _json(records: Sequence[Record]) -> str:
     return json.dumps([one.document() for one in records], indent=2) + "\n"
-
-
-def _plain(values: Any) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

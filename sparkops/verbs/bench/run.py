@@ -41,14 +41,14 @@ def run_on(options: BenchOptions, wanted: Suite, session: Session) -> Record:
 
 
 def require(options: BenchOptions) -> None:
-    """What must be here is said before anything is done."""
+    """Refuse options that cannot work, before anything is done."""
     if options.on is None and not llama_benchy.tool().installed():
         raise UsageError("llama-benchy is not installed", hint=f"{EXTRA}, or --on NODE")
     if options.on is not None and options.tokenizer is not None:
         raise UsageError("--on uses that node's tokenizer", hint="remove --tokenizer")
     if options.on is not None and options.url is not None:
         raise UsageError(
-            ("--on measures a deployment from its node, --url from this machine"), hint="remove one of the two"
+            "--on measures a deployment from its node, --url from this machine", hint="remove one of the two"
         )
     if options.on is None:
         named = {"--book": options.book, "--tokenizer": options.tokenizer, "$SPARKOPS_BOOK": os.environ.get(BOOK)}
@@ -58,7 +58,7 @@ def require(options: BenchOptions) -> None:
 
 
 def suite_of(options: BenchOptions) -> Suite:
-    """The suite by its name, with what `--set` lays over it; of a run that goes on its own."""
+    """Return the named suite with the changes of `--set`; for `--resume` the suite of that run."""
     if options.resume:
         return bench_records.record(options.resume).suite
     found = suite(options.suite)
@@ -73,7 +73,7 @@ def suite_of(options: BenchOptions) -> Suite:
 
 
 def _resumed(options: BenchOptions) -> BenchOptions:
-    """A run that goes on measures what it measured, under the name that it had."""
+    """Return the options with target and label of the resumed run."""
     if options.resume is None:
         return options
     kept = bench_records.record(options.resume)
@@ -83,7 +83,7 @@ def _resumed(options: BenchOptions) -> BenchOptions:
 
 
 def answer(record: Record) -> Answer:
-    """The record, and an error where its numbers are no results."""
+    """Return the record, with an error if it has problems."""
     document = {"id": record.id, "ok": record.ok, "record": record.document(), "rows": record.table()}
     problems = record.all_problems
     if not problems:
@@ -93,7 +93,7 @@ def answer(record: Record) -> Answer:
 
 
 def _way_on(record: Record) -> str | None:
-    """`--resume`, but for a URL at which nothing was measured: there a wrong address or name would only be kept."""
+    """Advise `--resume`, except for a URL without results: its address or name may be wrong."""
     resume = f"`sparkops bench run --resume {record.id}`"
     if record.raw:
         return f"the points measured so far are stored; continue: {resume}"

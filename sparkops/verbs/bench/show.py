@@ -1,17 +1,16 @@
 """Answers of the verbs of `bench`."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sparkops.core.bench.suites import Point, shared
-from sparkops.report.text import How, Ink, columns
+from sparkops.report.text import Document, How, Ink, columns
 from sparkops.verbs.recipe.show_catalogue import reference
-
-Document = Mapping[str, Any]
 
 RATES = (("prefill", "prefill"), ("decode", "generation"), ("peak", "peak"), ("decode-per-request", "per request"))
 TIMES = (("ttft", "first token"), ("itl", "between tokens"), ("e2e", "whole answer"))
-"""Metrics and their heads: tokens a second, and milliseconds."""
+UNITS = ((RATES, "tokens/s"), (TIMES, "ms"))
+"""Metrics and their heads, by unit."""
 
 
 def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -22,12 +21,12 @@ def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def numbers(rows: Any, ink: Ink) -> Iterator[str]:
-    """Two tables, as a terminal has eighty columns; a size that all rows share stands above them."""
+    """Two tables, to fit eighty columns; sizes that all rows share are in the line above."""
     if not rows:
         return
     points = [Point(row["prompt"], row["answer"], row["depth"], row["concurrency"]) for row in rows]
     vary, same = shared(points)
-    for metrics, unit in ((RATES, "tokens/s"), (TIMES, "ms")):
+    for metrics, unit in UNITS:
         yield ink.dim("; ".join(filter(None, (same, f"{unit}, ± one standard deviation"))))
         head = [*(title for _, title in vary), "at once", *(title for _, title in metrics)]
         body = [
@@ -50,15 +49,10 @@ def number(mean: float, std: float = 0.0) -> str:
 def suites(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("suites", ()):
         yield f"{ink.bold(one['id'])}  {one['title']} ({one['source']})"
-        asked = (
-            f"prompt {_list(one['prompts'])}, answer {_list(one['answers'])}, concurrency {_list(one['concurrency'])}"
-        )
-        depth = f", after {_list(one['depths'])}" if one["depths"] != [0] else ""
+        lists = {name: ",".join(map(str, one[name])) for name in ("prompts", "answers", "concurrency", "depths")}
+        asked = "prompt {prompts}, answer {answers}, concurrency {concurrency}".format(**lists)
+        depth = f", after {lists['depths']}" if lists["depths"] != "0" else ""
         yield f"    {asked}{depth}; {one['runs']} runs, {one['requests']} requests"
-
-
-def _list(values: Any) -> str:
-    return ",".join(map(str, values))
 
 
 def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -96,21 +90,15 @@ WATCHED = (
 
 
 def _watched(nodes: Any, ink: Ink) -> Iterator[str]:
-    """What the nodes did meanwhile."""
+    """Power, clock, temperature and memory of the nodes during the run."""
     if not nodes:
         return
     yield ink.dim("nodes meanwhile")
-    cells = [
-        [f"{node[name]:,.0f} {unit}" if node[name] is not None else "" for name, _, unit in WATCHED] for node in nodes
+    rows = [
+        [node["node"], *("" if node[name] is None else f"{node[name]:,.0f} {unit}" for name, _, unit in WATCHED)]
+        for node in nodes
     ]
-    names = [node["node"] for node in nodes]
-    yield from columns(
-        [
-            ["node", *(title for _, title, _ in WATCHED)],
-            *([name, *row] for name, row in zip(names, cells, strict=True)),
-        ],
-        "  ",
-    )
+    yield from columns([["node", *(title for _, title, _ in WATCHED)], *rows], "  ")
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:

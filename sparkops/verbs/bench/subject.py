@@ -1,4 +1,4 @@
-"""What a benchmark measures: a deployment with all that is known of it, or a URL of which nothing is."""
+"""What a benchmark measures: a deployment with its known setup, or a URL whose setup is unknown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -33,7 +33,7 @@ from sparkops.verbs.recipe.recipe_lock import running
 
 @dataclass(frozen=True)
 class Subject:
-    """`measure` runs llama-benchy, `watch` samples the nodes meanwhile, `verify` says what is wrong with it afterwards.
+    """`measure` runs llama-benchy, `watch` samples the nodes during the run, `verify` returns problems after it.
 
     `node` is what progress is told of: the node that answers, or the host of a URL.
     """
@@ -47,17 +47,9 @@ class Subject:
     watch: Callable[[list[Sample]], AbstractContextManager[None]] = lambda into: nullcontext()
     verify: Callable[[], list[str]] = lambda: []
 
-    @property
-    def url(self) -> str:
-        return self.target.url
-
-    @property
-    def model(self) -> str:
-        return self.target.model
-
 
 def of_url(options: BenchOptions) -> Subject:
-    """Somebody's endpoint: model and tokenizer must be said."""
+    """Return an endpoint given by `--url`; it needs `--model` and `--tokenizer`."""
     url = (options.url or "").rstrip("/")
     if not _sound(url):
         raise UsageError(f"--url {options.url}: must be like http://HOST:PORT", hint="--url http://10.0.0.11:8000")
@@ -84,12 +76,12 @@ def _sound(url: str) -> bool:
 
 
 def _here(path: str) -> str:
-    """llama-benchy takes what begins with / for a file, and asks the internet for the rest."""
+    """Return an absolute path: llama-benchy would look up any other on the internet."""
     return str(Path(path).absolute())
 
 
 def of_deployment(options: BenchOptions, session: Session) -> Subject:
-    """What serves on the nodes. Its page caches are dropped first, as a deploy does."""
+    """Return the deployment that serves, after dropping the page caches as a deploy does."""
     lock = running(session, options.deployment)
     facts = session.containers()
     revision = find_deployment(session, facts, options.deployment)
@@ -117,7 +109,7 @@ def of_deployment(options: BenchOptions, session: Session) -> Subject:
 def _tool(
     options: BenchOptions, session: Session, revision: DeployedRevision, key: str
 ) -> tuple[BenchTarget, Callable[[Words, Told], BenchyEnded], Mapping[str, str]]:
-    """llama-benchy here, or in a container on a node; each has the tokenizer where it can read it."""
+    """Return target, measure function and versions of llama-benchy here or in a container on a node."""
     url, model = f"{api_url(front_of(revision))}/v1", revision.stored.served
     if options.on is not None:
         tool = on_node.of(options, session, snapshot(session, revision, options.on), key)
@@ -127,12 +119,12 @@ def _tool(
 
 
 def _refuse_others(revision: DeployedRevision) -> None:
-    """Somebody else's requests would be measured too: another benchmark, or people at work."""
+    """Refuse if the engines serve other requests, which would be measured too."""
     for member in revision.stored.engines:
         if member.port is not None and (count := requests_running(member)):
             what = f"{count} other request{'s' if count > 1 else ''}"
             raise Refused(
-                (f"{member.name}: {what} would be measured too"), hint="wait until nobody else uses the deployment"
+                f"{member.name}: {what} would be measured too", hint="wait until nobody else uses the deployment"
             )
 
 
@@ -144,19 +136,20 @@ def _drop_caches(session: Session, nodes: Sequence[str]) -> None:
 
 
 def snapshot(session: Session, revision: DeployedRevision, node: str) -> Snapshot:
-    """Where the model's snapshot lies on a node."""
-    data = revision.stored.data
-    pinned = f"@{data['model_revision']}" if data.get("model_revision") else ""
+    """Return the model's snapshot on a node; refuses if it is missing."""
+    stored = revision.stored
     session.require([node])
-    facts = session.facts(model=f"{data['model']}{pinned}").get(node)
+    facts = session.facts(model=stored.pinned_model).get(node)
     model = facts.model if facts else None
     if not isinstance(model, Model) or model.revision is None:
-        raise Refused(f"{node} has no tokenizer of {data['model']}", hint="name one on this machine: --tokenizer FILE")
+        raise Refused(
+            f"{node} has no tokenizer of {stored.data['model']}", hint="name one on this machine: --tokenizer FILE"
+        )
     return Snapshot(model.folder, model.revision)
 
 
 def _tokenizer(session: Session, revision: DeployedRevision) -> str:
-    """The model's tokenizer.json, from the node that answers, kept here by its content."""
+    """Copy the model's tokenizer.json from the front node; returns its path here."""
     node = front_of(revision).name
     path = snapshot(session, revision, node).tokenizer
     text = session.one(node, Command(("cat", path), reads=True, timeout=300.0), f"read {path}")
@@ -164,7 +157,7 @@ def _tokenizer(session: Session, revision: DeployedRevision) -> str:
 
 
 def _wrong(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> list[str]:
-    """Whether every API that clients use still answers, from containers that ran all the time.
+    """Return the problems after a run: a container that restarted, an API that does not answer.
 
     A proxy hides that a server died: it asks another one, and the numbers are of both.
     """

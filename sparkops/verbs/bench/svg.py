@@ -12,7 +12,7 @@ from matplotlib.ticker import NullLocator, ScalarFormatter
 from sparkops.core.bench.charts import Chart
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Okabe and Ito's, which people who see colours differently can tell apart."""
+"""The palette of Okabe and Ito, distinguishable with colour blindness."""
 
 
 def svg(chart: Chart) -> str:

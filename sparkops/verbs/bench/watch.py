@@ -1,40 +1,32 @@
-"""Looks at nodes while they are measured; nothing waits for it."""
+"""Samples the nodes during a benchmark, in a thread of its own."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 from sparkops.core.bench.samples import Sample
-from sparkops.core.facts import Facts, Unread, Unreadable, parse
+from sparkops.core.facts import Unread, Unreadable, parse
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.remote import Cancel
 from sparkops.session import llama_benchy
 from sparkops.session.session import Session
 
-SAMPLED = "gpu-load,meminfo"
-
 
 def watched(session: Session, nodes: Sequence[str], into: list[Sample]) -> AbstractContextManager[None]:
-    """Clocks, power, temperature and memory go `into` a list until the block ends."""
+    """Append clock, power, temperature and memory to `into` until the block ends."""
 
     def look(at: float, end: Cancel) -> None:
-        into.extend(found for node in nodes if (found := _look(session, node, at, end)) is not None)
+        into.extend(found for node in nodes if (found := _sample(session, node, at, end)) is not None)
 
     return llama_benchy.tool().beside(look)
 
 
-def _look(session: Session, node: str, at: float, end: Cancel) -> Sample | None:
-    """None for a node that does not answer: its engine is asked after the run."""
-    command = Command((Script("facts"), "--only", SAMPLED), reads=True, timeout=20.0)
+def _sample(session: Session, node: str, at: float, end: Cancel) -> Sample | None:
+    """Return one sample; None if the node does not answer (`verify` asks its engine after the run)."""
+    command = Command((Script("facts"), "--only", "gpu-load,meminfo"), reads=True, timeout=20.0)
     try:
-        result = session.send(node, command, end)
-        return sample(node, result.stdout, at)
+        facts = parse(session.send(node, command, end).stdout)
     except (NodeLost, Unreadable):
         return None
-
-
-def sample(node: str, raw: str, at: float) -> Sample:
-    """What a capture of facts tells of the node's load."""
-    facts: Facts = parse(raw)
     memory = None if isinstance(facts.meminfo, Unread) else facts.memory.available_kib
     load = facts.gpu_load
     if isinstance(load, Unread):

@@ -7,8 +7,8 @@ import click
 from sparkops.cli.shape import VerbGroup, duration, example
 from sparkops.cli.where import on_nodes, on_nodes_by_sudo
 from sparkops.core.schedule import Schedule, times, when
-from sparkops.core.target import Target
-from sparkops.verbs.cache.options import DropOptions, PermitOptions, ScheduleOptions, ScheduleStatusOptions
+from sparkops.core.target import ConfirmOptions, NodesOptions, Target
+from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
 
 COLUMNS_HINT = "MemFree is what CUDA sees; MemAvailable also counts the page cache."
 
@@ -49,10 +49,10 @@ def drop(**given: Any) -> DropOptions:
     callback=duration,
     metavar="TIME",
     required=True,
-    help=("How often: a divisor of an hour or a day, as 30m."),
+    help="How often: a divisor of an hour or a day, as 30m.",
 )
 @click.option(
-    "--when", "condition", metavar="EXPR", help=(f'Only if, for example, "MemAvailable < 10GiB". {COLUMNS_HINT}')
+    "--when", "condition", metavar="EXPR", help=f'Only if, for example, "MemAvailable < 10GiB". {COLUMNS_HINT}'
 )
 @on_nodes
 def schedule(where: Target, every: float, condition: str | None) -> ScheduleOptions:
@@ -73,18 +73,18 @@ def unschedule(where: Target) -> ScheduleOptions:
 @example("sparkops cache status --json")
 @cache.command()
 @on_nodes
-def status(**given: Any) -> ScheduleStatusOptions:
+def status(**given: Any) -> NodesOptions:
     """Show the schedule on each node and its last run.
 
     Exit 0: it works, or no node has one; 5: it differs or does not run; 4: a node could not be reached.
     """
-    return ScheduleStatusOptions(**given)
+    return NodesOptions(**given)
 
 
 @example("sparkops cache permit --ask-become-pass")
 @cache.command()
 @click.option("--yes", is_flag=True, help="Do not ask before writing the rule.")
 @on_nodes_by_sudo
-def permit(**given: Any) -> PermitOptions:
+def permit(**given: Any) -> ConfirmOptions:
     """Let the login drop the page cache: installs one sudoers rule, shown first."""
-    return PermitOptions(**given)
+    return ConfirmOptions(**given)

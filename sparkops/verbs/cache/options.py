@@ -1,4 +1,4 @@
-"""What a person asked for of page caches, memory, and what sparkops leaves on nodes."""
+"""Options of `cache drop`, `cache schedule` and `cache unschedule`."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class DropOptions:
-    """`quiet`: nothing is printed while all goes well, so that cron mails only what is worth it."""
+    """`quiet` prints nothing on success, so that cron mails only failures."""
 
     where: Target
     quiet: bool = False
@@ -18,17 +18,4 @@ class DropOptions:
 class ScheduleOptions:
     where: Target
     schedule: Schedule | None
-    """None takes it away."""
-
-
-@dataclass(frozen=True)
-class ScheduleStatusOptions:
-    where: Target
-
-
-@dataclass(frozen=True)
-class PermitOptions:
-    """`yes` writes without asking; without it the person is asked, and without a terminal nothing is written."""
-
-    where: Target
-    yes: bool = False
+    """None removes the schedule."""

@@ -1,4 +1,4 @@
-"""`cache`: drop the page cache now, have cron do it, see whether it does, and get the right to."""
+"""`cache`: drop the page cache, schedule that by cron, show the schedule, install the sudoers rule."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from sparkops.core.facts import Facts, Scheduled, Unread
 from sparkops.core.facts.schedule import drop as read_drop
 from sparkops.core.plan import Command, NodeLost, Result, Script
+from sparkops.core.target import ConfirmOptions, NodesOptions
 from sparkops.errors import Refused, StepFailed
 from sparkops.files import inventory as load_inventory
 from sparkops.node_commands import caches
@@ -16,11 +17,11 @@ from sparkops.report.report import Report
 from sparkops.session.attempt import attempt
 from sparkops.session.open import Selected, alone, connected, selected
 from sparkops.session.session import Session
-from sparkops.verbs.cache.options import DropOptions, PermitOptions, ScheduleOptions, ScheduleStatusOptions
+from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
 from sparkops.verbs.cache.schedule import last_run, may, odd, row
 
 READ = "clock,id,sudo,schedule"
-"""What these verbs need to know of a node."""
+"""The probes that these verbs need."""
 
 AGAIN_HINT = "set it again on every node: `sparkops cache schedule --every 30m`"
 CRON_HINT = "use this machine's cron instead: `sparkops cache drop --quiet`"
@@ -29,97 +30,83 @@ PERMIT_HINT = "install the sudoers rule that permits it: `sparkops cache permit`
 
 
 def drop(options: DropOptions, report: Report) -> Answer:
-    """On all selected nodes at once. Takes no lock: beside a deploy or a running server it does no harm."""
+    """Drop the page cache on all selected nodes at once. Takes no lock: it is safe beside a running server."""
     if options.quiet:
         inventory = load_inventory.inventory(options.where.inventory)
         chosen = Selected(inventory, inventory.select(options.where.limit), options.where.become_password)
     else:
         chosen = selected(options.where, report)
     with connected(alone(chosen), report) as session:
-        return _drop(options, session)
-
-
-def _drop(options: DropOptions, session: Session) -> Answer:
-    commands = {node.name: caches.drop(node.cache_dir) for node in session.there}
-    if session.sudo_password:
-        commands = {name: replace(c, become=True) if name in session.sudo else c for name, c in commands.items()}
-    rows = [_dropped(name, result) for name, result in {**gather(session.fleet, commands), **session.lost}.items()]
-    rows = sorted(rows, key=lambda row: session.names.index(row["name"]))
-    error = session.lost.error or _first_failure(rows)
-    return Answer({"nodes": rows, "quiet": options.quiet and error is None}, error=error)
+        commands = {node.name: caches.drop(node.cache_dir) for node in session.there}
+        if session.sudo_password:
+            commands = {name: replace(c, become=True) if name in session.sudo else c for name, c in commands.items()}
+        rows = [_dropped(name, result) for name, result in {**gather(session.fleet, commands), **session.lost}.items()]
+        rows = sorted(rows, key=lambda row: session.names.index(row["name"]))
+        error = session.lost.error or _first_failure(rows)
+        return Answer({"nodes": rows, "quiet": options.quiet and error is None}, error=error)
 
 
 def schedule(options: ScheduleOptions, report: Report) -> Answer:
-    """One entry in each node's crontab, or none; what else stands there is left as it is."""
+    """Write or remove our entry in each node's crontab; other entries stay."""
     with connected(alone(selected(options.where, report)), report) as session:
-        return _schedule(options, session)
+        names = [node.name for node in session.there]
+        session.lock(names)
+        before = look(session)
+        names = [name for name in names if name in before]
+        wanted = [WantedSchedule(name, options.schedule, session.nodes[name].cache_dir) for name in names]
+        error = attempt(compile_schedule(wanted), session, CRON_HINT) if wanted else None
+        after = look(session)
+        rows = [
+            {**row(name, after[name]), "changed": _differs(before[name], after[name])}
+            for name in names
+            if name in after
+        ]
+        for entry in rows:
+            if options.schedule and entry["installed"] and entry["permitted"] is False:
+                told = "without the right, only pages of model files can be dropped"
+                session.report.warn(f"{told}: {PERMIT_HINT}", entry["name"])
+        changed = any(entry["changed"] for entry in rows)
+        return session.answer({"nodes": rows, "changed": changed}, error)
 
 
-def _schedule(options: ScheduleOptions, session: Session) -> Answer:
-    names = [node.name for node in session.there]
-    session.lock(names)
-    before = look(session)
-    names = [name for name in names if name in before]
-    wanted = [WantedSchedule(name, options.schedule, session.nodes[name].cache_dir) for name in names]
-    error = attempt(compile_schedule(wanted), session, CRON_HINT) if wanted else None
-    after = look(session)
-    rows = [
-        {**row(name, after[name]), "changed": _differs(before[name], after[name])} for name in names if name in after
-    ]
-    for entry in rows:
-        if options.schedule and entry["installed"] and entry["permitted"] is False:
-            told = "without the right, only pages of model files can be dropped"
-            session.report.warn(f"{told}: {PERMIT_HINT}", entry["name"])
-    changed = any(entry["changed"] for entry in rows)
-    return session.answer({"nodes": rows, "changed": changed}, error)
-
-
-def status(options: ScheduleStatusOptions, report: Report) -> Answer:
-    """Installed, the same everywhere, and doing what it is there for?"""
+def status(options: NodesOptions, report: Report) -> Answer:
+    """Show whether the schedule is installed, equal on all nodes, and working."""
     with connected(alone(selected(options.where, report)), report) as session:
-        return _status(session)
+        found = look(session)
+        rows = [row(name, facts) for name, facts in found.items()]
+        lines = {entry["entry"] for entry in rows}
+        same = len(lines) <= 1
+        for entry in rows:
+            entry["problem"] = entry["problem"] or ("" if same else odd(entry, rows))
+        trouble = [f"{entry['name']}: {entry['problem']}" for entry in rows if entry["problem"]]
+        error = None
+        if trouble:
+            barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
+            error = StepFailed(trouble[0], hint=CRON_HINT if barred else AGAIN_HINT)
+        return session.answer({"nodes": rows, "same": same}, error)
 
 
-def _status(session: Session) -> Answer:
-    found = look(session)
-    rows = [row(name, facts) for name, facts in found.items()]
-    lines = {entry["entry"] for entry in rows}
-    same = len(lines) <= 1
-    for entry in rows:
-        entry["problem"] = entry["problem"] or ("" if same else odd(entry, rows))
-    trouble = [f"{entry['name']}: {entry['problem']}" for entry in rows if entry["problem"]]
-    error = None
-    if trouble:
-        barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
-        error = StepFailed(trouble[0], hint=CRON_HINT if barred else AGAIN_HINT)
-    return session.answer({"nodes": rows, "same": same}, error)
-
-
-def permit(options: PermitOptions, report: Report) -> Answer:
-    """Shown first; written where it is missing, once the person agrees."""
+def permit(options: ConfirmOptions, report: Report) -> Answer:
+    """Show the sudoers rule, and after a confirmation write it where it is missing."""
     with connected(alone(selected(options.where, report)), report) as session:
-        return _permit(options, session)
-
-
-def _permit(options: PermitOptions, session: Session) -> Answer:
-    session.require(node.name for node in session.selected)
-    found = look(session)
-    session.require(node.name for node in session.selected)
-    lacking = {name: facts for name, facts in found.items() if not may(facts)}
-    lines = [{"name": name, "file": SUDOERS, "line": sudoers_line(facts)} for name, facts in lacking.items()]
-    for entry in lines:
-        session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
-    if lacking and not options.yes and not session.report.confirm("Write this rule (checked by visudo, mode 0440)?"):
-        raise Refused("nothing was written", hint="--yes does not ask")
-    error = None
-    if lacking:
+        session.require(node.name for node in session.selected)
+        found = look(session)
+        session.require(node.name for node in session.selected)
+        lacking = {name: facts for name, facts in found.items() if not may(facts)}
+        lines = [{"name": name, "file": SUDOERS, "line": sudoers_line(facts)} for name, facts in lacking.items()]
+        for entry in lines:
+            session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
+        if not lacking:
+            return Answer({"nodes": lines, "changed": False})
+        if not options.yes and not report.confirm("Write this rule (checked by visudo, mode 0440)?"):
+            raise Refused("nothing was written", hint="--yes does not ask")
         session.lock(lacking)
         error = attempt(compile_permit(lacking), session, SUDO_HINT)
-    return Answer({"nodes": lines, "changed": bool(lacking) and error is None}, error=error)
+        return Answer({"nodes": lines, "changed": error is None}, error=error)
 
 
 def look(session: Session) -> dict[str, Facts]:
-    """The few facts that these verbs need."""
+    """Read the facts that these verbs need."""
     ask = Command((Script("facts"), "--only", READ), reads=True)
     return session.read({node.name: ask for node in session.selected})
 
@@ -138,15 +125,13 @@ def _dropped(name: str, result: Result | NodeLost) -> dict[str, Any]:
 
 
 def _differs(before: Facts, after: Facts) -> bool:
-    def shape(facts: Facts) -> object:
-        found = facts.schedule
-        return None if isinstance(found, Unread) else (found.line, found.script)
-
-    return shape(before) != shape(after)
+    shapes = [None if isinstance(s, Unread) else (s.line, s.script) for s in (before.schedule, after.schedule)]
+    return shapes[0] != shapes[1]
 
 
 def _first_failure(rows: list[dict[str, Any]]) -> StepFailed | None:
-    failed = next((one for one in rows if one["problem"]), None)
-    return (
-        StepFailed(f"{failed['name']}: {failed['problem']}", node=failed["name"], hint=PERMIT_HINT) if failed else None
-    )
+    failed = [one for one in rows if one["problem"]]
+    if not failed:
+        return None
+    name = failed[0]["name"]
+    return StepFailed(f"{name}: {failed[0]['problem']}", node=name, hint=PERMIT_HINT)

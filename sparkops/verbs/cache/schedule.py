@@ -1,4 +1,4 @@
-"""A node's schedule as a document: whether it is there, what it last did, and what keeps it from doing its work."""
+"""A node's schedule as a document: whether it is installed, its last run, and its problem."""
 
 import hashlib
 import shlex
@@ -11,7 +11,7 @@ from sparkops.remote.frame import script_text
 
 
 def row(name: str, facts: Facts) -> dict[str, Any]:
-    """A node's schedule, for people and programs."""
+    """Return a node's schedule as a document."""
     found = facts.schedule
     if isinstance(found, Unread):
         unknown = dict.fromkeys(("installed", "entry", "every_seconds", "when", "last"))
@@ -31,7 +31,7 @@ def row(name: str, facts: Facts) -> dict[str, Any]:
 
 
 def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
-    """What keeps the schedule from doing what it is there for; empty when nothing does."""
+    """Return why the schedule does not work; empty if it works."""
     ours = hashlib.sha256(script_text("cache").encode()).hexdigest()
     line, last = found.line or "", found.last
     problems = {
@@ -48,7 +48,7 @@ def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
 
 
 def _silence(found: Scheduled, every: int | None, now: float | None) -> str:
-    """How long it has not run, when that is longer than it should be."""
+    """Return for how long it has not run, if longer than two periods and a minute."""
     if every is None or now is None or found.since is None:
         return ""
     quiet = now - max(found.since, found.last.time if found.last else 0)
@@ -65,12 +65,12 @@ def last_run(found: Drop | None, now: float | None) -> dict[str, Any] | None:
 
 
 def _entry(line: str, home: str) -> str:
-    """The line without what differs between users, to be compared between nodes."""
+    """Return the line with ~ for the home, to compare nodes."""
     return line.strip().replace(home, "~") if home else line.strip()
 
 
 def _when(line: str | None) -> str | None:
-    """The condition as it was given."""
+    """Return the condition as the user wrote it."""
     try:
         words = shlex.split(line or "", comments=True)
         at = words.index("--when")
@@ -80,20 +80,18 @@ def _when(line: str | None) -> str | None:
 
 
 def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
-    """What the node has, where the others have something else."""
+    """Return how the node's entry differs from that of most nodes; empty if it does not."""
     lines = [other["entry"] for other in rows]
     most = max(lines, key=lines.count)
     if entry["entry"] == most:
         return ""
-    return (
-        ("it has no entry, but other nodes have one")
-        if entry["entry"] is None
-        else "its entry differs from the other nodes'"
-    )
+    if entry["entry"] is None:
+        return "it has no entry, but other nodes have one"
+    return "its entry differs from the other nodes'"
 
 
 def may(facts: Facts) -> bool | None:
-    """Whether the login may empty the whole page cache; None when that is unknown."""
+    """Return whether the login may drop the page cache; None if unknown."""
     if not isinstance(facts.id, Unread) and facts.id.uid == 0:
         return True
     if isinstance(facts.sudo, Sudo):

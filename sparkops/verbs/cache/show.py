@@ -1,16 +1,13 @@
-"""How the verbs of the page cache read: what was freed, what cron does, what is permitted."""
+"""Answers of the verbs of the page cache."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from sparkops.core.sizes import kib_text
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, away, columns
 
 
 def dropped(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Before and after, a node a line; nothing at all in a quiet run that went well."""
+    """Sizes before and after, one line a node; nothing for a quiet run without failures."""
     if document.get("quiet"):
         return
     rows = [_drop(node, ink) for node in document.get("nodes", ())]
@@ -34,8 +31,7 @@ def scheduled(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield from columns([["node", "schedule", "period", "last run", "problem"], *rows])
     if document.get("same") is False:
         yield ink.bad("The nodes have different schedules.")
-    for node, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{node}: unreachable: {reason}")
+    yield from away(document, ink)
 
 
 def _state(node: Document, ink: Ink) -> str:

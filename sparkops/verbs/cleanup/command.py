@@ -6,7 +6,7 @@ import click
 
 from sparkops.cli.shape import VerbCommand, example
 from sparkops.cli.where import on_nodes_by_sudo
-from sparkops.verbs.cleanup.options import CleanupOptions
+from sparkops.core.target import ConfirmOptions
 
 
 @example("""
@@ -16,10 +16,10 @@ from sparkops.verbs.cleanup.options import CleanupOptions
 @click.command(cls=VerbCommand)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
-def cleanup(**given: Any) -> CleanupOptions:
+def cleanup(**given: Any) -> ConfirmOptions:
     """Show what sparkops left on the nodes and remove it.
 
     It removes stopped containers, keys, configuration, logs, jobs, the crontab entry, the sudoers rule, and the public
     key that `init` installed. It keeps models, images and engines' caches, and refuses while a deployment runs.
     """
-    return CleanupOptions(**given)
+    return ConfirmOptions(**given)

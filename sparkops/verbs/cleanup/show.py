@@ -1,11 +1,9 @@
-"""How a cleanup reads: what is on each node, and what became of it."""
+"""Answer of `cleanup`: what is on each node, and whether it was removed."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from sparkops.report.text import How, Ink, clip, columns
+from sparkops.report.text import Document, How, Ink, away, clip, columns
 
-Document = Mapping[str, Any]
 LONGEST = 90
 
 
@@ -17,11 +15,8 @@ def cleanup(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.bad(f"Some of it could not be removed on {', '.join(left)}.") if left else ink.good("Removed.")
     elif document.get("removed") is False:
         found = any(node["entries"] for node in document.get("nodes", ()))
-        yield (
-            (f"Nothing was removed. To remove it: `{how.command} cleanup --yes`")
-            if found
-            else "sparkops left nothing on these nodes."
-        )
+        again = f"Nothing was removed. To remove it: `{how.command} cleanup --yes`"
+        yield again if found else "sparkops left nothing on these nodes."
 
 
 def _listed(document: Document, ink: Ink) -> Iterator[str]:
@@ -31,5 +26,4 @@ def _listed(document: Document, ink: Ink) -> Iterator[str]:
             yield from columns([[entry["title"], clip(entry["what"], LONGEST)] for entry in node["entries"]], "  ")
         if any(entry["kind"] == "authorized-key" for entry in node["entries"]):
             yield ink.warn(" you may then need a password to log in")
-    for name, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{name}: unreachable: {reason}")
+    yield from away(document, ink)

@@ -5,9 +5,7 @@ from typing import Any
 import click
 
 from sparkops.cli.shape import VerbCommand, example
-from sparkops.verbs.completion.options import CompletionOptions
-
-SHELLS = ("bash", "zsh", "fish")
+from sparkops.core.target import NameOptions
 
 
 @example("""
@@ -16,10 +14,10 @@ SHELLS = ("bash", "zsh", "fish")
     sparkops completion fish > ~/.config/fish/completions/sparkops.fish
 """)
 @click.command(cls=VerbCommand, logged=False)
-@click.argument("shell", type=click.Choice(SHELLS))
-def completion(**given: Any) -> CompletionOptions:
+@click.argument("name", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(**given: Any) -> NameOptions:
     """Print the script that completes sparkops in bash, zsh or fish.
 
     It completes commands, options, and the names of recipes, nodes, playbooks, rules, checks and benchmark suites.
     """
-    return CompletionOptions(**given)
+    return NameOptions(**given)

@@ -1,11 +1,10 @@
 """Answer of completion."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from sparkops.report.text import How, Ink
+from sparkops.report.text import Document, How, Ink
 
 
-def script(document: Mapping[str, Any], ink: Ink, how: How) -> Iterator[str]:
-    """For a shell to read, so without colour."""
+def script(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """The script without colour, because a shell reads it."""
     yield from document.get("script", "").splitlines()

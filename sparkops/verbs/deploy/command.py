@@ -1,41 +1,32 @@
 """The verbs that put a model on nodes and take it away: plan, deploy, rollback, stop."""
 
-from collections.abc import Callable
 from typing import Any
 
 import click
 
 from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY
-from sparkops.cli.hub_access import access
 from sparkops.cli.shape import EngineCommand, VerbCommand, example, line
-from sparkops.cli.shared_options import DEADLINE, STALL
-from sparkops.cli.where import api_key, on_nodes_by_sudo
+from sparkops.cli.shared_options import DEADLINE, STALL, together
+from sparkops.cli.where import access, api_key, on_nodes_by_sudo
 from sparkops.core.hub_access import Access
 from sparkops.core.plan import WaitLimits
 from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
 
-Decorated = Callable[..., Any]
-
-
-def _engine_options(function: Decorated) -> Decorated:
-    options = (
-        click.option("--topology", required=True, type=TOPOLOGY, help="solo, 2x-solo (3x-, ...) or cluster."),
-        click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file."),
-        click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's]."),
-        click.option("--executor", type=click.Choice(["ray", "mp"]), help="What joins the ranks of a cluster."),
-        click.option("--set", "sets", multiple=True, metavar="K=V", help="Set args.FLAG or env.NAME (repeatable)."),
-        click.option("--allow", type=RULE, multiple=True, help="Switch a rule or check off for this run (repeatable)."),
-        click.option("--expect", metavar="ID", help="Deploy only if the plan's id equals ID; otherwise exit 3."),
-        click.option("--alongside", is_flag=True, help="Keep other deployments; use the first free port."),
-        click.option("--refresh", is_flag=True, help="Replace an equal deployment that an older sparkops started."),
-        click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),
-        click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
-                     help="The nodes that run the proxy of <n>x-solo."),
-        STALL, DEADLINE, on_nodes_by_sudo,
-    )  # fmt: skip
-    for option in reversed(options):
-        function = option(function)
-    return function
+_engine_options = together(
+    click.option("--topology", required=True, type=TOPOLOGY, help="solo, 2x-solo (3x-, ...) or cluster."),
+    click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file."),
+    click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's]."),
+    click.option("--executor", type=click.Choice(["ray", "mp"]), help="What joins the ranks of a cluster."),
+    click.option("--set", "sets", multiple=True, metavar="K=V", help="Set args.FLAG or env.NAME (repeatable)."),
+    click.option("--allow", type=RULE, multiple=True, help="Switch a rule or check off for this run (repeatable)."),
+    click.option("--expect", metavar="ID", help="Deploy only if the plan's id equals ID; otherwise exit 3."),
+    click.option("--alongside", is_flag=True, help="Keep other deployments; use the first free port."),
+    click.option("--refresh", is_flag=True, help="Replace an equal deployment that an older sparkops started."),
+    click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),
+    click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
+                 help="The nodes that run the proxy of <n>x-solo."),
+    STALL, DEADLINE, on_nodes_by_sudo,
+)  # fmt: skip
 
 
 def _plan_options(stall: float, deadline: float, allow: tuple[str, ...], **given: Any) -> PlanOptions:

@@ -1,4 +1,4 @@
-"""From a situation to the whole plan: judged by the checks, compiled by the phases."""
+"""From a situation to the plan: the checks judge it, the phases compile it."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class OwnPlay:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A plan with all that it was made from. `changes` says in words what will be different."""
+    """A plan with all that it was made from. `changes` describes the differences in words."""
 
     draft: Draft
     situation: Situation
@@ -41,7 +41,7 @@ class Compiled:
 
 
 def judge(situation: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:
-    """What the checks say of these nodes; raises `Refused` for all that refuses at once."""
+    """Return the findings of the checks; raises one `Refused` for all that refuse."""
     ours_to_change(stored for _, stored, _ in situation.replaced)
     found = checks.findings(situation, allow)
     refuse(found)
@@ -49,7 +49,7 @@ def judge(situation: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:
 
 
 def compile_plan(situation: Situation, draft: Draft, session: Session, own: OwnPlay | None = None) -> Plan:
-    """What earlier runs left behind, then the phases of `playbooks/deploy.yml` or of an operator's own play."""
+    """Compile the removal of leftovers, then the phases of `playbooks/deploy.yml` or of the operator's own play."""
     names = known(own.play, own.extra, draft.placement.nodes, situation.facts) if own else None
     deploys = compile_deploy(situation, own.play if own else built_in("deploy"), names)
     _keeps_other_keys(situation, deploys)
@@ -61,7 +61,7 @@ def compile_plan(situation: Situation, draft: Draft, session: Session, own: OwnP
 
 
 def changes(situation: Situation) -> tuple[str, ...]:
-    """What differs from the revision of the same deployment that runs now; all new when there is none."""
+    """Return the differences from the running revision of this deployment, or what starts and is replaced."""
     name = situation.revision.deployment
     old = next((stored for _, stored, _ in situation.replaced if stored.deployment == name), None)
     if old is not None:
@@ -72,7 +72,7 @@ def changes(situation: Situation) -> tuple[str, ...]:
 
 
 def _keeps_other_keys(situation: Situation, plan: Plan) -> None:
-    """One key a node: what stays there beside this deployment would have another one after its next start."""
+    """Refuse to change the key file that another deployment on the node would read at its next start."""
     written = [step.node for phase in plan.phases if phase.name == KEY_PHASE for step in phase.steps]
     gone = {situation.revision.hash, *situation.replaces}
     for other in readers(situation.facts, written):

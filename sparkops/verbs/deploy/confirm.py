@@ -1,18 +1,25 @@
-"""What a deploy that was done still says: what is not as it should be although the deployment serves."""
+"""Warnings after a successful deploy."""
 
-from sparkops.core.revision import SPEC
+from sparkops.core import models
+from sparkops.core.enginelog import mxfp4_backend
+from sparkops.core.plan import Result
+from sparkops.core.recipe import Effective
+from sparkops.core.revision import SPEC, Revision
 from sparkops.core.situation import Situation
 from sparkops.errors import Interrupted
+from sparkops.node_commands import scripts
 from sparkops.phases.orphans import missing
 from sparkops.phases.prepare import API_KEY
 from sparkops.session.reachability import ask_from_here
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.compile import Compiled
-from sparkops.verbs.deploy.marlin_check import by_marlin
+
+BOOT_LINES = 2000
+"""More lines than a boot logs. A server of many days may have lost its boot log; then there is no warning."""
 
 
 def confirm(compiled: Compiled, session: Session) -> list[str]:
-    """Warnings, each said to the person too. An interrupt undoes nothing: the deployment serves by now."""
+    """Print and return the warnings. An interrupt undoes nothing: the deployment serves already."""
     revision = compiled.situation.revision
     try:
         warnings = [
@@ -30,7 +37,7 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
 
 
 def older(situation: Situation) -> list[str]:
-    """What was left serving although this sparkops would start it differently."""
+    """Warn of kept containers that this version of sparkops would start differently."""
     found = {m.name: situation.existing(m) for m in situation.revision.members if situation.todo(m) == "keep"}
     names = [name for name, container in found.items() if container and (container.spec or 0) < SPEC]
     told = "was started by an older sparkops and still runs; --refresh replaces it"
@@ -38,7 +45,7 @@ def older(situation: Situation) -> list[str]:
 
 
 def out_of_reach(situation: Situation) -> list[str]:
-    """What was replaced but may still run, because its node did not answer."""
+    """Warn of replaced containers that may still run, because their node did not answer."""
     replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
     return [
         f"{member.name} did not answer and may still run {stored.container(member)}; the next run that "
@@ -46,3 +53,20 @@ def out_of_reach(situation: Situation) -> list[str]:
         for stored in replaced.values()
         for member in missing(situation.facts, stored)
     ]
+
+
+def by_marlin(session: Session, effective: Effective, revision: Revision) -> list[str]:
+    """Warn of each engine that fell back to the Marlin kernels unasked."""
+    if not _should_not(effective):
+        return []
+    wanted = {m.name: scripts.logs(revision.container(m), BOOT_LINES) for m in revision.engines if m.port is not None}
+    said = "the boot log names the Marlin kernels, about half the speed of CUTLASS (`sparkops rules marlin-fallback`)"
+    answers = {node: result for node, result in session.ask(wanted).items() if isinstance(result, Result)}
+    logs = {node: [*result.stdout.splitlines(), *result.stderr.splitlines()] for node, result in answers.items()}
+    return [f"{node}: {said}" for node, lines in logs.items() if mxfp4_backend(lines) == "MARLIN"]
+
+
+def _should_not(effective: Effective) -> bool:
+    chosen = {str(effective.value(name, "")).upper() for name in ("mxfp4-backend", "moe-backend")}
+    is_mxfp4 = models.is_gpt_oss(effective.model) or effective.value("quantization") == "mxfp4"
+    return is_mxfp4 and "MARLIN" not in chosen

@@ -1,4 +1,4 @@
-"""The JSON documents of plan and deploy, made from the values; people see the same through the report."""
+"""The JSON documents of plan and deploy."""
 
 from typing import Any
 
@@ -8,11 +8,12 @@ from sparkops.core.plan import described
 from sparkops.core.recipe import Effective
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
+from sparkops.core.stored import Stored
 from sparkops.verbs.deploy.compile import Compiled
 
 
 def plan(compiled: Compiled, then: tuple[str, ...]) -> dict[str, Any]:
-    """`then` says what follows the plan's own changes."""
+    """Return the document of a plan; `then` are lines that follow its changes."""
     s, whole = compiled.situation, compiled.plan
     return {
         "id": whole.id,
@@ -66,24 +67,18 @@ def placement(s: Situation) -> dict[str, Any]:
 
 
 def settings(effective: Effective) -> list[dict[str, Any]]:
-    """Every effective flag and variable with its origin."""
+    """Return every effective flag and variable with its origin."""
     args = [{"flag": f"--{name}", "value": item.value, "origin": item.origin} for name, item in effective.args.items()]
     env = [{"env": name, "value": item.value, "origin": item.origin} for name, item in effective.env.items()]
     return args + env
 
 
-def endpoints(revision: Revision) -> list[dict[str, Any]]:
-    """Where clients go: an OpenAI base URL each."""
+def endpoints(revision: Revision | Stored) -> list[dict[str, Any]]:
+    """Return the OpenAI base URL of each front."""
     return [{"url": f"{api_url(front)}/v1", "model": revision.served, "node": front.name} for front in revision.fronts]
 
 
 def rule(finding: Finding) -> dict[str, Any]:
-    return {
-        "id": finding.id,
-        "action": finding.action,
-        "message": finding.message,
-        "why": finding.why,
-        "hint": finding.hint,
-        "node": finding.node,
-        "changes": [str(change) for change in finding.changes],
-    }
+    """A finding without its evidence, which preflight shows."""
+    shown = {name: value for name, value in vars(finding).items() if name != "evidence"}
+    return shown | {"changes": [str(change) for change in finding.changes]}

@@ -42,48 +42,45 @@ class Draft:
 
     @property
     def model(self) -> str:
-        """With the revision that the recipe pins."""
+        """The model, with the revision if the recipe pins one."""
         revision = self.effective.recipe.revision
         return f"{self.effective.model}@{revision}" if revision else self.effective.model
 
 
 def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
-    """Recipe, topology and overrides, judged by the rules; refuses what they refuse."""
+    """Read recipe, topology and overrides, and let the rules judge; raises `Refused` if a rule refuses."""
     wanted = topology.parse(options.topology)
     if options.name and (usable := deployment_name(options.name)) != options.name:
         raise UsageError(f"--name {options.name}: Docker does not accept this name", hint=f"--name {usable} works")
     name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
     recipe = recipes.recipe(name)
     settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
-    executor = options.executor or ("mp" if images.known(settings.image).ray is False else "ray")
+    executor = options.executor or images.executor(settings.image)
     placement = topology.place(wanted, chosen.nodes, executor, options.proxy, _most(recipe, options.allow))
     if placement.note:
         report.note(placement.note)
     rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
     for unknown in sorted(options.allow - rule_ids - check_ids):
-        hint = "`sparkops rules` lists the rules"
-        raise UsageError(
-            f"--allow {unknown}: no such rule or check{did_you_mean(unknown, rule_ids | check_ids)}", hint=hint
-        )
+        near = did_you_mean(unknown, rule_ids | check_ids)
+        raise UsageError(f"--allow {unknown}: no such rule or check{near}", hint="`sparkops rules` lists the rules")
     settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
     refuse(findings)
     return Draft(settings, placement, findings)
 
 
 def _most(recipe: Recipe, allow: frozenset[str]) -> int | None:
-    """How many nodes a cluster is cut to; one that must not be at all is for the rule to refuse, or to be allowed."""
+    """Return the recipe's largest cluster; None without a limit, or if `--allow topology-allowed` lifts it."""
     most = recipe.nodes.max
     limited = most is not None and most >= topology.LEAST_CLUSTER and "topology-allowed" not in allow
     return most if limited else None
 
 
 def supposed(name: str | None, kind: str | None, chosen: Selected, report: Report) -> Draft:
-    """What a deploy of these nodes would most likely be, for judging them: nothing is refused, only said."""
+    """Return the most likely deploy on these nodes, for preflight; what a rule refuses is only a warning."""
     wanted = topology.parse(kind or ("cluster" if len(chosen.nodes) >= topology.LEAST_CLUSTER else "solo"))
     recipe = recipes.recipe(name or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE)
     settings = effective(recipe, wanted.kind, Overrides())
-    executor: topology.Executor = "mp" if images.known(settings.image).ray is False else "ray"
-    placement = topology.place(wanted, chosen.nodes, executor)
+    placement = topology.place(wanted, chosen.nodes, images.executor(settings.image))
     settings, findings = rules.judge(settings, placement.shape, frozenset())
     for finding in findings:
         if finding.action == "refuse":
@@ -92,7 +89,7 @@ def supposed(name: str | None, kind: str | None, chosen: Selected, report: Repor
 
 
 def refuse(findings: tuple[Finding, ...]) -> None:
-    """All that refuses at once, each with its hint."""
+    """Raise one `Refused` for all findings that refuse, with their hints."""
     bad = [finding for finding in findings if finding.action in ("refuse", "fail")]
     if not bad:
         return

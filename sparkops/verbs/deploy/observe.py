@@ -1,10 +1,11 @@
-"""All that a deploy asks the nodes before it decides. What comes after works on the frozen situation alone."""
+"""All that a deploy reads from the nodes before it decides. Later steps use only the frozen situation."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
-from sparkops.core.facts import Facts, Model
+from sparkops.core.facts import Facts
+from sparkops.core.facts.models import complete
 from sparkops.core.plan import Result
 from sparkops.core.revise import revise
 from sparkops.core.revision import Revision, deployment_name
@@ -19,7 +20,7 @@ from sparkops.verbs.deploy.options import PlanOptions
 
 
 def observe(options: PlanOptions, session: Session, draft: Draft) -> Situation:
-    """Facts, keys in force, and engines that hang. The API key, where it is known by now, joins the session's secrets.
+    """Read facts, active keys and hanging engines. An API key that is known joins the session's secrets.
 
     Raises `Unreachable` for a node of the placement that does not answer, `Refused` for a key that cannot be read.
     """
@@ -34,10 +35,10 @@ def observe(options: PlanOptions, session: Session, draft: Draft) -> Situation:
 
 
 def _facts(session: Session, draft: Draft) -> dict[str, Facts]:
-    """Of all nodes. Where a revision's name means different commits, all are asked for the one that the head has."""
+    """Read all nodes. If they have different commits of the model, read them again for the head's commit."""
     facts = session.facts(images=tuple(draft.images), model=draft.model)
-    have = {p.node.name: f.model for p in draft.placement.engines if (f := facts.get(p.node.name))}
-    commits = {name: model.revision for name, model in have.items() if isinstance(model, Model) and model.complete}
+    have = {p.node.name: complete(f.model) for p in draft.placement.engines if (f := facts.get(p.node.name))}
+    commits = {name: model.revision for name, model in have.items() if model}
     pinned = commits.get(draft.placement.head.node.name)
     if pinned is None or set(commits.values()) == {pinned}:
         return facts
@@ -47,7 +48,7 @@ def _facts(session: Session, draft: Draft) -> dict[str, Facts]:
 def _keys(
     options: PlanOptions, session: Session, facts: Mapping[str, Facts], revision: Revision
 ) -> tuple[str, Mapping[tuple[str, str], str]]:
-    """The digest of the key to use, and of each that a container was given from another user's file."""
+    """Return the digest of the key to use, and those of keys that containers got from another user's file."""
     telling = elsewhere(facts, revision)
     texts = given_keys(session, telling)
     primary = revision.fronts[0].name
@@ -58,7 +59,7 @@ def _keys(
 
 
 def _broken(situation: Situation, session: Session) -> frozenset[str]:
-    """Nodes whose engine of this very revision is up and answers nobody: it is replaced instead of waited for."""
+    """Return the nodes whose engine of this revision runs but hangs: it is replaced, not awaited."""
     members = [m for m in situation.revision.engines if m.port is not None and situation.todo(m) == "keep"]
     asked = session.ask({m.name: scripts.serving(question(situation, m), REPLACE_SECONDS) for m in members})
     return frozenset(name for name, one in asked.items() if isinstance(one, Result) and serving_probe(one.stdout).hangs)

@@ -41,7 +41,7 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class StopOptions:
-    """`but` are hashes of revisions that serve on."""
+    """`but` are hashes of revisions that must not be stopped."""
 
     where: Target
     deployment: str | None = None
@@ -50,7 +50,7 @@ class StopOptions:
 
 @dataclass(frozen=True)
 class RollbackOptions:
-    """`to` are hashes of revisions that are to serve, no others; without them it is what the last deploy replaced."""
+    """`to` are hashes of the only revisions to serve; empty means what the last deploy replaced."""
 
     where: Target
     deployment: str | None = None

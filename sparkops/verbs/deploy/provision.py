@@ -1,11 +1,12 @@
-"""`deploy --setup`: what a deploy needs and the nodes lack, each in a stage of its own, which reads the nodes anew."""
+"""`deploy --setup`: get missing images, then the model; each stage reads the nodes again."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from sparkops.core import vocabulary
-from sparkops.core.facts import Facts, Model
+from sparkops.core.facts import Facts
+from sparkops.core.facts.models import complete
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Result
@@ -23,7 +24,7 @@ from sparkops.verbs.model.fetch import ensure_fetched
 
 @dataclass(frozen=True)
 class Needs:
-    """What a deploy takes: images with the nodes that run them, and the model with the nodes that load it."""
+    """What a deploy needs: images with the nodes that run them, and the model with the nodes that load it."""
 
     images: Mapping[str, tuple[str, ...]]
     model: ModelName
@@ -47,18 +48,19 @@ def needs(options: PlanOptions, draft: Draft) -> Needs:
     )
 
 
-def set_up(want: Needs, session: Session, access: Access) -> list[str]:
-    """What was got, in words; nothing where all is there."""
+def set_up(options: PlanOptions, draft: Draft, session: Session) -> list[str]:
+    """Get what is missing; returns what was got, in words."""
+    want = needs(options, draft)
     session.require(want.nodes)
     images = (_image(session, image, names, want.recipe) for image, names in want.images.items())
-    return list(chain(*images, _model(session, want, access)))
+    return list(chain(*images, _model(session, want, options.access)))
 
 
-def refuse_before_setup(want: Needs, session: Session) -> None:
-    """A plan names what is there; what `set_up` would get first is said instead."""
-    if first := _lacking(want, session):
+def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) -> None:
+    """Refuse a plan that depends on what `set_up` would get first, and name it."""
+    if first := _lacking(needs(options, draft), session):
         raise Refused(
-            ("the plan depends on images or models that are missing"),
+            "the plan depends on images or models that are missing",
             hint=f"deploy --setup would first {'; '.join(first)}",
         )
 
@@ -73,7 +75,7 @@ def _lacking(want: Needs, session: Session) -> list[str]:
             told.append(f"{_way(image)} on {names[0]}" + (", copy it to the others" if len(names) > 1 else ""))
         elif not all_equal:
             told.append(f"copy {image} from {have[0]}")
-    without = [name for name in want.engines if not _complete(facts[name])]
+    without = [name for name in want.engines if not complete(facts[name].model)]
     if without and not want.model.local:
         told.append(f"fetch {want.model} for {', '.join(without)}")
     return told
@@ -99,7 +101,7 @@ def _image(session: Session, image: str, names: Sequence[str], recipe: str | Non
 
 
 def _have(facts: Mapping[str, Facts], image: str, names: Sequence[str]) -> tuple[list[str], bool]:
-    """Who has it, and whether that is everybody and the same; a difference is for a person to decide."""
+    """Return the nodes that have the image, and whether all have it; refuses if they have different ones."""
     found = {name: one.fingerprint for name in names if (one := facts[name].image(image)) is not None}
     if len(set(found.values())) > 1:
         raise Refused(
@@ -118,16 +120,16 @@ def _way(image: str) -> str:
 
 
 def _model(session: Session, want: Needs, access: Access) -> Iterator[str]:
-    """A snapshot that some node has is copied as it is, so that no newer one is downloaded unasked."""
+    """Copy a snapshot that some node has, else download; so a newer one is never downloaded unasked."""
     if want.model.local:
         return
     facts = session.facts(model=str(want.model))
-    have = [name for name in want.engines if _complete(facts[name])]
+    have = {name: model.revision or "" for name in want.engines if (model := complete(facts[name].model))}
     worded = _worded(session, want)
-    if len(have) == len(want.engines) == len(worded) and len({_revision(facts[name]) for name in have}) == 1:
+    if len(have) == len(want.engines) == len(worded) and len(set(have.values())) == 1:
         return
-    pinned = ModelName(want.model.model, _revision(facts[have[0]])) if have else want.model
-    ready = [name for name in have if name in worded and _revision(facts[name]) == pinned.revision]
+    pinned = ModelName(want.model.model, next(iter(have.values()))) if have else want.model
+    ready = [name for name in have if name in worded and have[name] == pinned.revision]
     if ready:
         copied = ensure_copied(session, pinned, ready[0], want.engines, want.words)
     else:
@@ -139,16 +141,8 @@ def _model(session: Session, want: Needs, access: Access) -> Iterator[str]:
 
 
 def _worded(session: Session, want: Needs) -> list[str]:
-    """Who has the vocabulary files; all, where none are needed."""
+    """Return the nodes that have the vocabulary files; all if none are needed."""
     if want.words is None:
         return list(want.engines)
     answers = session.ask({name: commands.words(want.words) for name in want.engines})
     return [name for name, one in answers.items() if isinstance(one, Result) and one.ok]
-
-
-def _complete(facts: Facts) -> bool:
-    return isinstance(facts.model, Model) and facts.model.complete
-
-
-def _revision(facts: Facts) -> str:
-    return facts.model.revision or "" if isinstance(facts.model, Model) else ""

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sparkops.core.endpoints import api_url
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused, UsageError
 from sparkops.files.playbooks import built_in
@@ -16,34 +15,31 @@ from sparkops.session.execute import execute
 from sparkops.session.find_deployment import on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
+from sparkops.verbs.deploy.document import endpoints
 from sparkops.verbs.deploy.options import RollbackOptions
 
 
 def rollback(options: RollbackOptions, report: Report) -> Answer:
-    """Stop what runs and start what was kept before it, whatever its name is."""
+    """Stop what runs and start what it replaced, also under another deployment name."""
     with reached(options.where, report) as session:
-        return _rollback(options, session)
-
-
-def _rollback(options: RollbackOptions, session: Session) -> Answer:
-    session.require(node.name for node in session.selected)
-    session.lock(node.name for node in session.selected)
-    facts = session.containers()
-    session.require(node.name for node in session.selected)
-    everything = deployed_revisions(facts)
-    chosen = on_selected(session, everything, options.deployment)
-    running = [one for one in chosen if one.runs and one.stored.hash not in options.to]
-    ours_to_change(one.stored for one in running)
-    previous = _previous(session, everything, running, options.to)
-    choices = Choices(limits=options.limits)
-    plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
-    session.lock(step.node for step in plan.steps)
-    execute(plan, session)
-    return Answer(_rolled_back(running, previous))
+        session.require(node.name for node in session.selected)
+        session.lock(node.name for node in session.selected)
+        facts = session.containers()
+        session.require(node.name for node in session.selected)
+        everything = deployed_revisions(facts)
+        chosen = on_selected(session, everything, options.deployment)
+        running = [one for one in chosen if one.runs and one.stored.hash not in options.to]
+        ours_to_change(one.stored for one in running)
+        previous = _previous(session, everything, running, options.to)
+        choices = Choices(limits=options.limits)
+        plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
+        session.lock(step.node for step in plan.steps)
+        execute(plan, session)
+        return Answer(_rolled_back(running, previous))
 
 
 def _rolled_back(running: Sequence[DeployedRevision], previous: Sequence[DeployedRevision]) -> dict[str, Any]:
-    """Told of the first; of several all endpoints are."""
+    """Return the document: the first restored deployment, with the endpoints of all."""
     stored = previous[0].stored
     return {
         "changed": True,
@@ -53,18 +49,14 @@ def _rolled_back(running: Sequence[DeployedRevision], previous: Sequence[Deploye
         "hash": stored.hash,
         "restored": [one.title for one in previous],
         "replaced": [one.title for one in running],
-        "endpoints": [
-            {"url": f"{api_url(m)}/v1", "model": one.stored.served, "node": m.name}
-            for one in previous
-            for m in one.stored.fronts
-        ],
+        "endpoints": [endpoint for one in previous for endpoint in endpoints(one.stored)],
     }
 
 
 def _previous(
     session: Session, everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], to: frozenset[str]
 ) -> list[DeployedRevision]:
-    """What was kept, stopped, where the running ones are: all that they replaced, else the newest whole revision."""
+    """Return the stopped revisions to start: all that the running ones replaced, else the newest complete one."""
     beside = {node for one in running for node, _ in one.parts} if not to else set()
     where = beside or {node.name for node in session.selected}
     candidates = [
@@ -90,7 +82,7 @@ def _previous(
 def _replaced_all(
     candidates: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
 ) -> list[DeployedRevision]:
-    """Several deployments go together only where one had replaced them all; else which one is meant must be said."""
+    """Several deployments are rolled back together only to one that they all replaced; else the name is needed."""
     hashes = {one.stored.hash for one in running}
     if found := [one for one in candidates if hashes <= one.replaced]:
         return found
@@ -101,7 +93,7 @@ def _replaced_all(
 def _refuse_half(
     everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], previous: DeployedRevision
 ) -> None:
-    """What had replaced several cannot come back beside one of them."""
+    """Refuse to start a revision that had replaced a deployment which would keep running."""
     stopping = {one.stored.hash for one in running}
     others = [one.title for one in everything if one.runs and one.stored.hash in previous.replaced - stopping]
     if others:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def plan(options: PlanOptions, report: Report) -> Answer:
-    """What deploy would do; nodes are only read."""
+    """Show what deploy would do; only reads the nodes."""
     chosen = selected(options.where, report)
     draft = drafted(options, chosen, report)
     benchmark = _benchmark(options, draft.effective.recipe, report)
@@ -33,19 +33,23 @@ def plan(options: PlanOptions, report: Report) -> Answer:
         if options.setup:
             from sparkops.verbs.deploy import provision  # noqa: PLC0415  most find all in its place
 
-            provision.refuse_before_setup(provision.needs(options, draft), session)
+            provision.refuse_before_setup(options, draft, session)
         compiled = decide(options, session, draft)
         then = (f"then measures it: {benchmark.told}",) if benchmark and compiled.plan.changes else ()
         return Answer(documents.plan(compiled, then))
 
 
 def deploy(options: PlanOptions, report: Report) -> Answer:
-    """Make the revision serve, verified on the nodes; on any trouble undo what was done."""
+    """Make the revision serve and verify it; on failure undo what was done."""
     chosen = selected(options.where, report)
     draft = drafted(options, chosen, report)
     benchmark = _benchmark(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
-        got = _set_up(options, session, draft) if options.setup else []
+        got: list[str] = []
+        if options.setup:
+            from sparkops.verbs.deploy import provision  # noqa: PLC0415  as in plan
+
+            got = provision.set_up(options, draft, session)
         compiled = carry_out(options, session, draft)
         warnings = confirm(compiled, session)
         document = documents.deploy(compiled, warnings) | {"setup": got}
@@ -57,7 +61,7 @@ def deploy(options: PlanOptions, report: Report) -> Answer:
 
 
 def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay | None = None) -> Compiled:
-    """Lock, decide, execute; raises unless all of it was done. `own` is a play of the operator's."""
+    """Lock, decide, execute; raises unless all was done. `own` is the operator's own play."""
     session.require(draft.nodes)
     session.lock(draft.nodes)
     compiled = decide(options, session, draft, own)
@@ -71,7 +75,7 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
 
 
 def decide(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay | None = None) -> Compiled:
-    """Observe, judge, compile; raises `Refused` where that may not be done, or is not what `--expect` names."""
+    """Observe, judge, compile; raises `Refused` if a check refuses or the plan is not that of `--expect`."""
     situation = observe(options, session, draft)
     findings = (*draft.findings, *judge(situation, options.allow))
     plan = compile_plan(situation, draft, session, own)
@@ -80,14 +84,8 @@ def decide(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay | 
     return Compiled(draft, situation, plan, findings, changes(situation) if plan.changes else ())
 
 
-def _set_up(options: PlanOptions, session: Session, draft: Draft) -> list[str]:
-    from sparkops.verbs.deploy import provision  # noqa: PLC0415  the same
-
-    return provision.set_up(provision.needs(options, draft), session, options.access)
-
-
 def _benchmark(options: PlanOptions, recipe: Recipe, report: Report) -> "after_deploy.WantedBench | None":
-    """By `--bench`, else by the recipe; an empty suite is none at all."""
+    """Return the benchmark of `--bench`, else of the recipe; None for an empty suite."""
     by_recipe = recipe.benchmark is not None and recipe.benchmark.enabled
     if not (by_recipe if options.bench is None else options.bench):
         return None

@@ -1,25 +1,23 @@
 """Answers of the verbs that change nodes, and of the plan that shows it first."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
 from sparkops.files.package import node_script
-from sparkops.report.text import How, Ink, columns, continued, indented, words, wrapped
+from sparkops.report.text import Document, How, Ink, columns, continued, indented, words, wrapped
 from sparkops.verbs.bench import show
 
-Document = Mapping[str, Any]
-
 _REVISION = re.compile(r"('sparkops\.revision=)[^']*'")
-"""The label that holds a whole revision: a page of JSON in the middle of a command, shown with `-v` alone."""
+"""The label with the whole revision, a page of JSON; shown only with `-v`."""
 
 _CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
 
 
 def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield ink.bold(_title(document))
-    yield from _placement(document)
+    nodes = (document.get("placement") or {}).get("nodes", ())
+    yield from columns([[node["name"], node.get("address"), node.get("role")] for node in nodes], "  ")
     yield from _settings(document.get("settings", ()), ink)
     yield from _findings(document.get("rules", ()), ink)
     steps = document.get("steps", ())
@@ -55,7 +53,7 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def ask(endpoint: Document, how: How) -> Iterator[str]:
-    """A request to paste; the key is read when it is run, so it never stands on the screen."""
+    """A request to paste; it reads the key when it runs, so the key is never printed."""
     base = endpoint["url"].rstrip("/").removesuffix("/v1")
     body = f'{{"model": "{endpoint.get("model")}", "messages": [{{"role": "user", "content": "Hello"}}]}}'
     yield "Ask it:"
@@ -87,13 +85,8 @@ def _title(document: Document) -> str:
     return " ".join(words)
 
 
-def _placement(document: Document) -> Iterator[str]:
-    nodes = (document.get("placement") or {}).get("nodes", ())
-    yield from columns([[node["name"], node.get("address"), node.get("role")] for node in nodes], "  ")
-
-
 def _settings(settings: Sequence[Document], ink: Ink) -> Iterator[str]:
-    """Every flag and variable that the engine gets, and who wanted it."""
+    """Every flag and variable of the engine, with its origin."""
     if settings:
         yield ink.bold("Settings")
     rows = [[item.get("flag") or item.get("env"), words(item["value"]), ink.dim(item["origin"])] for item in settings]
@@ -101,7 +94,7 @@ def _settings(settings: Sequence[Document], ink: Ink) -> Iterator[str]:
 
 
 def _findings(findings: Sequence[Document], ink: Ink) -> Iterator[str]:
-    """What rules and checks found; the reason stands below, for the plan is where it is read."""
+    """The findings of rules and checks, each with its reason."""
     if not findings:
         return
     paint = {"refuse": ink.bad, "fail": ink.bad, "warn": ink.warn, "fix": ink.good}
@@ -127,7 +120,7 @@ def _steps(steps: Sequence[Document], ink: Ink, how: How) -> Iterator[str]:
 
 
 def _scripts(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
-    """The text behind each `@name` that the commands show, and behind what that carries."""
+    """The text of each script `@name` in the commands, and of the scripts that it includes."""
     named = re.findall(r"(?:^|[\s'])@([a-z]+)", " ".join(step.get("command") or "" for step in steps))
     texts = {name: node_script(f"{name}.sh") for name in named}
     texts |= {name: node_script(f"{name}.sh") for text in list(texts.values()) for name in _CARRIED.findall(text)}

@@ -19,49 +19,45 @@ from sparkops.verbs.deploy.options import StopOptions
 
 
 def stop(options: StopOptions, report: Report) -> Answer:
-    """Remove what runs of the deployment (or of all), wherever its parts are; what was kept for rollback stays."""
+    """Remove the running parts of the deployment (or of all) on all nodes; what is kept for rollback stays."""
     with reached(options.where, report) as session:
-        return _stop(options, session)
-
-
-def _stop(options: StopOptions, session: Session) -> Answer:
-    session.lock(node.name for node in session.selected)
-    facts = session.what_runs()
-    here = deployed_revisions(facts)
-    gone = options.deployment is not None and not session.away and _unknown(here, options.deployment)
-    if gone:
-        session.report.note(f"these nodes have no deployment {options.deployment}")
-    chosen = [] if gone else on_selected(session, here, options.deployment)
-    targets = [one for one in chosen if _stops(one) and one.stored.hash not in options.but]
-    ours_to_change(target.stored for target in targets)
-    orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
-    # Apart, and to be stopped by a failure: a note may only be forgotten when what it names is gone.
-    plans = (compile_stop(built_in("stop"), facts, targets), Plan("stop", None, orphans, on_failure="stop"))
-    session.lock(step.node for plan in plans for step in plan.steps)
-    outcome, error = tried(with_sudo(plans[0], session.sudo), session)
-    if error is None:
-        _, error = tried(with_sudo(plans[1], session.sudo), session)
-    done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
-    parts = [part for target in targets for part in target.parts if removal(*part) in done]
-    if error is None and _matters(session, targets):
-        error = session.away.error
-    removed = [{"node": node, "container": container.name} for node, container in parts]
-    return Answer({"removed": removed, "changed": bool(removed)}, error=error)
+        session.lock(node.name for node in session.selected)
+        facts = session.what_runs()
+        here = deployed_revisions(facts)
+        gone = options.deployment is not None and not session.away and _unknown(here, options.deployment)
+        if gone:
+            session.report.note(f"these nodes have no deployment {options.deployment}")
+        chosen = [] if gone else on_selected(session, here, options.deployment)
+        targets = [one for one in chosen if _stops(one) and one.stored.hash not in options.but]
+        ours_to_change(target.stored for target in targets)
+        orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
+        # Apart, and to be stopped by a failure: a note may only be forgotten when what it names is gone.
+        plans = (compile_stop(built_in("stop"), facts, targets), Plan("stop", None, orphans, on_failure="stop"))
+        session.lock(step.node for plan in plans for step in plan.steps)
+        outcome, error = tried(with_sudo(plans[0], session.sudo), session)
+        if error is None:
+            _, error = tried(with_sudo(plans[1], session.sudo), session)
+        done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
+        parts = [part for target in targets for part in target.parts if removal(*part) in done]
+        if error is None and _matters(session, targets):
+            error = session.away.error
+        removed = [{"node": node, "container": container.name} for node, container in parts]
+        return Answer({"removed": removed, "changed": bool(removed)}, error=error)
 
 
 def _unknown(everything: Sequence[DeployedRevision], name: str) -> bool:
-    """Neither there nor a slip of the pen: stopping what was stopped before is no error."""
+    """Whether the name is neither known nor a typing error: stopping twice is no error."""
     names = {one.stored.deployment for one in everything}
     return name not in names and nearest(name, names) is None
 
 
 def _stops(target: DeployedRevision) -> bool:
-    """Whether it runs, or was left half made; what is stopped whole is kept for rollback."""
+    """Whether it runs or is incomplete; a complete stopped one is kept for rollback."""
     return target.runs or not all(container.kept for _, container in target.parts)
 
 
 def _matters(session: Session, targets: Sequence[DeployedRevision]) -> bool:
-    """Whether an unreachable node may still hold what was to be stopped."""
+    """Whether an unreachable node may still run what was to be stopped."""
     selected = {node.name for node in session.selected}
     members = {member.name for target in targets for member in target.stored.members}
     return any(name in selected or name in members for name in session.away)

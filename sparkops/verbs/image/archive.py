@@ -1,4 +1,4 @@
-"""`image export` and `import`: an image in a file of this machine, for the day when it cannot be built any more."""
+"""`image export` and `import`: an image as a file on this machine, in case it cannot be built again."""
 
 from pathlib import Path
 from typing import BinaryIO
@@ -22,7 +22,7 @@ from sparkops.verbs.image.options import FileOptions
 
 
 def export(options: FileOptions, report: Report) -> Answer:
-    """Whole or not at all: it is written beside its place and moved there at the end."""
+    """Save an image; it is written to a temporary file and renamed when complete."""
     path, image = Path(options.file), str(options.image)
     own_files.refuse_existing(path, options.force)
     free = own_files.free(path.parent)
@@ -58,13 +58,13 @@ def load(options: FileOptions, report: Report) -> Answer:
 
 
 def _tags(session: Session, node: str) -> dict[str, str]:
-    """The ID behind each name on this node."""
+    """Return the image ID of each name on this node."""
     found = listed(node, session.one(node, commands.listing(), "list its images"))
     return {tag: one.id for one in found for tag in one.tags}
 
 
 def _pass(session: Session, node: str, title: str, command: Command, about: int, file: BinaryIO | None = None) -> None:
-    """Carry out a transfer, shown by what the node counts; its output goes into the file."""
+    """Run a transfer with progress; its output goes to the file."""
     fleet = session.fleet
     stop, trouble = fleet.cancel(), list[OSError]()
 

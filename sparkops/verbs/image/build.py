@@ -1,6 +1,7 @@
-"""`image build` and `image pull`: one image on one node, as a job that goes on whatever becomes of us."""
+"""`image build` and `image pull`: one image on one node, as a background job that survives a lost connection."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,12 @@ from sparkops.verbs.image.options import BuildOptions, PullOptions
 
 @dataclass(frozen=True)
 class BuildSource:
-    """A build with the files that it needs of this machine."""
+    """A build with its files from this machine."""
 
     build: Build
     context: Context | None
     base: str | None = None
-    """An image that must be there before."""
+    """An image that the node must have."""
 
     @property
     def digest(self) -> str:
@@ -41,7 +42,7 @@ class BuildSource:
 
 
 def build(options: BuildOptions, report: Report) -> Answer:
-    """Read how, send what it needs, follow the job; a finished build of the same inputs is left as it is."""
+    """Send the context and follow the build; an image of equal inputs is not built again."""
     chosen = selected(options.where, report)
     source = wanted(options)
     with connected(chosen, report) as session:
@@ -50,7 +51,7 @@ def build(options: BuildOptions, report: Report) -> Answer:
 
 
 def wanted(options: BuildOptions) -> BuildSource:
-    """What is asked for; files are read before any node is reached."""
+    """Read what to build, before any node is reached."""
     if options.mods:
         return _with_mods(options)
     if options.context or options.dockerfile:
@@ -61,7 +62,7 @@ def wanted(options: BuildOptions) -> BuildSource:
 
 
 def _with_mods(options: BuildOptions) -> BuildSource:
-    """The image of a recipe with the mods in it that the recipe asks for."""
+    """The recipe's image with the recipe's mods built in."""
     recipe = recipes.recipe(options.target)
     if not mods.needed(recipe.mods):
         raise UsageError(
@@ -78,7 +79,7 @@ def source_of(build: Build) -> BuildSource:
 
 
 def ensure_built(session: Session, source: BuildSource, node: str, *, force: bool = False) -> dict[str, Any]:
-    """The image on this node, made from these inputs; raises unless it is there."""
+    """Build the image from these inputs if needed; raises unless the node then has it."""
     image = source.build.image
     facts = facts_of(session, node, image, *filter(None, (source.base,)))
     there = facts.image(image)
@@ -107,7 +108,7 @@ def pull(options: PullOptions, report: Report) -> Answer:
 
 
 def ensure_pulled(session: Session, reference: str, tag: str, node: str, user: str | None = None) -> dict[str, Any]:
-    """The image on this node, as the registry has it now; a digest that is there is not asked for again."""
+    """Pull the registry's current image; one named by digest is not pulled again."""
     facts = facts_of(session, node, *filter(None, (reference, tag)))
     there = facts.image(tag or reference)
     document = {"image": tag or reference, "reference": reference, "node": node}
@@ -119,13 +120,13 @@ def ensure_pulled(session: Session, reference: str, tag: str, node: str, user: s
     after = facts_of(session, node, tag or reference).image(tag or reference)
     if after is None:
         raise StepFailed(
-            (f"{node}: {reference} was pulled, but Docker does not list it"), node=node, step="pull the image"
+            f"{node}: {reference} was pulled, but Docker does not list it", node=node, step="pull the image"
         )
     return {**document, "job": job, "changed": there is None or there.id != after.id, **described(after)}
 
 
 def references(name: str) -> tuple[str, str]:
-    """What to pull, and what to call it besides: `NAME:TAG@DIGEST` gets its name too, by which other nodes have it."""
+    """Return what to pull and an additional tag: `NAME:TAG@DIGEST` is also tagged NAME:TAG, as on other nodes."""
     plain, at, _ = name.partition("@")
     if not plain or name.startswith("-") or any(mark.isspace() for mark in name):
         raise UsageError(f"{name!r} is not an image name", hint="such as ghcr.io/berriai/litellm:main-stable")
@@ -137,7 +138,7 @@ def references(name: str) -> tuple[str, str]:
 
 
 def build_of(target: str) -> Build:
-    """Of a recipe by name or path, or of an image that some recipe runs."""
+    """Return the build of a recipe (name or path), or of an image that a recipe runs."""
     names = recipes.recipe_names()
     if target in names or target.endswith((".yml", ".yaml")):
         recipe = recipes.recipe(target)
@@ -161,21 +162,24 @@ def build_of(target: str) -> Build:
 
 
 def one_of(session: Session, node: str | None) -> str:
-    """The node that was named, else the first selected."""
-    if node is not None and node not in session.nodes:
-        raise UsageError(f"no node {node} in the inventory{did_you_mean(node, session.nodes)}")
-    name = node or session.selected[0].name
+    """Return the named node, else the first selected one."""
+    name = (session.inventory.node(node) if node is not None else session.selected[0]).name
     session.require([name])
     return name
 
 
 def facts_of(session: Session, node: str, *images: str) -> Facts:
-    """Of one node whose Docker answers."""
+    return facts_by_node(session, [node], images)[node]
+
+
+def facts_by_node(session: Session, nodes: Sequence[str], images: Sequence[str]) -> dict[str, Facts]:
+    """Read the facts of these nodes; raises unless Docker answers on each."""
     found = session.facts(images=images)
-    session.require([node])
-    if problem := docker_problem(found[node]):
-        raise Refused(f"{node}: Docker cannot be used: {problem}", node=node, hint=docker_hint(problem))
-    return found[node]
+    session.require(nodes)
+    for node in nodes:
+        if problem := docker_problem(found[node]):
+            raise Refused(f"{node}: Docker cannot be used: {problem}", node=node, hint=docker_hint(problem))
+    return {node: found[node] for node in nodes}
 
 
 def described(image: Image) -> dict[str, Any]:
@@ -183,7 +187,7 @@ def described(image: Image) -> dict[str, Any]:
 
 
 def _no_other(facts: Facts, wanted: Building) -> None:
-    """Two builds of one name would race for it."""
+    """Refuse if the node builds this name from other inputs."""
     others = [job for job in running(facts) if job.startswith(f"{building.job_id('build', wanted.build.image)}-")]
     for job in others:
         if job != wanted.job and len(job) == len(wanted.job):
@@ -210,14 +214,10 @@ def _named_here(options: BuildOptions) -> Build:
         inside = path.resolve().relative_to(context.resolve()).as_posix() if path else None
     except ValueError:
         raise UsageError(f"{path} is not inside the context {context}", hint="Docker reads it from there") from None
-    return Build(_image_name(options.target), str(context), inside, args)
-
-
-def _image_name(text: str) -> str:
-    references(text)
-    if "@" in text:
-        raise UsageError(f"{text}: a digest cannot be built; name the image NAME or NAME:TAG")
-    return text
+    references(options.target)
+    if "@" in options.target:
+        raise UsageError(f"{options.target}: a digest cannot be built; name the image NAME or NAME:TAG")
+    return Build(options.target, str(context), inside, args)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -228,12 +228,8 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _beside(build: Build, source: str) -> Build:
-    """A context is named from the recipe's own directory."""
-    if build.context is None:
-        return build
-    return Build(
-        build.image, str(Path(source).parent / build.context), build.dockerfile, build.args, command=build.command
-    )
+    """Return the build with its context relative to the recipe's directory."""
+    return replace(build, context=str(Path(source).parent / build.context)) if build.context is not None else build
 
 
 def _plain(image: str) -> str:
@@ -241,6 +237,6 @@ def _plain(image: str) -> str:
 
 
 def _registry(reference: str) -> str:
-    """The host of an image's name; empty for Docker Hub."""
+    """Return the registry host of an image name; empty for Docker Hub."""
     first, slash, _ = reference.partition("/")
     return first if slash and ("." in first or ":" in first or first == "localhost") else ""

@@ -8,15 +8,8 @@ from sparkops.cli.completion import NODE, RECIPE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
 from sparkops.cli.where import on_nodes_by_sudo, piped
-from sparkops.verbs.image.options import (
-    BuildOptions,
-    DistributeOptions,
-    FileOptions,
-    FlagsOptions,
-    ImagesOptions,
-    PruneOptions,
-    PullOptions,
-)
+from sparkops.core.target import NodesOptions, PruneOptions
+from sparkops.verbs.image.options import BuildOptions, DistributeOptions, FileOptions, FlagsOptions, PullOptions
 
 ON = click.option("--on", "node", type=NODE, help="The node to use [default: the first].")
 NAME = click.argument("image", metavar="NAME")
@@ -79,18 +72,18 @@ def distribute(**given: Any) -> DistributeOptions:
 @example("sparkops image list")
 @image.command("list")
 @on_nodes_by_sudo
-def listing(**given: Any) -> ImagesOptions:
+def listing(**given: Any) -> NodesOptions:
     """List the nodes' images and mark those that differ."""
-    return ImagesOptions(**given)
+    return NodesOptions(**given)
 
 
 @example("sparkops image verify vllm-node-mxfp4")
 @image.command()
-@click.argument("image", metavar="[NAME]", required=False)
+@click.argument("name", metavar="[NAME]", required=False)
 @on_nodes_by_sudo
-def verify(**given: Any) -> ImagesOptions:
+def verify(**given: Any) -> NodesOptions:
     """Compare an image (or all) on all nodes: layers, configuration, platform."""
-    return ImagesOptions(**given)
+    return NodesOptions(**given)
 
 
 @example("""
@@ -115,7 +108,7 @@ def flags(**given: Any) -> FlagsOptions:
     sparkops image prune vllm-node-mxfp4:january --yes
 """)
 @image.command()
-@click.argument("images", metavar="[NAME]...", nargs=-1)
+@click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
 def prune(**given: Any) -> PruneOptions:

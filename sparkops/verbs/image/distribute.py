@@ -1,9 +1,9 @@
-"""`image distribute`: one image, the same on all nodes, handed from node to node."""
+"""`image distribute`: copy one image to all nodes, from node to node."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core.build import job_id
 from sparkops.core.copying import COPY_STALL, Hop
 from sparkops.core.facts import Facts
@@ -22,10 +22,11 @@ from sparkops.session.follow_job import follow_job
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.transfer_routes import clear, give_keys, transfer_routes
+from sparkops.verbs.image.build import facts_by_node
 from sparkops.verbs.image.options import DistributeOptions
 
 SPARE = 2_000_000_000
-"""Bytes that stay free beside what an image needs while it is unpacked."""
+"""Bytes to leave free in addition to what unpacking needs."""
 
 
 def distribute(options: DistributeOptions, report: Report) -> Answer:
@@ -44,12 +45,13 @@ def distribute(options: DistributeOptions, report: Report) -> Answer:
 def ensure_everywhere(
     session: Session, image: str, names: Sequence[str], source: str | None = None, stall: float = COPY_STALL
 ) -> dict[str, Any]:
-    """Copy until all have it; a second time only when the first got somewhere. Raises unless all have it."""
-    _member(session, source, names)
+    """Copy until all nodes have it; tries again only after progress. Raises unless all have it."""
+    if source is not None and source not in names:
+        raise UsageError(f"--from {source}: is not one of the selected nodes{did_you_mean(source, names)}")
     made: list[Hop] = []
     before = -1
     while True:
-        facts = _facts(session, image, names)
+        facts = facts_by_node(session, names, [image])
         origin = _origin(image, facts, source)
         complete = frozenset(n for n, found in facts.items() if _fingerprint(found, image) == origin.fingerprint)
         document = _document(image, origin, facts, made, complete)
@@ -64,7 +66,11 @@ def ensure_everywhere(
                 steps = tuple(awaited(job, image, going, int(stall)))
                 _follow(Plan("image distribute", None, (Phase("copy the image", steps),)), session, job)
             else:
-                copy = _copy(session, job, image, origin, names, complete, facts, int(stall))
+                chains = transfer_routes(session, names, complete, facts)
+                for hop in itertools.chain.from_iterable(chains):
+                    room(hop.receiver, facts[hop.receiver], origin.size_bytes)
+                give_keys(session, chains)
+                copy = Copy(job, image, origin.size_bytes, chains, int(stall), {})
                 made += copy.hops
                 _follow(compile_copy(copy, facts), session, job)
         except StepFailed as error:
@@ -72,8 +78,8 @@ def ensure_everywhere(
 
 
 def _progress(session: Session, image: str, names: Sequence[str], origin: Image, before: int, error: StepFailed) -> int:
-    """How many have it after a failure; raises it when they are no more than before, or a disk is too small."""
-    facts = _facts(session, image, names)
+    """Return how many nodes have it after a failure; raises the failure without progress, or if a disk is too small."""
+    facts = facts_by_node(session, names, [image])
     lacking = [name for name, found in facts.items() if _fingerprint(found, image) != origin.fingerprint]
     clear(session, facts)
     full = [told for name in lacking if (told := too_small(name, facts[name], origin.size_bytes))]
@@ -85,45 +91,13 @@ def _progress(session: Session, image: str, names: Sequence[str], origin: Image,
     return len(facts) - len(lacking)
 
 
-def _copy(
-    session: Session,
-    job: str,
-    image: str,
-    origin: Image,
-    names: Sequence[str],
-    complete: frozenset[str],
-    facts: Mapping[str, Facts],
-    stall: int,
-) -> Copy:
-    """Chains, room on every disk, and the keys, which are made for this copy alone."""
-    chains = transfer_routes(session, names, complete, facts)
-    for one in (hop for chain in chains for hop in chain):
-        room(one.receiver, facts[one.receiver], origin.size_bytes)
-    give_keys(session, chains)
-    return Copy(job, image, origin.size_bytes, chains, stall, {})
-
-
 def _follow(plan: Plan, session: Session, job: str) -> None:
     told = f"run the command again: complete nodes are skipped (`sparkops jobs logs {job}` shows the log)"
     follow_job(with_sudo(plan, session.sudo), session, job, lambda _: told)
 
 
-def _facts(session: Session, image: str, names: Sequence[str]) -> dict[str, Facts]:
-    found = session.facts(images=[image])
-    session.require(names)
-    for name in names:
-        if problem := docker_problem(found[name]):
-            raise Refused(f"{name}: Docker cannot be used: {problem}", node=name, hint=docker_hint(problem))
-    return {name: found[name] for name in names}
-
-
-def _member(session: Session, source: str | None, names: Sequence[str]) -> None:
-    if source is not None and source not in names:
-        raise UsageError(f"--from {source}: is not one of the selected nodes{did_you_mean(source, names)}")
-
-
 def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image:
-    """The image that all are to have; where nodes differ, a person says whose."""
+    """Return the image to copy; if nodes have different ones, `--from` must choose."""
     here = {name: one for name, found in facts.items() if (one := found.image(image)) is not None}
     if source is not None:
         if source not in here:
@@ -148,14 +122,14 @@ def _fingerprint(facts: Facts, image: str) -> str | None:
 
 
 def room(node: str, facts: Facts, size: int) -> None:
-    """Refuse what cannot be loaded here."""
+    """Refuse if the node's disk is too small to load the image."""
     if told := too_small(node, facts, size):
         hint = "free space: `sparkops image prune`, `sparkops model prune`"
         raise Refused(told, node=node, hint=hint)
 
 
 def too_small(node: str, facts: Facts, size: int) -> str:
-    """Need and have, where the disk lacks room: Docker holds what arrives and what it unpacks at the same time."""
+    """Return need and free space if the disk is too small: Docker holds the archive and the unpacked image at once."""
     disk = known(facts.disk, {}).get("docker")
     need = 2 * size + SPARE
     if disk is None or disk.free_kib * 1024 >= need:

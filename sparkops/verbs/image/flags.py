@@ -1,4 +1,4 @@
-"""`image flags`: the options of `vllm serve` as the image itself takes them, read once and kept by fingerprint."""
+"""`image flags`: the options of the image's `vllm serve`, read once and stored by fingerprint."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ from sparkops.verbs.image.options import FlagsOptions
 
 
 def flags(options: FlagsOptions, report: Report) -> Answer:
-    """Read it where the image is, unless what was kept is of this very image."""
+    """Read the options on a node that has the image, unless they are stored for this fingerprint."""
     reference = _reference(options.image)
     with reached(options.where, report) as session:
         node, image = _where(session, session.facts(images=[reference]), reference, options.node)
@@ -35,7 +35,7 @@ def flags(options: FlagsOptions, report: Report) -> Answer:
 
 
 def _reference(name: str) -> str:
-    """An image by its name, or the one that a recipe serves from."""
+    """Return the named image, or the image of the named recipe."""
     if name in recipes.recipe_names() or name.endswith((".yml", ".yaml")):
         recipe = recipes.recipe(name)
         return mods.derived(recipe.container, recipe.mods)
@@ -43,7 +43,7 @@ def _reference(name: str) -> str:
 
 
 def _where(session: Session, facts: dict[str, Facts], reference: str, wanted: str | None) -> tuple[str, Image]:
-    """The node that was named, else the first that has the image."""
+    """Return the named node, else the first that has the image, with the image."""
     names = [wanted] if wanted else list(session.names)
     session.require([wanted] if wanted else [])
     for name in names:
@@ -68,7 +68,7 @@ def _read(session: Session, node: str, image: str) -> dict[str, Any]:
 
 
 def _document(reference: str, node: str, image: Image, table: FlagTable, document: dict[str, Any]) -> dict[str, Any]:
-    """The table, and how it differs from the one that stands for images we know no better."""
+    """The table, and its differences from the table used for unknown images."""
     ours = recipes.flag_table()
     return {
         "image": reference,

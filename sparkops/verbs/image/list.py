@@ -1,4 +1,4 @@
-"""`image list` and `verify`: what the nodes have, and whether it is the same."""
+"""`image list` and `verify`: the nodes' images, and whether they are equal."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from sparkops.checks.docker import docker_hint
 from sparkops.core.schema import did_you_mean
 from sparkops.core.stored_images import StoredImage, listed
+from sparkops.core.target import NodesOptions
 from sparkops.errors import Refused, SparkopsError, StepFailed
 from sparkops.node_commands import images as commands
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import reached
 from sparkops.session.session import Session
-from sparkops.verbs.image.options import ImagesOptions
 
 
-def listing(options: ImagesOptions, report: Report) -> Answer:
-    """Each image once, with the nodes that have it."""
+def listing(options: NodesOptions, report: Report) -> Answer:
+    """List each image once, with the nodes that have it."""
     with reached(options.where, report) as session:
         found = stores(session)
         names = sorted({tag for images in found.values() for image in images for tag in image.tags})
@@ -25,16 +25,16 @@ def listing(options: ImagesOptions, report: Report) -> Answer:
         return session.answer({"images": shown, "nameless": nameless})
 
 
-def verify(options: ImagesOptions, report: Report) -> Answer:
-    """Whether the named image (or each that some node has by a name) is the same on all selected nodes."""
+def verify(options: NodesOptions, report: Report) -> Answer:
+    """Compare the named image (or each that has a name) on all selected nodes."""
     with reached(options.where, report) as session:
         found = stores(session)
         names = {tag for images in found.values() for image in images for tag in image.tags}
-        if options.image is not None:
-            wanted = normal(options.image)
+        if options.name is not None:
+            wanted = normal(options.name)
             if wanted not in names:
-                missing = f"no node has the image {options.image}{did_you_mean(wanted, names)}"
-                hint = f"`sparkops image build {options.image}` or `image pull`"
+                missing = f"no node has the image {options.name}{did_you_mean(wanted, names)}"
+                hint = f"`sparkops image build {options.name}` or `image pull`"
                 raise session.lost.error or Refused(missing, hint=hint)
             names = {wanted}
         shown = [_everywhere(name, found) for name in sorted(names)]
@@ -43,7 +43,7 @@ def verify(options: ImagesOptions, report: Report) -> Answer:
 
 
 def stores(session: Session) -> dict[str, tuple[StoredImage, ...]]:
-    """All images of the selected nodes; who does not answer is added to `away`."""
+    """Read all images of the selected nodes; a node that does not answer joins `away`."""
     found: dict[str, tuple[StoredImage, ...]] = {}
     for node, result in session.answers(dict.fromkeys(session.names, commands.listing())).items():
         if not result.ok:
@@ -55,7 +55,7 @@ def stores(session: Session) -> dict[str, tuple[StoredImage, ...]]:
 
 
 def normal(name: str) -> str:
-    """As `docker image inspect` prints it: with a tag, without Docker Hub's host."""
+    """Return the name as `docker image inspect` prints it: with a tag, without Docker Hub's host."""
     name = name.removeprefix("docker.io/").removeprefix("library/")
     return name if "@" in name or ":" in name.rpartition("/")[2] else f"{name}:latest"
 
@@ -72,14 +72,8 @@ def _everywhere(name: str, found: Mapping[str, tuple[StoredImage, ...]]) -> dict
 
 
 def document(one: StoredImage) -> dict[str, Any]:
-    return {
-        "node": one.node,
-        "id": one.id,
-        "fingerprint": one.fingerprint,
-        "size_bytes": one.size_bytes,
-        "created": one.created,
-        "used": one.used,
-    }
+    """An image of one node, without the names that it has there."""
+    return {name: value for name, value in vars(one).items() if name not in ("tags", "digests", "labels")}
 
 
 def _differs(wrong: list[dict[str, Any]]) -> SparkopsError | None:

@@ -1,4 +1,4 @@
-"""Asks of `image`: where an image comes from and where it goes."""
+"""Options of the verbs of `image`."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ class BuildOptions:
     args: tuple[str, ...] = ()
     force: bool = False
     mods: str | None = None
-    """A directory with the recipe's mods, or `pinned`: the image with them is built upon the recipe's own."""
+    """A directory with the recipe's mods, or `pinned`: builds an image with them on top of the recipe's."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PullOptions:
 
 @dataclass(frozen=True)
 class DistributeOptions:
-    """`source` None is whoever has the image. `stall` seconds without progress end a copy."""
+    """`source` None is the first node that has the image. `stall` seconds without progress end a copy."""
 
     where: Target
     image: str
@@ -46,30 +46,13 @@ class DistributeOptions:
 
 
 @dataclass(frozen=True)
-class ImagesOptions:
-    """For `list` all, for `verify` the named image."""
-
-    where: Target
-    image: str | None = None
-
-
-@dataclass(frozen=True)
 class FlagsOptions:
-    """`image` may be a recipe's name; `fresh` reads again what was kept."""
+    """`image` may be a recipe's name; `fresh` reads the options even if they are stored."""
 
     where: Target
     image: str
     node: str | None = None
     fresh: bool = False
-
-
-@dataclass(frozen=True)
-class PruneOptions:
-    """`images` empty means what has no name any more."""
-
-    where: Target
-    images: tuple[str, ...] = ()
-    yes: bool = False
 
 
 @dataclass(frozen=True)

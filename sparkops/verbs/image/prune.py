@@ -1,6 +1,6 @@
-"""`image prune`: what lost its name, or what was named; never what a deployment or its rollback needs."""
+"""`image prune`: remove named images, or those without a name; never what a deployment or its rollback needs."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -12,6 +12,7 @@ from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import gb
 from sparkops.core.stored_images import StoredImage
+from sparkops.core.target import PruneOptions
 from sparkops.errors import UsageError
 from sparkops.files import recipes
 from sparkops.node_commands import images as commands
@@ -21,12 +22,11 @@ from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.open import reached
 from sparkops.verbs.image.list import document, normal, stores
-from sparkops.verbs.image.options import PruneOptions
 
 
 @dataclass(frozen=True)
 class PruneTarget:
-    """An image that goes from its node, by a name of several or altogether."""
+    """An image to remove from its node: one of its names, or all of it."""
 
     image: StoredImage
     name: str = ""
@@ -41,8 +41,8 @@ class PruneTarget:
 
 
 def prune(options: PruneOptions, report: Report) -> Answer:
-    """Remove what was named, or what has no name any more; shown first."""
-    names = tuple(normal(name) for name in options.images)
+    """Show and then remove the named images, or those without a name."""
+    names = tuple(normal(name) for name in options.names)
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
         needed = _needed(session.containers())
@@ -50,7 +50,9 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         if unknown := _unknown(names, found):
             raise session.lost.error or UsageError(unknown)
         free = [one for one in found if not one.used and one.fingerprint not in needed]
-        gone = list(_named(free, names) if names else _nameless(free))
+        gone = [PruneTarget(one, name) for one in free for name in names if name in one.tags]
+        if not names:
+            gone = [PruneTarget(one) for one in free if not one.tags and not one.digests]
         told = {
             "images": [document(one.image) | {"name": one.name or None} for one in gone],
             "size_bytes": sum(one.image.size_bytes for one in gone if len(one.image.tags) < 2),
@@ -63,25 +65,15 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         return session.answer({**told, "removed": removed})
 
 
-def _agreed(gone: Iterable[PruneTarget], options: PruneOptions, report: Report) -> bool:
-    shown = list(gone)
-    for one in shown:
+def _agreed(gone: Sequence[PruneTarget], options: PruneOptions, report: Report) -> bool:
+    for one in gone:
         what = f"{one.told} of {one.image.created[:10]}, {gb(one.image.size_bytes)}"
         report.note(what if one.name else f"{what}, has no name", one.image.node)
-    return options.yes or report.confirm(f"Remove {len(shown)} images?")
-
-
-def _nameless(free: Iterable[StoredImage]) -> Iterator[PruneTarget]:
-    return (PruneTarget(one) for one in free if not one.tags and not one.digests)
-
-
-def _named(free: Iterable[StoredImage], names: Iterable[str]) -> Iterator[PruneTarget]:
-    wanted = list(names)
-    return (PruneTarget(one, name) for one in free for name in wanted if name in one.tags)
+    return options.yes or report.confirm(f"Remove {len(gone)} images?")
 
 
 def _unneeded(free: Iterable[StoredImage]) -> list[str]:
-    """Names of what sparkops built and neither a deployment nor a recipe that comes with it asks for."""
+    """Names of images that sparkops built and that no deployment or included recipe uses."""
     asked = {normal(name) for name in (*KNOWN, *(recipes.recipe(name).container for name in recipes.recipe_names()))}
     return sorted({name for one in free if LABEL in one.labels for name in one.tags} - asked)
 
@@ -92,7 +84,7 @@ def _unknown(names: Iterable[str], found: Iterable[StoredImage]) -> str:
 
 
 def _needed(facts: Mapping[str, Facts]) -> frozenset[str]:
-    """Fingerprints of all revisions that serve or are kept for a rollback, on whichever node their labels are."""
+    """Fingerprints of the images of all revisions that serve or are kept for a rollback, on any node."""
     images: Iterator[Any] = (
         stored.data.get(key) for _, stored, _ in deployed(facts) for key in ("image", "proxy_image")
     )

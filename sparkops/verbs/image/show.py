@@ -1,40 +1,30 @@
-"""Answers of the verbs over images."""
+"""Answers of the verbs of images."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from sparkops.core.sizes import gb
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, away, columns, wrapped
 
 
 def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "image" not in document:
-        return
-    if document.get("changed"):
-        yield ink.good(f"{_what(document)} was built on {document['node']}.")
-    else:
-        yield ink.good(f"Nothing to build: {_what(document)} on {document['node']} has equal inputs.")
+    built = f"{_what(document)} was built on {document['node']}."
+    same = f"Nothing to build: {_what(document)} on {document['node']} has equal inputs."
+    yield ink.good(built if document.get("changed") else same)
     yield _next(document, how)
 
 
 def pulled(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "image" not in document:
-        return
     said = "is here" if document.get("changed") else "is already there"
     yield ink.good(f"{_what(document)} {said}, on {document['node']}.")
     yield _next(document, how)
 
 
 def distributed(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "image" not in document:
-        return
     copies = document.get("copies", ())
     if not copies:
         yield ink.good(f"Nothing to copy: {document['image']} is equal on all nodes.")
     yield from columns([[one["from"], "->", one["to"], one["over"], one["address"]] for one in copies], "  ")
-    if copies and not document.get("missing"):
+    if copies:
         yield ink.good(f"{_what(document)} is equal on {', '.join(document['nodes'])}.")
 
 
@@ -55,8 +45,7 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if nameless := document.get("nameless"):
         total = sum(one["size_bytes"] for one in nameless)
         yield ink.dim(f"{len(nameless)} without a name, {gb(total)}: show them: `{how.command} image prune`")
-    for node, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{node}: unreachable: {reason}")
+    yield from away(document, ink)
 
 
 def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -83,16 +72,23 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"Nothing was removed. To remove them: `{how.command} image prune --yes`"
 
 
+def flags(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    known = "" if document["read"] else " (read earlier)"
+    yield f"{ink.bold(document['image'])}  vLLM {document['version']}, {document['count']} options{known}"
+    for name, title in (("added", "has beyond"), ("missing", "lacks of")):
+        if document[name]:
+            yield f"{title} vLLM {document['beside']}:"
+            listed = " ".join(f"--{flag}" for flag in document[name])
+            yield from wrapped(listed, "  ", 112)
+    yield ink.dim("From now on plan and lint use these options for recipes of this image.")
+
+
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "file" not in document:
-        return
     yield ink.good(f"{document['image']} of {document['node']} is in {document['file']} ({gb(document['bytes'])}).")
     yield f"Restore it with `{how.command} image import`."
 
 
 def imported(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "node" not in document:
-        return
     for name in document.get("images", ()):
         yield ink.good(f"{name} is on {document['node']}.")
     if not document.get("changed"):

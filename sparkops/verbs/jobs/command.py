@@ -1,4 +1,4 @@
-"""The verbs over detached work: jobs, jobs logs, jobs wait, jobs cancel."""
+"""The verbs of background jobs: jobs, jobs logs, jobs wait, jobs cancel."""
 
 from typing import Any
 
@@ -6,7 +6,8 @@ import click
 
 from sparkops.cli.shape import VerbGroup, duration, example
 from sparkops.cli.where import on_nodes, on_nodes_by_sudo
-from sparkops.verbs.jobs.options import JobOptions, JobsOptions
+from sparkops.core.target import NodesOptions
+from sparkops.verbs.jobs.options import JobOptions
 
 ID = click.argument("id", metavar="ID")
 
@@ -14,9 +15,9 @@ ID = click.argument("id", metavar="ID")
 @example("sparkops jobs")
 @click.group(cls=VerbGroup, invoke_without_command=True)
 @on_nodes
-def jobs(**given: Any) -> JobsOptions:
+def jobs(**given: Any) -> NodesOptions:
     """List background jobs: builds, downloads, copies."""
-    return JobsOptions(**given)
+    return NodesOptions(**given)
 
 
 @example("sparkops jobs logs build-vllm-node-mxfp4-3f2a9c01")

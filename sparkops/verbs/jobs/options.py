@@ -1,4 +1,4 @@
-"""Asks of `jobs`: detached work on the nodes."""
+"""Options of the verbs of `jobs`."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,8 @@ from sparkops.core.target import Target
 
 
 @dataclass(frozen=True)
-class JobsOptions:
-    where: Target
-
-
-@dataclass(frozen=True)
 class JobOptions:
-    """One job by its ID, on whichever of the nodes it is. `tail` is for its log, `deadline` (seconds) for a wait."""
+    """One job by its ID, on all nodes that have it. `tail` lines of its log; `deadline` in seconds for `wait`."""
 
     where: Target
     id: str

@@ -1,4 +1,4 @@
-"""`jobs`: what goes on on the nodes without anybody connected; list, read, await, end."""
+"""`jobs`: list, read, await and end background jobs on the nodes."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -8,6 +8,7 @@ from typing import Any
 from sparkops.core.jobs import Job, listed
 from sparkops.core.plan import Action, NodeLost, Phase, Plan, Step, Wait
 from sparkops.core.schema import did_you_mean
+from sparkops.core.target import NodesOptions
 from sparkops.errors import Interrupted, SparkopsError, UsageError
 from sparkops.node_commands import images as commands
 from sparkops.phases.sudo import with_sudo
@@ -16,10 +17,10 @@ from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.open import reached
 from sparkops.session.session import Session
-from sparkops.verbs.jobs.options import JobOptions, JobsOptions
+from sparkops.verbs.jobs.options import JobOptions
 
 
-def jobs(options: JobsOptions, report: Report) -> Answer:
+def jobs(options: NodesOptions, report: Report) -> Answer:
     with reached(options.where, report) as session:
         found = read(session)
         return session.answer({"jobs": [document(job) for job in found]})
@@ -39,7 +40,7 @@ def logs(options: JobOptions, report: Report) -> Answer:
 
 
 def wait(options: JobOptions, report: Report) -> Answer:
-    """Until it ended everywhere; fails when it failed."""
+    """Wait until the job ended on all nodes; raises if it failed."""
     with reached(options.where, report) as session:
         chosen = _chosen(session, options.id)
         waiting = Wait(commands.job_probe(options.id), stall=options.deadline, deadline=options.deadline)
@@ -56,7 +57,7 @@ def cancel(options: JobOptions, report: Report) -> Answer:
 
 
 def read(session: Session) -> list[Job]:
-    """Every job of the selected nodes, the newest first."""
+    """Return every job of the selected nodes, newest first."""
     answers = session.answers(dict.fromkeys(session.names, commands.jobs()))
     found = [job for node, result in answers.items() for job in listed(node, result.stdout)]
     return sorted(found, key=lambda job: -job.started)

@@ -1,12 +1,9 @@
-"""Answers of the verbs over detached work."""
+"""Answers of the verbs of background jobs."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from sparkops.report.text import How, Ink, clip, columns
+from sparkops.report.text import Document, How, Ink, clip, columns
 from sparkops.verbs.status import show as status
-
-Document = Mapping[str, Any]
 
 logs = status.logs
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class LabOptions:
-    """Each verb takes what it needs. `speed`: how much faster than life models load, None for the default."""
+    """Each verb uses its own fields. `speed`: how much faster than on real nodes models load; None for the default."""
 
     nodes: int = 2
     backend: str = "embedded"

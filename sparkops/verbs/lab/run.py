@@ -43,7 +43,7 @@ def fault(options: LabOptions, report: Ending) -> Answer:
 
 @contextmanager
 def _said() -> Iterator[None]:
-    """What the lab cannot do is a wrong use of it."""
+    """Turn an error of the lab into a usage error."""
     try:
         yield
     except api.LabError as error:

@@ -1,11 +1,8 @@
-"""Answers of the lab: nodes that are not there."""
+"""Answers of the verbs of the lab."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, columns
 
 
 def up(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -1,8 +1,9 @@
-"""The verb that tells where the memory is."""
+"""The verb that shows how memory is used."""
 
 import click
 
-from sparkops.cli.shape import VerbCommand, duration, example, line
+from sparkops.cli.shape import VerbCommand, example, line
+from sparkops.cli.shared_options import seconds
 from sparkops.cli.where import on_nodes_by_sudo
 from sparkops.core.target import Target
 from sparkops.verbs.memory.options import MemoryOptions
@@ -14,9 +15,7 @@ from sparkops.verbs.memory.options import MemoryOptions
 """)
 @click.command(cls=VerbCommand)
 @click.option("--watch", is_flag=True, help="Repeat until interrupted.")
-@click.option(
-    "--every", callback=duration, metavar="TIME", default="5s", show_default=True, help="How often, with --watch."
-)
+@seconds("--every", "5s", "How often, with --watch.")
 @on_nodes_by_sudo
 @click.pass_context
 def memory(context: click.Context, /, where: Target, watch: bool, every: float) -> MemoryOptions:
@@ -24,6 +23,6 @@ def memory(context: click.Context, /, where: Target, watch: bool, every: float) 
 
     Growth comes from the log of `sparkops cache schedule`, so it needs a schedule that has run for hours.
     """
-    if watch and line(context).flag("json"):
+    if watch and line(context).flags.get("json"):
         raise click.UsageError("--watch is for people; --json prints one document", context)
     return MemoryOptions(where, every if watch else None)

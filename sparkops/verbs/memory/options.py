@@ -7,7 +7,7 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """`every`: look again after so many seconds, until interrupted."""
+    """`every`: seconds between two looks, until interrupted; None looks once."""
 
     where: Target
     every: float | None = None

@@ -1,4 +1,4 @@
-"""`memory`: where each node's memory is, what the deployments were promised, and how long what is left will last."""
+"""`memory`: how each node's memory is used, the budgets of deployments, and how long the rest will last."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
@@ -23,7 +23,7 @@ SAMPLES = 500
 
 
 def memory(options: MemoryOptions, report: Report) -> Answer:
-    """Once, or every so often until interrupted."""
+    """Show memory once, or with `every` until interrupted."""
     with connected(alone(selected(options.where, report)), report) as session:
         facts = session.facts()
         grows = _growth(session, facts)
@@ -63,7 +63,7 @@ def _row(name: str, facts: Mapping[str, Facts], grows: Growth | None) -> dict[st
 
 
 def _budgets(name: str, facts: Mapping[str, Facts]) -> Iterator[dict[str, Any]]:
-    """What each deployment that runs here was told it may take: its share of the whole memory."""
+    """Yield the budget of each deployment that runs here: its share of the whole memory."""
     for node, stored, container in deployed(facts):
         if node != name or not container.runs or container.role == "proxy":
             continue
@@ -74,7 +74,7 @@ def _budgets(name: str, facts: Mapping[str, Facts]) -> Iterator[dict[str, Any]]:
 
 
 def _growth(session: Session, facts: Mapping[str, Facts]) -> dict[str, Growth | None]:
-    """From the log of the scheduled drops; a node without one tells nothing."""
+    """Read growth from the log of the scheduled drops; None without a log."""
     logs = session.ask({name: caches.runs(SAMPLES) for name in facts})
     return {
         name: None if isinstance(log, NodeLost) else growth(drops(log.stdout), _booted(facts[name]))
@@ -88,7 +88,7 @@ def _booted(facts: Facts) -> float:
 
 
 def _again(session: Session, facts: Mapping[str, Facts]) -> dict[str, Facts]:
-    """What changes from one look to the next; a node that does not answer this time is asked again."""
+    """Read again what changes; a node that does not answer keeps its old values and is asked again next time."""
     ask = Command((Script("facts"), "--only", AGAIN), reads=True)
     for name in facts:
         session.away.pop(name, None)

@@ -1,25 +1,22 @@
-"""How memory reads: a node a line, its GPU processes and budgets below."""
+"""Answer of `memory`: one line a node, then budgets and GPU processes."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from sparkops.core.sizes import kib_text
-from sparkops.report.text import How, Ink, columns
+from sparkops.report.text import Document, How, Ink, away, columns
 
-Document = Mapping[str, Any]
 HEADS = ["node", "total", "available", "free for CUDA", "page cache", "unaccounted", "growth", "until trouble"]
 WORRY_SECONDS = 24 * 3600
 
 
 def memory(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """`unaccounted` is what no process and no cache of the kernel holds: the GPU's, which no RSS shows."""
+    """`unaccounted` is memory of no process and no kernel cache: the GPU's, which no RSS includes."""
     nodes = document.get("nodes", ())
     if nodes:
         yield from columns([HEADS, *(_row(node, ink) for node in nodes)])
     for node in nodes:
         yield from _below(node, ink)
-    for name, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{name}: unreachable: {reason}")
+    yield from away(document, ink)
 
 
 def _row(node: Document, ink: Ink) -> list[object]:

@@ -1,17 +1,15 @@
-"""The verbs over models: fetched once, copied, verified, listed, pruned."""
+"""The verbs of models: fetch, verify, list, prune."""
 
 from typing import Any
 
 import click
 
 from sparkops.cli.completion import NODE
-from sparkops.cli.hub_access import access
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
-from sparkops.cli.where import on_nodes, on_nodes_by_sudo
-from sparkops.verbs.model.options import FetchOptions, ModelsOptions, PruneModelsOptions
-
-NAME = click.argument("model", metavar="MODEL[@REVISION]")
+from sparkops.cli.where import access, on_nodes, on_nodes_by_sudo
+from sparkops.core.target import NodesOptions, PruneOptions
+from sparkops.verbs.model.options import FetchOptions
 
 
 @click.group(cls=VerbGroup)
@@ -26,13 +24,13 @@ def model() -> None:
     sparkops model fetch /srv/models/my-tune
 """)
 @model.command()
-@NAME
+@click.argument("model", metavar="MODEL[@REVISION]")
 @click.option("--on", "node", type=NODE, help="The node that downloads [default: the one with most files].")
 @click.option(
-    "--exclude", multiple=True, metavar="GLOB", help=("Files to skip, besides original/* and metal/* (repeatable).")
+    "--exclude", multiple=True, metavar="GLOB", help="Files to skip, besides original/* and metal/* (repeatable)."
 )
 @click.option(
-    "--token-stdin", is_flag=True, help=("Read the hub's token from stdin [default: $HF_TOKEN, then the node's].")
+    "--token-stdin", is_flag=True, help="Read the hub's token from stdin [default: $HF_TOKEN, then the node's]."
 )
 @click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has and list what is missing.")
 @COPY_STALL
@@ -48,19 +46,19 @@ def fetch(token_stdin: bool, **given: Any) -> FetchOptions:
 
 @example("sparkops model verify openai/gpt-oss-120b")
 @model.command()
-@NAME
+@click.argument("name", metavar="MODEL[@REVISION]")
 @on_nodes
-def verify(**given: Any) -> ModelsOptions:
+def verify(**given: Any) -> NodesOptions:
     """Check every file of a model against its hash, on every node."""
-    return ModelsOptions(**given)
+    return NodesOptions(**given)
 
 
 @example("sparkops model list")
 @model.command("list")
 @on_nodes
-def listing(**given: Any) -> ModelsOptions:
+def listing(**given: Any) -> NodesOptions:
     """List the models in the nodes' caches, with partial downloads."""
-    return ModelsOptions(**given)
+    return NodesOptions(**given)
 
 
 @example("""
@@ -68,12 +66,12 @@ def listing(**given: Any) -> ModelsOptions:
     sparkops model prune openai/gpt-oss-20b --yes
 """)
 @model.command()
-@click.argument("models", metavar="[MODEL[@REVISION]]...", nargs=-1)
+@click.argument("names", metavar="[MODEL[@REVISION]]...", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
-def prune(**given: Any) -> PruneModelsOptions:
+def prune(**given: Any) -> PruneOptions:
     """Remove models by name, or partial downloads and replaced revisions.
 
     Images and models that a deployment or its rollback needs are kept.
     """
-    return PruneModelsOptions(**given)
+    return PruneOptions(**given)

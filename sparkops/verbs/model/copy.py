@@ -1,4 +1,4 @@
-"""A model that one node has, on the others too: what each lacks, over the fabric, down a chain."""
+"""Copy a model from one node to the others: each gets the missing files over the fabric, along a chain."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from sparkops.core.copying import COPY_STALL
 from sparkops.core.facts import Facts, known
 from sparkops.core.model_name import ModelName
-from sparkops.core.plan import Phase, Plan, Word
+from sparkops.core.plan import Phase, Plan
 from sparkops.core.sizes import bytes_text
 from sparkops.errors import Refused, StepFailed
 from sparkops.node_commands import models as commands
@@ -48,7 +48,7 @@ class WantedCopy:
 def ensure_copied(
     session: Session, name: ModelName, source: str, names: Sequence[str], words: str | None, stall: float = COPY_STALL
 ) -> dict[str, int]:
-    """Bytes copied to each node that lacked any; a second time only when the first got somewhere."""
+    """Copy the missing files; tries again only after progress. Returns the bytes copied to each node."""
     others = [node for node in names if node != source]
     if not others:
         return {}
@@ -76,7 +76,7 @@ def ensure_copied(
 
 
 def _wanted(session: Session, name: ModelName, source: str, words: str | None, stall: int) -> WantedCopy:
-    """By commit, so that a name that moves meanwhile changes nothing."""
+    """Pin the source's commit, so that a branch that moves during the copy changes nothing."""
     cache = session.nodes[source].cache_dir
     text = session.one(source, commands.has(name, cache, words), f"look what belongs to {name}")
     manifest = parsed(source, text)
@@ -87,7 +87,7 @@ def _wanted(session: Session, name: ModelName, source: str, words: str | None, s
 def _lacking(
     session: Session, wanted: WantedCopy, others: Iterable[str], facts: Mapping[str, Facts]
 ) -> dict[str, dict[str, Any]]:
-    """The nodes that lack anything, unless a copy goes on there: that is awaited first."""
+    """Wait for running copies, then return what each node lacks."""
     busy = [node for node in others if wanted.job in running(facts[node])]
     if busy:
         session.report.note(f"following {wanted.job} on {', '.join(busy)}")
@@ -110,7 +110,7 @@ def _copy(
     lacking: Mapping[str, Mapping[str, Any]],
     facts: Mapping[str, Facts],
 ) -> bool:
-    """What the nodes of a chain lack together goes down it. Whoever takes it ends well only with all of it proven."""
+    """Send along each chain all that its nodes lack; a receiver succeeds only if it has verified all of it."""
     chains = transfer_routes(session, names, frozenset(names) - set(lacking), facts)
     give, take, most = {}, {}, 0
     lengths = {blob: length for blob, length in json.loads(wanted.manifest)["files"].values()}  # noqa: C416
@@ -118,10 +118,13 @@ def _copy(
         only = sorted({blob for hop in chain for blob in lacking[hop.receiver]["missing"]})
         need = sum(lengths.get(blob, 0) for blob in only)
         most = max(most, need)
-        give[chain[0].sender] = _give(session, wanted, chain[0].sender, only)
+        source = chain[0].sender
+        short = [name if "." in name else name[:12] for name in only]  # unique among the files of one model
+        give[source] = commands.give(wanted.name, session.nodes[source].cache_dir, short, wanted.words)
         for hop in chain:
             _room(hop.receiver, wanted.name, need, lacking[hop.receiver]["free"])
-            take[hop.receiver] = _take(session, wanted, hop.receiver, facts)
+            manifest, cache = manifest_path(facts[hop.receiver], wanted.name), session.nodes[hop.receiver].cache_dir
+            take[hop.receiver] = commands.take(wanted.name, cache, manifest, wanted.words)
     give_keys(session, chains)
     copy = Copy(wanted.job, wanted.name.title, most, chains, wanted.stall, {}, "model", give, take)
     try:
@@ -130,17 +133,6 @@ def _copy(
         session.report.warn(f"{error.message}; trying the missing files again")
         return False
     return True
-
-
-def _give(session: Session, wanted: WantedCopy, node: str, only: Iterable[str]) -> tuple[Word, ...]:
-    """Twelve digits name a blob well enough among those of one model."""
-    short = [name if "." in name else name[:12] for name in only]
-    return commands.give(wanted.name, session.nodes[node].cache_dir, short, wanted.words)
-
-
-def _take(session: Session, wanted: WantedCopy, node: str, facts: Mapping[str, Facts]) -> tuple[Word, ...]:
-    path = manifest_path(facts[node], wanted.name)
-    return commands.take(wanted.name, session.nodes[node].cache_dir, path, wanted.words)
 
 
 def _room(node: str, name: ModelName, need: int, have: int) -> None:

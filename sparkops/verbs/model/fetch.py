@@ -1,4 +1,4 @@
-"""`model fetch`: download on one node, then the same on all."""
+"""`model fetch`: download on one node, then copy to all."""
 
 import ipaddress
 import json
@@ -8,11 +8,10 @@ from urllib.parse import urlsplit
 
 from sparkops.core import vocabulary
 from sparkops.core.copying import COPY_STALL
-from sparkops.core.facts import Facts, Model
+from sparkops.core.facts import Facts
+from sparkops.core.facts.models import complete
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
-from sparkops.core.schema import did_you_mean
-from sparkops.errors import UsageError
 from sparkops.node_commands.models import Fetch
 from sparkops.phases.images import running
 from sparkops.phases.models import ASK, compile_fetch
@@ -42,7 +41,7 @@ def ensure_fetched(
     names: Sequence[str] = (),
     stall: float = COPY_STALL,
 ) -> dict[str, Any]:
-    """The model on these nodes (none: those selected that answer), every file proven; raises unless it is there."""
+    """Get the model on these nodes (none: the selected ones that answer), verify every file; raises on failure."""
     facts = session.facts(model=str(want.name))
     here = names or [one.name for one in session.selected if one.name in facts]
     if not here and session.lost.error:
@@ -71,19 +70,17 @@ def ensure_fetched(
 
 
 def _source(session: Session, want: Fetch, facts: Mapping[str, Facts], here: Sequence[str], node: str | None) -> str:
-    """Who downloads: the named node, who does already, who has it, else the first that can be reached."""
+    """Return the node that downloads: the named one, one that does already, one that has it, else the first."""
     if node is not None:
-        if node not in session.nodes:
-            raise UsageError(f"no node {node} in the inventory{did_you_mean(node, session.nodes)}")
-        session.require([node])
+        session.require([session.inventory.node(node).name])
         return node
     busy = [name for name in here if want.job in running(facts[name])]
-    have = [name for name in here if isinstance(model := facts[name].model, Model) and model.complete]
+    have = [name for name in here if complete(facts[name].model)]
     return [*busy, *have, *here][0]
 
 
 def asking(access: Access, address: str) -> dict[str, Any]:
-    """What the node must know. A proxy on this machine's own loopback is nobody's there."""
+    """Return the hub settings for a node, without proxies on this machine's loopback."""
     near = ipaddress.ip_address(address).is_loopback
     proxies = {name: value for name, value in access.proxies.items() if near or not _loopback(value)}
     given = {"token": access.token, "endpoint": access.endpoint, "proxies": proxies, "encodings": access.encodings}

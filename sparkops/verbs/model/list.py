@@ -1,4 +1,4 @@
-"""`model list`, `verify`, `prune`: what the nodes' caches hold, whether it is whole, and what nothing needs."""
+"""`model list`, `verify`, `prune`: the nodes' model caches: content, integrity, and what nothing needs."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -10,6 +10,7 @@ from sparkops.core.plan import Command, NodeLost, Plan, Result
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import bytes_text
+from sparkops.core.target import NodesOptions, PruneOptions
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.node_commands import images as jobs
 from sparkops.node_commands import models as commands
@@ -21,24 +22,23 @@ from sparkops.session.execute import execute
 from sparkops.session.follow_job import follow_job
 from sparkops.session.open import reached
 from sparkops.session.session import Session
-from sparkops.verbs.model.options import ModelsOptions, PruneModelsOptions
 
 RESULT = "result "
 NEXT = "next: "
 
 
-def listing(options: ModelsOptions, report: Report) -> Answer:
-    """Each node's models with their revisions, what they take, what is half."""
+def listing(options: NodesOptions, report: Report) -> Answer:
+    """List each node's models with revisions, sizes and partial downloads."""
     with reached(options.where, report) as session:
         found = caches(session)
         nodes = [{"name": name, **about} for name, about in found.items()]
         return session.answer({"nodes": nodes})
 
 
-def verify(options: ModelsOptions, report: Report) -> Answer:
-    """Every file against its hash on every node, and the same revision on all."""
-    assert options.model is not None, "a command line has one"
-    name = model_name(options.model)
+def verify(options: NodesOptions, report: Report) -> Answer:
+    """Check every file against its hash on every node, and that all have one revision."""
+    assert options.name is not None, "a command line has one"
+    name = model_name(options.name)
     with reached(options.where, report) as session:
         here = {node.name: node.cache_dir for node in session.there}
         follow(compile_verify(name, here), session, name.job("verify"))
@@ -48,9 +48,9 @@ def verify(options: ModelsOptions, report: Report) -> Answer:
         return session.answer(document, _wrong(name, found))
 
 
-def prune(options: PruneModelsOptions, report: Report) -> Answer:
-    """Remove what was named, or what nothing needs; shown first. A deployment's model is never removed."""
-    names = [model_name(text) for text in options.models]
+def prune(options: PruneOptions, report: Report) -> Answer:
+    """Show and then remove the named models, or what nothing needs; never a deployment's model."""
+    names = [model_name(text) for text in options.names]
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
         needed = _needed(session.containers())
@@ -63,7 +63,8 @@ def prune(options: PruneModelsOptions, report: Report) -> Answer:
         document = {"models": {n: list(targets) for n, targets in gone.items()}, "size_bytes": freed, "kept": kept}
         for node, targets in gone.items():
             for target, size in targets.items():
-                report.note(f"{target.rstrip('@')}, {bytes_text(size)}{_what(target)}", node)
+                what = " of partial downloads" if target.endswith("@") else ""
+                report.note(f"{target.rstrip('@')}, {bytes_text(size)}{what}", node)
         wanted = bool(gone) and (options.yes or report.confirm("Remove these?"))
         if wanted:
             cache_of = {node.name: node.cache_dir for node in session.selected}
@@ -72,18 +73,18 @@ def prune(options: PruneModelsOptions, report: Report) -> Answer:
 
 
 def caches(session: Session) -> dict[str, dict[str, Any]]:
-    """The caches of all selected nodes; who does not answer is added to `away`."""
+    """Read the caches of all selected nodes; a node that does not answer joins `away`."""
     asked = {node.name: commands.listing(node.cache_dir) for node in session.selected}
     return {node: _result(node, result) for node, result in session.answers(asked).items()}
 
 
 def follow(plan: Plan, session: Session, job: str) -> None:
-    """A job of the models' script, whose log says what to do."""
+    """Follow a job of the models' script; its log has the advice after a failure."""
     follow_job(plan, session, job, lambda error: _advice(session, error.node, job))
 
 
 def results(session: Session, nodes: Iterable[str], job: str) -> dict[str, dict[str, Any]]:
-    """What a job that ended well had to say, by node."""
+    """Return the results of a successful job, by node."""
     asked: dict[str, Command] = {node: jobs.job_log(job, 5) for node in nodes}
     found = {}
     for node, result in session.ask(asked).items():
@@ -98,7 +99,7 @@ def _result(node: str, result: Result) -> dict[str, Any]:
 
 
 def parsed(node: str, text: str, otherwise: str = "") -> dict[str, Any]:
-    """The one line of the script that is for us."""
+    """Return the JSON of the script's result line."""
     told = [line.removeprefix(RESULT) for line in text.splitlines() if line.startswith(RESULT)]
     if not told:
         raise StepFailed(f"{node}: cannot read its models: {(text.strip() or otherwise)[-500:]}", node=node)
@@ -107,7 +108,7 @@ def parsed(node: str, text: str, otherwise: str = "") -> dict[str, Any]:
 
 
 def _advice(session: Session, node: str | None, job: str) -> str:
-    """What the job itself says to do."""
+    """Return the advice in the job's log; empty if there is none."""
     result = session.ask({node: jobs.job_log(job, 20)}).get(node) if node else None
     if not isinstance(result, Result):
         return ""
@@ -136,7 +137,7 @@ def _said(problem: Mapping[str, str]) -> str:
 
 
 def _needed(facts: Mapping[str, Facts]) -> dict[str, frozenset[str]]:
-    """Revisions by model that something serves or is kept for; the empty one means whichever is there."""
+    """Return by model the revisions that a deployment or its rollback needs; "" stands for any revision."""
     found: dict[str, set[str]] = {}
     for _, stored, _ in deployed(facts):
         if model := stored.data.get("model"):
@@ -150,7 +151,7 @@ def _unknown(names: Iterable[ModelName], found: Mapping[str, Mapping[str, Any]])
 
 
 def _gone(about: Mapping[str, Any], names: Iterable[ModelName], needed: Mapping[str, frozenset[str]]) -> dict[str, int]:
-    """What goes from one node, with its size. Named: all of it that is not needed. Else: half, and replaced."""
+    """Return what to remove from a node, with sizes: of named models all that is unneeded, else leftovers."""
     wanted, gone = list(names), {}
     for one in about["models"]:
         keep = needed.get(one["model"], frozenset())
@@ -165,7 +166,3 @@ def _gone(about: Mapping[str, Any], names: Iterable[ModelName], needed: Mapping[
         if one["half"] and not (named and any(name.revision for name in named)):
             gone[f"{one['model']}@"] = one["half"]
     return gone
-
-
-def _what(target: str) -> str:
-    return " of partial downloads" if target.endswith("@") else ""

@@ -1,4 +1,4 @@
-"""Asks of `model`: weights, fetched once and the same everywhere."""
+"""Options of `model fetch`."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class FetchOptions:
-    """`node` downloads (None: whoever has most of it); `exclude` are globs beside those that nobody needs.
+    """`node` downloads (None: the one with most files); `exclude` are globs in addition to the usual ones.
 
     `stall` seconds without progress end a copy.
     """
@@ -21,20 +21,3 @@ class FetchOptions:
     offline: bool = False
     access: Access = Access()
     stall: float = COPY_STALL
-
-
-@dataclass(frozen=True)
-class ModelsOptions:
-    """For `list` all, for `verify` the named model."""
-
-    where: Target
-    model: str | None = None
-
-
-@dataclass(frozen=True)
-class PruneModelsOptions:
-    """`models` empty means whatever nothing needs."""
-
-    where: Target
-    models: tuple[str, ...] = ()
-    yes: bool = False

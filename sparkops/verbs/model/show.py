@@ -1,24 +1,17 @@
-"""Answers of the verbs over models."""
+"""Answers of the verbs of models."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from sparkops.core.sizes import bytes_text
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, columns
 
 
 def fetched(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "nodes" not in document:
-        return
     yield f"{document['model']} @ {document['revision'][:12]}, {bytes_text(document['size_bytes'])}, complete on:"
     yield from columns([[node["name"], _came(node)] for node in document["nodes"]], "  ")
 
 
 def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "nodes" not in document:
-        return
     for node in document["nodes"]:
         good = not node["problems"]
         told = f"{node['hashed']} of {node['files']} files verified by hash, {bytes_text(node['bytes'])}"
@@ -29,8 +22,6 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "nodes" not in document:
-        return
     rows = [row for node in document["nodes"] for row in _rows(node, ink)]
     if rows:
         yield from columns([["node", "model", "revision", "size", ""], *rows])
@@ -39,8 +30,6 @@ def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    if "kept" not in document:
-        return
     for model in document["kept"]:
         yield f"{model}: kept what a deployment or its rollback needs."
     if not document["models"]:
@@ -55,14 +44,8 @@ def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
     for model in node["models"]:
         for one in model["revisions"]:
             proven = ink.good("verified") if one["verified"] else ink.dim("not verified")
-            named = ",".join(one["refs"])
-            yield [
-                node["name"],
-                model["model"],
-                f"{one['revision'][:12]} {named}".strip(),
-                bytes_text(one["bytes"]),
-                proven,
-            ]
+            revision = f"{one['revision'][:12]} {','.join(one['refs'])}".strip()
+            yield [node["name"], model["model"], revision, bytes_text(one["bytes"]), proven]
         if model["half"]:
             yield [node["name"], model["model"], "", bytes_text(model["half"]), ink.warn("partial downloads")]
 

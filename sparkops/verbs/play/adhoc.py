@@ -12,7 +12,7 @@ from sparkops.verbs.play.options import RunOptions
 
 
 def run(options: RunOptions, report: Report) -> Answer:
-    """Whatever it does is the operator's own: no lock, no undo; Ctrl-C ends it on the nodes."""
+    """Run the operator's command without lock and undo; Ctrl-C ends it on the nodes."""
     with reached(options.where, report) as session:
         command = Command(options.words, reads=True, become=options.become, timeout=options.timeout)
         answers = gather(session.fleet, {node.name: command for node in session.there})

@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from sparkops.cli.completion import PLAYBOOK
-from sparkops.cli.shape import NodeCommand, VerbCommand, VerbGroup, duration, example, line
+from sparkops.cli.shape import NodeCommand, VerbCommand, VerbGroup, example, line
+from sparkops.cli.shared_options import seconds
 from sparkops.cli.where import on_nodes_by_sudo
 from sparkops.core.playbook.scope import GIVEN
 from sparkops.core.schema import exact
@@ -44,10 +45,10 @@ EXTRA = click.option(
 @click.argument("file")
 @EXTRA
 @click.option(
-    "--tags", multiple=True, callback=_tags, metavar="TAGS", help=("Run only plays and steps with one of these tags.")
+    "--tags", multiple=True, callback=_tags, metavar="TAGS", help="Run only plays and steps with one of these tags."
 )
 @click.option(
-    "--skip-tags", multiple=True, callback=_tags, metavar="TAGS", help=("Skip plays and steps with one of these tags.")
+    "--skip-tags", multiple=True, callback=_tags, metavar="TAGS", help="Skip plays and steps with one of these tags."
 )
 @click.option("--check", is_flag=True, help="Change nothing; show what would be done.")
 @click.option("--list-steps", is_flag=True, help="Show plays and steps; contact no node.")
@@ -99,9 +100,7 @@ def lint(file: str, extra: Mapping[str, Any]) -> PlaybookOptions:
 """)
 @click.command(cls=NodeCommand)
 @click.option("--become", is_flag=True, help="Run the command through sudo.")
-@click.option(
-    "--timeout", callback=duration, metavar="TIME", default="1m", show_default=True, help="Time limit on each node."
-)
+@seconds("--timeout", "1m", "Time limit on each node.")
 @on_nodes_by_sudo
 @click.pass_context
 def run(context: click.Context, /, **given: Any) -> RunOptions:

@@ -1,4 +1,4 @@
-"""`playbook`: files of plays, looked at without any node. A play that runs a verb is that verb's own command line."""
+"""`playbook`: read playbooks without any node. A play with `run:` is a command line of that verb."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stderr
@@ -22,11 +22,11 @@ OUTSIDE = ("inventory", "i", "json", "verbose", "v", "help", "h", "ask-become-pa
 """Options of every verb that a play cannot give."""
 
 OTHER_BUILT_INS = ("stop", "rollback", "key rotate")
-"""Verbs whose phases no playbook of an operator's can have: what they act on is found by the verb."""
+"""Verbs whose phases an operator's playbook cannot use, because the verb finds what they act on."""
 
 
 def lint(options: PlaybookOptions, report: Ending) -> Answer:
-    """Read it as `play` would; a file that comes with sparkops may have the phases of its verb."""
+    """Read a playbook as `play` would; an included one may use the phases of its verb."""
     book = playbooks.playbook(options.name, options.extra)
     ours = playbooks.is_packaged(options.name)
     for one in book.plays:
@@ -38,12 +38,12 @@ def lint(options: PlaybookOptions, report: Ending) -> Answer:
 
 
 def show(options: PlaybookOptions, report: Ending) -> Answer:
-    """A packaged playbook, as it is in its file."""
+    """Print an included playbook."""
     return Answer({"name": options.name, "text": playbooks.packaged_text(options.name)})
 
 
 def names(options: PlaybookOptions, report: Ending) -> Answer:
-    """The packaged playbooks, with the first line of each."""
+    """List the included playbooks with the first line of each."""
     found = []
     for name in playbooks.packaged_names():
         first = playbooks.packaged_text(name).partition("\n")[0]
@@ -62,7 +62,7 @@ def listing(book: Playbook) -> Iterator[dict[str, Any]]:
 
 
 def ask_of(one: VerbPlay, extra: Mapping[str, Any] | None = None) -> Invocation:
-    """The verb, held to what its command line takes. Without `extra`, `{{ names }}` stay as they are."""
+    """Parse the play as a command line of its verb. Without `extra`, `{{ names }}` are not replaced."""
     place = f"{one.where}: play {one.name!r}: run {one.verb}"
     try:
         _refuse_foreign(one)
@@ -74,13 +74,13 @@ def ask_of(one: VerbPlay, extra: Mapping[str, Any] | None = None) -> Invocation:
         raise UsageError(one_line(f"{place}: {message}"), hint=hint) from None
     if not isinstance(ask, Invocation):
         raise UsageError(
-            f"{place}: is a group of verbs, not a verb", hint=(f"list its verbs: `sparkops {one.verb} --help`")
+            f"{place}: is a group of verbs, not a verb", hint=f"list its verbs: `sparkops {one.verb} --help`"
         )
     return ask
 
 
 def _refuse_bad_topology(one: VerbPlay, ask: Invocation) -> None:
-    """What the verb itself would say, where no name is put in."""
+    """Refuse a wrong topology, unless it contains a variable."""
     text = getattr(ask.options, "topology", None)
     if not isinstance(text, str) or "{{" in text:
         return
@@ -106,7 +106,7 @@ def _whose(phase: RunPhase) -> str:
 
 
 def _refuse_foreign(one: VerbPlay) -> None:
-    """What would start a playbook in itself, or belongs to the whole playbook's own command line."""
+    """Refuse nested playbooks and options that belong to the command line of `play`."""
     words = one.verb.split()
     if not words or any(not word[0].isalpha() for word in words):
         raise UsageError("is not a verb", hint="write options in `with:`")
@@ -120,11 +120,12 @@ def _refuse_foreign(one: VerbPlay) -> None:
 
 
 def _words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:
-    """`with:` as a command line: options by their names, `args:` what has none, `flags:` what stands behind `--`."""
+    """Yield `with:` as words: options by name, `args:` as arguments, `flags:` behind `--`."""
     yield from one.verb.split()
     behind: list[str] = []
     for key, value in one.options.items():
-        values = [_filled(_word(key, item), extra) for item in (value if isinstance(value, list) else [value])]
+        texts = (_word(key, item) for item in (value if isinstance(value, list) else [value]))
+        values = list(texts) if extra is None else [fill(text, extra) for text in texts]
         if key == "args":
             yield from values
         elif key == "flags":
@@ -140,7 +141,3 @@ def _word(key: str, value: Any) -> str:
     if isinstance(value, (dict, list)):
         raise UsageError(f"with: {key} must be one value, or a list of them")
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)
-
-
-def _filled(text: str, extra: Mapping[str, Any] | None) -> str:
-    return text if extra is None else fill(text, extra)

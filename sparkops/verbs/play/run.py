@@ -21,7 +21,7 @@ from sparkops.verbs.play.steps import first, play_steps
 
 LAST_FAILED = "@last-failed"
 READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "jobs", "cache status", "bench list")
-"""Verbs that a check may run as they are."""
+"""Verbs that only read, so `--check` runs them."""
 
 
 def play(options: PlayOptions, report: Report) -> Answer:
@@ -37,7 +37,7 @@ def play(options: PlayOptions, report: Report) -> Answer:
 
 
 class _Playing:
-    """One run of a playbook, with what has become of the nodes so far."""
+    """One run of a playbook, with the results of the nodes so far."""
 
     def __init__(self, book: Playbook, asks: Mapping[int, Invocation], options: PlayOptions, report: Report) -> None:
         self.book, self.asks, self.options, self.report = book, asks, options, report
@@ -68,7 +68,7 @@ class _Playing:
         return Answer(document | kept, error=self.error)
 
     def _limit(self, one: Play) -> str:
-        """What failed as a whole is repeated as a whole."""
+        """The `--limit` that repeats a play which failed as a whole."""
         return self.options.where.limit or (one.hosts if isinstance(one, StepsPlay) else None) or "all"
 
     def _steps(self, one: StepsPlay) -> None:
@@ -104,7 +104,7 @@ class _Playing:
 
 
 def _refuse_unused(book: Playbook, extra: Iterable[str]) -> None:
-    """A name that no play asks for is a slip, and the play would run with the value that it was to change."""
+    """Refuse an `-e` variable that no play uses: it is probably a typing error."""
     wanted = set(names(book))
     for name in extra:
         if name not in wanted:
@@ -114,7 +114,7 @@ def _refuse_unused(book: Playbook, extra: Iterable[str]) -> None:
 
 
 def _repeated(options: PlayOptions) -> PlayOptions:
-    """`--limit @last-failed` are the nodes that failed when a playbook was last run."""
+    """Replace `--limit @last-failed` by the nodes that failed in the last run."""
     if options.where.limit != LAST_FAILED:
         return options
     failed = state.read("plays", "last-failed")
@@ -124,7 +124,7 @@ def _repeated(options: PlayOptions) -> PlayOptions:
 
 
 def _ask(one: VerbPlay, options: PlayOptions) -> Invocation:
-    """Nodes and passwords are those of the playbook's own command line; a limit of the play's wins."""
+    """Parse a verb's play with the nodes and passwords of `play`; the play's own limit wins."""
     ask = ask_of(one, options.extra)
     if not hasattr(ask.options, "where"):
         return ask

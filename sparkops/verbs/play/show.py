@@ -1,17 +1,15 @@
 """Answers of play, playbook and run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, away, columns
 
 COUNTS = ("ok", "changed", "skipped", "failed", "unreachable")
 
 
 def play(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """The recap, below the log that has what the steps printed; with `--list-steps` what there is."""
+    """The recap below the path of the log; with `--list-steps` the plays and steps."""
     if "recap" not in document:
         yield from linted(document, ink, how)
         return
@@ -50,17 +48,12 @@ def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Nodes that said the same stand together, in the order of the inventory."""
+    """Group nodes with equal output, in the order of the inventory."""
     groups: dict[tuple[Any, ...], list[str]] = {}
     for one in document.get("results", ()):
         groups.setdefault((one["stdout"], one["stderr"], one["code"], one["ended"]), []).append(one["node"])
     for (stdout, stderr, code, ended), nodes in groups.items():
-        told = (
-            ""
-            if ended == "exited" and code == 0
-            else ink.bad(f"  {ended} {code}" if ended == "exited" else f"  {ended}")
-        )
-        yield ink.bold(", ".join(nodes)) + told
+        told = f"  {ended} {code}" if ended == "exited" else f"  {ended}"
+        yield ink.bold(", ".join(nodes)) + ("" if told == "  exited 0" else ink.bad(told))
         yield from (f"  {line}" for text in (stdout, stderr) for line in text.splitlines())
-    for node, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{node}: unreachable: {reason}")
+    yield from away(document, ink)

@@ -1,10 +1,10 @@
-"""A play of steps on its hosts: compiled from what is known, executed by the one engine, counted node by node."""
+"""A play of steps on its hosts: compiled, executed, and counted node by node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparkops.core.inventory import Node
-from sparkops.core.plan import Event, Plan, Step, shown
+from sparkops.core.plan import Event, Step, shown
 from sparkops.core.playbook.recap import Recap, recap
 from sparkops.core.playbook.uses import known, uses_facts, uses_phases
 from sparkops.core.playbook.values import StepsPlay
@@ -14,7 +14,6 @@ from sparkops.phases.operator import as_check, compile_play
 from sparkops.report.report import Report
 from sparkops.session.execute import error_of
 from sparkops.session.open import Selected, connected, selected
-from sparkops.session.session import Session
 from sparkops.verbs.deploy.compile import OwnPlay
 from sparkops.verbs.deploy.draft import drafted
 from sparkops.verbs.deploy.options import PlanOptions
@@ -24,7 +23,7 @@ from sparkops.verbs.play.options import PlayOptions
 
 @dataclass(frozen=True)
 class Played:
-    """How a play ended; `error` when a node failed. `whole`: then nothing of the playbook may follow."""
+    """How a play ended; `error` if a node failed. `whole`: a failure ends the playbook."""
 
     recap: Mapping[str, Recap]
     error: SparkopsError | None = None
@@ -32,7 +31,7 @@ class Played:
 
     @property
     def cut(self) -> bool:
-        """Whether it ended before the nodes that are left had their turn."""
+        """Whether the playbook must end here."""
         if self.error is None:
             return False
         return self.whole or all(one.bad or one == Recap() for one in self.recap.values())
@@ -48,7 +47,9 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         report.warn(f"{play.where}: play {play.name!r} has nothing to do: all its hosts have failed")
         return Played({})
     with connected(replace(chosen, nodes=tuple(nodes)), report) as session:
-        plan = _compiled(play, options, session, nodes)
+        facts = session.facts() if uses_facts(play) else {}
+        there = [node for node in nodes if node.name not in session.away]
+        plan = compile_play(play, there, known(play, options.extra, there, facts), {})
         if plan.changes and not options.check:
             session.lock(step.node for step in plan.steps)
         for name, lost in session.away.items():
@@ -61,18 +62,15 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
             report.emit(_shown(event, steps.get(event.step or ""), options.check))
 
         outcome = session.run(as_check(plan) if options.check else plan, emit)
-        counted = _away(session, nodes) | recap(plan, events)
+        away = session.away.among(node.name for node in nodes)
+        counted = dict.fromkeys(away, Recap(unreachable=1)) | recap(plan, events)
         counts = {node.name: counted[node.name] for node in nodes if node.name in counted}
-        error = first(
-            error_of(outcome),
-            session.away.among(node.name for node in nodes).error,
-            None if options.check else _undecided(events),
-        )
+        error = first(error_of(outcome), away.error, None if options.check else _undecided(events))
         return Played(counts, error, whole=play.on_failure in ("stop", "undo") or isinstance(error, Interrupted))
 
 
 def _shown(event: Event, step: Step | None, check: bool) -> Event:
-    """An event as the operator reads it: a check says what would be done, a failure that may pass is no failure."""
+    """Return the event as shown: `--check` says what would change, an ignored failure becomes a warning."""
     if step is None:
         return event
     if check and step.changes and event.kind in ("start", "done"):
@@ -84,7 +82,7 @@ def _shown(event: Event, step: Step | None, check: bool) -> Event:
 
 
 def _with_phases(play: StepsPlay, options: PlayOptions, chosen: Selected, report: Report) -> Played:
-    """A deploy with steps of the operator's own: judged, locked and undone as a whole, like the verb."""
+    """Run a deploy with the operator's own steps: judged, locked and undone as a whole."""
     wanted = _deploy_options(play, options)
     draft = drafted(wanted, chosen, report)
     own = OwnPlay(play, options.extra)
@@ -97,7 +95,7 @@ def _with_phases(play: StepsPlay, options: PlayOptions, chosen: Selected, report
 
 
 def _deploy_options(play: StepsPlay, options: PlayOptions) -> PlanOptions:
-    """What `deploy` takes, from the play's vars and `-e`."""
+    """Return the options of `deploy` from the play's vars and `-e`."""
     said = {**play.vars, **options.extra}
     if "topology" not in said:
         raise UsageError(f"{play.where}: play {play.name!r} has phases of deploy, so it needs -e topology=...")
@@ -115,7 +113,7 @@ def _deploy_options(play: StepsPlay, options: PlayOptions) -> PlanOptions:
 
 
 def _hosts(play: StepsPlay, chosen: Selected) -> Sequence[Node]:
-    """The play's hosts that `--limit` leaves."""
+    """Return the play's hosts within `--limit`."""
     try:
         hosts = chosen.inventory.select(play.hosts)
     except UsageError as error:
@@ -125,7 +123,7 @@ def _hosts(play: StepsPlay, chosen: Selected) -> Sequence[Node]:
 
 
 def _undecided(events: Sequence[Event]) -> StepFailed | None:
-    """A step whose condition needs a result that never came was left out, and nobody may take that for done."""
+    """Return an error for a step that was skipped because its condition needs a result that never came."""
     left = next((event for event in events if event.kind == "undecided"), None)
     if left is None:
         return None
@@ -134,16 +132,6 @@ def _undecided(events: Sequence[Event]) -> StepFailed | None:
 
 
 def first(*errors: SparkopsError | None) -> SparkopsError | None:
-    """The one that makes the exit code."""
+    """Return the error that decides the exit code; None without errors."""
     found = [error for error in errors if error is not None]
     return min(found, key=lambda error: PRECEDENCE.index(error.exit_code), default=None)
-
-
-def _compiled(play: StepsPlay, options: PlayOptions, session: Session, nodes: Sequence[Node]) -> Plan:
-    facts = session.facts() if uses_facts(play) else {}
-    there = [node for node in nodes if node.name not in session.away]
-    return compile_play(play, there, known(play, options.extra, there, facts), {})
-
-
-def _away(session: Session, nodes: Sequence[Node]) -> dict[str, Recap]:
-    return {node.name: Recap(unreachable=1) for node in nodes if node.name in session.away}

@@ -1,4 +1,4 @@
-"""The verb that tells what is wrong with nodes, and fixes what is safe to fix."""
+"""The verb that checks nodes and fixes what is safe to fix."""
 
 from typing import Any
 
@@ -7,7 +7,8 @@ import click
 from sparkops.cli.completion import CHECK, RECIPE, TOPOLOGY
 from sparkops.cli.shape import Invocation, VerbCommand, example
 from sparkops.cli.where import on_nodes_by_sudo
-from sparkops.verbs.preflight.options import CheckOptions, PreflightOptions
+from sparkops.core.target import NameOptions
+from sparkops.verbs.preflight.options import PreflightOptions
 
 
 @example("""
@@ -37,12 +38,12 @@ def preflight(
     """
     if listing or explain is not None:
         verb = "preflight list" if listing else "preflight explain"
-        return Invocation(verb, CheckOptions(explain or ""), logged=False)
+        return Invocation(verb, NameOptions(explain or ""), logged=False)
     if given["yes"] and not given["fix"]:
         raise click.UsageError("--yes goes with --fix", click.get_current_context())
     return PreflightOptions(only=_ids(only), skip=_ids(skip), **given)
 
 
 def _ids(given: tuple[str, ...]) -> tuple[str, ...]:
-    """Repeated, or by commas."""
+    """Return the ids of a repeatable option that also takes commas."""
     return tuple(name.strip() for text in given for name in text.split(",") if name.strip())

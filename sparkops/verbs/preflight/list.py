@@ -1,22 +1,22 @@
-"""What runs for `preflight --list` and `--explain`: the checks as they stand, no file, no node."""
+"""`preflight --list` and `--explain`: show the checks; reads no file and no node."""
 
 from typing import Any
 
 from sparkops.checks import CHECKS, chosen
 from sparkops.checks.check import Check
+from sparkops.core.target import NameOptions
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
-from sparkops.verbs.preflight.options import CheckOptions
 
 
-def listed(options: CheckOptions, report: Ending) -> Answer:
-    """Every check in a line."""
+def listed(options: NameOptions, report: Ending) -> Answer:
+    """List all checks."""
     return Answer({"checks": [described(check) for check in CHECKS]})
 
 
-def explained(options: CheckOptions, report: Ending) -> Answer:
-    """All that is known of one."""
-    return Answer({"checks": [described(check) for check in chosen((options.check,), ())], "explain": options.check})
+def explained(options: NameOptions, report: Ending) -> Answer:
+    """Explain one check."""
+    return Answer({"checks": [described(check) for check in chosen((options.name,), ())], "explain": options.name})
 
 
 def described(check: Check) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a preflight reads, in two waves over one connection a node: everything, then what needs the peers' answers."""
+"""What a preflight reads, in two waves over one connection per node: facts, then what depends on other nodes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -18,34 +18,29 @@ from sparkops.verbs.deploy.draft import Draft
 
 PINGS, GPU = "cx7-pings", "gpu-in-container"
 TRIED = ("images", "docker-version", "docker-ps")
-"""What to know before a container is tried."""
+"""Probes that are needed to run a container."""
 
 
 def see(
     session: Session, draft: Draft, wanted: Iterable[Check], *, narrow: bool, deep: bool, clock: Callable[[], float]
 ) -> Situation:
-    """The situation as it is now. `narrow` asks only for what the wanted checks need; `clock` is this machine's."""
+    """Read the situation. `narrow` reads only what the wanted checks need; `clock` is this machine's."""
     checks = tuple(wanted)
     ids = {check.id for check in checks}
     tried = deep and GPU in ids
     probes = {name for check in checks for name in check.reads} | set(TRIED if tried else ()) if narrow else set(PROBES)
-    facts, spans = _facts(session, draft, _only(probes), clock)
+    only = () if probes >= set(PROBES) else tuple(name for name in PROBES if name in probes)
+    facts, spans = _facts(session, draft, only, clock)
     first = _situation(session, draft, facts, spans)
     asked = _second(session, first, pings=PINGS in ids, deep=tried)
     return replace(first, peers=_peers(session, asked)) if asked else first
 
 
-def _only(probes: set[str]) -> tuple[str, ...]:
-    return () if probes >= set(PROBES) else tuple(name for name in PROBES if name in probes)
-
-
 def _facts(
     session: Session, draft: Draft, only: tuple[str, ...], clock: Callable[[], float]
 ) -> tuple[dict[str, Facts], dict[str, Span]]:
-    images = [draft.effective.image, *([proxy.IMAGE] if draft.placement.proxies else [])]
-    revision = draft.effective.recipe.revision
-    model = f"{draft.effective.model}@{revision}" if revision else draft.effective.model
-    commands = {node.name: session.facts_command(node, images, model, only) for node in session.selected}
+    images = tuple(draft.images)
+    commands = {node.name: session.facts_command(node, images, draft.model, only) for node in session.selected}
     ahead = clock() - session.fleet.now()
     spans: dict[str, tuple[float, float]] = {}
     facts = session.read(commands, spans)
@@ -62,7 +57,7 @@ def _situation(session: Session, draft: Draft, facts: Mapping[str, Facts], spans
 
 
 def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) -> Situation:
-    """Nodes out of reach are in it with nothing known of them, so that the others can be judged."""
+    """Return the situation; unreachable nodes have empty facts, so that the others can be judged."""
     every = {name: facts.get(name) or absent("not reached") for name in names}
     revision = revise(deployment_name(draft.effective.recipe.name), draft.effective, draft.placement, every)
     digest = every[revision.fronts[0].name].key_digest or "new"
@@ -70,7 +65,7 @@ def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) ->
 
 
 def _second(session: Session, s: Situation, *, pings: bool, deep: bool) -> dict[str, Command]:
-    """One command a node that has something to ask."""
+    """Return the second command of each node that needs one."""
     try:
         over = targets(s) if pings and s.placement.topology.kind == "cluster" else {}
     except CannotTell:
@@ -86,7 +81,7 @@ def _second(session: Session, s: Situation, *, pings: bool, deep: bool) -> dict[
 
 
 def _image(s: Situation, node: Node) -> str | None:
-    """An image that is there to run nvidia-smi in."""
+    """Return an image on the node to run nvidia-smi in; None if there is none."""
     facts = s.facts[node.name]
     return next((name for name in (s.revision.image.reference, proxy.IMAGE) if facts.image(name)), None)
 

@@ -1,4 +1,4 @@
-"""What a person asked of a preflight."""
+"""Options of `preflight`."""
 
 from dataclasses import dataclass
 
@@ -20,10 +20,3 @@ class PreflightOptions:
     fix: bool = False
     yes: bool = False
     deep: bool = False
-
-
-@dataclass(frozen=True)
-class CheckOptions:
-    """`preflight --list`, or `--explain` one check."""
-
-    check: str = ""

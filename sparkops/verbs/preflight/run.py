@@ -1,4 +1,4 @@
-"""`preflight`: is every node fit to serve, what exactly is not, and fixing what is safe to fix."""
+"""`preflight`: check the nodes, and fix what is safe to fix."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -18,7 +18,7 @@ from sparkops.remote.network import network
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.open import opened, selected
+from sparkops.session.open import alone, opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft, supposed
 from sparkops.verbs.preflight.observe import see
@@ -26,40 +26,36 @@ from sparkops.verbs.preflight.options import PreflightOptions
 
 
 def preflight(options: PreflightOptions, report: Report) -> Answer:
-    """Only the selected nodes are reached; one that does not answer keeps nobody from being judged."""
+    """Check the selected nodes only; a node that does not answer does not stop the others."""
     wanted = checks.chosen(options.only, options.skip)
-    chosen = selected(options.where, report)
-    alone = replace(chosen, inventory=replace(chosen.inventory, nodes=chosen.nodes))
-    draft = supposed(options.recipe, options.topology, alone, report)
-    with opened(alone, report) as session:
+    chosen = alone(selected(options.where, report))
+    draft = supposed(options.recipe, options.topology, chosen, report)
+    with opened(chosen, report) as session:
         return _preflight(options, session, draft, wanted)
 
 
-def _preflight(
-    options: PreflightOptions,
-    session: Session,
-    draft: Draft,
-    wanted: tuple[Check, ...],
-) -> Answer:
+def _preflight(options: PreflightOptions, session: Session, draft: Draft, wanted: tuple[Check, ...]) -> Answer:
     look = partial(see, session, draft, wanted, narrow=bool(options.only), deep=options.deep, clock=network().clock)
     situation = look()
     found = judged(situation, session.selected, wanted)
     if not options.fix:
         return Answer(document(situation, session, found), error=_error(session, found))
-    steps = fixes(situation, session.selected, _held(found))
+    held = frozenset((one.node, one.id) for one in found if one.node and one.status in ("fail", "warn"))
+    steps = fixes(situation, session.selected, held)
     plan = with_sudo(compile_fix(steps.values()), session.sudo)
-    shown = {**document(situation, session, found), "plan": _steps(plan)}
+    listed = [{"node": one.node, "title": one.title, "command": "\n".join(described(one))} for one in plan.steps]
+    shown = {**document(situation, session, found), "plan": listed}
     trouble = _fix(options, session, plan, shown)
     if not plan.steps or isinstance(trouble, Refused):
         return Answer({**shown, "shown": isinstance(trouble, Refused)}, error=_error(session, found, trouble))
     situation = look()
     found = _fixed(judged(situation, session.selected, wanted), steps)
-    fixed = {**document(situation, session, found), "plan": shown["plan"], "mended": True}
+    fixed = {**document(situation, session, found), "plan": listed, "mended": True}
     return Answer(fixed, error=_error(session, found, trouble))
 
 
 def _fix(options: PreflightOptions, session: Session, plan: Plan, shown: dict[str, Any]) -> SparkopsError | None:
-    """Shown first; a refusal means that nothing was touched."""
+    """Show the fixes, ask, run them; `Refused` means that nothing was changed."""
     if not plan.steps:
         session.report.note("--fix can fix nothing here")
         return None
@@ -76,10 +72,6 @@ def _fix(options: PreflightOptions, session: Session, plan: Plan, shown: dict[st
     return None
 
 
-def _held(found: Iterable[Finding]) -> frozenset[tuple[str, str]]:
-    return frozenset((one.node, one.id) for one in found if one.node and one.status in ("fail", "warn"))
-
-
 def _fixed(found: Iterable[Finding], done: Iterable[tuple[str, str]]) -> tuple[Finding, ...]:
     steps = set(done)
     return tuple(
@@ -91,7 +83,7 @@ def _fixed(found: Iterable[Finding], done: Iterable[tuple[str, str]]) -> tuple[F
 
 
 def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError | None = None) -> SparkopsError | None:
-    """The one that the exit code follows: a node out of reach comes before what failed, and that before a verdict."""
+    """Return the error for the exit code: an unreachable node first, then a failed fix, then failing checks."""
     if session.lost:
         return session.lost.error
     failing = list(dict.fromkeys(one.id for one in found if one.status == "fail"))
@@ -102,7 +94,7 @@ def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError 
 
 
 def document(s: Situation, session: Session, found: tuple[Finding, ...]) -> dict[str, Any]:
-    """What scripts may rely on: a verdict for each node and check, and of all."""
+    """Return the document: a verdict for each check and node, and an overall one."""
     mine = {node.name: [one for one in found if one.node == node.name] for node in session.selected}
     return {
         "verdict": worst(found),
@@ -124,7 +116,3 @@ def document(s: Situation, session: Session, found: tuple[Finding, ...]) -> dict
 
 def _check(one: Finding) -> dict[str, Any]:
     return {"id": one.id, "status": one.status, "message": one.message, "hint": one.hint, "evidence": one.evidence}
-
-
-def _steps(plan: Plan) -> list[dict[str, Any]]:
-    return [{"node": step.node, "title": step.title, "command": "\n".join(described(step))} for step in plan.steps]

@@ -1,13 +1,9 @@
-"""Answers of `preflight`: what is wrong comes first, and nodes that agree are told of together."""
+"""Answers of `preflight`: failures first; nodes with equal findings share a line."""
 
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
 
-from sparkops.report.text import How, Ink, columns, continued, wrapped
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, columns, continued, wrapped
 
 ORDER = ("fail", "warn", "fixed", "pass", "skip")
 INDENT = " " * 6
@@ -29,7 +25,7 @@ def preflight(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def _alike(groups: "Sequence[FindingGroup]", ink: Ink, verbose: bool) -> Iterator[str]:
-    """What one check says in different words of many nodes: the first few, and of whom else."""
+    """The first wordings of one check, and the names of the other nodes."""
     whole = groups if verbose or len(groups) <= MOST_WORDINGS else groups[: MOST_WORDINGS - 1]
     for one in whole:
         yield from one.lines(ink, verbose)
@@ -42,14 +38,12 @@ def _alike(groups: "Sequence[FindingGroup]", ink: Ink, verbose: bool) -> Iterato
 
 
 class FindingGroup:
-    """Equal verdicts of one check; `who` is None for the cluster's own."""
+    """Nodes with equal verdicts of one check; `who` is None for a check of the cluster."""
 
     def __init__(self, check: Document, who: list[str] | None, all_nodes: int) -> None:
         self.id, self.status, self.message = str(check["id"]), str(check["status"]), str(check["message"])
-        self.hint = str(check.get("hint") or "")
-        self.who = who
+        self.hint, self.who, self.all_nodes = str(check.get("hint") or ""), who, all_nodes
         self.evidence: dict[str, str] = {}
-        self.all_nodes = all_nodes
 
     def lines(self, ink: Ink, verbose: bool) -> Iterator[str]:
         where = f"{self._where()}: " if self.who is not None else ""
@@ -80,7 +74,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _groups(document: Document) -> list[FindingGroup]:
-    """Worst first, and in the order of the checks."""
+    """Return the groups, worst first, then in the order of the checks."""
     nodes = document.get("nodes", ())
     found: dict[tuple[str, str, str], FindingGroup] = {}
     for check in document.get("cluster", ()):
@@ -106,7 +100,7 @@ def _plan(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
 
 
 def _summary(document: Document, groups: Sequence[FindingGroup], ink: Ink, how: How) -> str:
-    """One line that stands for itself: the verdict, of what, and how many checks said what."""
+    """The verdict, the recipe and topology, and the number of checks with each status."""
     verdict = str(document.get("verdict"))
     paint = {"fail": ink.bad, "warn": ink.warn}.get(verdict, ink.good)
     nodes = document.get("nodes", ())
@@ -137,12 +131,6 @@ def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:
         asked = "preflight and deploy (--allow switches it off there)" if one["deploy"] else "preflight"
         fixed_by = "preflight --fix" if one["fix"] else "you"
         rows = {"why": one["why"], "source": one["source"], "judges": judged, "asked by": asked}
-        for name, text in {
-            **rows,
-            "what to do": one["hint"],
-            "fixed by": fixed_by,
-            "reads": ", ".join(one["reads"]),
-        }.items():
-            yield ""
-            yield ink.dim(name)
-            yield from textwrap.wrap(text, 100, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+        rows |= {"what to do": one["hint"], "fixed by": fixed_by, "reads": ", ".join(one["reads"])}
+        for name, text in rows.items():
+            yield from ("", ink.dim(name), *wrapped(text, "  ", 100))

@@ -1,4 +1,4 @@
-"""What runs for `advise`: which topology, from what is known without asking a node."""
+"""`advise`: recommend a topology without asking a node."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
@@ -17,7 +17,7 @@ from sparkops.verbs.recipe.list import LIKELY_NODES, fits, known_nodes, settled,
 from sparkops.verbs.recipe.options import AdviseOptions
 
 MEASURED_WITH = "openai-gpt-oss-120b"
-"""The recipe of the one public comparison of topologies, over two nodes; for other models it is the best there is."""
+"""The recipe of the one public comparison of topologies, over two nodes; also the best evidence for other models."""
 
 
 def recommend(options: AdviseOptions, report: Ending) -> Answer:
@@ -35,7 +35,10 @@ def recommend(options: AdviseOptions, report: Ending) -> Answer:
             "recipe": recipe.name,
             "topology": given.topology,
             "agreed": given.agreed,
-            "opinions": [_opinion(vars(opinion)) for opinion in given.opinions],
+            "opinions": [
+                vars(said) | {"at": list(said.at), "values": {name: round(value, 1) for name, value in said.values}}
+                for said in given.opinions
+            ],
             "not_possible": [one for one in found if one["fit"] == "no"],
             "nodes": nodes,
             "warnings": warnings,
@@ -46,7 +49,7 @@ def recommend(options: AdviseOptions, report: Ending) -> Answer:
 
 
 def _evidence(recipe: Recipe) -> tuple[Evidence, ...]:
-    """The recipe's own tables where they compare topologies, else those of the public comparison."""
+    """Return the recipe's tables if they compare topologies, else those of the public comparison."""
     own = published(reference.points(load_reference.tables(recipe.name)), recipe.model)
     if len({one.topology for one in own}) > 1 or recipe.name == MEASURED_WITH:
         return own
@@ -55,7 +58,7 @@ def _evidence(recipe: Recipe) -> tuple[Evidence, ...]:
 
 
 def _records(warnings: list[str]) -> Iterator[Record]:
-    """Every benchmark that was kept and can be read."""
+    """Yield every readable stored benchmark; others become warnings."""
     for name in bench_records.names():
         try:
             yield bench_records.record(name)
@@ -63,12 +66,8 @@ def _records(warnings: list[str]) -> Iterator[Record]:
             warnings.append(error.message)
 
 
-def _opinion(said: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {**said, "at": list(said["at"]), "values": {topology: round(value, 1) for topology, value in said["values"]}}
-
-
 def _ceilings(recipe: Recipe, possible: frozenset[str]) -> Iterator[Mapping[str, Any]]:
-    """What memory can feed, by topology, with the layers as the rules leave them there."""
+    """Yield by topology the tokens per second that memory bandwidth allows, after the rules."""
     for topology in sorted(possible):
         shape = shaped(recipe, topology, LIKELY_NODES)
         settings, _ = settled(recipe, shape)

@@ -8,6 +8,7 @@ from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY
 from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
 from sparkops.cli.where import inventory, on_nodes_by_sudo
 from sparkops.core.lockfile import IGNORABLE
+from sparkops.core.target import NameOptions
 from sparkops.verbs.recipe.options import (
     AdviseOptions,
     CatalogueOptions,
@@ -15,8 +16,6 @@ from sparkops.verbs.recipe.options import (
     ExportOptions,
     LintOptions,
     LockOptions,
-    RulesOptions,
-    SchemaOptions,
     ShowOptions,
     VerifyOptions,
 )
@@ -27,10 +26,10 @@ KINDS = ("playbook", "recipe", "inventory")
 
 @example("sparkops rules cluster-lm-head")
 @click.command(cls=VerbCommand, logged=False)
-@click.argument("rule", type=RULE, required=False, metavar="[ID]")
-def rules(**given: Any) -> RulesOptions:
+@click.argument("name", type=RULE, default="", metavar="[ID]")
+def rules(**given: Any) -> NameOptions:
     """List the rules that every deploy follows."""
-    return RulesOptions(**given)
+    return NameOptions(**given)
 
 
 @example("sparkops recipe show openai-gpt-oss-120b --topology cluster")
@@ -170,15 +169,15 @@ def advise(context: click.Context, /, **given: Any) -> AdviseOptions:
 
 @example("sparkops schema playbook > playbook.schema.json")
 @click.command(cls=VerbCommand, logged=False)
-@click.argument("kind", type=click.Choice(KINDS))
-def schema(**given: Any) -> SchemaOptions:
+@click.argument("name", type=click.Choice(KINDS))
+def schema(**given: Any) -> NameOptions:
     """Print the JSON Schema of a kind of file.
 
     An editor with a YAML language server then completes keys and marks mistakes, if the file's first line is
     `# yaml-language-server: $schema=playbook.schema.json`.
     """
-    return SchemaOptions(**given)
+    return NameOptions(**given)
 
 
 def _catalogue(context: click.Context) -> CatalogueOptions:
-    return CatalogueOptions(inventory(context), line(context).flag("limit"))
+    return CatalogueOptions(inventory(context), line(context).flags.get("limit"))

@@ -1,25 +1,24 @@
-"""What runs for `recipe diff` and `recipe export`: recipes beside each other and in other forms; no node."""
+"""`recipe diff` and `recipe export`: compare and convert recipes, without nodes."""
 
 import shlex
 from dataclasses import asdict
-from typing import Any
 
-from sparkops import rules as rulebook
 from sparkops.core import comparison, topology
 from sparkops.core.comparison import Difference
 from sparkops.core.formats import export as formats
-from sparkops.core.recipe import Effective, Overrides, Recipe, command_line, effective, written
-from sparkops.core.shapes import smallest
+from sparkops.core.recipe import Effective, Recipe, command_line, written
+from sparkops.core.shapes import smallest, usual
 from sparkops.core.topology import Shape
 from sparkops.errors import Refused
 from sparkops.files import recipes
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
+from sparkops.verbs.recipe.list import settled
 from sparkops.verbs.recipe.options import DiffOptions, ExportOptions
 
 
 def export(options: ExportOptions, report: Ending) -> Answer:
-    """The recipe as a file of that schema; with a topology as that serves it, rules applied."""
+    """Export a recipe in that schema; with `--topology` after its settings and the rules."""
     recipe = recipes.recipe(options.name)
     made = _settled(recipe, smallest(topology.parse(options.topology), recipe)) if options.topology else None
     text = formats.exported(recipe, options.schema, made)
@@ -29,15 +28,16 @@ def export(options: ExportOptions, report: Ending) -> Answer:
 
 
 def diff(options: DiffOptions, report: Ending) -> Answer:
-    """What differs, and whether it is only what was named; images by fingerprint where both were looked at."""
+    """List the differences and check them against `--only`; known images are compared by fingerprint."""
     a, b = recipes.recipe(options.a), recipes.recipe(options.b)
     fingerprints = {recipe.flags.image: recipe.flags.fingerprint for recipe in (a, b) if recipe.flags.fingerprint}
-    kinds = [topology.parse(name) for name in options.topologies or (_usual(a, b),) * 2]
+    kinds = [topology.parse(name) for name in options.topologies or (usual(a, b),) * 2]
     shapes = [smallest(kind, a, b) for kind in kinds]
     mixed = comparison.compare(_settled(a, shapes[0]), _settled(b, shapes[1]), fingerprints)
     alike = [d for one in shapes for d in comparison.compare(_settled(a, one), _settled(b, one), fingerprints)]
     found = comparison.explained(mixed, alike, shapes[0] == shapes[1])
-    beyond = [one for one in found if not _meant(one, options.only)] if options.only else []
+    meant = [one for one in found if one.part in options.only or ("topology" in options.only and one.by == "topology")]
+    beyond = [one for one in found if one not in meant] if options.only else []
     sides = [
         {"recipe": r.name, "topology": str(k), "nodes": s.nodes} for r, k, s in zip((a, b), kinds, shapes, strict=True)
     ]
@@ -46,27 +46,13 @@ def diff(options: DiffOptions, report: Ending) -> Answer:
 
 
 def _settled(recipe: Recipe, placed: Shape) -> Effective:
-    settings, _ = rulebook.judge(effective(recipe, placed.kind, Overrides()), placed, frozenset())
-    return settings
-
-
-def _usual(a: Recipe, b: Recipe) -> str:
-    """The topology that both are for."""
-    alone = all("solo" in (recipe.only or ("solo",)) and recipe.nodes.min <= 1 for recipe in (a, b))
-    return "solo" if alone else "cluster"
-
-
-def _meant(one: Difference, only: tuple[str, ...]) -> bool:
-    return one.part in only or ("topology" in only and one.by == "topology")
+    return settled(recipe, placed)[0]
 
 
 def _refusal(beyond: list[Difference], options: DiffOptions) -> Refused:
-    names = ", ".join(_name(one) for one in beyond[:8]) + (f" and {len(beyond) - 8} more" if len(beyond) > 8 else "")
+    names = ", ".join(f"--{one.key}" if one.part == "command" else one.key for one in beyond[:8])
+    names += f" and {len(beyond) - 8} more" if len(beyond) > 8 else ""
     return Refused(
         f"{options.a} and {options.b} differ in more than {' and '.join(options.only)}: {names}",
         hint="measurements of one say nothing about the other until they are equal there",
     )
-
-
-def _name(one: Difference) -> Any:
-    return {"command": f"--{one.key}"}.get(one.part, one.key)

@@ -1,28 +1,27 @@
-"""What runs for `recipe show`: one recipe as a topology would serve it, what it takes, and what others measured."""
+"""`recipe show`: one recipe under a topology, its memory estimate, and published results."""
 
 import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from sparkops import rules as rulebook
 from sparkops.core import memory_estimate, reference
 from sparkops.core.memory_estimate import Estimate
-from sparkops.core.recipe import Effective, Overrides, Recipe, Settings, command_line, effective, written
-from sparkops.core.topology import Shape
+from sparkops.core.recipe import Effective, Recipe, Settings, command_line, written
+from sparkops.core.shapes import usual
 from sparkops.files import recipes
 from sparkops.files import reference as load_reference
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
-from sparkops.verbs.recipe.list import shaped, summary
+from sparkops.verbs.recipe.list import settled, shaped, summary
 from sparkops.verbs.recipe.options import ShowOptions
 
 
 def show(options: ShowOptions, report: Ending) -> Answer:
-    """As the topology that was named serves it, else as the first that its author allows."""
+    """Show a recipe under the named topology, else under the first that it allows."""
     recipe = recipes.recipe(options.name)
-    shape = shaped(recipe, options.topology or _usual(recipe))
-    settings, findings = rulebook.judge(effective(recipe, shape.kind, Overrides()), shape, frozenset())
+    shape = shaped(recipe, options.topology or usual(recipe))
+    settings, findings = settled(recipe, shape)
     inline = [reference.table(entry, "metadata.results") for entry in recipe.metadata.results]
     tables = [*load_reference.tables(recipe.name), *inline]
     return Answer(
@@ -33,27 +32,16 @@ def show(options: ShowOptions, report: Ending) -> Answer:
             "rules": [asdict(finding) for finding in findings],
             "command": shlex.join(command_line(settings)),
             "written": shlex.join(written(recipe)),
-            "memory": memory(settings, shape),
+            "memory": rounded(memory_estimate.estimate(settings, shape), memory_estimate.marlin_note(settings)),
             "reference": [reference.document(table) for table in tables],
         }
     )
 
 
-def memory(settings: Effective, shape: Shape) -> Mapping[str, Any]:
-    """The estimate for a GB10 of 128 GB, and the most tokens a second that its memory can feed."""
-    found = memory_estimate.estimate(settings, shape)
-    return {**rounded(found), "note": memory_estimate.marlin_note(settings)}
-
-
-def rounded(found: Estimate) -> Mapping[str, Any]:
-    """In GiB with one decimal, as nobody should read more out of it."""
-    values = {**vars(found), "left": found.left}
+def rounded(found: Estimate, note: str) -> Mapping[str, Any]:
+    """Return the estimate for a GB10 of 128 GB, in GiB; one decimal, because it is no more precise."""
+    values = {**vars(found), "left": found.left, "note": note}
     return {key: round(value, 1) if isinstance(value, float) else value for key, value in values.items()}
-
-
-def _usual(recipe: Recipe) -> str:
-    alone = "solo" in (recipe.only or ("solo",)) and recipe.nodes.min <= 1
-    return "solo" if alone else "cluster"
 
 
 def _recipe(recipe: Recipe, settings: Effective) -> Mapping[str, Any]:

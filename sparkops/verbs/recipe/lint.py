@@ -1,4 +1,4 @@
-"""What runs for `lint`: recipe files, and what topologies and the rules make of them; no node."""
+"""`lint`: check recipe files against topologies and rules, without nodes."""
 
 import re
 from dataclasses import asdict
@@ -25,13 +25,13 @@ KEYS = {
     "mxfp4-image": ("container",),
     "marlin-fallback": ("container",),
 }
-"""What in a file a rule reads, beside flags."""
+"""Keys of a recipe file that a rule reads, besides flags."""
 _PLACE = re.compile(r"(?:topology (?:solo|cluster) |extends \S+ )*(?P<file>.+):(?P<line>[0-9]+)")
 _FLAG = re.compile(r"--([a-z0-9][a-z0-9-]*)")
 
 
 def lint(options: LintOptions, report: Ending) -> Answer:
-    """What the rules hold against each file in each topology that it may be served in; each file by itself."""
+    """Judge each file by itself, under each topology that it allows."""
     wanted = topologies.parse(options.topology) if options.topology else None
     table = recipes.flags_file(options.flags) if options.flags else None
     checked = [entry for file in options.files for entry in _file(file, wanted, table)]
@@ -43,7 +43,7 @@ def lint(options: LintOptions, report: Ending) -> Answer:
 
 
 def _error(checked: list[dict[str, Any]]) -> SparkopsError | None:
-    """A refusal is the graver of two causes; a file that cannot be read does not keep the others from being linted."""
+    """Return an error for refusals first, else for unreadable files."""
     found = [(entry["file"], one) for entry in checked for one in entry["findings"]]
     refused = dict.fromkeys(file for file, one in found if one["action"] == "refuse" and one["id"] != UNREADABLE)
     unread = [f"{_at(one)}: {one['message']}" for _, one in found if one["id"] == UNREADABLE]
@@ -66,7 +66,7 @@ def _file(file: str, wanted: topologies.Topology | None, table: FlagTable | None
 
 
 def _served(recipe: Recipe, kind: str) -> bool:
-    """Whether its author lets a recipe be served so."""
+    """Whether the recipe allows this kind of topology."""
     most, least = recipe.nodes.max, recipe.nodes.min
     counts = least <= 1 if kind == "solo" else most is None or most >= topologies.LEAST_CLUSTER
     return counts and (not recipe.only or kind in recipe.only)
@@ -84,7 +84,7 @@ def _linted(recipe: Recipe, file: str, topology: topologies.Topology) -> dict[st
 
 
 def _place(finding: Finding, settings: Effective, file: str) -> dict[str, Any]:
-    """Where the setting stands that a finding is about: what it changes, else what it names, else the key it reads."""
+    """Return file and line of the setting that the finding changes, else names, else reads."""
     keys = [change.key for change in finding.changes if change.before is not None] + _FLAG.findall(finding.message)
     origins = [setting.origin for key in keys if (setting := settings.args.get(key) or settings.env.get(key))]
     origins += re.findall(r"\(([^()]+:[0-9]+)\)", finding.message)

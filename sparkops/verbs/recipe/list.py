@@ -1,4 +1,4 @@
-"""What runs for `recipe list` and `recipe search`: the catalogue and the recipes of the working directory; no node."""
+"""`recipe list` and `recipe search`: the included recipes and those of the working directory; no node."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 from sparkops import rules as rulebook
 from sparkops.core import images
 from sparkops.core import topology as topologies
+from sparkops.core.findings import Finding
 from sparkops.core.memory_estimate import estimate
 from sparkops.core.recipe import Effective, Overrides, Recipe, effective
 from sparkops.core.topology import Shape
@@ -17,13 +18,13 @@ from sparkops.report.ending import Ending
 from sparkops.verbs.recipe.options import CatalogueOptions
 
 LIKELY_NODES = 2
-"""Where there is no inventory, recipes are judged as for the owner of two."""
+"""The number of nodes to assume without an inventory."""
 
 SEARCHED = ("description", "when", "when_not", "trade_offs", "notes", "source")
 
 
 def recipes(options: CatalogueOptions, report: Ending) -> Answer:
-    """What can be named, each in a line, with the topologies of these nodes that it fits."""
+    """List all recipes with the topologies of these nodes that each fits."""
     found, warnings = _readable()
     nodes, trouble = known_nodes(options)
     many = len(nodes) if nodes else LIKELY_NODES
@@ -32,7 +33,7 @@ def recipes(options: CatalogueOptions, report: Ending) -> Answer:
 
 
 def search(options: CatalogueOptions, report: Ending) -> Answer:
-    """The recipes that mention every word, each with the lines that do."""
+    """List the recipes that mention every word, with the lines that do."""
     found, warnings = _readable()
     words = [word.lower() for word in options.words]
     hits = [(recipe, _mentions(recipe, words)) for recipe in found]
@@ -52,34 +53,33 @@ def summary(recipe: Recipe) -> Mapping[str, Any]:
 
 
 def fits(recipe: Recipe, nodes: int) -> Iterator[dict[str, str]]:
-    """Each topology of so many nodes: whether the rules let the recipe run there, and whether memory does."""
+    """Yield for each topology of so many nodes whether rules and memory allow the recipe."""
     for topology in ("solo", f"{nodes}x-solo", "cluster") if nodes > 1 else ("solo",):
         shape = shaped(recipe, topology, nodes)
-        settings, refused = settled(recipe, shape)
-        if refused:
+        settings, findings = settled(recipe, shape)
+        if refused := [finding.message for finding in findings if finding.action == "refuse"]:
             yield {"topology": topology, "fit": "no", "reason": refused[0]}
-            continue
-        found = estimate(settings, shape)
-        yield {"topology": topology, "fit": found.fit, "reason": found.reason}
+        else:
+            found = estimate(settings, shape)
+            yield {"topology": topology, "fit": found.fit, "reason": found.reason}
 
 
 def shaped(recipe: Recipe, topology: str, nodes: int | None = None) -> Shape:
-    """The placement of that topology on so many nodes; without nodes the smallest that there is."""
+    """Return the placement of a topology on so many nodes; without `nodes` the smallest one."""
     wanted = topologies.parse(topology)
     taken = nodes or max(topologies.LEAST_CLUSTER, recipe.nodes.min)
     spanned = max(topologies.LEAST_CLUSTER, min(taken, recipe.nodes.max or taken))
-    executor: topologies.Executor = "mp" if images.known(recipe.container).ray is False else "ray"
-    return Shape(wanted.kind, spanned if wanted.kind == "cluster" else wanted.count or 1, executor, str(wanted))
+    nodes = spanned if wanted.kind == "cluster" else wanted.count or 1
+    return Shape(wanted.kind, nodes, images.executor(recipe.container), str(wanted))
 
 
-def settled(recipe: Recipe, shape: Shape) -> tuple[Effective, list[str]]:
-    """The settings after the rules, and what these refuse."""
-    settings, findings = rulebook.judge(effective(recipe, shape.kind, Overrides()), shape, frozenset())
-    return settings, [finding.message for finding in findings if finding.action == "refuse"]
+def settled(recipe: Recipe, shape: Shape) -> tuple[Effective, tuple[Finding, ...]]:
+    """The settings after the rules, and what the rules found."""
+    return rulebook.judge(effective(recipe, shape.kind, Overrides()), shape, frozenset())
 
 
 def _readable() -> tuple[list[Recipe], list[str]]:
-    """Every recipe that can be read; a file that cannot is a warning, as the others are no worse for it."""
+    """Return every readable recipe, and a warning for each other file."""
     found, warnings = [], []
     for name in load.recipe_names():
         try:
@@ -91,7 +91,7 @@ def _readable() -> tuple[list[Recipe], list[str]]:
 
 
 def known_nodes(options: CatalogueOptions) -> tuple[list[str] | None, list[str]]:
-    """The nodes of the inventory that was named, or of the usual one where that can be read."""
+    """Return the nodes of the named inventory, or of the usual one if it is readable, with warnings."""
     try:
         chosen = inventory.inventory(options.inventory).select(options.limit)
         return [node.name for node in chosen], []

@@ -1,4 +1,4 @@
-"""What the verbs of recipes and rules are asked for. Only `lock` and `verify` reach nodes."""
+"""Options of the verbs of recipes and rules. Only `lock` and `verify` reach nodes."""
 
 from dataclasses import dataclass
 
@@ -70,13 +70,6 @@ class AdviseOptions:
 
 
 @dataclass(frozen=True)
-class RulesOptions:
-    """`rules`: one rule, or all for None."""
-
-    rule: str | None = None
-
-
-@dataclass(frozen=True)
 class LintOptions:
     """`lint`: files, as which topology, in which output format, by which flag table."""
 
@@ -84,10 +77,3 @@ class LintOptions:
     topology: str | None = None
     format: str = "text"
     flags: str | None = None
-
-
-@dataclass(frozen=True)
-class SchemaOptions:
-    """`schema`: a kind of file."""
-
-    kind: str

@@ -1,4 +1,4 @@
-"""`recipe lock` and `recipe verify`: what runs, written down, and held to what was written down."""
+"""`recipe lock` and `recipe verify`: record what runs, and compare it with such a record."""
 
 import json
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from sparkops.verbs.recipe.options import LockOptions, VerifyOptions
 
 
 def lock(options: LockOptions, report: Report) -> Answer:
-    """What runs, with all that its numbers depend on."""
+    """Record what runs, with all that benchmark results depend on."""
     with reached(options.where, report) as session:
         found = running(session, options.deployment)
     document = found.document
@@ -36,7 +36,7 @@ def lock(options: LockOptions, report: Report) -> Answer:
 
 
 def verify(options: VerifyOptions, report: Report) -> Answer:
-    """Whether what runs is what was locked."""
+    """Compare what runs with a lock."""
     wanted = lockfile.read(recipes.document(Path(options.file)))
     with reached(options.where, report) as session:
         now = running(session, wanted.deployment)
@@ -56,16 +56,14 @@ def verify(options: VerifyOptions, report: Report) -> Answer:
 
 
 def running(session: Session, deployment: str | None) -> RecipeLock:
-    """The deployment that runs, looked at twice: what it is, then its images and its model."""
+    """Read the running deployment, then the facts of its images and model."""
     revision = find_deployment(session, session.containers(), deployment)
     if not revision.runs:
         raise Refused(f"{revision.title} does not run", hint="see what runs: `sparkops status`")
     session.require(member.name for member in revision.stored.members)
     parts = {node: part for node, part in revision.running if part.role != "proxy"}
-    data = revision.stored.data
-    pinned = f"@{data['model_revision']}" if data.get("model_revision") else ""
     images = sorted({part.image_id for part in parts.values() if part.image_id})
-    facts = session.facts(images=images, model=f"{data.get('model', '')}{pinned}")
+    facts = session.facts(images=images, model=revision.stored.pinned_model)
     session.require(parts)
     return _lock(revision, parts, facts)
 

@@ -1,4 +1,4 @@
-"""What runs for `rules`: the rulebook as it stands, no file, no node."""
+"""`rules` and `schema`: show the rules and the JSON Schemas of files; no node."""
 
 import difflib
 from collections.abc import Mapping
@@ -6,27 +6,24 @@ from dataclasses import asdict
 from typing import Any
 
 from sparkops import rules as rulebook
+from sparkops.core.target import NameOptions
 from sparkops.errors import UsageError
+from sparkops.files import recipes
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.rules.rule import Example, Rule
-from sparkops.verbs.recipe.options import RulesOptions
 
 
-def rules(options: RulesOptions, report: Ending) -> Answer:
-    """Every rule, or the one that was named."""
+def rules(options: NameOptions, report: Ending) -> Answer:
+    """Show every rule, or the named one."""
     known = {rule.id: rule for rule in rulebook.RULES}
-    if not options.rule:
+    if not options.name:
         return Answer({"rules": [_rule(rule) for rule in known.values()]})
-    if options.rule not in known:
-        near = difflib.get_close_matches(options.rule, known, n=1)
-        hint = (
-            f"did you mean {near[0]}?"
-            if near
-            else "list rules: `sparkops rules`; list checks: `sparkops preflight --list`"
-        )
-        raise UsageError(f"no such rule: {options.rule}", hint=hint)
-    return Answer({"rules": [_rule(known[options.rule])]})
+    if options.name not in known:
+        near = difflib.get_close_matches(options.name, known, n=1)
+        lists = "list rules: `sparkops rules`; list checks: `sparkops preflight --list`"
+        raise UsageError(f"no such rule: {options.name}", hint=f"did you mean {near[0]}?" if near else lists)
+    return Answer({"rules": [_rule(known[options.name])]})
 
 
 def _rule(rule: Rule) -> Mapping[str, Any]:
@@ -42,7 +39,7 @@ def _rule(rule: Rule) -> Mapping[str, Any]:
 
 
 def told(example: Example) -> str:
-    """One line: what differs from an example that says nothing."""
+    """Return an example as one line, without the fields that have their defaults."""
     plain, shown = asdict(Example()), asdict(example)
     always = ("topology", "model", "image")
     parts = [str(shown[name]) for name in always]
@@ -56,3 +53,7 @@ def _flat(value: Any) -> str:
     if isinstance(value, Mapping):
         return " ".join(f"{key}={item}" for key, item in value.items())
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def schema(options: NameOptions, report: Ending) -> Answer:
+    return Answer({"kind": options.name, "json_schema": recipes.file_schema(options.name)})

@@ -1,12 +1,9 @@
-"""How recipes read beside each other, in other forms, and beside what runs."""
+"""Answers of `recipe diff`, `export`, `lock` and `verify`, and of `schema`."""
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from sparkops.report.text import How, Ink, columns, words
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, columns, words
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -16,8 +13,6 @@ def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def differing(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """Only what differs, each with where it comes from."""
-    if "a" not in document:
-        return
     a, b = (f"{side['recipe']} as {side['topology']}" for side in (document["a"], document["b"]))
     if document["equal"]:
         yield f"{ink.bold(a)} and {ink.bold(b)} are equal: command line, environment, image and mounts"
@@ -40,8 +35,6 @@ def _value(side: Document) -> str:
 
 def locked(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """The lock, or where it was written."""
-    if "lock" not in document:
-        return
     lock = document["lock"]
     if document["file"] is None:
         yield json.dumps(lock, indent=2)
@@ -56,11 +49,14 @@ def locked(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """What is not as it was locked."""
-    if "deployment" not in document:
-        return
+    """The differences from the lock."""
     when = f" on {document['locked']}" if document.get("locked") else ""
     if document["equal"]:
         yield f"{ink.bold(document['deployment'])} is what was locked{when}: {document['hash']['now'][:8]}"
     for change in document["changes"]:
         yield f"  {ink.bad(change['what'])}  {change['text']}"
+
+
+def schema(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """The schema as JSON."""
+    yield from json.dumps(document.get("json_schema", {}), indent=2).splitlines()

@@ -1,11 +1,8 @@
-"""How `advise` reads: the answer first, then whose it is, then the ceiling."""
+"""Answer of `advise`: the topology, then the evidence, then the ceiling."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from sparkops.report.text import How, Ink, columns, wrapped
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, columns, wrapped
 
 WHOSE = {"own": "your own benchmarks", "measured": "measured by others", "article": "decision table"}
 UNITS = {"decode": "tokens/s", "prefill": "tokens/s", "ttft": "ms", "latency": "tokens/s a request"}
@@ -44,12 +41,9 @@ def _limits(document: Document, ink: Ink) -> Iterator[str]:
     if document.get("ceiling"):
         yield ink.bold("most that 273 GB/s can feed to one request")
         rows = [
-            [one["topology"], f"{one['tokens_s']} tokens/s", f"{one['gb_per_token']} GB read a token{_over(one)}"]
+            [one["topology"], f"{one['tokens_s']} tokens/s", f"{one['gb_per_token']} GB read a token{over}"]
             for one in document["ceiling"]
+            for over in [f", over {one['nodes']} nodes" if one["nodes"] > 1 else ""]
         ]
         yield from columns(rows, "  ")
         yield ink.dim("  more requests at once share what is read, so that all together get more")
-
-
-def _over(one: Document) -> str:
-    return f", over {one['nodes']} nodes" if one["nodes"] > 1 else ""

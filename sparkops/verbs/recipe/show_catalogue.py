@@ -1,12 +1,10 @@
 """Answers about what sparkops knows: rules and recipes."""
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sparkops.report.text import WIDTH, How, Ink, clip, columns, continued, words, wrapped
-
-Document = Mapping[str, Any]
+from sparkops.report.text import WIDTH, Document, How, Ink, clip, columns, continued, words, wrapped
 
 
 def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -27,7 +25,7 @@ def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """A line a recipe, with the topologies of the nodes that it fits; what fits nowhere says why."""
+    """One line a recipe, with the topologies that it fits; then why a recipe fits none."""
     nodes = document.get("nodes")
     whose = f"{len(nodes)} nodes of the inventory" if nodes else "two nodes"
     rows = [[ink.bold("recipe"), ink.bold(f"fits on {whose}"), ink.bold("what for")]]
@@ -44,7 +42,7 @@ def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Each recipe with the lines that mention what was looked for."""
+    """Each recipe with the lines that mention the words."""
     for item in document.get("recipes", ()):
         yield ink.bold(str(item["name"]))
         for line in item.get("mentions", ()):
@@ -55,7 +53,7 @@ def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """A recipe from what it serves to what it takes and gives: settings, rules, command, memory, uses, tables."""
+    """One recipe: settings, rules, command, memory, uses, published results."""
     found = document.get("recipe", {})
     yield f"{ink.bold(str(found.get('name')))}  {found.get('model')}"
     about = ("description", "source", "container", "revision", "verified", "only", "mounts")
@@ -63,7 +61,8 @@ def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for part, title in (("args", "flags"), ("env", "environment")):
         if found.get(part):
             yield ink.bold(title)
-            rows = [[name, _value(item["value"]), ink.dim(item["origin"])] for name, item in found[part].items()]
+            items = found[part].items()
+            rows = [[name, clip(_text(item["value"]), 60), ink.dim(item["origin"])] for name, item in items]
             yield from columns(rows, "  ")
     for finding in document.get("rules", ()):
         yield f"{ink.bold('rule')} {finding['id']}: {finding['action']}: {finding['message']}"
@@ -87,7 +86,7 @@ def _fits(fits: Iterable[Document], ink: Ink) -> str:
 
 
 def _nowhere(document: Document, ink: Ink) -> Iterator[str]:
-    """Why a recipe fits none: what its largest topology lacks."""
+    """For each recipe that fits no topology, the reason for the largest one."""
     for item in document.get("recipes", ()):
         fits = item.get("fits", ())
         if fits and all(one["fit"] == "no" for one in fits):
@@ -105,7 +104,8 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
         return
     paint = {"fits": ink.good, "tight": ink.warn, "no": ink.bad}.get(memory["fit"], ink.dim)
     verdict = {"fits": "fits", "tight": "tight", "no": "does not fit"}.get(memory["fit"], "not known")
-    yield f"{ink.bold('memory of each node')} (estimate, GiB): {paint(verdict)}{_because(memory)}"
+    because = f", as {memory['reason']}" if memory.get("reason") else ""
+    yield f"{ink.bold('memory of each node')} (estimate, GiB): {paint(verdict)}{because}"
     rows = [["weights", memory.get("weights")], ["overhead", memory["overhead"]], ["KV cache", memory.get("kv_cache")]]
     rows += [["taken in all", f"{memory['claimed']} of {memory['available']} that are there"]]
     if memory.get("sequences") is not None:
@@ -119,15 +119,11 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
         yield f"  {memory['note']}"
 
 
-def _because(memory: Document) -> str:
-    return f", as {memory['reason']}" if memory.get("reason") else ""
-
-
 TITLES = {"before": "before the first start", "when": "when to use it", "when_not": "when not to"}
 
 
 def _metadata(metadata: Document, ink: Ink) -> Iterator[str]:
-    """What to know before choosing it."""
+    """The notes of the recipe's author."""
     order = ("before", "when", "when_not", "trade_offs", "notes", "source", "hardware")
     for name in order:
         if not metadata.get(name):
@@ -148,12 +144,7 @@ def reference(table: Document, ink: Ink) -> Iterator[str]:
     yield from columns([heads, *(list(row) for row in table["rows"])], "  ")
     said = [str(table[name]) for name in ("setup", "reading") if table.get(name)]
     for text in (*said, f"{table['source']}, {table['date']}"):
-        yield from textwrap.wrap(text, WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _value(value: Any) -> str:
-    """A setting as it is written; the long ones (85 capture sizes) cut, as the command line has them whole."""
-    return clip(_text(value), 60)
+        yield from wrapped(text, "  ")
 
 
 def _text(value: Any) -> str:

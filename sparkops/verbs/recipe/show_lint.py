@@ -1,15 +1,13 @@
-"""How findings in recipe files are told: to a person, to GitHub's log, and as SARIF to whatever collects it."""
+"""Answer of `lint`: as text, as GitHub workflow commands, and as SARIF."""
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
 from sparkops import __version__
-from sparkops.report.text import How, Ink
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink
 
 LEVELS = {"refuse": "error", "warn": "warning", "fix": "note", "allowed": "note"}
 COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -17,21 +15,22 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 
 
 def linted(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """In the form that was asked for."""
+    """The findings in the chosen format."""
     forms = {"github": github, "sarif": sarif}
     form = forms.get(str(document.get("format")))
     yield from form(document) if form else text(document, ink)
 
 
 def text(document: Document, ink: Ink) -> Iterator[str]:
-    """Each file and topology with what the rules say; nothing is said of what is in order."""
+    """Each file and topology with its findings, or "in order"."""
     paint = {"refuse": ink.bad, "warn": ink.warn, "fix": ink.good}
     for entry in document.get("files", ()):
         kind = f" as {entry['topology']}" if entry["topology"] else ""
         yield f"{ink.bold(entry['file'])}{kind}{'' if entry['findings'] else ': in order'}"
         for found in entry["findings"]:
             mark = paint.get(found["action"], ink.dim)(f"{found['action']:<6}")
-            yield f"  {mark} {ink.dim(_where(found))}{found['id']}: {found['message']}"
+            where = f"{found['in']}:{found['line']}: " if found["line"] else ""
+            yield f"  {mark} {ink.dim(where)}{found['id']}: {found['message']}"
             if found["hint"]:
                 yield f"         {found['hint']}"
 
@@ -46,21 +45,17 @@ def github(document: Document) -> Iterator[str]:
 
 
 def sarif(document: Document) -> Iterator[str]:
-    """One run, its rules those that spoke."""
+    """One SARIF run with the rules that have findings."""
     results = _once(document)
     known = document.get("rules", {})
     ids = sorted({found["id"] for found in results})
-    driver = {
-        "name": "sparkops",
-        "version": __version__,
-        "rules": [_rule(name, known.get(name)) for name in ids],
-    }
+    driver = {"name": "sparkops", "version": __version__, "rules": [_rule(name, known.get(name)) for name in ids]}
     run = {"tool": {"driver": driver}, "results": [_result(found, ids) for found in results]}
     yield json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
 def _once(document: Document) -> list[Document]:
-    """Every finding with the topologies that it holds for, as both forms show a file once."""
+    """Return every finding once, with its topologies."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
     for entry in document.get("files", ()):
         for one in entry["findings"]:
@@ -100,13 +95,9 @@ def _told(found: Document) -> str:
 
 
 def _uri(path: str) -> str:
-    """A path as the URI that SARIF wants; one of another drive or root is a file's."""
+    """Return a path as a URI: relative, or `file://` for an absolute one."""
     plain = path.replace(os.sep, "/")
     return f"file://{quote(plain)}" if plain.startswith("/") else quote(plain)
-
-
-def _where(found: Document) -> str:
-    return f"{found['in']}:{found['line']}: " if found["line"] else ""
 
 
 def _escaped(text: str, option: bool) -> str:

@@ -1,4 +1,4 @@
-"""The verbs of the first evening: init, trust."""
+"""The verbs `init` and `trust`."""
 
 from typing import Any
 
@@ -6,14 +6,15 @@ import click
 
 from sparkops.cli.shape import VerbCommand, example, line
 from sparkops.cli.where import on_nodes, secret
-from sparkops.verbs.setup.options import InitOptions, TrustOptions
+from sparkops.core.target import ConfirmOptions
+from sparkops.verbs.setup.options import InitOptions
 
 
 @example("sparkops init 192.168.1.11 192.168.1.12 --user nvidia --ask-pass")
 @click.command(cls=VerbCommand)
 @click.argument("addresses", nargs=-1, required=True, metavar="IP...")
 @click.option(
-    "-o", "--output", metavar="FILE", help=("The inventory to write [default: ~/.config/sparkops/inventory.yml].")
+    "-o", "--output", metavar="FILE", help="The inventory to write [default: ~/.config/sparkops/inventory.yml]."
 )
 @click.option("--user", metavar="NAME", help="The login on the nodes [default: yours].")
 @click.option(
@@ -33,7 +34,7 @@ from sparkops.verbs.setup.options import InitOptions, TrustOptions
 def init(context: click.Context, /, output: str | None, ask_pass: bool, **given: Any) -> InitOptions:
     """Write an inventory and pin the nodes' host keys."""
     password = secret("login password on the nodes", "SPARKOPS_PASSWORD") if ask_pass else None
-    path = output or line(context).flag("inventory")
+    path = output or line(context).flags.get("inventory")
     return InitOptions(output=path, password=password, **given)
 
 
@@ -41,6 +42,6 @@ def init(context: click.Context, /, output: str | None, ask_pass: bool, **given:
 @click.command(cls=VerbCommand)
 @click.option("--yes", is_flag=True, help="Do not ask before pinning the host keys.")
 @on_nodes
-def trust(**given: Any) -> TrustOptions:
+def trust(**given: Any) -> ConfirmOptions:
     """Show the nodes' host keys and pin them."""
-    return TrustOptions(**given)
+    return ConfirmOptions(**given)

@@ -1,16 +1,6 @@
-"""What `trust` and `init` are asked for."""
+"""Options of `init`."""
 
 from dataclasses import dataclass, field
-
-from sparkops.core.target import Target
-
-
-@dataclass(frozen=True)
-class TrustOptions:
-    """`yes` pins without asking; without it the person is asked, and without a terminal nothing is pinned."""
-
-    where: Target
-    yes: bool = False
 
 
 @dataclass(frozen=True)

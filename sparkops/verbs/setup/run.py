@@ -1,7 +1,7 @@
-"""The first evening: `trust` pins host keys, `init` writes an inventory and says which rights are missing."""
+"""`trust` pins host keys; `init` also writes an inventory and shows which rights are missing."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -11,6 +11,7 @@ from sparkops.checks.docker import docker_problem
 from sparkops.core.facts import Facts, Sudo
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
+from sparkops.core.target import ConfirmOptions
 from sparkops.errors import Refused, Unreachable, UsageError
 from sparkops.files import inventory as load_inventory
 from sparkops.files import own_files
@@ -21,9 +22,9 @@ from sparkops.remote.network import ShowsHostKeys, network
 from sparkops.remote.trust import SeenHostKey, known_hosts_file, pin, pinned_host_keys
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.away import unreachable
+from sparkops.session.away import AwayNodes, unreachable
 from sparkops.session.open import Selected, connected, login
-from sparkops.verbs.setup.options import InitOptions, TrustOptions
+from sparkops.verbs.setup.options import InitOptions
 
 SSH_PORT = 22
 DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
@@ -34,19 +35,18 @@ SUDOERS_HINT = (
 )
 
 
-def trust(options: TrustOptions, report: Report) -> Answer:
-    """Show what each node's host key is and, when the person agrees, pin it beside the inventory."""
+def trust(options: ConfirmOptions, report: Report) -> Answer:
+    """Show the nodes' host keys and, after a confirmation, pin them beside the inventory."""
     inventory = load_inventory.inventory(options.where.inventory)
     path = known_hosts_file(inventory.source)
     nodes = inventory.select(options.where.limit)
     connector = network().connector(login(inventory.source, options.where.become_password, {}))
     entries, away = _pinned(connector, nodes, path, options.yes, report)
-    document = {"nodes": entries, "known_hosts": str(path), "unreachable": {name: e.reason for name, e in away.items()}}
-    return Answer(document, error=unreachable(next(iter(away.values()))) if away else None)
+    return Answer({"nodes": entries, "known_hosts": str(path), "unreachable": away.reasons}, error=away.error)
 
 
 def init(options: InitOptions, report: Report) -> Answer:
-    """Pin, install the key when a password was given, detect the fabric, write the inventory."""
+    """Pin host keys, install the public key if a password was given, detect the fabric, write the inventory."""
     output = Path(options.output) if options.output else load_inventory.user_config() / "inventory.yml"
     own_files.refuse_existing(output, options.force, "overwrite it with --force, or name another file with --output")
     nodes = [
@@ -58,8 +58,8 @@ def init(options: InitOptions, report: Report) -> Answer:
     own_files.make_folder(output.parent)
     pins = known_hosts_file(str(output))
     entries, away = _pinned(network().connector(login(str(output), None, {})), nodes, pins, options.yes, report)
-    if away:
-        raise unreachable(next(iter(away.values())))
+    if away.error:
+        raise away.error
     if options.password is not None:
         _install_key(options, str(output), nodes, report)
     chosen = Selected(Inventory(str(output), tuple(nodes), {}), tuple(nodes), None)
@@ -74,10 +74,10 @@ def init(options: InitOptions, report: Report) -> Answer:
 
 def _pinned(
     connector: ShowsHostKeys, nodes: Sequence[Node], path: Path, yes: bool, report: Report
-) -> tuple[list[dict[str, Any]], dict[str, Unreached]]:
-    """Fetch, show, ask, pin; refuses when the person does not agree."""
+) -> tuple[list[dict[str, Any]], AwayNodes]:
+    """Fetch, show and pin host keys; raises `Refused` without a confirmation."""
     shown: dict[str, SeenHostKey] = {}
-    away: dict[str, Unreached] = {}
+    away = AwayNodes()
     for node in nodes:
         try:
             shown[node.name] = connector.shown_by(node)
@@ -87,22 +87,26 @@ def _pinned(
     new = {name: key for name, key in shown.items() if key.key not in {old.key for old in known[name]}}
     for name, key in shown.items():
         report.note(f"host key {key.kind} {key.fingerprint} ({_state(name, new, known)})", name)
-    for names in _shared(shown.values(), shown):
+    for names in _shared(shown):
         report.warn(f"{names} have one host key: the units were cloned; make new keys with ssh-keygen -A")
     if new and not yes and not report.confirm(f"Trust {'this key' if len(new) == 1 else f'these {len(new)} keys'}?"):
         raise Refused(
             "nothing was pinned",
-            hint=(
-                "compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; pin without asking: --yes"
-            ),
+            hint="compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; "
+            "pin without asking: --yes",
         )
     if new:
         with own_files.writing(path):
             pin(path, list(new.values()))
     entries = [
-        {"name": n.name, "address": n.address, "trust": _state(n.name, new, known), "keys": [_key(shown[n.name])]}
-        for n in nodes
-        if n.name in shown
+        {
+            "name": node.name,
+            "address": node.address,
+            "trust": _state(node.name, new, known),
+            "keys": [{"type": seen.kind, "fingerprint": seen.fingerprint}],
+        }
+        for node in nodes
+        if (seen := shown.get(node.name))
     ]
     return entries, away
 
@@ -113,11 +117,7 @@ def _state(name: str, new: Mapping[str, SeenHostKey], known: Mapping[str, Sequen
     return "changed" if known[name] else "new"
 
 
-def _key(key: SeenHostKey) -> dict[str, str]:
-    return {"type": key.kind, "fingerprint": key.fingerprint}
-
-
-def _shared(keys: Iterable[SeenHostKey], by_name: Mapping[str, SeenHostKey]) -> list[str]:
+def _shared(by_name: Mapping[str, SeenHostKey]) -> list[str]:
     """Names of nodes with equal host keys (an OEM clone defect)."""
     groups: dict[str, list[str]] = {}
     for name, key in by_name.items():
@@ -131,10 +131,10 @@ def _install_key(options: InitOptions, output: str, nodes: Sequence[Node], repor
     report.hide(options.password)
     command = Command((Script("authorize"),), stdin=public)
     with network().fleet(nodes, replace(login(output, None, {}), password=options.password)) as fleet:
-        lost = connect(fleet, (node.name for node in nodes))
-        if lost:
-            raise unreachable(next(iter(lost.values())))
-        for name, result in gather(fleet, dict.fromkeys((node.name for node in nodes), command)).items():
+        names = [node.name for node in nodes]
+        if error := AwayNodes(connect(fleet, names)).error:
+            raise error
+        for name, result in gather(fleet, dict.fromkeys(names, command)).items():
             if isinstance(result, NodeLost):
                 raise unreachable(result)
             if not result.ok:
@@ -163,7 +163,7 @@ def _address(text: str, look_up: bool) -> str:
 
 
 def _inventory(nodes: Sequence[Node]) -> str:
-    """The file as a person would write it."""
+    """Return the text of the inventory file."""
     lines = ["# Written by `sparkops init`; the first node is the head of a cluster.", "all:", "  hosts:"]
     for node in nodes:
         lines += [f"    {node.name}:", f"      address: {node.address}"]
@@ -179,7 +179,7 @@ def _detected(node: Node, facts: Facts) -> Node:
 
 
 def _found(facts: Facts) -> dict[str, Any]:
-    """The fabric, and each missing right with the command that gives it."""
+    """Return the fabric address, and each missing right with the command that grants it."""
     fabric = facts.fabric()
     missing = []
     if problem := docker_problem(facts):

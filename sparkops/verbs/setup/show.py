@@ -1,11 +1,8 @@
-"""Answers of the verbs of the first evening: whom to trust, and the inventory that was written."""
+"""Answers of `trust` and `init`."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, columns
 
 
 def trust(document: Document, ink: Ink, how: How) -> Iterator[str]:

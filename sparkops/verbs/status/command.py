@@ -42,7 +42,7 @@ def status(**given: Any) -> StatusOptions:
 @click.pass_context
 def logs(context: click.Context, /, **given: Any) -> LogsOptions:
     """Print the engines' logs, node by node."""
-    if given["follow"] and (given["previous"] or line(context).flag("json")):
+    if given["follow"] and (given["previous"] or line(context).flags.get("json")):
         raise click.UsageError("--follow has no end: it goes with neither --json nor --previous", context)
     return LogsOptions(**given)
 

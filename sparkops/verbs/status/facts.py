@@ -3,17 +3,18 @@
 from dataclasses import replace
 
 from sparkops.core.facts import plain
-from sparkops.core.schema import did_you_mean
-from sparkops.errors import UsageError
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.open import Selected, opened, selected
+from sparkops.session.open import alone, opened, selected
 from sparkops.verbs.status.options import FactsOptions
 
 
 def facts(options: FactsOptions, report: Report) -> Answer:
-    """What was read from the nodes, and from no other; `--raw` is one node's capture as it came."""
-    with opened(_alone(selected(options.where, report), options.node), report) as session:
+    """Show the facts of the selected nodes; `--raw` prints one node's unparsed capture."""
+    chosen = selected(options.where, report)
+    if options.node is not None:
+        chosen = replace(chosen, nodes=(chosen.inventory.node(options.node),))
+    with opened(alone(chosen), report) as session:
         wanted = session.names
         if options.raw:
             name, node = wanted[0], session.selected[0]
@@ -21,12 +22,3 @@ def facts(options: FactsOptions, report: Report) -> Answer:
         found = session.facts()
         shown = [{"name": name, **plain(found[name])} for name in wanted if name in found]
         return session.answer({"nodes": shown})
-
-
-def _alone(chosen: Selected, name: str | None) -> Selected:
-    """The named node, else those selected, as if there were no others: none of them has a say in this."""
-    there = {node.name: node for node in chosen.inventory.nodes}
-    if name is not None and name not in there:
-        raise UsageError(f"no node {name} in the inventory{did_you_mean(name, there)}")
-    nodes = chosen.nodes if name is None else (there[name],)
-    return replace(chosen, inventory=replace(chosen.inventory, nodes=nodes), nodes=nodes)

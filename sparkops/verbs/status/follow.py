@@ -7,22 +7,20 @@ from sparkops.core.facts import Container
 from sparkops.core.plan import NodeLost
 from sparkops.errors import Interrupted
 from sparkops.node_commands import scripts
-from sparkops.phases.parts import DeployedRevision, NodeContainer
+from sparkops.phases.parts import DeployedRevision
 from sparkops.remote import Cancel
 from sparkops.remote.waiting import RECONNECT
 from sparkops.report.answer import Answer
 from sparkops.session.session import Session
 
 AGAIN = 2.0
-"""Seconds until a log that ended is asked for again: its engine may be starting anew."""
+"""Seconds before an ended log is read again: its engine may be restarting."""
 
 
 def follow(session: Session, revision: DeployedRevision, tail: int) -> Answer:
-    """Ends by an interrupt, quietly, or when nothing that is followed runs any more."""
+    """Follow until interrupted, or until no followed container runs."""
     tasks: Mapping[str, Callable[[Cancel], None]] = {
-        f"{node} {container.name}": partial(
-            _follow, session, node, container, _label(revision, (node, container)), tail
-        )
+        f"{node} {container.name}": partial(_follow, session, node, container, _label(revision, node, container), tail)
         for node, container in revision.parts
     }
     try:
@@ -32,15 +30,14 @@ def follow(session: Session, revision: DeployedRevision, tail: int) -> Answer:
     return Answer({})
 
 
-def _label(revision: DeployedRevision, part: NodeContainer) -> str:
-    """The node, with the role where it has several parts."""
-    node, container = part
+def _label(revision: DeployedRevision, node: str, container: Container) -> str:
+    """The node, and the role if the node has several containers."""
     several = sum(other == node for other, _ in revision.parts) > 1
     return f"{node} {container.role}" if several else node
 
 
 def _follow(session: Session, node: str, container: Container, label: str, tail: int, cancel: Cancel) -> None:
-    """One container's log; what was shown before a connection broke is not shown again."""
+    """Follow one container's log; lines shown before a lost connection are not repeated."""
     lines = LogLines(lambda text: session.report.line(label, text))
     fleet, lost_since, runs = session.fleet, None, True
     while runs and not cancel.is_set():
@@ -68,7 +65,7 @@ def _goes_on(session: Session, node: str, container: Container, cancel: Cancel) 
 
 
 class LogLines:
-    """A stream of lines behind their times, in pieces as they come; `latest` is the last time that was seen."""
+    """Lines with timestamps, received in pieces; `latest` is the newest timestamp."""
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self.latest = ""
@@ -82,7 +79,7 @@ class LogLines:
             self._line(line.decode(errors="replace"))
 
     def again(self) -> None:
-        """What comes next begins anew, with lines of the last moment that were shown already."""
+        """Expect a new stream, which repeats lines from the newest timestamp."""
         self._shown, self._rest = self.latest, b""
 
     def _line(self, line: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Command, NodeLost, Result
+from sparkops.core.plan import Command, Result
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import scripts
 from sparkops.phases.parts import deployed_revisions
@@ -23,37 +23,27 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S* ")
 def logs(options: LogsOptions, report: Report) -> Answer:
     """The last lines of every part; `--previous` those of the revision before, also after it was removed."""
     with opened(selected(options.where, report), report) as session:
-        return _logs(options, session)
-
-
-def _logs(options: LogsOptions, session: Session) -> Answer:
-    facts = session.what_runs()
-    if options.previous:
-        wanted = session.names
-        entries = _previous_logs(options, session, facts)
-    else:
-        revision = find_deployment(session, facts, options.deployment)
-        if options.follow:
-            return follow(session, revision, options.tail)
-        wanted = tuple(member.name for member in revision.stored.members)
-        entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
-    return Answer({"logs": entries}, error=session.away.among(wanted).error)
+        facts = session.what_runs()
+        if options.previous:
+            wanted = session.names
+            entries = _previous_logs(options, session, facts)
+        else:
+            revision = find_deployment(session, facts, options.deployment)
+            if options.follow:
+                return follow(session, revision, options.tail)
+            wanted = tuple(member.name for member in revision.stored.members)
+            entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
+        return Answer({"logs": entries}, error=session.away.among(wanted).error)
 
 
 def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
-    """Of (node, container, command); containers of one node in turns."""
-    entries, left = [], list(wanted)
-    while left:
-        turn = {node: (container, command) for node, container, command in reversed(left)}
-        answers = session.ask({node: command for node, (_, command) in turn.items()})
-        entries += [
-            {"node": node, "container": turn[node][0], "text": _in_order(result)}
-            for node, result in answers.items()
-            if not isinstance(result, NodeLost)
-        ]
-        left = [one for one in left if turn[one[0]][0] != one[1]]
-    order = [(node, container) for node, container, _ in wanted]
-    return sorted(entries, key=lambda entry: order.index((entry["node"], entry["container"])))
+    """The logs of (node, container, command) from the nodes that answer."""
+    answers = session.ask_in_turns([(node, command) for node, _, command in wanted])
+    return [
+        {"node": node, "container": container, "text": _in_order(result)}
+        for (node, container, _), result in zip(wanted, answers, strict=True)
+        if isinstance(result, Result)
+    ]
 
 
 def _in_order(result: Result) -> str:

@@ -3,11 +3,8 @@
 import json
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from sparkops.report.text import How, Ink, columns
-
-Document = Mapping[str, Any]
+from sparkops.report.text import Document, How, Ink, away, columns
 
 
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -16,7 +13,7 @@ def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield "Nothing is deployed."
     for item in deployments:
         yield from _deployment(item, ink)
-    yield from _away(document, ink)
+    yield from away(document, ink)
 
 
 def _deployment(item: Document, ink: Ink) -> Iterator[str]:
@@ -28,8 +25,9 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     if item.get("newer"):
         yield ink.warn("  started by a newer sparkops: this version shows it and never changes it")
     rows = [
-        [node["name"], node.get("address"), node.get("role"), _reach(node, ink), node.get("restarts")]
+        [node["name"], node.get("address"), node.get("role"), state, node.get("restarts")]
         for node in item.get("nodes", ())
+        for state in [node.get("state") if node.get("reachable", True) else ink.bad("unreachable")]
     ]
     if rows:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
@@ -41,19 +39,10 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
         yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"
 
 
-def _away(document: Document, ink: Ink) -> Iterator[str]:
-    for node, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{node}: unreachable: {reason}")
-
-
 def _state(state: str, ink: Ink) -> str:
     if state == "serving":
         return ink.good(state)
     return ink.warn(state) if state in ("starting", "stopped") else ink.bad(state)
-
-
-def _reach(node: Document, ink: Ink) -> str:
-    return str(node.get("state")) if node.get("reachable", True) else ink.bad("unreachable")
 
 
 def logs(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -91,7 +80,7 @@ def facts(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.bold(str(node.get("name")))
         rest = {name: value for name, value in node.items() if name != "name"}
         yield from _tree(rest, "  ", ink)
-    yield from _away(document, ink)
+    yield from away(document, ink)
 
 
 def _tree(values: Document, indent: str, ink: Ink) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""One experiment under way: topology after topology is deployed and measured, and what served before comes back."""
+"""One experiment: deploys and measures each topology, then restores what served before."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
@@ -11,19 +11,29 @@ from sparkops.core.bench.suites import Suite
 from sparkops.core.target import Target
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, UsageError
 from sparkops.files import bench_records, experiment_records
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.remote.network import network
 from sparkops.report.report import Report
 from sparkops.session.open import reached, selected
+from sparkops.verbs.bench.options import TopologiesOptions
 from sparkops.verbs.bench.run import run_on, suite_of
-from sparkops.verbs.deploy.options import PlanOptions
+from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
+from sparkops.verbs.deploy.rollback import rollback
 from sparkops.verbs.deploy.run import deploy
-from sparkops.verbs.topologies.options import TopologiesOptions
-from sparkops.verbs.topologies.restore import Restored, before, restore, serving
+from sparkops.verbs.deploy.stop import stop
+
+
+@dataclass(frozen=True)
+class Restored:
+    """Titles of the restored deployments, or why they could not be restored."""
+
+    titles: tuple[str, ...] = ()
+    error: SparkopsError | None = None
 
 
 @dataclass
 class ExperimentRunner:
-    """What was measured by topology, and what could not be."""
+    """`records` and `failed` are by topology."""
 
     options: TopologiesOptions
     report: Report
@@ -35,7 +45,7 @@ class ExperimentRunner:
     failed: dict[str, SparkopsError] = field(default_factory=dict)
 
     def measure(self) -> None:
-        """Nobody need look on: a topology that cannot be measured does not keep the others from it."""
+        """Measure each topology; record failures and continue."""
         for wanted in self.options.topologies:
             try:
                 self.records[wanted] = self._measured(wanted)
@@ -46,7 +56,7 @@ class ExperimentRunner:
                 self.report.warn(f"{wanted}: not measured: {error.message}")
 
     def bring_back(self) -> Restored:
-        """What served before serves again; the experiment is forgotten when nothing of it is left to do."""
+        """Restore what served before; forget the experiment if it is complete."""
         restored = restore(self.before, self.options.bench.where, self.report)
         if restored.error:
             self.report.warn(restored.error.message)
@@ -76,7 +86,7 @@ class ExperimentRunner:
         return record
 
     def _known(self, wanted: str, where: Target) -> Iterator[Record]:
-        """What this experiment measured of it before it was interrupted, the newest first."""
+        """Yield the records of this topology from before an interrupt, newest first."""
         names = {node.name for node in selected(where, self.report).nodes}
         for one in bench_records.since(self.experiment.began):
             lock = one.lock or {"revision": {}, "nodes": {}}
@@ -86,7 +96,7 @@ class ExperimentRunner:
 
 
 def begun(options: TopologiesOptions, recipe: str, report: Report) -> ExperimentRunner:
-    """A new experiment, or the one that the same command began and did not end."""
+    """Return a new experiment, or the interrupted one of an equal command."""
     suite, where = suite_of(options.bench), options.bench.where
     nodes = [(node.name, node.address) for node in selected(where, report).nodes]
     question = {"recipe": recipe, "topologies": options.topologies, "suite": asdict(suite), "nodes": nodes}
@@ -103,7 +113,7 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Experiment
 
 
 def _owed(known: Experiment | None, options: TopologiesOptions, recipe: str, report: Report) -> Before:
-    """What is to serve at the end: what serves now, or what a killed experiment had taken away."""
+    """Return what must serve at the end: what serves now, or what a killed experiment stopped."""
     running = serving(options.bench.where, report)
     ours = all(one.stored.recipe == recipe and one.stored.topology in options.topologies for one in running)
     if known is None or known.owed is None or not ours or known.owed == before(running):
@@ -113,12 +123,39 @@ def _owed(known: Experiment | None, options: TopologiesOptions, recipe: str, rep
 
 
 def plan(wanted: str, where: Target, options: TopologiesOptions, kept: Before) -> PlanOptions:
-    """The recipe's own benchmark is left out: the experiment's suite is what is measured."""
+    """Return the options of a deploy without the recipe's own benchmark."""
     return PlanOptions(where, wanted, options.recipe, keep=frozenset(kept.hashes), bench="")
 
 
 def nodes_of(wanted: str, where: Target, report: Report) -> Target:
-    """A topology of so many nodes takes the first of those that are selected."""
+    """Limit a topology of N nodes to the first N selected."""
     count = topology.parse(wanted).count
     names = [node.name for node in selected(where, report).nodes]
     return where if count is None else replace(where, limit=",".join(names[:count]))
+
+
+def serving(where: Target, report: Report) -> list[DeployedRevision]:
+    """Return every revision that runs on these nodes."""
+    with reached(where, report) as session:
+        return [one for one in deployed_revisions(session.containers()) if one.runs]
+
+
+def before(running: list[DeployedRevision]) -> Before:
+    """What to bring back after the experiment: hashes for sparkops, titles for people."""
+    return Before(tuple(sorted(one.stored.hash for one in running)), tuple(one.title for one in running))
+
+
+def restore(wanted: Before, where: Target, report: Report) -> Restored:
+    """Restore what served before; stop what serves in addition."""
+    report.note(f"restoring {', '.join(wanted.titles) or 'nothing: nothing served before'}")
+    due = frozenset(wanted.hashes)
+    try:
+        now = frozenset(before(serving(where, report)).hashes)
+        if due - now:
+            rollback(RollbackOptions(where, to=due), report)
+        elif now - due:
+            stop(StopOptions(where, but=due), report)
+    except SparkopsError as error:
+        text = f"what served before could not be restored: {error.message}"
+        return Restored(error=StepFailed(text, node=error.node, hint="`sparkops status`, then `sparkops rollback`"))
+    return Restored(wanted.titles)

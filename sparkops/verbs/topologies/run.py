@@ -1,4 +1,4 @@
-"""`bench topologies`: the article's experiment. Each topology is deployed and measured, then what served comes back."""
+"""`bench topologies`: deploy and measure each topology, then restore what served before."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,18 +10,17 @@ from sparkops.files import own_files
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.open import selected
+from sparkops.verbs.bench.options import TopologiesOptions
 from sparkops.verbs.bench.records import comparison
 from sparkops.verbs.bench.run import require, suite_of
 from sparkops.verbs.deploy.draft import drafted
-from sparkops.verbs.topologies.experiment_runner import ExperimentRunner, begun, nodes_of, plan
-from sparkops.verbs.topologies.options import TopologiesOptions
-from sparkops.verbs.topologies.restore import Restored
+from sparkops.verbs.topologies.experiment_runner import ExperimentRunner, Restored, begun, nodes_of, plan
 
 AGAIN = "run the command again to continue; `--anew` starts over"
 
 
 def topologies(options: TopologiesOptions, report: Report) -> Answer:
-    """One suite on each topology in turn, then one report; what served before serves again, whatever happens."""
+    """Run one suite on each topology, then report; always restores what served before."""
     course = begun(options, _recipe(options, report), report)
     interrupted = False
     try:
@@ -30,13 +29,15 @@ def topologies(options: TopologiesOptions, report: Report) -> Answer:
         interrupted = True
     finally:
         restored = course.bring_back()
+    if interrupted and restored.error:
+        raise Interrupted(f"interrupted; {restored.error.message}", hint=restored.error.hint)
     if interrupted:
-        raise _interrupted(restored)
+        raise Interrupted("interrupted; what served before was restored", hint=AGAIN)
     return _answer(course, restored)
 
 
 def _recipe(options: TopologiesOptions, report: Report) -> str:
-    """The recipe's name. What can be wrong with the question is said before anything is stopped."""
+    """Return the recipe's name; refuses wrong options before anything is stopped."""
     suite_of(options.bench)
     require(options.bench)
     for wanted in options.topologies:
@@ -53,14 +54,8 @@ def _recipe(options: TopologiesOptions, report: Report) -> str:
     return names[0]
 
 
-def _interrupted(restored: Restored) -> Interrupted:
-    if restored.error:
-        return Interrupted(f"interrupted; {restored.error.message}", hint=restored.error.hint)
-    return Interrupted("interrupted; what served before was restored", hint=AGAIN)
-
-
 def _answer(course: ExperimentRunner, restored: Restored) -> Answer:
-    """The comparison of what was measured, and an error where something was not, or did not come back."""
+    """Return the comparison, with an error if a topology was not measured or the restore failed."""
     if not course.records:
         raise restored.error or next(iter(course.failed.values()))
     reasons = {wanted: error.message for wanted, error in course.failed.items()}
@@ -71,7 +66,7 @@ def _answer(course: ExperimentRunner, restored: Restored) -> Answer:
 
 
 def _failure(failed: dict[str, SparkopsError]) -> SparkopsError | None:
-    """All of them in one; a node that was lost comes first."""
+    """Return one error for all failures; a lost node comes first."""
     if not failed:
         return None
     lost = [error for error in failed.values() if isinstance(error, Unreachable)]

@@ -11,18 +11,18 @@ from typing import Any
 import pytest
 
 from sparkops import verbs
-from sparkops.core.target import Target
+from sparkops.core import target
 
 PACKAGE = Path(next(iter(verbs.__path__)))
 
 
 def options() -> Iterator[Any]:
-    for path in PACKAGE.glob("*/options.py"):
-        module = import_module(f"sparkops.verbs.{path.parent.name}.options")
+    own = [import_module(f"sparkops.verbs.{path.parent.name}.options") for path in PACKAGE.glob("*/options.py")]
+    for module in (target, *own):
         yield from (one for one in vars(module).values() if is_dataclass(one) and one.__module__ == module.__name__)
 
 
-OPTIONS = [Target, *options()]
+OPTIONS = list(options())
 
 
 @cache
