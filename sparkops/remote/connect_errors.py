@@ -39,7 +39,7 @@ def unreached(node: str, address: str, port: int, error: Exception) -> Unreached
         return Unreached(node, "config", f"{address} is not an address: {error.strerror}")
     if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
         return Unreached(
-            node, "timeout", f"no answer from {where}", ("check that the node is on and the address is right")
+            node, "timeout", f"no answer from {where}", "check that the node is on and the address is right"
         )
     if isinstance(error, OSError) and error.errno in _NO_ROUTE:
         return Unreached(node, "route", f"no route to {where}", "check that this machine is on the node's network")

@@ -3,7 +3,7 @@
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import paramiko
 
@@ -65,8 +65,13 @@ class Connection:
     def run(
         self, frame: Frame, timeout: float, stop: Cancel | None, sink: Sink | None = None, hear: Sink | None = None
     ) -> Result:
-        with self._session() as channel:
-            return Exchange(self.target.name, channel, sink, hear).run(frame, timeout, stop)
+        with self._slots:
+            channel = self.channel()
+            try:
+                return Exchange(self.target.name, channel, sink, hear).run(frame, timeout, stop)
+            finally:
+                with contextlib.suppress(*BROKEN):
+                    channel.close()
 
     def close(self) -> None:
         """Also when the other side is gone; the jump's connection goes with it."""
@@ -78,13 +83,3 @@ class Connection:
         self._transport.close()
         if isinstance(through, paramiko.Channel):
             through.get_transport().close()
-
-    @contextlib.contextmanager
-    def _session(self) -> Iterator[paramiko.Channel]:
-        with self._slots:
-            channel = self.channel()
-            try:
-                yield channel
-            finally:
-                with contextlib.suppress(*BROKEN):
-                    channel.close()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 from sparkops.core.inventory import Node
@@ -46,7 +45,7 @@ class Fleet:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @property
@@ -59,7 +58,7 @@ class Fleet:
         self._owner = owner
         refused: dict[str, Held | NodeLost] = {}
 
-        def take(name: str) -> None:
+        def take(name: str, _cancel: Cancel) -> None:
             hold = Hold(self._connections[name], owner)
             try:
                 hold.take()
@@ -69,7 +68,7 @@ class Fleet:
 
         wanted = self._connections if nodes is None else tuple(nodes)
         try:
-            self._all(take, wanted)
+            self.each({name: partial(take, name) for name in wanted}, self.cancel())
         except KeyboardInterrupt:
             self.unlock()
             raise
@@ -99,13 +98,27 @@ class Fleet:
             raise self._broken[node]
         self._connections[node].connect()
 
-    def send(self, node: str, command: Command, cancel: Cancel) -> Result:
-        return self._send(node, command, cancel)
+    def send(
+        self, node: str, command: Command, cancel: Cancel, sink: Sink | None = None, hear: Sink | None = None
+    ) -> Result:
+        if cancel.is_set():
+            return Result("cancelled", -1)
+        if node in self._broken:
+            raise self._broken[node]
+        hold = self._holds.get(node)
+        if hold is not None and not command.reads and hold.ended and hold.link.alive:
+            self._reopened(hold.link)
+        run = self._owner.run if self._owner else None
+        framed = frame(command, run, self._options.secrets, self._options.sudo_password)
+        with self._counting:
+            self.commands += 1
+        droppable = command.reads or command.ends or isinstance(command.stdin, Upload)
+        return self._connections[node].run(framed, command.timeout, cancel if droppable else None, sink, hear)
 
     def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result:
         """A command whose stdout is handed on as it comes, to `hear` its stderr, until it ends or is cancelled."""
         endless = Command(command.words, command.stdin, command.become, reads=True, timeout=_A_DAY)
-        return self._send(node, endless, cancel, sink, hear)
+        return self.send(node, endless, cancel, sink, hear)
 
     def now(self) -> float:
         return time.monotonic()
@@ -140,26 +153,6 @@ class Fleet:
             if any(future.exception() for future in done):
                 cancel.set()
 
-    def _all(self, task: Callable[[str], None], names: Iterable[str]) -> None:
-        self.each({name: partial(_uncancelled, task, name) for name in names}, self.cancel())
-
-    def _send(
-        self, node: str, command: Command, cancel: Cancel, sink: Sink | None = None, hear: Sink | None = None
-    ) -> Result:
-        if cancel.is_set():
-            return Result("cancelled", -1)
-        if node in self._broken:
-            raise self._broken[node]
-        hold = self._holds.get(node)
-        if hold is not None and not command.reads and hold.ended and hold.link.alive:
-            self._reopened(hold.link)
-        run = self._owner.run if self._owner else None
-        framed = frame(command, run, self._options.secrets, self._options.sudo_password)
-        with self._counting:
-            self.commands += 1
-        droppable = command.reads or command.ends or isinstance(command.stdin, Upload)
-        return self._connections[node].run(framed, command.timeout, cancel if droppable else None, sink, hear)
-
     def _add(self, node: Node) -> None:
         try:
             self._connections[node.name] = Connection(self._connector, self._connector.target(node), self._reopened)
@@ -182,7 +175,3 @@ class Fleet:
         while not self._quit.wait(BEAT):
             for hold in tuple(self._holds.values()):
                 hold.beat()
-
-
-def _uncancelled(task: Callable[[str], None], name: str, _cancel: Cancel) -> None:
-    task(name)

@@ -1,4 +1,4 @@
-"""The machine's lock, held over a connection of ours: who we say we are, the heartbeat, who else has it."""
+"""A node's lock: taken and held over a connection of ours, with a heartbeat; refused with the run that holds it."""
 
 import contextlib
 import getpass
@@ -28,16 +28,13 @@ _ANSWER = 30.0
 
 @dataclass(frozen=True)
 class Owner:
-    """What a second run is shown."""
+    """Who holds a lock, for the message that a second run gets."""
 
     run: str
     user: str
     machine: str
     pid: int
     since: str
-
-    def json(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
 
 
 def owner_here(run: str) -> Owner:
@@ -72,19 +69,18 @@ def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
 class Hold:
     """One node's lock; it ends with the channel, whatever happens to us."""
 
-    def __init__(self, link: Connection, owner: Owner, quiet: int = QUIET) -> None:
+    def __init__(self, link: Connection, owner: Owner) -> None:
         self.link = link
         self._owner = owner
-        self._quiet = quiet
         self._channel: paramiko.Channel | None = None
 
     def take(self) -> None:
         """Raises Held or NodeLost. `waiting` means that an earlier connection of ours has it still: as good."""
         node = self.link.target.name
         channel = self.link.channel()
-        words = (Script("lock"), self._owner.run, str(self._quiet), self._owner.json())
+        about = json.dumps(asdict(self._owner), separators=(",", ":"))
         try:
-            begin(channel, shell_line(words))
+            begin(channel, shell_line((Script("lock"), self._owner.run, str(QUIET), about)))
             answer = _first_line(channel)
         except BROKEN as error:
             channel.close()

@@ -4,7 +4,7 @@ import http.client
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
@@ -28,21 +28,14 @@ class Reach(World, Protocol):
     def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result: ...
 
 
-class ShowsHostKeys(Protocol):
-    """A node seen before a login."""
-
-    def shown_by(self, node: Node) -> SeenHostKey:
-        """The host key that the node shows; raises Unreached."""
-
-
 class Network(Protocol):
     """All ways out of this machine."""
 
     def fleet(self, nodes: Iterable[Node], options: Options) -> AbstractContextManager[Reach]:
         """Connections to these nodes, made when they are first used."""
 
-    def connector(self, options: Options) -> ShowsHostKeys:
-        """What shows the nodes' host keys."""
+    def host_keys(self, options: Options) -> Callable[[Node], SeenHostKey]:
+        """A function that returns the host key that a node shows before a login, or raises Unreached."""
 
     def get(self, url: str, key: str | None = None) -> str:
         """The body of an answer with status 200; raises OSError that says why there is none."""
@@ -57,8 +50,8 @@ class Real:
     def fleet(self, nodes: Iterable[Node], options: Options) -> Fleet:
         return Fleet(nodes, options)
 
-    def connector(self, options: Options) -> Connector:
-        return Connector(options)
+    def host_keys(self, options: Options) -> Callable[[Node], SeenHostKey]:
+        return Connector(options).shown_by
 
     def get(self, url: str, key: str | None = None) -> str:
         headers = {"Authorization": f"Bearer {key}"} if key else {}

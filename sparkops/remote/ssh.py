@@ -121,8 +121,9 @@ class Connector:
             raise Unreached(target.name, "route", reason) from error
 
     def _authenticate(self, transport: paramiko.Transport, target: SshTarget) -> None:
-        proofs: list[Proof] = [*self._keys(target)]
-        proofs += [] if self._options.password is None else [self._options.password]
+        named = target.key_file
+        keys = ssh_keys.named(target.name, named) if named else ssh_keys.default(self._options.home)
+        proofs: list[Proof] = [*keys, *(() if self._options.password is None else (self._options.password,))]
         for number, proof in enumerate(proofs):
             try:
                 if offer(transport, target.user, proof, first=number == 0):
@@ -135,20 +136,11 @@ class Connector:
 
     def _refused(self, target: SshTarget, proofs: Sequence[Proof], more: str = "") -> Unreached:
         tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
-        told = (
-            f"tried {tried}"
-            if tried
-            else ("there is no key to try (for a key with a passphrase use the agent: ssh-add)")
-        )
-        reason = f"{target.user}@{target.address} refused the login: {told}{more}"
+        none = "there is no key to try (for a key with a passphrase use the agent: ssh-add)"
+        reason = f"{target.user}@{target.address} refused the login: {f'tried {tried}' if tried else none}{more}"
         copy = f"ssh-copy-id -p {target.port} {target.user}@{target.address}"
         hint = f"install your key: `{copy}`; for new nodes: `sparkops init --ask-pass`"
         return Unreached(target.name, "auth", reason, hint)
-
-    def _keys(self, target: SshTarget) -> Sequence[paramiko.PKey]:
-        if target.key_file is not None:
-            return ssh_keys.named(target.name, target.key_file)
-        return ssh_keys.default(self._options.home)
 
     def _jump(self, node: str, found: Mapping[str, Any]) -> SshTarget | None:
         """Only the last of several jumps is looked up; the others are its own ProxyJump."""
@@ -177,8 +169,11 @@ def _key_file(own: str | None, found: Mapping[str, Any]) -> Path | None:
 
 
 def _ssh_config(path: Path | None) -> Any:
+    """The rules of `~/.ssh/config` as OpenSSH reads them; None without such a file."""
     if path is None or not path.exists():
         return None
-    from sparkops.remote.sshconfig import SshConfig  # noqa: PLC0415  invoke imports only where fcntl does
+    from fabric import Config  # noqa: PLC0415  it imports invoke, which needs fcntl
 
-    return SshConfig(path)
+    config = Config(lazy=True, user_ssh_path=str(path), system_ssh_path="")
+    config.load_ssh_config()
+    return config.base_ssh_config

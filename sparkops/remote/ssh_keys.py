@@ -1,9 +1,13 @@
-"""Which keys to show a node: the one that is named, or else what the agent and ~/.ssh hold, read once a run."""
+"""Keys to log in with: the named one, else those of the agent and of ~/.ssh, read once a run; and keys for one copy."""
 
+import contextlib
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 import paramiko
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from sparkops.remote.connect_errors import Unreached
 
@@ -48,11 +52,14 @@ def agent() -> tuple[paramiko.PKey, ...]:
         return ()
 
 
-def _at_home(home: Path) -> tuple[paramiko.PKey, ...]:
-    found = []
+def _at_home(home: Path) -> Iterator[paramiko.PKey]:
     for name in DEFAULTS:
-        try:
-            found.append(key_from(home / ".ssh" / name))
-        except (OSError, ValueError, paramiko.SSHException):
-            continue
-    return tuple(found)
+        with contextlib.suppress(OSError, ValueError, paramiko.SSHException):
+            yield key_from(home / ".ssh" / name)
+
+
+def new_pair() -> tuple[str, str]:
+    """The public and the private half of a new Ed25519 key, in OpenSSH's formats."""
+    key = Ed25519PrivateKey.generate()
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    return public.decode(), key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()

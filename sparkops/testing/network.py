@@ -3,7 +3,7 @@
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from sparkops.core.inventory import Node
@@ -25,10 +25,10 @@ class SimulatedNetwork:
         self.world.open(options.secrets)
         return self.world
 
-    def connector(self, options: Options) -> "SimulatedNetwork":
-        return self
+    def host_keys(self, options: Options) -> Callable[[Node], SeenHostKey]:
+        return self._host_key
 
-    def shown_by(self, node: Node) -> SeenHostKey:
+    def _host_key(self, node: Node) -> SeenHostKey:
         if node.address not in self.world.by_address:
             raise Unreached(node.name, "timeout", f"no answer from {node.address} port {node.port}")
         key = hashlib.sha256(node.address.encode())
