@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sparkops.core.enginelog import progress
 from sparkops.core.plan import Event
-from sparkops.report.text import Ink, clip, clock, indented
+from sparkops.report.text import Ink, clip, clip_line, clock, indented
 
 VERDICTS = ("ready", "wait", "never")
 _GROWS = re.compile(r"[0-9.,]+|\[[#-]*\]")
@@ -31,18 +31,18 @@ def advance(rows: Rows, event: Event, now: float) -> Rows:
     """The rows after this event. Only what is under way has a row."""
     if event.node is None:
         return {} if event.kind == "phase" else rows
-    row = rows.get(event.node)
-    if event.kind in ("start", "undo"):
-        title = event.title or event.step or ""
-        return {**rows, event.node: BoardRow(event.node, title if event.kind == "start" else f"undo: {title}", now)}
-    if event.kind == "progress":
-        return {
-            **rows,
-            event.node: _told(row or BoardRow(event.node, event.title or event.step or "", now), event.text),
-        }
-    if event.kind in ("done", "failed", "lost", "undone", "stuck", "skipped", "held", "undecided"):
-        return {name: other for name, other in rows.items() if name != event.node}
-    return rows
+    title = event.title or event.step or ""
+    match event.kind:
+        case "start":
+            return {**rows, event.node: BoardRow(event.node, title, now)}
+        case "undo":
+            return {**rows, event.node: BoardRow(event.node, f"undo: {title}", now)}
+        case "progress":
+            row = rows.get(event.node) or BoardRow(event.node, title, now)
+            return {**rows, event.node: _told(row, event.text)}
+        case "phase" | "note" | "warning":
+            return rows
+    return {name: row for name, row in rows.items() if name != event.node}
 
 
 def _told(row: BoardRow, evidence: str) -> BoardRow:
@@ -75,20 +75,11 @@ def live(rows: Rows, now: float, width: int) -> Iterator[str]:
     """The lines that change in place, one a node."""
     name_width = max((len(name) for name in rows), default=0)
     for row in rows.values():
-        yield clip_line(f"{row.node:<{name_width}}  {clock(now - row.since):>5}  {_words(row)}", width)
-
-
-def clip_line(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: max(width - 3, 0)] + "..."
+        yield clip_line(f"{row.node:<{name_width}}  {clock(now - row.since):>5}  {row.text or row.title}", width)
 
 
 def plain(row: BoardRow, now: float) -> str:
-    return f"{row.node}: {clip(_words(row), 160)} ({clock(now - row.since)})"
-
-
-def _words(row: BoardRow) -> str:
-    """What a wait says is more than that it waits."""
-    return row.text or row.title
+    return f"{row.node}: {clip(row.text or row.title, 160)} ({clock(now - row.since)})"
 
 
 def kept(event: Event, row: BoardRow | None, now: float, ink: Ink, verbose: bool) -> Iterator[str]:

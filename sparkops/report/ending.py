@@ -9,11 +9,14 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sparkops.errors import BUG, Refused, SparkopsError
 from sparkops.report.answer import Answer
 from sparkops.report.text import How, Ink
+
+if TYPE_CHECKING:
+    from sparkops.report.runlog import RunLog
 
 SCHEMA = 1
 """Version of the JSON documents."""
@@ -23,20 +26,6 @@ LOOKED = (0, Refused.exit_code)
 
 Show = Callable[[Mapping[str, Any], Ink, How], Iterator[str]]
 """What turns the document of one verb into lines for a person."""
-
-
-class Log(Protocol):
-    """Where a run is kept, line by line."""
-
-    @property
-    def path(self) -> Any: ...
-    def write(self, kind: str, **keys: Any) -> None: ...
-    def hide(self, secrets: Iterable[str]) -> None: ...
-    def close(self) -> None: ...
-
-
-def _is_hint(key: object, value: object) -> bool:
-    return key in ("hint", "next") and isinstance(value, str)
 
 
 class Ending:
@@ -50,7 +39,7 @@ class Ending:
         as_json: bool = False,
         how: How | None = None,
         show: Callable[[str], Show] | None = None,
-        log: Log | None = None,
+        log: "RunLog | None" = None,
         out: TextIO | None = None,
         err: TextIO | None = None,
         ink: tuple[Ink, Ink] = (Ink(), Ink()),
@@ -136,19 +125,12 @@ class Ending:
     def _advised(self, value: Any) -> Any:
         """A document with its hints as they are to be typed here."""
         if isinstance(value, Mapping):
-            return {
-                key: self.how.again(item) if _is_hint(key, item) else self._advised(item) for key, item in value.items()
-            }
+            hints = {key for key, item in value.items() if key in ("hint", "next") and isinstance(item, str)}
+            return {key: (self.how.again if key in hints else self._advised)(item) for key, item in value.items()}
         return [self._advised(item) for item in value] if isinstance(value, list | tuple) else value
 
     def _error_document(self, error: SparkopsError) -> dict[str, Any]:
-        return {
-            "kind": error.kind,
-            "message": error.message,
-            "node": error.node,
-            "step": error.step,
-            "hint": error.hint,
-        }
+        return {key: getattr(error, key) for key in ("kind", "message", "node", "step", "hint")}
 
     def _last_words(self, error: SparkopsError) -> Iterator[str]:
         yield f"{self._err_ink.bad('error:')} {error.message}"

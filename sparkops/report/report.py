@@ -10,7 +10,7 @@ from sparkops.errors import SparkopsError
 from sparkops.report import board, failure
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
-from sparkops.report.screen import NoScreen, PlainScreen, Screen
+from sparkops.report.screen import PlainScreen, Screen
 
 
 class Report(Ending):
@@ -35,8 +35,8 @@ class Report(Ending):
                 lines.append(board.plain(new, now))
             try:
                 self._screen.show(lines, self._rows)
-            except OSError:  # whoever looked went away; what was begun on nodes is ended all the same
-                self._screen = NoScreen()
+            except OSError:  # the reader went away; finish what was begun on the nodes
+                self._screen = Screen()
 
     def line(self, label: str, text: str) -> None:
         """A line of the answer that is there before the rest of it."""

@@ -82,9 +82,12 @@ def tail(text: str, lines: int) -> str:
 
 
 def clip(text: str, width: int) -> str:
-    """At most `width` characters on one line."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: max(width - 3, 0)] + "..."
+    """At most `width` characters on one line; each run of white space becomes one space."""
+    return clip_line(" ".join(text.split()), width)
+
+
+def clip_line(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: max(width - 3, 0)] + "..."
 
 
 def wrapped(text: str, indent: str, width: int = WIDTH) -> list[str]:
