@@ -16,7 +16,7 @@ def inventory(path: str | None = None) -> Inventory:
         return inventory_file.read(recipes.document(Path(path)))
     places = list(inventory_places())
     for place in places:
-        if recipes.exists(place):
+        if os.path.isfile(place):
             return inventory_file.read(recipes.document(place))
     raise UsageError(
         f"no inventory: looked for {', '.join(map(str, places))}",

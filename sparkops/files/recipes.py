@@ -38,11 +38,6 @@ def recipe(name: str, directory: Path = Path("recipes"), flags: FlagTable | None
     return found
 
 
-def flags_file(path: str) -> FlagTable:
-    """A table of `vllm serve` options from a file."""
-    return flag_tables.from_file(path)
-
-
 def _chain(name: str, directory: Path) -> list[tuple[str, Located]]:
     """A recipe's file and those it extends, nearest first."""
     chain: list[tuple[str, Located]] = []
@@ -66,8 +61,8 @@ def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
 
 def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
     """All recipes that can be named."""
-    found = {path.stem for place in (directory, packaged("recipes")) for path in _files(place)}
-    return tuple(sorted(found))
+    files = (path for place in (directory, packaged("recipes")) if place.is_dir() for path in place.iterdir())
+    return tuple(sorted({path.stem for path in files if path.suffix in _YAML}))
 
 
 def packaged(kind: str) -> Path:
@@ -111,7 +106,7 @@ def _read(path: Path) -> bytes:
 def _find(name: str, directories: Iterable[Path], seen: list[Path]) -> Path:
     """The file of a recipe. A file may extend its packaged namesake, so those already read are passed over."""
     candidates = list(_candidates(name, directories))
-    existing = [path for path in candidates if exists(path)]
+    existing = [path for path in candidates if os.path.isfile(path)]
     for path in existing:
         if path.resolve() not in {other.resolve() for other in seen}:
             return path
@@ -127,25 +122,11 @@ def _candidates(name: str, directories: Iterable[Path]) -> Iterator[Path]:
     if _is_path(name):
         yield Path(os.path.expanduser(name))
         return
-    for directory in (*directories, packaged("recipes")):
-        for suffix in _YAML:
-            yield directory / f"{name}{suffix}"
+    yield from (d / f"{name}{suffix}" for d in (*directories, packaged("recipes")) for suffix in _YAML)
 
 
 def _is_path(name: str) -> bool:
     return name.endswith(_YAML) or "/" in name or os.sep in name
-
-
-def exists(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _files(directory: Path) -> Iterator[Path]:
-    if directory.is_dir():
-        yield from (path for path in directory.iterdir() if path.suffix in _YAML)
 
 
 def _label(path: Path) -> str:

@@ -31,8 +31,7 @@ def error_of(outcome: Outcome) -> SparkopsError | None:
     if not outcome.failures:
         return SparkopsError("the plan ended without a result")
     first = _root(outcome.failures)
-    kind = Unreachable if outcome.status == "lost" else StepFailed
-    return kind(_message(first), node=first.node, step=first.title, hint=hint)
+    return _error(first, first.reason, hint)
 
 
 def _root(failures: tuple[StepFailure, ...]) -> StepFailure:
@@ -44,8 +43,23 @@ def _root(failures: tuple[StepFailure, ...]) -> StepFailure:
     return [*lost, *telling, *failures][0]
 
 
-def _message(failure: StepFailure) -> str:
-    return f"{failure.node}: {failure.title}: {failure.reason}"
+def attempt(plan: Plan, session: Session, hint: str | None = None) -> SparkopsError | None:
+    """Run upkeep on several nodes; the error of the first node that failed, a lost one before others.
+
+    Its message is the end of the step's output, which says more than an exit code. Raises only Interrupted.
+    """
+    outcome = session.run(plan)
+    if outcome.status == "interrupted":
+        raise Interrupted("interrupted")
+    if not outcome.failures:
+        return None
+    first = min(outcome.failures, key=lambda failure: not failure.lost)
+    return _error(first, " ".join(first.evidence.split())[-500:] or first.reason, hint)
+
+
+def _error(failure: StepFailure, why: str, hint: str | None) -> SparkopsError:
+    kind = Unreachable if failure.lost else StepFailed
+    return kind(f"{failure.node}: {failure.title}: {why}", node=failure.node, step=failure.title, hint=hint)
 
 
 def _what_now(outcome: Outcome) -> str:
