@@ -4,19 +4,20 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sparkops.core.facts import Sudo, User, known
 from sparkops.core.inventory import Node
-from sparkops.core.plan import Action, Phase, Plan, Step
+from sparkops.core.plan import Plan, Step
 from sparkops.core.rights import may_drop, may_sudo, missing_caches
 from sparkops.core.situation import Situation
 from sparkops.node_commands import caches, rights, scripts
 from sparkops.phases.cache import permit_and_check
+from sparkops.phases.steps import plan, step
 
 EARLYOOM = "earlyoom"
 
 
 def make_caches(s: Situation, node: Node) -> Iterator[Step]:
     if missing := missing_caches(s, node):
-        made = Action(scripts.directories(*missing))
-        yield Step(f"directories.{node.name}", node.name, "make the cache directories", made)
+        made = scripts.directories(*missing)
+        yield step(f"directories.{node.name}", node.name, "make the cache directories", made)
 
 
 def drop(s: Situation, node: Node) -> Iterator[Step]:
@@ -26,7 +27,7 @@ def drop(s: Situation, node: Node) -> Iterator[Step]:
     if permits:
         yield from permit_and_check(s.facts[node.name], node.name)
     if permits or may_drop(s, node):
-        yield Step(f"drop.{node.name}", node.name, "drop the page cache", Action(caches.drop(node.cache_dir)))
+        yield step(f"drop.{node.name}", node.name, "drop the page cache", caches.drop(node.cache_dir))
 
 
 def permit(s: Situation, node: Node) -> Iterator[Step]:
@@ -38,8 +39,8 @@ def linger(s: Situation, node: Node) -> Iterator[Step]:
     user = s.facts[node.name].id
     if isinstance(user, User) and may_sudo(s, node):
         yield _note(node, "linger", user.name)
-        on, off = Action(rights.let_linger(user.name)), Action(rights.unlinger(user.name))
-        yield Step(f"linger.{node.name}", node.name, f"let {user.name} linger", on, off)
+        on, off = rights.let_linger(user.name), rights.unlinger(user.name)
+        yield step(f"linger.{node.name}", node.name, f"let {user.name} linger", on, off)
 
 
 def start_earlyoom(s: Situation, node: Node) -> Iterator[Step]:
@@ -47,14 +48,14 @@ def start_earlyoom(s: Situation, node: Node) -> Iterator[Step]:
     package = known(s.facts[node.name].packages, {}).get(EARLYOOM)
     if package is not None and package.installed and may_sudo(s, node):
         yield _note(node, "service", EARLYOOM)
-        on, off = Action(rights.start_service(EARLYOOM)), Action(rights.stop_service(EARLYOOM))
-        yield Step(f"earlyoom.{node.name}", node.name, "start earlyoom", on, off)
+        on, off = rights.start_service(EARLYOOM), rights.stop_service(EARLYOOM)
+        yield step(f"earlyoom.{node.name}", node.name, "start earlyoom", on, off)
 
 
 def _note(node: Node, kind: str, what: str) -> Step:
     """First, so that `cleanup` knows of it whatever happens then."""
-    note, forget = Action(scripts.record(kind, what)), Action(scripts.forget(kind, what))
-    return Step(f"note-{kind}.{node.name}", node.name, "note it in the manifest", note, forget)
+    note, forget = scripts.record(kind, what), scripts.forget(kind, what)
+    return step(f"note-{kind}.{node.name}", node.name, "note it in the manifest", note, forget)
 
 
 FIXES: Mapping[str, Callable[[Situation, Node], Iterator[Step]]] = {
@@ -87,6 +88,5 @@ def fixes(
 
 def compile_fix(steps: Iterable[tuple[Step, ...]]) -> Plan:
     """Each node's trouble is its own, and each step's: the others are fixed all the same."""
-    unique = {step.id: step for some in steps for step in some}
-    phases = (Phase("fix", tuple(unique.values())),) if unique else ()
-    return Plan("preflight --fix", None, phases, on_failure="go-on")
+    unique = {one.id: one for some in steps for one in some}
+    return plan("preflight --fix", {"fix": unique.values()}, on_failure="go-on")

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from sparkops.core.build import LABEL, Build, job_id
 from sparkops.core.facts import Facts, Left
-from sparkops.core.plan import Action, Command, Phase, Plan, Secret, Step, Wait
+from sparkops.core.plan import Action, Command, Plan, Secret, Step, Wait
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import images as commands
+from sparkops.phases.steps import plan, step
 
 CONTEXT = Secret("build-context")
 PASSWORD = Secret("registry-password")
@@ -30,17 +31,14 @@ class Building:
 
 def compile_build(wanted: Building, facts: Facts) -> Plan:
     """Sends the context, begins the job and waits for it; one that runs already is only waited for."""
-    phases = (
-        Phase("send the context", tuple(_context(wanted, facts))),
-        Phase("build the image", (_build(wanted, facts),)),
-    )
-    return Plan("image build", None, tuple(phase for phase in phases if phase.steps), on_failure="stop")
+    phases = {"send the context": _context(wanted, facts), "build the image": [_build(wanted, facts)]}
+    return plan("image build", phases, on_failure="stop")
 
 
 def _context(wanted: Building, facts: Facts) -> Iterator[Step]:
     if wanted.build.git is None and wanted.job not in running(facts):
-        send = Action(commands.context(state_dir(facts), wanted.job, CONTEXT))
-        yield Step(f"context.{wanted.node}", wanted.node, "send the build context", send)
+        send = commands.context(state_dir(facts), wanted.job, CONTEXT)
+        yield step(f"context.{wanted.node}", wanted.node, "send the build context", send)
 
 
 def _build(wanted: Building, facts: Facts) -> Step:
@@ -52,7 +50,7 @@ def _build(wanted: Building, facts: Facts) -> Step:
     source = (build.git or "", build.commit or "")
     start = commands.build(state_dir(facts), wanted.job, build.image, label, source, words)
     work = detached(wanted.job, start, until_done(wanted.job), facts)
-    return Step(f"build.{wanted.node}", wanted.node, f"build {build.image}", work)
+    return step(f"build.{wanted.node}", wanted.node, f"build {build.image}", work)
 
 
 def compile_pull(node: str, facts: Facts, reference: str, tag: str, registry: str, user: str | None) -> Plan:
@@ -60,12 +58,12 @@ def compile_pull(node: str, facts: Facts, reference: str, tag: str, registry: st
     job = job_id("pull", reference)
     steps = []
     if user and job not in running(facts):
-        login = Action(commands.login(state_dir(facts), job, registry, user, PASSWORD))
-        steps.append(Step(f"login.{node}", node, f"log in to {registry or 'Docker Hub'}", login))
+        login = commands.login(state_dir(facts), job, registry, user, PASSWORD)
+        steps.append(step(f"login.{node}", node, f"log in to {registry or 'Docker Hub'}", login))
     fetch = commands.pull(state_dir(facts), job, reference, tag, user)
     work = detached(job, fetch, until_done(job), facts)
-    steps.append(Step(f"pull.{node}", node, f"pull {reference}", work))
-    return Plan("image pull", None, (Phase("pull the image", tuple(steps)),), on_failure="stop")
+    steps.append(step(f"pull.{node}", node, f"pull {reference}", work))
+    return plan("image pull", {"pull the image": steps}, on_failure="stop")
 
 
 def detached(job: str, begin: Command, wait: Wait, facts: Facts) -> Action:

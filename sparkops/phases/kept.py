@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sparkops.core.facts import Container, Facts
-from sparkops.core.plan import Action, Plan, Step
+from sparkops.core.plan import Plan, Step
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Choices, state_dir
 from sparkops.core.utilization import UTILIZATION
@@ -15,6 +15,7 @@ from sparkops.phases.orphans import leave_notes
 from sparkops.phases.parts import DeployedRevision, NodeContainer
 from sparkops.phases.prepare import write_key
 from sparkops.phases.serve import memory
+from sparkops.phases.steps import step
 
 Phases = dict[str, Callable[[], Iterator[Step]]]
 
@@ -40,9 +41,11 @@ def compile_rollback(
 ) -> Plan:
     """Stop what runs and start what was kept before it; the undo goes back again."""
     phases: Phases = {
-        "stop what runs": lambda: (parts.stop(facts, one, *part, choices) for one in current for part in one.running),
+        "stop what runs": lambda: (
+            parts.stop(facts, one.stored, *part, choices) for one in current for part in one.running
+        ),
         "free memory": lambda: _free_memory(facts, [(one, part) for one in previous for part in one.kept]),
-        "start what was kept": lambda: (parts.start(facts, one, *part) for one in previous for part in one.kept),
+        "start what was kept": lambda: (parts.start(facts, one.stored, *part) for one in previous for part in one.kept),
         "wait for the engines": lambda: (step for one in previous for step in parts.waits(one, one.kept, choices)),
         "ask the endpoint": lambda: (step for one in previous for step in parts.asks(facts, one.stored, choices)),
     }
@@ -60,10 +63,10 @@ def compile_rotation(
     running = [one for one in targets if one.runs]
     held = [(one, part) for one in running for part in one.running]
     phases: Phases = {
-        "stop what uses the old key": lambda: (parts.stop(facts, one, *part, choices) for one, part in held),
+        "stop what uses the old key": lambda: (parts.stop(facts, one.stored, *part, choices) for one, part in held),
         "write the API key": lambda: (write_key(facts[node], node) for node in nodes),
         "free memory": lambda: _free_memory(facts, held),
-        "start it again": lambda: (parts.start(facts, one, *part) for one, part in held),
+        "start it again": lambda: (parts.start(facts, one.stored, *part) for one, part in held),
         "wait for the engines": lambda: (step for one in running for step in parts.waits(one, one.running, choices)),
         "ask the endpoint": lambda: (step for one in running for step in parts.asks(facts, one.stored, choices)),
     }
@@ -87,8 +90,7 @@ def _free_memory(
             shares[node] = shares.get(node, 0.0) + float(share)
     for node, whole in shares.items():
         yield memory(facts[node], node, min(whole, 1.0))
-        drop = Action(scripts.drop_caches(None))
-        yield Step(f"drop-caches.{node}", node, "drop the page cache", drop)
+        yield step(f"drop-caches.{node}", node, "drop the page cache", scripts.drop_caches(None))
 
 
 def removal(node: str, container: Container) -> str:
@@ -98,4 +100,4 @@ def removal(node: str, container: Container) -> str:
 
 def _remove(facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container) -> Step:
     remove = scripts.container("remove", container.name, target.stored.deployment, state_dir(facts[node]))
-    return Step(removal(node, container), node, f"remove {container.name}", Action(remove))
+    return step(removal(node, container), node, f"remove {container.name}", remove)

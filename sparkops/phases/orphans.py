@@ -3,10 +3,11 @@
 from collections.abc import Container, Iterator, Mapping
 
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Action, Phase, Step
+from sparkops.core.plan import Phase, Step
 from sparkops.core.situation import Situation, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
+from sparkops.phases.steps import filled, step
 
 
 def missing(facts: Mapping[str, Facts], stored: Stored) -> tuple[StoredMember, ...]:
@@ -23,9 +24,7 @@ def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
             path = f"{state_dir(facts[holder])}/orphans/{name}@{member.address}"
             write = scripts.write(path, "644", f"{member.address} {stored.deployment} {name}\n")
             title = f"note that {member.name} may still hold {name}"
-            yield Step(
-                f"note.{holder}.{name}.{member.name}", holder, title, Action(write), Action(scripts.remove_file(path))
-            )
+            yield step(f"note.{holder}.{name}.{member.name}", holder, title, write, scripts.remove_file(path))
 
 
 def note_unreachable(s: Situation) -> Iterator[Step]:
@@ -50,14 +49,9 @@ def compile_orphans(
             if node is None:
                 continue
             if (node, note.container) not in wanted:
+                name = f"orphan.{node}.{note.container}"
                 remove = scripts.container("remove", note.container, note.deployment, state_dir(facts[node]))
-                removals[f"orphan.{node}.{note.container}"] = Step(
-                    f"orphan.{node}.{note.container}", node, f"remove the orphan {note.container}", Action(remove)
-                )
-            notes.append(
-                Step(
-                    f"note.{holder}.{note.name}", holder, f"forget {note.name}", Action(scripts.remove_file(note.path))
-                )
-            )
-    phases = (Phase("remove orphans", tuple(removals.values())), Phase("forget notes", tuple(notes)))
-    return tuple(phase for phase in phases if phase.steps)
+                removals[name] = step(name, node, f"remove the orphan {note.container}", remove)
+            forget = scripts.remove_file(note.path)
+            notes.append(step(f"note.{holder}.{note.name}", holder, f"forget {note.name}", forget))
+    return filled({"remove orphans": removals.values(), "forget notes": notes})

@@ -9,6 +9,7 @@ from sparkops.core.plan import Action, Step
 from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
+from sparkops.phases.steps import step
 from sparkops.phases.verify import await_answer, await_stored
 
 NodeContainer = tuple[str, Container]
@@ -64,22 +65,19 @@ def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ..
     return tuple(DeployedRevision(stored, tuple(parts)) for stored, parts in found.values())
 
 
-def stop(
-    facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container, choices: Choices
-) -> Step:
+def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container, choices: Choices) -> Step:
     """The undo starts it again and waits until it serves."""
-    deployment, state = target.stored.deployment, state_dir(facts[node])
-    end = Action(scripts.container("stop", container.name, deployment, state))
-    begin = scripts.container("start", container.name, deployment, state)
-    undo = Action(begin, await_stored(target.stored, node, container.name, choices))
-    return Step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo)
+    owner = (container.name, stored.deployment, state_dir(facts[node]))
+    undo = Action(scripts.container("start", *owner), await_stored(stored, node, container.name, choices))
+    return step(
+        f"stop.{node}.{container.name}", node, f"stop {container.name}", scripts.container("stop", *owner), undo
+    )
 
 
-def start(facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container) -> Step:
-    deployment, state = target.stored.deployment, state_dir(facts[node])
-    begin = Action(scripts.container("start", container.name, deployment, state))
-    undo = Action(scripts.container("stop", container.name, deployment, state))
-    return Step(f"start.{node}.{container.name}", node, f"start {container.name}", begin, undo)
+def start(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container) -> Step:
+    owner = (container.name, stored.deployment, state_dir(facts[node]))
+    begin, undo = scripts.container("start", *owner), scripts.container("stop", *owner)
+    return step(f"start.{node}.{container.name}", node, f"start {container.name}", begin, undo)
 
 
 def waits(target: DeployedRevision, started: Iterable[NodeContainer], choices: Choices) -> Iterator[Step]:
@@ -87,7 +85,7 @@ def waits(target: DeployedRevision, started: Iterable[NodeContainer], choices: C
     for node, container in started:
         wait = await_stored(target.stored, node, container.name, choices)
         if wait is not None:
-            yield Step(f"load.{node}.{container.name}", node, f"wait for {container.name}", Action(wait=wait))
+            yield step(f"load.{node}.{container.name}", node, f"wait for {container.name}", wait)
 
 
 def asks(facts: Mapping[str, Facts], stored: Stored, choices: Choices) -> Iterator[Step]:
@@ -95,7 +93,7 @@ def asks(facts: Mapping[str, Facts], stored: Stored, choices: Choices) -> Iterat
     for front in stored.fronts:
         wait = await_answer(question(facts, stored, front), choices)
         title = f"ask {stored.served} at {api_url(front)}"
-        yield Step(f"ask.{front.name}.{stored.container(front)}", front.name, title, Action(wait=wait))
+        yield step(f"ask.{front.name}.{stored.container(front)}", front.name, title, wait)
 
 
 def question(facts: Mapping[str, Facts], stored: Stored, member: StoredMember) -> scripts.Question:

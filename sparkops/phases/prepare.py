@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Action, Secret, Step
+from sparkops.core.plan import Secret, Step
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.revision import Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.node_commands import proxy, scripts
+from sparkops.phases.steps import step
 
 API_KEY = Secret("api-key")
 
@@ -16,8 +17,8 @@ def directories(s: Situation) -> Iterator[Step]:
     """Cache directories, made as the login user before Docker makes them as root."""
     for member in s.revision.engines:
         if s.todo(member) in ("run", "replace") and (paths := [source for source, _ in mounts(s, member)]):
-            made = Action(scripts.directories(*paths))
-            yield Step(f"directories.{member.name}", member.name, "make the cache directories", made)
+            made = scripts.directories(*paths)
+            yield step(f"directories.{member.name}", member.name, "make the cache directories", made)
 
 
 def api_key(s: Situation) -> Iterator[Step]:
@@ -33,8 +34,8 @@ def api_key(s: Situation) -> Iterator[Step]:
 
 def write_key(facts: Facts, node: str) -> Step:
     path = key_path(facts)
-    undo = Action(scripts.write(path, "600", old_key(node))) if facts.key_digest else None
-    return Step(f"api-key.{node}", node, "write the API key", Action(scripts.write(path, "600", API_KEY)), undo)
+    undo = scripts.write(path, "600", old_key(node)) if facts.key_digest else None
+    return step(f"api-key.{node}", node, "write the API key", scripts.write(path, "600", API_KEY), undo)
 
 
 def old_key(node: str) -> Secret:
@@ -48,22 +49,17 @@ def proxy_config(s: Situation) -> Iterator[Step]:
         if s.todo(member) in ("run", "replace"):
             path = config_path(s, member.name)
             auth = scripts.write(auth_path(s, member.name), "644", proxy.AUTH)
-            yield Step(f"proxy-auth.{member.name}", member.name, "write the proxy's key check", Action(auth))
+            yield step(f"proxy-auth.{member.name}", member.name, "write the proxy's key check", auth)
             write, remove = scripts.write(path, "644", proxy.config(s.revision)), scripts.remove_file(path)
-            yield Step(
-                f"proxy-config.{member.name}",
-                member.name,
-                "write the proxy's configuration",
-                Action(write),
-                Action(remove),
-            )
+            title = "write the proxy's configuration"
+            yield step(f"proxy-config.{member.name}", member.name, title, write, remove)
 
 
 def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:
     """(on the node, in the container) of each of the recipe's mounts: a cache by name, or `SOURCE:TARGET`."""
     home = s.facts[member.name].home
     for mount in s.revision.mounts:
-        source, target = MOUNTS[mount] if mount in MOUNTS else (mount.partition(":")[0], mount.partition(":")[2])
+        source, target = MOUNTS.get(mount) or mount.partition(":")[::2]
         if mount == "huggingface" and member.cache_dir:
             yield member.cache_dir, target
         else:

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from sparkops.core.endpoints import ApiPlace, api_url, health_path, health_url
-from sparkops.core.plan import Action, Step, Wait
+from sparkops.core.plan import Step, Wait
 from sparkops.core.revision import Member
 from sparkops.core.situation import Choices, Situation, key_path
 from sparkops.core.stored import Stored
 from sparkops.node_commands import scripts
+from sparkops.phases.steps import step
 
 FORGIVEN = 4
 """So often may an engine that served before end at its start: memory and peers come back later than it does."""
@@ -18,22 +19,17 @@ ANSWER_STALL = 20.0
 
 def serve(s: Situation) -> Iterator[Step]:
     """Every engine with an API answers a short request of the model's kind, with its usage counted."""
-    for member in s.revision.engines:
-        if member.port is not None:
-            yield _asked(s, member)
+    yield from (_asked(s, member) for member in s.revision.engines if member.port is not None)
 
 
 def serve_front(s: Situation) -> Iterator[Step]:
     """Every proxy answers a short request, once the servers behind it do."""
-    for member in s.revision.proxies:
-        yield _asked(s, member)
+    yield from (_asked(s, member) for member in s.revision.proxies)
 
 
 def await_member(s: Situation, member: Member) -> Wait:
     """Poll the container's state, and the health of the API that it serves or works for."""
-    front: ApiPlace = member if member.port is not None else s.revision.engines[0]
-    probe = scripts.probe(s.revision.container(member), health_url(front), _restarts(s, member))
-    return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.limits.deadline)
+    return _await_api(s, member, _restarts(s, member))
 
 
 def _restarts(s: Situation, member: Member) -> int:
@@ -51,9 +47,12 @@ def _restarts(s: Situation, member: Member) -> int:
 
 def await_again(s: Situation, member: Member) -> Wait:
     """Wait until a container that served before, and was started again, serves."""
+    return _await_api(s, member, FORGIVEN)
+
+
+def _await_api(s: Situation, member: Member, restarts: int) -> Wait:
     front: ApiPlace = member if member.port is not None else s.revision.engines[0]
-    probe = scripts.probe(s.revision.container(member), health_url(front), FORGIVEN)
-    return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.limits.deadline)
+    return _await(s.revision.container(member), member, front, restarts, s.choices)
 
 
 def await_stored(stored: Stored, node: str, container: str, choices: Choices) -> Wait | None:
@@ -62,13 +61,13 @@ def await_stored(stored: Stored, node: str, container: str, choices: Choices) ->
     front = stored.front_of(member) if member else None
     if member is None or front is None:
         return None
-    probe = scripts.probe(container, health_url(front), FORGIVEN)
-    return Wait(probe, stall=_stall(member, choices), deadline=choices.limits.deadline)
+    return _await(container, member, front, FORGIVEN, choices)
 
 
-def _stall(member: ApiPlace, choices: Choices) -> float:
-    """A rank without an API may be silent while all load: Ray prints its words into the head's log."""
-    return choices.limits.deadline if member.port is None else choices.limits.stall
+def _await(container: str, member: ApiPlace, front: ApiPlace, restarts: int, choices: Choices) -> Wait:
+    """Poll the health of `front`. Ranks without an API may log nothing until the deadline: Ray logs on the head."""
+    stall = choices.limits.deadline if member.port is None else choices.limits.stall
+    return Wait(scripts.probe(container, health_url(front), restarts), stall=stall, deadline=choices.limits.deadline)
 
 
 def question(s: Situation, member: Member) -> scripts.Question:
@@ -89,7 +88,7 @@ def question(s: Situation, member: Member) -> scripts.Question:
 def _asked(s: Situation, member: Member) -> Step:
     title = f"ask {s.revision.served} at {api_url(member)}"
     wait = await_answer(question(s, member), s.choices)
-    return Step(f"ask.{member.name}.{member.role}", member.name, title, Action(wait=wait))
+    return step(f"ask.{member.name}.{member.role}", member.name, title, wait)
 
 
 def await_answer(asked: scripts.Question, choices: Choices) -> Wait:
