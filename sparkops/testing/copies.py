@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkops.core.plan import Result, Word
-from sparkops.testing.node import SimulatedJob, SimulatedNode
+from sparkops.testing.node import SimulatedJob, SimulatedNode, said
 
 RATE = 1_000_000_000.0
 """Bytes in a virtual second."""
@@ -21,7 +21,7 @@ def relay(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
     if verb == "left":
         found = {path.split("/")[-2] for path in node.files if path.startswith(f"{state}/relay/")}
         gone = [name for name in found | _admitted(node) if name not in node.jobs or node.jobs[name].code is not None]
-        return Result("exited", 0, "".join(f"{name}\n" for name in sorted(gone)), "")
+        return said("".join(f"{name}\n" for name in sorted(gone)))
     if verb == "open":
         node.files[_keys(node)] = f"{node.files.get(_keys(node), '')}{stdin.strip()} {MARK}{given[0]}\n"
     elif verb == "hand":
@@ -29,7 +29,7 @@ def relay(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
     for name in given if verb == "close" else ():
         if name not in node.jobs or node.jobs[name].code is not None:
             forget(node, state, name)
-    return Result("exited", 0, "", "")
+    return said()
 
 
 def _keys(node: SimulatedNode) -> str:

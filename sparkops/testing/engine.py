@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from sparkops.testing.boot import BootRule, EngineBoot
-from sparkops.testing.store import NoImage, Store
+from sparkops.testing.store import DockerRefused, Store
 
 State = Literal["created", "running", "exited", "restarting"]
 GIVES_UP = 5
@@ -15,14 +15,6 @@ GIVES_UP = 5
 KEY = "/run/sparkops/key"
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NEVER = "0001-01-01T00:00:00Z"
-
-
-class DockerRefused(Exception):
-    """What the engine says no with, and docker's exit code."""
-
-    def __init__(self, message: str, code: int = 1) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 @dataclass
@@ -157,12 +149,6 @@ class Engine:
         """An image that is there; returns its ID."""
         return self.store.add(reference, labels or {}, seed)
 
-    def image(self, reference: str) -> dict[str, Any]:
-        try:
-            return self.store.find(reference)
-        except NoImage as missing:
-            raise DockerRefused(str(missing)) from None
-
     def find(self, reference: str) -> SimulatedContainer:
         for one in self.containers.values():
             if reference == one.name or (reference and one.id.startswith(reference)):
@@ -173,7 +159,7 @@ class Engine:
         """Make and start it; `wanted` comes without ID and state."""
         self._free(wanted.name)
         try:
-            image = self.image(wanted.image)
+            image = self.store.find(wanted.image)
         except DockerRefused:
             raise DockerRefused(f"Unable to find image '{wanted.image}' locally", 125) from None
         wanted.image = image["Id"]

@@ -13,7 +13,6 @@ from sparkops.testing.node import SimulatedNode
 from sparkops.testing.upkeep import AVAILABLE_KIB, EPOCH, FREE_KIB, captured
 
 Probes = dict[str, tuple[int, str]]
-_GIB = 1024 * 1024
 _CX7 = (
     ("enp1s0f0np0", "rocep1s0f0", "p0", False),
     ("enp1s0f1np1", "rocep1s0f1", "p1", True),

@@ -16,6 +16,14 @@ TOTAL_KIB = 127_533_568
 """MemTotal of a GB10 with its 128 GB."""
 
 
+Handler = Callable[["SimulatedNode", tuple[Word, ...], str], Result]
+"""What answers a script or a program: the node, the words, stdin."""
+
+
+def said(text: str = "", code: int = 0, errors: str = "") -> Result:
+    return Result("exited", code, text, errors)
+
+
 class Work(Protocol):
     """What a job does."""
 
@@ -65,8 +73,8 @@ class SimulatedNode:
     name: str
     address: str
     fabric_address: str
-    handlers: "Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]"
-    commands: "Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]"
+    handlers: Mapping[str, Handler]
+    commands: Mapping[str, Handler]
     neighbours: "Mapping[str, SimulatedNode]"
     home: str = "/home/nvidia"
     now: float = 0.0
@@ -112,12 +120,12 @@ class SimulatedNode:
         self.now = now
         for job in self.jobs.values():
             job.look(now)
-        first, rest = command.words[0], command.words[1:]
+        first, words = command.words[0], command.words
         if isinstance(first, Script):
-            handler = self.handlers.get(first.name)
-            return handler(self, rest, stdin) if handler else _unknown(f"@{first.name}")
-        plain = self.commands.get(first)
-        return plain(self, command.words, stdin) if plain else _unknown(first)
+            handler, words, name = self.handlers.get(first.name), words[1:], f"@{first.name}"
+        else:
+            handler, name = self.commands.get(first), first
+        return handler(self, words, stdin) if handler else said(code=127, errors=f"sh: {name}: not found\n")
 
     def away(self, now: float) -> bool:
         """Whether it boots just now; a reboot that is due begins."""
@@ -179,7 +187,3 @@ def _same(one: SimulatedContainer, other: SimulatedContainer) -> bool:
 
 def _after(words: tuple[str, ...], flag: str) -> str | None:
     return words[words.index(flag) + 1] if flag in words[:-1] else None
-
-
-def _unknown(name: str) -> Result:
-    return Result("exited", 127, "", f"sh: {name}: not found\n")

@@ -12,12 +12,7 @@ from sparkops.testing.docker import docker
 from sparkops.testing.engine import SimulatedContainer
 from sparkops.testing.facts import capture
 from sparkops.testing.jobs import Starter, job
-from sparkops.testing.node import SimulatedNode
-from sparkops.testing.shell import Handler, said
-
-
-def facts(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return said(capture(node, [str(word) for word in words]))
+from sparkops.testing.node import Handler, SimulatedNode, said
 
 
 def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -90,10 +85,6 @@ def keptlog(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
     return said("".join(kept[-1].splitlines(keepends=True)[-int(str(words[2])) :]) if kept else "")
 
 
-def memory(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return said(f"{node.total_kib} KiB of {words[0]} KiB are available\n")
-
-
 def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     """`probe NAME --api URL [--restarts N]`: is this node's part up?"""
     name, options = str(words[0]), _options(words[1:])
@@ -123,10 +114,10 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
     one = node.engine.containers.get(options.get("--container", ""))
     if one is not None:
         one.look()
-    if one is not None and one.silent:
-        return said(_SILENT[one.silent])
-    if one is not None and one.up and one.boot.refuses:
-        return said(f"{_SILENT['answer']}log\n{one.boot.refuses}\n{_tail(one)}")
+        if one.silent:
+            return said(_SILENT[one.silent])
+        if one.up and one.boot.refuses:
+            return said(f"{_SILENT['answer']}log\n{one.boot.refuses}\n{_tail(one)}")
     if _answers(node, options["--api"]):
         ray = options.get("--ray", "0")
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + (f"ray {ray} {ray}\n" if ray != "0" else ""))
@@ -170,10 +161,6 @@ def _options(words: tuple[Word, ...]) -> dict[str, str]:
     return dict(zip(texts[::2], texts[1::2], strict=False))
 
 
-def _docker(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return docker(node.engine, words, node.now)
-
-
 def _tail_file(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     """`tail -n N PATH`."""
     text = node.files.get(str(words[3]))
@@ -203,7 +190,7 @@ SCRIPTS: Mapping[str, Handler] = {
     "cache": upkeep.cache,
     "container": container,
     "copy": shell.copy,
-    "facts": facts,
+    "facts": lambda node, words, _: said(capture(node, [str(word) for word in words])),
     "file": file,
     "follow": follow,
     "image": images.image,
@@ -211,7 +198,7 @@ SCRIPTS: Mapping[str, Handler] = {
     "keptlog": keptlog,
     "key": key,
     "manifest": upkeep.manifest,
-    "memory": memory,
+    "memory": lambda node, words, _: said(f"{node.total_kib} KiB of {words[0]} KiB are available\n"),
     "model": models.model,
     "peers": peers,
     "probe": probe,
@@ -222,6 +209,11 @@ SCRIPTS: Mapping[str, Handler] = {
     "until": shell.until,
 }
 
-COMMANDS: Mapping[str, Handler] = {**shell.PROGRAMS, "cat": _cat, "docker": _docker, "tail": _tail_file}
+COMMANDS: Mapping[str, Handler] = {
+    **shell.PROGRAMS,
+    "cat": _cat,
+    "docker": lambda node, words, _: docker(node.engine, words, node.now),
+    "tail": _tail_file,
+}
 
 __all__ = ["COMMANDS", "SCRIPTS", "Handler", "said"]

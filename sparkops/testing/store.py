@@ -7,8 +7,12 @@ from typing import Any
 GB = 1_000_000_000
 
 
-class NoImage(Exception):
-    """What the engine says no with."""
+class DockerRefused(Exception):
+    """What the engine says no with, and docker's exit code."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Store:
@@ -50,7 +54,7 @@ class Store:
             with_digest = (one["Id"] for one in self._records.values() if reference in one["RepoDigests"])
             image = next(with_digest, "")
         if not image:
-            raise NoImage(f"Error response from daemon: No such image: {reference}")
+            raise DockerRefused(f"Error response from daemon: No such image: {reference}")
         names = [name for name, identity in self._names.items() if identity == image]
         return {**self._records[image], "RepoTags": names}
 
@@ -66,7 +70,7 @@ class Store:
         record = self.find(reference)
         if self._used(record["Id"]):
             told = f"unable to remove repository reference {reference!r} (must force)"
-            raise NoImage(f"Error response from daemon: conflict: {told} - container is using its image")
+            raise DockerRefused(f"Error response from daemon: conflict: {told} - container is using its image")
         gone = record["RepoTags"] if reference == record["Id"] else [normal(reference)]
         for name in gone:
             self._names.pop(name, None)

@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
 from sparkops.core.plan import Command, NodeLost, Result, Secret, Upload
 from sparkops.remote import Cancel
 from sparkops.remote.connect_errors import Kind, Unreached
 from sparkops.remote.frame import LOCK_LOST
-from sparkops.remote.lock import Held, refusal
+from sparkops.remote.lock import Held, Owner, refusal
 from sparkops.testing.boot import BootRule
 from sparkops.testing.hub import SimulatedHub
 from sparkops.testing.node import SimulatedNode
@@ -50,15 +50,8 @@ class Sent:
     result: Result | None = None
 
 
-class RunId(Protocol):
-    """What takes the lock: `sparkops.remote.lock.Owner`, or anything with a run."""
-
-    @property
-    def run(self) -> str: ...
-
-
 class SimulatedWorld:
-    """A World, and what else a Fleet offers (`connect`, `lock`, `close`). `sent` has every command that went out.
+    """A World, and what else a Fleet offers (`lock`, `close`). `sent` has every command that went out.
 
     After a crash it is `dead`: whatever is asked of it raises Crash, and the locks are free. `survivors()` is a new
     control process before the same nodes.
@@ -110,9 +103,7 @@ class SimulatedWorld:
 
     def beside(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> "SimulatedWorld":
         """These nodes for another control process, while this one goes on."""
-        other = object.__new__(SimulatedWorld)
-        other.nodes, other.by_address, other.secrets = self.nodes, self.by_address, self.secrets
-        other.hub = self.hub
+        other = copy(self)
         other._begin(seed, troubles)
         other._schedule.now = self._schedule.now
         return other
@@ -200,14 +191,10 @@ class SimulatedWorld:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
-    def connect(self) -> dict[str, NodeLost]:
-        """Who cannot be reached, and why."""
-        return {name: lost for name in self.nodes if (lost := self._lost(name))}
-
-    def lock(self, owner: RunId, nodes: Iterable[str] | None = None) -> None:
+    def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None:
         """As the fleet does: of all these nodes or of none; who holds one is told before who is away."""
         wanted = list(self.nodes if nodes is None else nodes)
         states = {name: self._held(name, owner) or self._lost(name) for name in wanted}
@@ -217,18 +204,15 @@ class SimulatedWorld:
         for name in wanted:
             self.nodes[name].lock, self.nodes[name].owner = owner.run, dict(vars(owner))
 
-    def _held(self, name: str, owner: RunId) -> Held | None:
+    def _held(self, name: str, owner: Owner) -> Held | None:
         node = self.nodes[name]
         if node.lock in (None, owner.run) or self._lost(name):
             return None
         return Held(name, node.owner if node.owner.get("run") == node.lock else {"run": node.lock})
 
-    def unlock(self) -> None:
+    def close(self) -> None:
         self._free()
         self._run = None
-
-    def close(self) -> None:
-        self.unlock()
 
     # troubles
 
@@ -269,27 +253,29 @@ class SimulatedWorld:
         self._current.set()
 
     def _before(self, trouble: Trouble, node: str, command: Command) -> None:
-        if trouble.kind == "crash-before":
-            self.crash()
-        elif trouble.kind == "interrupt":
-            self.interrupt()
-        elif trouble.kind == "meets":
-            trouble.then()
-        elif trouble.kind == "lost-before":
-            self.lose(node, trouble.away)
-        elif trouble.kind == "lost-unapplied" and self._away.get(node, 0.0) <= self._schedule.now:
-            self.lose(node, trouble.away)
-            self.sent.append(Sent(node, command, applied=False))
-            self._schedule.yield_(LATENCY)
-            raise NodeLost(node, "the connection ended before the command did", sent=True)
+        match trouble.kind:
+            case "crash-before":
+                self.crash()
+            case "interrupt":
+                self.interrupt()
+            case "meets":
+                trouble.then()
+            case "lost-before":
+                self.lose(node, trouble.away)
+            case "lost-unapplied" if self._away.get(node, 0.0) <= self._schedule.now:
+                self.sent.append(Sent(node, command, applied=False))
+                self._lose_in_the_middle(node, trouble)
 
     def _after(self, trouble: Trouble, node: str) -> None:
         if trouble.kind == "crash-after":
             self.crash()
         elif trouble.kind == "lost-applied":
-            self.lose(node, trouble.away)
-            self._schedule.yield_(LATENCY)
-            raise NodeLost(node, "the connection ended before the command did", sent=True)
+            self._lose_in_the_middle(node, trouble)
+
+    def _lose_in_the_middle(self, node: str, trouble: Trouble) -> None:
+        self.lose(node, trouble.away)
+        self._schedule.yield_(LATENCY)
+        raise NodeLost(node, "the connection ended before the command did", sent=True)
 
     def crash(self) -> None:
         """The control process is killed."""
