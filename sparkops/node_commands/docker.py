@@ -1,6 +1,6 @@
 """The one `docker run` of sparkops, and how our containers are labelled."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkops.core.plan import Command, Script, Word
@@ -45,24 +45,19 @@ class ContainerCommand:
 
 def run(container: ContainerCommand) -> Command:
     """Start a container in the background; its entry script is sent whole, the image's entrypoint is cleared."""
-    return Command(tuple(_run_words(container)), timeout=120.0)
-
-
-def _run_words(container: ContainerCommand) -> Iterator[Word]:
-    yield from ("docker", "run", "-d", "--name", container.name)
-    for key, value in sorted(container.labels.items()):
-        yield from ("--label", f"{key}={value}")
-    yield from _BASE
-    if container.gpu:
-        yield from ("--gpus", "all")
-    if container.rdma:
-        yield from _RDMA
-    for mount in container.mounts:
-        yield from ("-v", mount)
-    for key, value in sorted(container.env.items()):
-        yield from ("-e", f"{key}={value}")
-    words: tuple[Word, ...] = ("--entrypoint=", container.image, Script("entry"), *container.words)
-    yield from words
+    words: tuple[Word, ...] = (
+        *("docker", "run", "-d", "--name", container.name),
+        *(word for key, value in sorted(container.labels.items()) for word in ("--label", f"{key}={value}")),
+        *_BASE,
+        *(("--gpus", "all") if container.gpu else ()),
+        *(_RDMA if container.rdma else ()),
+        *(word for mount in container.mounts for word in ("-v", mount)),
+        *(word for key, value in sorted(container.env.items()) for word in ("-e", f"{key}={value}")),
+        *("--entrypoint=", container.image),
+        Script("entry"),
+        *container.words,
+    )
+    return Command(words, timeout=120.0)
 
 
 def labels(revision: Revision, member: Member, replaces: Iterable[str]) -> dict[str, str]:

@@ -15,8 +15,7 @@ def context(state_dir: str, job: str, content: Secret) -> Command:
 
 
 def build(state_dir: str, job: str, tag: str, label: str, source: tuple[str, str], words: tuple[str, ...]) -> Command:
-    made: tuple[Word, ...] = (Script("image"), "build", state_dir, job, tag, label, *source, *words)
-    return started(job, BUILD_SECONDS, made)
+    return started(job, BUILD_SECONDS, (Script("image"), "build", state_dir, job, tag, label, *source, *words))
 
 
 def login(state_dir: str, job: str, registry: str, user: str, password: Secret) -> Command:
@@ -24,9 +23,8 @@ def login(state_dir: str, job: str, registry: str, user: str, password: Secret) 
 
 
 def pull(state_dir: str, job: str, reference: str, tag: str, user: str | None) -> Command:
-    return started(
-        job, PULL_SECONDS, (Script("image"), "pull", state_dir, job, reference, tag, *([user] if user else []))
-    )
+    words = (Script("image"), "pull", state_dir, job, reference, tag, *((user,) if user else ()))
+    return started(job, PULL_SECONDS, words)
 
 
 def save(reference: str) -> Command:
@@ -45,8 +43,9 @@ def started(job: str, seconds: int, words: tuple[Word, ...]) -> Command:
     return Command((Script("job"), "start", job, str(seconds), *words))
 
 
-def job_probe(job: str, lines: int = 15) -> Command:
-    return Command((Script("job"), "probe", job, str(lines)), reads=True)
+def job_probe(job: str) -> Command:
+    """The job's state and the last 15 lines of its log."""
+    return Command((Script("job"), "probe", job, "15"), reads=True)
 
 
 def jobs() -> Command:

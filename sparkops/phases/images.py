@@ -79,5 +79,5 @@ def until_done(job: str, stall: float = QUIET, every: float = 1.0) -> Wait:
 
 
 def running(facts: Facts) -> frozenset[str]:
-    """IDs of the jobs that go on on the node."""
+    """IDs of the jobs that run on the node."""
     return frozenset(job.id for job in facts.state.jobs if job.alive) if isinstance(facts.state, Left) else frozenset()

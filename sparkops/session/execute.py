@@ -1,5 +1,7 @@
 """Execute a plan and turn trouble into the one error that the person sees."""
 
+from collections.abc import Callable
+
 from sparkops.core.diagnosis import best, diagnose
 from sparkops.core.plan import Plan
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
@@ -8,7 +10,7 @@ from sparkops.session.session import Session
 
 
 def execute(plan: Plan, session: Session) -> Outcome:
-    """Raises when the plan was not carried out; what was undone is said in the hint."""
+    """Raises when the plan was not carried out; the hint says what was undone."""
     outcome, error = tried(plan, session)
     if error is not None:
         raise error
@@ -16,7 +18,7 @@ def execute(plan: Plan, session: Session) -> Outcome:
 
 
 def tried(plan: Plan, session: Session) -> tuple[Outcome, SparkopsError | None]:
-    """For who tells what was done although it was not all."""
+    """The outcome beside the error, for callers that report what was done in spite of a failure."""
     outcome = session.run(plan)
     return outcome, error_of(outcome)
 
@@ -55,6 +57,24 @@ def attempt(plan: Plan, session: Session, hint: str | None = None) -> SparkopsEr
         return None
     first = min(outcome.failures, key=lambda failure: not failure.lost)
     return _error(first, " ".join(first.evidence.split())[-500:] or first.reason, hint)
+
+
+def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFailed], str] = lambda _: "") -> None:
+    """Start a background job on the nodes, or follow one that runs. After an interrupt the job goes on.
+
+    `advice` returns a hint for a failure, or "" for the job's log.
+    """
+    again = f"run the command again to follow it; end it: `sparkops jobs cancel {job}`"
+    try:
+        execute(plan, session)
+    except Interrupted as error:
+        raise Interrupted(f"interrupted; {job} continues on the node", hint=again) from error
+    except StepFailed as error:
+        error.hint = advice(error) or f"see its whole log: `sparkops jobs logs {job}`"
+        raise
+    except SparkopsError as error:
+        error.hint = f"{job} may still run: {again}"
+        raise
 
 
 def _error(failure: StepFailure, why: str, hint: str | None) -> SparkopsError:
