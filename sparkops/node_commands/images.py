@@ -43,9 +43,8 @@ def started(job: str, seconds: int, words: tuple[Word, ...]) -> Command:
     return Command((Script("job"), "start", job, str(seconds), *words))
 
 
-def job_probe(job: str) -> Command:
-    """The job's state and the last 15 lines of its log."""
-    return Command((Script("job"), "probe", job, "15"), reads=True)
+def job_probe(job: str, lines: int = 15) -> Command:
+    return Command((Script("job"), "probe", job, str(lines)), reads=True)
 
 
 def jobs() -> Command:
