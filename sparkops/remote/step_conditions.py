@@ -30,19 +30,16 @@ class Registered:
             if not isinstance(done, Const):
                 return "undecided"
             if not done.value:
-                self.passed_over(step)
+                self._put(step, PASSED_OVER)
                 return "skipped"
         if terms.unless is not None and world.send(step.node, terms.unless, cancel).ok:
-            self.passed_over(step)
+            self._put(step, PASSED_OVER)
             return "held"
         return "run"
 
     def keep(self, step: Step, result: Result) -> None:
         text = {"stdout": result.stdout.strip(), "stderr": result.stderr.strip()}
         self._put(step, {"code": result.code, "ended": result.ended, **text})
-
-    def passed_over(self, step: Step) -> None:
-        self._put(step, PASSED_OVER)
 
     def share(self, steps: Iterable[Step], nodes: Iterable[str]) -> None:
         """What ran once is known on every node."""

@@ -39,14 +39,12 @@ class Undo:
                 self._waits.set()  # what of this phase is not undone yet comes again
 
     def _phase(self, steps: Sequence[Step]) -> None:
-        left = [step for step in reversed(steps) if not self._finished(step)]
+        ended = {*self.undone, *self.stuck}
+        left = [step for step in reversed(steps) if step.undo is not None and step.id not in ended]
         nodes = dict.fromkeys(step.node for step in left)
         tasks = {node: partial(self._node, [step for step in left if step.node == node]) for node in nodes}
         if tasks:
             self._world.each(tasks, self._waits)
-
-    def _finished(self, step: Step) -> bool:
-        return step.undo is None or step.id in self.undone or step.id in self.stuck
 
     def _node(self, steps: Sequence[Step], _cancel: Cancel) -> None:
         """A node that is away gets one try a phase; it may be back for an earlier one."""

@@ -100,7 +100,7 @@ def continued(command: str, indent: str, width: int = WIDTH) -> Iterator[str]:
     A word is never broken, and an option is not parted from its value.
     """
     line = indent
-    pieces = list(_pieces(command))
+    pieces = _pieces(command)
     for number, piece in enumerate(pieces):
         last = number == len(pieces) - 1
         if line.strip() and len(line) + len(piece) + (0 if last else 2) > width:
@@ -110,22 +110,18 @@ def continued(command: str, indent: str, width: int = WIDTH) -> Iterator[str]:
     yield line.rstrip()
 
 
-def _pieces(command: str) -> Iterator[str]:
-    """The words of a command as they are quoted; an option together with its value."""
-    found = re.findall(r"(?:'[^']*'|\"[^\"]*\"|\\.|[^\s'\"\\])+", command)
-    held = ""
-    for word in found:
-        if held and not word.startswith("-"):
-            yield f"{held} {word}"
-            held = ""
-            continue
-        if held:
-            yield held
-        held = word if word.startswith("-") and "=" not in word and word != "--" else ""
-        if not held:
-            yield word
-    if held:
-        yield held
+def _pieces(command: str) -> list[str]:
+    """The words of a command, quoted as they are; an option together with its value."""
+    pieces: list[str] = []
+    takes_value = False
+    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|\\.|[^\s'\"\\])+", command):
+        if takes_value and not word.startswith("-"):
+            pieces[-1] += f" {word}"
+            takes_value = False
+        else:
+            pieces.append(word)
+            takes_value = word.startswith("-") and "=" not in word and word != "--"
+    return pieces
 
 
 def words(value: object) -> str:
