@@ -6,7 +6,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from sparkops.core.inventory import Node
 from sparkops.core.plan import Command, Result
@@ -18,6 +18,7 @@ from sparkops.remote.ssh import Connector, Options
 from sparkops.remote.trust import SeenHostKey
 
 SECONDS = 10
+T = TypeVar("T")
 
 
 class Reach(World, Protocol):
@@ -70,19 +71,23 @@ class Real:
         return time.time()
 
 
-_in_use: Network = Real()
+class Replaceable(Generic[T]):
+    """A way out of this process: call it for the one in use."""
+
+    def __init__(self, real: T) -> None:
+        self._in_use = real
+
+    def __call__(self) -> T:
+        return self._in_use
+
+    @contextmanager
+    def replaced(self, other: T) -> Iterator[None]:
+        """Inside, all threads use `other` instead of the real one."""
+        before, self._in_use = self._in_use, other
+        try:
+            yield
+        finally:
+            self._in_use = before
 
 
-def network() -> Network:
-    return _in_use
-
-
-@contextmanager
-def replaced(other: Network) -> Iterator[None]:
-    """Inside, every run reaches `other` instead of the real network."""
-    global _in_use  # noqa: PLW0603  one process has one network, whichever of its threads asks
-    before, _in_use = _in_use, other
-    try:
-        yield
-    finally:
-        _in_use = before
+network = Replaceable[Network](Real())

@@ -17,6 +17,7 @@ from typing import IO, Any, Protocol
 
 from sparkops.files.package import PACKAGE
 from sparkops.remote import Cancel
+from sparkops.remote.network import Replaceable
 
 SCRIPT = PACKAGE / "node" / "benchy.py"
 LAST_LINES = 8
@@ -94,22 +95,7 @@ def _look(look: Look, end: threading.Event) -> None:
         pause = EVERY
 
 
-_in_use: Tool = Installed()
-
-
-def tool() -> Tool:
-    return _in_use
-
-
-@contextlib.contextmanager
-def replaced(other: Tool) -> Iterator[None]:
-    """Inside, every benchmark is measured by `other` instead."""
-    global _in_use  # noqa: PLW0603  as the network: one process has one
-    before, _in_use = _in_use, other
-    try:
-        yield
-    finally:
-        _in_use = before
+tool = Replaceable[Tool](Installed())
 
 
 def events(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
