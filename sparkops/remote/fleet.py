@@ -1,4 +1,4 @@
-"""The real world: all nodes at once over SSH, the lock on them, and an interrupt that is always seen."""
+"""The real world: all nodes at once over SSH, their locks, and interrupts."""
 
 import threading
 import time
@@ -23,7 +23,7 @@ _A_DAY = 86_400.0
 
 
 class Fleet:
-    """A World (see `sparkops.remote`). Use it as a context manager: leaving frees the locks and the connections."""
+    """A World (see `sparkops.remote`). As a context manager it ends by releasing the locks and closing connections."""
 
     def __init__(self, nodes: Iterable[Node], options: Options) -> None:
         self.waves = 0
@@ -33,7 +33,10 @@ class Fleet:
         self._connections: dict[str, Connection] = {}
         self._broken: dict[str, NodeLost] = {}
         for node in nodes:
-            self._add(node)
+            try:
+                self._connections[node.name] = Connection(self._connector, self._connector.target(node), self._reopened)
+            except NodeLost as error:
+                self._broken[node.name] = error
         self._pool = ThreadPoolExecutor(max_workers=max(1, min(THREADS, len(self._connections))))
         self._owner: Owner | None = None
         self._holds: dict[str, Hold] = {}
@@ -80,7 +83,7 @@ class Fleet:
             self._heart.start()
 
     def unlock(self) -> None:
-        """Free what is held; later commands that change something are sent without the lock's name."""
+        """Release the locks; later commands that change something name no lock."""
         self._owner = None
         holds, self._holds = self._holds, {}
         list(self._pool.map(Hold.release, holds.values()))
@@ -116,7 +119,7 @@ class Fleet:
         return self._connections[node].run(framed, command.timeout, cancel if droppable else None, sink, hear)
 
     def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result:
-        """A command whose stdout is handed on as it comes, to `hear` its stderr, until it ends or is cancelled."""
+        """Run a command until it ends or is cancelled; pass stdout to `sink` and stderr to `hear` as they come."""
         endless = Command(command.words, command.stdin, command.become, reads=True, timeout=_A_DAY)
         return self.send(node, endless, cancel, sink, hear)
 
@@ -146,21 +149,18 @@ class Fleet:
             future.result()
 
     def _watch(self, futures: list[Future[None]], cancel: Cancel) -> None:
-        """The main thread sleeps in short naps, so that an interrupt is seen on every platform."""
+        """Wait in short steps, so that Ctrl-C reaches the main thread on every platform; a bug cancels the others."""
         pending = set(futures)
         while pending:
             done, pending = wait(pending, timeout=0.5)
             if any(future.exception() for future in done):
                 cancel.set()
 
-    def _add(self, node: Node) -> None:
-        try:
-            self._connections[node.name] = Connection(self._connector, self._connector.target(node), self._reopened)
-        except NodeLost as error:
-            self._broken[node.name] = error
-
     def _reopened(self, link: Connection) -> None:
-        """The lock died with the connection or in silence; if somebody else has it now, run.sh refuses what we send."""
+        """Take a node's lock again after a new connection or a lost heartbeat.
+
+        If another run has it by now, `run.sh` refuses our commands.
+        """
         owner, name = self._owner, link.target.name
         if owner is None or name not in self._holds:
             return

@@ -1,4 +1,4 @@
-"""One authenticated connection to one node: strict host keys, named errors, a bounded retry of what can heal."""
+"""One authenticated connection to one node: strict host keys, named errors, a few retries of what may pass."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Options:
-    """Where keys and pins are, and what the person typed. Nothing here is read from the world by default.
+    """Where keys and pinned host keys are, and what the user typed. Defaults read nothing from the environment.
 
-    `secrets` is looked into when a command is sent, so it may be filled while a run goes on.
+    `secrets` is read when a command is sent, so it may be filled during a run.
     """
 
     login: str
@@ -50,7 +50,7 @@ class SshTarget:
 
 
 class Connector:
-    """Opens connections; what all nodes share is read once."""
+    """Opens connections; reads known_hosts and `~/.ssh/config` once for all nodes."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -71,7 +71,7 @@ class Connector:
         )
 
     def shown_by(self, node: Node) -> SeenHostKey:
-        """The host key that the node shows at the place where a connection would find it; nobody logs in there."""
+        """The host key that the node shows, through its jump host if it has one; no login."""
         target = self.target(node)
         return fetch_host_key(target.address, target.port, self._options.connect_timeout, self._through(target))
 
@@ -143,7 +143,7 @@ class Connector:
         return Unreached(target.name, "auth", reason, hint)
 
     def _jump(self, node: str, found: Mapping[str, Any]) -> SshTarget | None:
-        """Only the last of several jumps is looked up; the others are its own ProxyJump."""
+        """The last jump host before the node; its own ProxyJump names the one before it."""
         if "proxycommand" in found:
             hint = "use ProxyJump, or give the node's address as seen from here"
             raise Unreached(node, "config", "ProxyCommand in ~/.ssh/config is not supported", hint)

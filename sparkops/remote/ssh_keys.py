@@ -1,4 +1,4 @@
-"""Keys to log in with: the named one, else those of the agent and of ~/.ssh, read once a run; and keys for one copy."""
+"""SSH keys: the one that is named, else those of the agent and of ~/.ssh, read once a run; new keys for one copy."""
 
 import contextlib
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ MOST = 5
 
 @lru_cache(maxsize=64)
 def key_from(path: Path) -> paramiko.PKey:
-    """Parsed once a run, not once a node."""
+    """The private key in a file, read once a run."""
     try:
         return paramiko.PKey.from_path(path)
     except TypeError as error:  # cryptography's way to say that it needs a passphrase
@@ -26,7 +26,7 @@ def key_from(path: Path) -> paramiko.PKey:
 
 
 def named(node: str, path: Path) -> tuple[paramiko.PKey, ...]:
-    """The key of `key_file`; when a passphrase protects it, the agent may hold it."""
+    """The key of `key_file`; if a passphrase protects it, the agent's keys. Raises Unreached."""
     try:
         return (key_from(path),)
     except FileNotFoundError:
@@ -40,7 +40,7 @@ def named(node: str, path: Path) -> tuple[paramiko.PKey, ...]:
 
 
 def default(home: Path) -> tuple[paramiko.PKey, ...]:
-    """What is there when no key is named: nobody is asked for a passphrase."""
+    """The agent's keys and those of `~/.ssh` without a passphrase, MOST at most."""
     return (*agent(), *_at_home(home))[:MOST]
 
 
