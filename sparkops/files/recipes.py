@@ -18,10 +18,10 @@ from sparkops.files.package import PACKAGE
 from sparkops.files.yaml_positions import parse
 
 LARGEST = 1_000_000
-"""Bytes; a recipe or an inventory that is larger is something else."""
+"""Bytes of the largest recipe, inventory or playbook."""
 
 VLLM = "0.32.0"
-"""The vLLM version whose flags stand for those of an image we know no better."""
+"""The vLLM version whose flags are used for images with unknown flags."""
 
 _YAML = (".yml", ".yaml")
 
@@ -52,7 +52,7 @@ def _chain(name: str, directory: Path) -> list[tuple[str, Located]]:
 
 
 def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
-    """The last of a chain may be another launcher's, whose readers are imported only then."""
+    """The last file of a chain may be in another launcher's format; its readers are imported only then."""
     if not recipe_file.is_foreign(chain[-1][1]):
         return recipe_file.read(chain, flags)
     base: Recipe = import_module("sparkops.core.formats").read(*chain[-1], flags)
@@ -104,7 +104,7 @@ def _read(path: Path) -> bytes:
 
 
 def _find(name: str, directories: Iterable[Path], seen: list[Path]) -> Path:
-    """The file of a recipe. A file may extend its packaged namesake, so those already read are passed over."""
+    """The file of a recipe. Files already read are skipped: a file may extend a packaged recipe of its name."""
     candidates = list(_candidates(name, directories))
     existing = [path for path in candidates if os.path.isfile(path)]
     for path in existing:
@@ -130,5 +130,5 @@ def _is_path(name: str) -> bool:
 
 
 def _label(path: Path) -> str:
-    """Packaged recipes go by one name wherever the package is installed."""
+    """The path to show; the same for packaged recipes wherever the package is installed."""
     return f"recipes/{path.name}" if path.parent == packaged("recipes") else str(path)

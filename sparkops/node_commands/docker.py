@@ -1,4 +1,4 @@
-"""The one `docker run` of sparkops, and how our containers are labelled."""
+"""The `docker run` command of sparkops, and the labels of its containers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -24,14 +24,14 @@ FLAGS_SECONDS = 300.0
 
 
 def read_flags(image: str, program: str) -> Command:
-    """The options of an image's `vllm serve`; its container is gone when they are printed."""
+    """Print the options of an image's `vllm serve` in a container that is removed at its end."""
     engine = ("docker", "run", "--rm", "--network", "none", "--entrypoint=", image)
     return Command((*engine, Script("flags"), program), reads=True, timeout=FLAGS_SECONDS)
 
 
 @dataclass(frozen=True)
 class ContainerCommand:
-    """What differs between our containers. `image` is an image ID on that node; `words` go to the entry script."""
+    """What differs between containers. `image` is an image ID on the node; `words` are the entry script's arguments."""
 
     name: str
     image: str
@@ -61,7 +61,7 @@ def run(container: ContainerCommand) -> Command:
 
 
 def labels(revision: Revision, member: Member, replaces: Iterable[str]) -> dict[str, str]:
-    """All that any machine with the inventory needs to know of a deployment; kept on the node, never a secret.
+    """What any machine with the inventory needs to know of a deployment; no secrets.
 
     `replaces` are the hashes of what this deploy replaces, so that a rollback brings back all of it.
     """

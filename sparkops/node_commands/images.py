@@ -1,4 +1,4 @@
-"""The commands that make, fetch and remove images; long work is a job, so that it outlives us."""
+"""Commands that build, pull, copy and remove images; long work runs as a background job."""
 
 from sparkops.core.plan import Command, Script, Secret, Upload, Word
 

@@ -1,4 +1,4 @@
-"""Our node scripts as commands: their arguments, nothing else (`sparkops/node/*.sh` says what they do)."""
+"""Node scripts as commands; `sparkops/node/*.sh` describes what they do."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def drop_caches(model_dir: str | None) -> Command:
 
 
 def watch_caches(name: str, below_kib: int, seconds: int, health_url: str, model_dir: str | None) -> Command:
-    """A job, so that the caches are watched while the weights load and nobody is connected."""
+    """A background job, so that it also runs without a connection."""
     watch = ("watch", name, str(below_kib), str(seconds), health_url, *([model_dir] if model_dir else []))
     return Command((Script("job"), "start", f"cache-{name}", str(seconds), Script("cache"), *watch))
 
@@ -41,7 +41,7 @@ def cancel_job(job: str) -> Command:
 
 
 def record(kind: str, what: str) -> Command:
-    """Into the node's manifest, from which `cleanup` takes away."""
+    """Add an entry to the node's manifest, the list for `cleanup`."""
     return Command((Script("manifest"), "add", kind, what))
 
 
@@ -55,7 +55,7 @@ def clean(keep: Sequence[str] = ()) -> Command:
 
 
 def memory(need_kib: int) -> Command:
-    """Ends when that much is available, or when nothing more comes back."""
+    """Wait until that much memory is available, or no more is freed."""
     return Command((Script("memory"), str(need_kib)), reads=True, timeout=150.0)
 
 
@@ -104,7 +104,7 @@ def read_key(path: str) -> Command:
 
 
 def given_key(container: str) -> Command:
-    """The key as a running container has it: who may use Docker may ask it, wherever the file lies."""
+    """Read the key inside a running container, wherever its file is on the node."""
     return Command(
         ("docker", "exec", container, "sh", "-c", f'cat "${{SPARKOPS_ROOT:-}}{KEY_IN_CONTAINER}"'), reads=True
     )
@@ -115,7 +115,7 @@ def logs(name: str, tail: int) -> Command:
 
 
 def follow(name: str, tail: int, since: str = "") -> Command:
-    """`since` is the time of the last line that was seen, where an earlier look was cut short."""
+    """`since` is the time of the last line seen before the connection was lost."""
     again = ("all", since) if since else (str(tail),)
     return Command((Script("follow"), name, *again), reads=True)
 

@@ -1,4 +1,4 @@
-"""Steps that keep the page cache out of the GPU's way: the schedule on a node, and the right to drop."""
+"""Steps that free memory of the page cache for the GPU: a node's schedule, and the right to drop."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,14 +11,14 @@ from sparkops.node_commands import caches, scripts
 from sparkops.phases.steps import plan, step
 
 SUDOERS = "/etc/sudoers.d/sparkops-drop-caches"
-"""A name without a dot: sudo skips the others."""
+"""The name has no dot, since sudo ignores files with a dot."""
 
 TEE = "/usr/bin/tee /proc/sys/vm/drop_caches"
 
 
 @dataclass(frozen=True)
 class WantedSchedule:
-    """A schedule for a node, or that there shall be none; `cache_dir` is the inventory's."""
+    """A node's schedule, None to remove it; `cache_dir` is the inventory's."""
 
     node: str
     schedule: Schedule | None
@@ -26,7 +26,7 @@ class WantedSchedule:
 
 
 def compile_schedule(wanted: Iterable[WantedSchedule]) -> Plan:
-    """One node's trouble is no reason to leave the others without: what can be done is done."""
+    """The plan; if a node fails, the others go on."""
     wanted = tuple(wanted)
     removes = any(one.schedule is None for one in wanted)
     name = "remove the crontab entries" if removes else "write the crontab entries"
@@ -39,7 +39,7 @@ def compile_permit(facts: Mapping[str, Facts]) -> Plan:
 
 
 def permit_and_check(facts: Facts, node: str) -> Iterator[Step]:
-    """The manifest first, so that `cleanup` knows of the line whatever happens then."""
+    """The manifest comes first, so that `cleanup` knows of the line even if a later step fails."""
     note, forget = scripts.record("sudoers", SUDOERS), scripts.forget("sudoers", SUDOERS)
     yield step(f"note-permit.{node}", node, "note it in the manifest", note, forget)
     write = caches.permit(SUDOERS, sudoers_line(facts))  # put in place only if `visudo -c` accepts it
@@ -48,7 +48,7 @@ def permit_and_check(facts: Facts, node: str) -> Iterator[Step]:
 
 
 def sudoers_line(facts: Facts) -> str:
-    """A login that sudoers would read otherwise is named by its number."""
+    """The rule for one command; a user name with special characters is replaced by its number."""
     user = facts.id if isinstance(facts.id, User) else User(0, "root", 0, (), "")
     who = user.name if re.fullmatch(r"[a-z_][a-z0-9_-]*", user.name) else f"#{user.uid}"
     return f"{who} ALL=(root) NOPASSWD: {TEE}"

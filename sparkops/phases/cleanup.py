@@ -1,4 +1,4 @@
-"""Taking away what sparkops left on nodes: its stopped containers, then what the manifest lists."""
+"""Remove what sparkops left on nodes: its containers, then what the manifest lists."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -10,11 +10,11 @@ from sparkops.node_commands import caches, rights, scripts
 from sparkops.phases.steps import plan, step
 
 OWN_JOBS = "cache-"
-"""Jobs that end with the engine they watch."""
+"""Prefix of jobs that end with the engine they watch."""
 
 
 def compile_cleanup(facts: Mapping[str, Facts]) -> Plan:
-    """One node's steps build on each other; one that fails leaves the others' alone, and its manifest."""
+    """The plan; if a step fails, that node keeps its manifest and the other nodes go on."""
     steps = (one for node, known in facts.items() if anything(known) for one in _node(node, known))
     return plan("cleanup", {"clean up": steps}, on_failure="drop")
 
@@ -24,7 +24,7 @@ def anything(facts: Facts) -> bool:
 
 
 def items(facts: Facts) -> list[manifest.Entry]:
-    """All that would be taken away, as a person is shown it."""
+    """Everything that would be removed, as it is shown to the user."""
     here = [manifest.Entry("container", one.name) for one in ours(facts)]
     listed = manifest.entries(facts.state.manifest) if isinstance(facts.state, Left) else ()
     return [*here, *_unlisted(facts, listed), *listed]
@@ -39,7 +39,7 @@ def jobs(facts: Facts) -> list[JobFact]:
 
 
 def _unlisted(facts: Facts, listed: tuple[manifest.Entry, ...]) -> Iterator[manifest.Entry]:
-    """What is there although no manifest says so: an older sparkops, or a manifest that was removed by hand."""
+    """Entries missing in the manifest: from an older sparkops, or after the manifest was removed by hand."""
     kinds = {entry.kind for entry in listed}
     if "crontab" not in kinds and isinstance(facts.schedule, Scheduled) and facts.schedule.line:
         yield manifest.Entry("crontab", "cache schedule")
@@ -71,4 +71,4 @@ ROOTED: Mapping[str, Callable[[str], Command]] = {
     "linger": rights.unlinger,
     "service": rights.stop_service,
 }
-"""Entries that only root may undo, and how."""
+"""By kind of entry that only root may undo: the command that undoes it."""

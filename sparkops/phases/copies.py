@@ -1,4 +1,4 @@
-"""The plan that hands an image down chains of nodes: keys, receivers, senders, then the wait for all of them."""
+"""The plan that copies an image along chains of nodes: keys, receivers, senders, then the wait for all of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,10 +13,10 @@ from sparkops.phases.steps import plan, step
 
 PUBLIC = Secret("copy-public-key")
 PATIENCE = 3
-"""A sender waits so much longer than those behind it, of whom one may have to be ended first."""
+"""How many times longer a sender waits without progress than its receivers, so that they fail first."""
 
 SLOWEST = 5_000_000
-"""Bytes a second; a copy that would take longer than at this pace is given up."""
+"""Bytes per second; a slower copy is given up."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Copy:
 
 
 def key_of(sender: str) -> Secret:
-    """What this sender gets: the next node's host key and the copy's private key."""
+    """The secret for this sender: the next node's host key and the copy's private key."""
     return Secret(f"copy-key-{sender}")
 
 
 def compile_copy(copy: Copy, facts: Mapping[str, Facts]) -> Plan:
-    """A node that fails is dropped; those that it does not feed go on."""
+    """The plan; a node that fails is dropped, and nodes that do not receive from it go on."""
     nodes = (*(hop.receiver for hop in copy.hops), *(chain[0].sender for chain in copy.chains))
     phases = {
         "clear what earlier copies left": _cleared(copy, facts),

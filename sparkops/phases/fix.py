@@ -1,4 +1,4 @@
-"""What `preflight --fix` may do: safe, reversible, each for one check. Nothing here stops or replaces anything."""
+"""What `preflight --fix` may do: safe, reversible, each for one check. No step stops or replaces a container."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -21,7 +21,7 @@ def make_caches(s: Situation, node: Node) -> Iterator[Step]:
 
 
 def drop(s: Situation, node: Node) -> Iterator[Step]:
-    """With the password that was given, for good: the narrow line in sudoers first."""
+    """Drop the page cache; if sudo needed a password, first install the one-command sudoers rule."""
     rights = s.facts[node.name].sudo
     permits = isinstance(rights, Sudo) and not (rights.able or rights.drop_caches) and may_sudo(s, node)
     if permits:
@@ -44,7 +44,7 @@ def linger(s: Situation, node: Node) -> Iterator[Step]:
 
 
 def start_earlyoom(s: Situation, node: Node) -> Iterator[Step]:
-    """One that is installed; installing is for the person."""
+    """Start earlyoom if it is installed; installing it is left to the user."""
     package = known(s.facts[node.name].packages, {}).get(EARLYOOM)
     if package is not None and package.installed and may_sudo(s, node):
         yield _note(node, "service", EARLYOOM)
@@ -53,7 +53,7 @@ def start_earlyoom(s: Situation, node: Node) -> Iterator[Step]:
 
 
 def _note(node: Node, kind: str, what: str) -> Step:
-    """First, so that `cleanup` knows of it whatever happens then."""
+    """Comes first, so that `cleanup` knows of the change even if a later step fails."""
     note, forget = scripts.record(kind, what), scripts.forget(kind, what)
     return step(f"note-{kind}.{node.name}", node.name, "note it in the manifest", note, forget)
 
@@ -65,17 +65,17 @@ FIXES: Mapping[str, Callable[[Situation, Node], Iterator[Step]]] = {
     "linger": linger,
     "earlyoom": start_earlyoom,
 }
-"""By the check that the steps satisfy."""
+"""Steps by the check that they satisfy."""
 
 
 ALWAYS = ("caches-owned",)
-"""Nothing is held against a node that lacks them, and making them is worth it all the same."""
+"""Checks that are fixed even if they pass: missing cache directories are no finding."""
 
 
 def fixes(
     s: Situation, nodes: Iterable[Node], held: Iterable[tuple[str, str]]
 ) -> dict[tuple[str, str], tuple[Step, ...]]:
-    """Steps by (node, check), for what is held against nodes; what cannot be done here has none."""
+    """Steps by (node, check) for the findings in `held`; findings that cannot be fixed are left out."""
     wanted = set(held)
     found = {
         (node.name, check): tuple(fix(s, node))
@@ -87,6 +87,6 @@ def fixes(
 
 
 def compile_fix(steps: Iterable[tuple[Step, ...]]) -> Plan:
-    """Each node's trouble is its own, and each step's: the others are fixed all the same."""
+    """The plan; if a step fails, all others still run."""
     unique = {one.id: one for some in steps for one in some}
     return plan("preflight --fix", {"fix": unique.values()}, on_failure="go-on")

@@ -1,4 +1,4 @@
-"""Plans that make or fetch one image on one node, as jobs that go on without us."""
+"""Plans that build or pull one image on one node, as background jobs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sparkops.phases.steps import plan, step
 CONTEXT = Secret("build-context")
 PASSWORD = Secret("registry-password")
 QUIET = 3600.0
-"""Seconds without a new line of a build or pull after which it is given up."""
+"""Seconds without a new log line after which a build or pull is no longer waited for."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Building:
 
 
 def compile_build(wanted: Building, facts: Facts) -> Plan:
-    """Sends the context, begins the job and waits for it; one that runs already is only waited for."""
+    """Send the context, start the job and wait for it; if it runs already, only wait."""
     phases = {"send the context": _context(wanted, facts), "build the image": [_build(wanted, facts)]}
     return plan("image build", phases, on_failure="stop")
 
@@ -54,7 +54,7 @@ def _build(wanted: Building, facts: Facts) -> Step:
 
 
 def compile_pull(node: str, facts: Facts, reference: str, tag: str, registry: str, user: str | None) -> Plan:
-    """Begins the job and waits for it; one that runs already is only waited for."""
+    """Log in if needed, start the job and wait for it; if it runs already, only wait."""
     job = job_id("pull", reference)
     steps = []
     if user and job not in running(facts):
@@ -67,7 +67,7 @@ def compile_pull(node: str, facts: Facts, reference: str, tag: str, registry: st
 
 
 def detached(job: str, begin: Command, wait: Wait, facts: Facts) -> Action:
-    """Begins a job and waits for it; one that runs already is only waited for.
+    """Start a job and wait for it; if it runs already, only wait.
 
     It may end before the command arrives, and another one would lack what only the first was told.
     """

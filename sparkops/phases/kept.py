@@ -1,4 +1,4 @@
-"""Verbs over what the nodes already hold: stop it, or go back to what was kept. Their plans need labels only."""
+"""Plans of verbs for containers already on the nodes: stop, rollback, key rotation. They need only labels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ Phases = dict[str, Callable[[], Iterator[Step]]]
 
 
 def compile_stop(play: StepsPlay, facts: Mapping[str, Facts], targets: Iterable[DeployedRevision]) -> Plan:
-    """Remove the targets' containers; for parts on nodes that did not answer a note is left on the others."""
+    """Remove the targets' containers; for those on unreachable nodes, leave a note on the other nodes."""
     targets = tuple(targets)
     phases: Phases = {
         "remove containers": lambda: (_remove(facts, one, *part) for one in targets for part in one.parts),
@@ -39,7 +39,7 @@ def compile_rollback(
     previous: Sequence[DeployedRevision],
     choices: Choices,
 ) -> Plan:
-    """Stop what runs and start what was kept before it; the undo goes back again."""
+    """Stop what runs and start what was kept before it; the undo reverses both."""
     phases: Phases = {
         "stop what runs": lambda: (
             parts.stop(facts, one.stored, *part, choices) for one in current for part in one.running
@@ -59,7 +59,7 @@ def compile_rotation(
     nodes: Iterable[str],
     choices: Choices,
 ) -> Plan:
-    """Write the new key on these nodes while nothing runs that has the old one; the undo restores that first."""
+    """Write the new key on these nodes while no container with the old one runs; the undo restores the old key."""
     running = [one for one in targets if one.runs]
     held = [(one, part) for one in running for part in one.running]
     phases: Phases = {
@@ -82,7 +82,7 @@ def _plan(play: StepsPlay, targets: Sequence[DeployedRevision] | None, phases: P
 def _free_memory(
     facts: Mapping[str, Facts], started: Iterable[tuple[DeployedRevision, NodeContainer]]
 ) -> Iterator[Step]:
-    """As before a first start: memory lags behind a stop, and CUDA does not count what Linux could free."""
+    """Wait for freed memory, which lags behind a stop, and drop caches: CUDA does not count what Linux could free."""
     shares: dict[str, float] = {}
     for one, (node, container) in started:
         if container.role != "proxy":
@@ -94,7 +94,7 @@ def _free_memory(
 
 
 def removal(node: str, container: Container) -> str:
-    """The id of the step that removes it."""
+    """The id of the step that removes a container."""
     return f"remove.{node}.{container.name}"
 
 

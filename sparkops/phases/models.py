@@ -1,4 +1,4 @@
-"""Plans over the nodes' model caches. All of it is the login user's work: through sudo a cache would become root's."""
+"""Plans for the nodes' model caches. They never use sudo, or the cache would belong to root."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,14 +14,14 @@ from sparkops.phases.images import detached, running
 from sparkops.phases.steps import plan, step
 
 ASK = Secret("model-ask")
-"""JSON: token, endpoint, proxies."""
+"""JSON with token, endpoint and proxies."""
 
 STALL = 3600.0
-"""Seconds without progress after which a job is not waited for any more; the job itself tries again before."""
+"""Seconds without progress after which a job is no longer waited for; the job itself retries sooner."""
 
 
 def compile_fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Plan:
-    """The download as a job on one node; one that runs already is only waited for."""
+    """Start the download as a job on one node and wait for it; if it runs already, only wait."""
     return plan("model fetch", {"download the model": _fetch(want, node, cache, facts)}, on_failure="stop")
 
 
@@ -37,7 +37,7 @@ def _fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Iterator[
 def compile_look(
     name: ModelName, manifest: str, words: str | None, caches: Mapping[str, str | None], facts: Mapping[str, Facts]
 ) -> Plan:
-    """What each of these nodes lacks: the manifest goes there, and the job that looks."""
+    """Find what each of these nodes lacks: send the manifest, then run the job that compares."""
     job = name.job("look")
     wait = until_done(job, commands.VERIFY_SECONDS)
     told, looked = [], []
@@ -52,7 +52,7 @@ def compile_look(
 
 
 def compile_verify(name: ModelName, caches: Mapping[str, str | None]) -> Plan:
-    """On every node at once; one that cannot be read does not hold up the others."""
+    """Verify on every node at once; if one fails, the others go on."""
     job = name.job("verify")
     wait = until_done(job, commands.VERIFY_SECONDS)
     steps = (

@@ -1,4 +1,4 @@
-"""A play of steps as a plan: what facts and vars settle is settled here, what is registered is left to the run."""
+"""A play of steps as a plan: facts and vars are evaluated here, registered results during the run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ _PROBE_SECONDS = 60.0
 
 
 def compile_play(play: StepsPlay, nodes: Sequence[Node], known: Mapping[str, Names], built_in: BuiltIn) -> Plan:
-    """Every step on every host, `serial` hosts at a time; `known` are the names that each node's texts may use."""
+    """Every step on every host, `serial` hosts at a time; `known` are the names for templates, by node."""
     batch = play.serial or len(nodes) or 1
     phases: list[Phase] = []
     for first in range(0, len(nodes) or 1, batch):
@@ -28,7 +28,7 @@ def compile_play(play: StepsPlay, nodes: Sequence[Node], known: Mapping[str, Nam
 
 
 def as_check(plan: Plan) -> Plan:
-    """The plan without commands that change anything. Guards and reads stay, so that the run shows its decisions."""
+    """The plan without commands that change anything. Conditions and reads stay, so the run shows its decisions."""
     phases = tuple(replace(phase, steps=tuple(_checked(step) for step in phase.steps)) for phase in plan.phases)
     return replace(plan, phases=phases, on_failure="drop")
 
@@ -115,7 +115,7 @@ class _Compiler:
 
 
 def _message(text: str, known: Names) -> tuple[str | Path, ...]:
-    """What is known now is put in; names of results stay names."""
+    """The message with known names filled in; names of results stay for the run."""
     return tuple(part if isinstance(part, str) or part[0] not in known else word(part, known) for part in parts(text))
 
 

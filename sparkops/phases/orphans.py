@@ -1,4 +1,4 @@
-"""Parts of a deployment on nodes that could not be reached: a note is left on its other nodes, and acted on later."""
+"""Containers on unreachable nodes: a note on the deployment's other nodes lets a later run remove them."""
 
 from collections.abc import Container, Iterator, Mapping
 
@@ -16,7 +16,7 @@ def missing(facts: Mapping[str, Facts], stored: Stored) -> tuple[StoredMember, .
 
 
 def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
-    """On every reachable node of the deployment: which container may still run where."""
+    """Note on every reachable node of the deployment which container may still run where."""
     holders = dict.fromkeys(member.name for member in stored.members if member.name in facts)
     for member in missing(facts, stored):
         name = stored.container(member)
@@ -28,7 +28,7 @@ def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
 
 
 def note_unreachable(s: Situation) -> Iterator[Step]:
-    """For what this deploy replaces but cannot reach."""
+    """Notes for containers that this deploy replaces but cannot reach."""
     for stored in {stored.hash: stored for _, stored, _ in s.replaced}.values():
         yield from leave_notes(s.facts, stored)
 
@@ -36,7 +36,7 @@ def note_unreachable(s: Situation) -> Iterator[Step]:
 def compile_orphans(
     facts: Mapping[str, Facts], addresses: Mapping[str, str], wanted: Container[tuple[str, str]] = ()
 ) -> tuple[Phase, ...]:
-    """What an earlier `stop` could not reach and this run can: remove it, then the notes about it.
+    """Remove containers that an earlier `stop` could not reach and this run can; then the notes about them.
 
     `wanted` are containers (node, name) that this run is about to use: of them only the notes go.
     """

@@ -1,4 +1,4 @@
-"""Revisions that the nodes hold, known from their labels, and the steps that act on their containers."""
+"""Revisions on the nodes, known from labels, and steps that act on their containers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from sparkops.phases.steps import step
 from sparkops.phases.verify import await_answer, await_stored
 
 NodeContainer = tuple[str, Container]
-"""A container with the node that it is on."""
+"""A node and a container on it."""
 
 
 @dataclass(frozen=True)
@@ -33,12 +33,12 @@ class DeployedRevision:
 
     @property
     def kept(self) -> tuple[NodeContainer, ...]:
-        """What was stopped and can be started again."""
+        """Containers that were stopped and can be started again."""
         return tuple((node, container) for node, container in self.parts if container.kept)
 
     @property
     def complete(self) -> bool:
-        """Every member's container is there and came to run, so that all of it can be started again."""
+        """Whether every member's container exists and has run, so that all of them can be started again."""
         have = {(node, container.name) for node, container in (*self.running, *self.kept)}
         return all((member.name, self.stored.container(member)) in have for member in self.stored.members)
 
@@ -57,7 +57,7 @@ class DeployedRevision:
 
 
 def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ...]:
-    """Every revision that the nodes hold, running or stopped, in the order of nodes."""
+    """All revisions on the nodes, running or stopped, in the order of nodes."""
     found: dict[tuple[str, str], tuple[Stored, list[tuple[str, Container]]]] = {}
     for node, stored, container in deployed(facts):
         _, parts = found.setdefault((stored.deployment, stored.hash), (stored, []))
@@ -66,7 +66,7 @@ def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ..
 
 
 def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container, choices: Choices) -> Step:
-    """The undo starts it again and waits until it serves."""
+    """Stop a container; the undo starts it again and waits until it serves."""
     owner = (container.name, stored.deployment, state_dir(facts[node]))
     undo = Action(scripts.container("start", *owner), await_stored(stored, node, container.name, choices))
     return step(
@@ -81,7 +81,7 @@ def start(facts: Mapping[str, Facts], stored: Stored, node: str, container: Cont
 
 
 def waits(target: DeployedRevision, started: Iterable[NodeContainer], choices: Choices) -> Iterator[Step]:
-    """One wait for each container that was started, where the labels name its API or its head's."""
+    """A wait for each started container whose labels name its API or its head's."""
     for node, container in started:
         wait = await_stored(target.stored, node, container.name, choices)
         if wait is not None:
@@ -97,7 +97,7 @@ def asks(facts: Mapping[str, Facts], stored: Stored, choices: Choices) -> Iterat
 
 
 def question(facts: Mapping[str, Facts], stored: Stored, member: StoredMember) -> scripts.Question:
-    """What to ask the API of a stored revision's member; a restart that the facts show already is no new one."""
+    """The question to the API of a stored revision's member; restarts that the facts already show do not count."""
     name = stored.container(member)
     restarts = next((c.restarts or 0 for c in facts[member.name].containers if c.name == name and c.runs), 0)
     return scripts.Question(

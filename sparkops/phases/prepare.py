@@ -1,4 +1,4 @@
-"""All that can fail without stopping anything: directories, the API key, the proxy's configuration."""
+"""Steps that can fail before anything is stopped: directories, the API key, the proxy's configuration."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ def directories(s: Situation) -> Iterator[Step]:
 
 
 def api_key(s: Situation) -> Iterator[Step]:
-    """The key that clients must send, in a 0600 file on every node that asks for it.
+    """Write the key that clients must send to a 0600 file on every node with an API.
 
     After the stop of what reads the old one, so that the undo brings the old one back before that starts again.
     """
@@ -39,12 +39,12 @@ def write_key(facts: Facts, node: str) -> Step:
 
 
 def old_key(node: str) -> Secret:
-    """What was in the node's file before."""
+    """The secret for the node's previous key."""
     return Secret(f"old-api-key.{node}")
 
 
 def proxy_config(s: Situation) -> Iterator[Step]:
-    """LiteLLM's list of servers, made from the placement, and the check of the key that clients send."""
+    """Write LiteLLM's list of servers and its check of API keys."""
     for member in s.revision.proxies:
         if s.todo(member) in ("run", "replace"):
             path = config_path(s, member.name)
@@ -56,7 +56,7 @@ def proxy_config(s: Situation) -> Iterator[Step]:
 
 
 def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:
-    """(on the node, in the container) of each of the recipe's mounts: a cache by name, or `SOURCE:TARGET`."""
+    """(path on the node, path in the container) of each mount of the recipe: a cache by name, or `SOURCE:TARGET`."""
     home = s.facts[member.name].home
     for mount in s.revision.mounts:
         source, target = MOUNTS.get(mount) or mount.partition(":")[::2]

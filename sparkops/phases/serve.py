@@ -1,4 +1,4 @@
-"""Stop what is replaced, start what is wanted, all containers of a revision in one wave."""
+"""Stop what is replaced and start all containers of a revision at once."""
 
 from collections.abc import Iterator
 
@@ -18,11 +18,11 @@ from sparkops.phases.steps import step
 from sparkops.phases.verify import await_again, await_member
 
 LOW_MEMORY_KIB = 8 * GIB_KIB
-"""Caches are dropped during the load when MemFree falls below 8 GiB (the guard that tonyd2wild's issue 19 reports)."""
+"""Drop caches during the load when MemFree falls below 8 GiB (as reported in tonyd2wild's issue 19)."""
 
 
 def quiesce(s: Situation) -> Iterator[Step]:
-    """Stop what runs here of other revisions; the undo starts it again and waits until it serves."""
+    """Stop what runs of other revisions on these nodes; the undo starts it again and waits until it serves."""
     for node, stored, found in s.replaced:
         yield parts.stop(s.facts, stored, node, found, s.choices)
     for member in s.revision.members:
@@ -32,7 +32,7 @@ def quiesce(s: Situation) -> Iterator[Step]:
 
 
 def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
-    """What has its successor's name is put aside until that is verified; what did not serve is not started again."""
+    """Put a container aside whose name its successor needs; the undo starts it again only if it served."""
     owner = (own.name, s.revision.deployment, s.state_dir(member.name))
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
         again = Action(scripts.container("start", *owner), await_again(s, member))
@@ -57,7 +57,7 @@ def await_memory(s: Situation) -> Iterator[Step]:
 
 
 def memory(facts: Facts, node: str, share: float) -> Step:
-    """The undo waits too: what served before is started again after what took its place was removed."""
+    """Wait for freed memory; the undo waits too, before what served is started again."""
     wait = scripts.memory(int(facts.memory.total_kib * share))
     return step(f"memory.{node}", node, "wait for freed memory", wait, wait)
 
@@ -93,7 +93,7 @@ def load(s: Situation) -> Iterator[Step]:
 
 
 def settle(s: Situation) -> Iterator[Step]:
-    """Keep one stopped revision on each node to go back to, remove older ones."""
+    """Keep one stopped revision on each node for a rollback, remove older ones."""
     replacing = {node for node, _, _ in s.replaced}
     ours = {s.revision.container(member) for member in s.revision.members}
     for member_node in dict.fromkeys(member.name for member in s.revision.members):
@@ -108,21 +108,21 @@ def settle(s: Situation) -> Iterator[Step]:
 
 
 def _own(s: Situation) -> Iterator[tuple[Member, Container]]:
-    """Containers of this very revision that are there already."""
+    """Members of this revision with their existing containers."""
     for member in s.revision.members:
         if (found := s.existing(member)) is not None:
             yield member, found
 
 
 def _kept(s: Situation, node: str) -> tuple[str, ...]:
-    """The hash of the newest stopped revision on the node, when nothing newer takes its place."""
+    """The hash of the newest stopped revision on the node, if any, as a tuple."""
     stopped = [c for c in _stopped(s, node) if c.kept and c.hash != s.revision.hash]
     newest = max(stopped, key=lambda c: c.finished_at, default=None)
     return (newest.hash or "",) if newest else ()
 
 
 def _stopped(s: Situation, node: str) -> list[Container]:
-    """What is ours to keep or remove; what a newer sparkops made is not."""
+    """Our stopped containers on a node, without those of a newer sparkops."""
     return [c for c in s.facts[node].containers if c.ours and not c.runs and (c.schema or 0) <= SCHEMA]
 
 

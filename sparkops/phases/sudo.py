@@ -1,4 +1,4 @@
-"""Where the inventory says `become: sudo`, what talks to Docker goes through sudo; files in the home do not."""
+"""With `become: sudo` in the inventory, commands for Docker run through sudo; those for files in the home do not."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,14 +6,14 @@ from dataclasses import replace
 from sparkops.core.plan import Action, Command, Plan, Script, Step
 
 AS_USER = ("peers", "file", "key", "memory", "facts", "keptlog", "model", "schedule", "manifest", "sudoers")
-"""Scripts that never need root; `facts` asks for it by itself."""
+"""Scripts that never need root; `facts` calls sudo itself."""
 
 READ_AS_USER = ("job", "relay")
-"""What root's jobs leave is the user's to read, also where sudo wants a password that nobody gave."""
+"""Scripts that need no root to read: the files of root's jobs are readable by the user."""
 
 
 def with_sudo(plan: Plan, nodes: frozenset[str]) -> Plan:
-    """The plan with sudo where these nodes need it."""
+    """The plan with sudo for commands of these nodes that need it."""
     if not nodes:
         return plan
     phases = (replace(phase, steps=tuple(_step(step, nodes) for step in phase.steps)) for phase in plan.phases)

@@ -1,4 +1,4 @@
-"""Verified, not assumed: what must answer before a deployment is called serving."""
+"""What must answer before a deployment is reported as serving."""
 
 from collections.abc import Iterator
 
@@ -11,10 +11,10 @@ from sparkops.node_commands import scripts
 from sparkops.phases.steps import step
 
 FORGIVEN = 4
-"""So often may an engine that served before end at its start: memory and peers come back later than it does."""
+"""Failed starts allowed for an engine that served before: memory and peers come back later than the engine."""
 
 ANSWER_STALL = 20.0
-"""Seconds for which the same wrong answer is asked for again."""
+"""Seconds for which an unchanged wrong answer is asked for again."""
 
 
 def serve(s: Situation) -> Iterator[Step]:
@@ -33,7 +33,7 @@ def await_member(s: Situation, member: Member) -> Wait:
 
 
 def _restarts(s: Situation, member: Member) -> int:
-    """How often the container may have been restarted by Docker without having failed for good.
+    """How many restarts by Docker are allowed before the start has failed.
 
     One that was there already may have died a moment ago, so that Docker's restart is still to come; and a cluster may
     be about to form itself anew, because a peer of it was away.
@@ -56,7 +56,7 @@ def _await_api(s: Situation, member: Member, restarts: int) -> Wait:
 
 
 def await_stored(stored: Stored, node: str, container: str, choices: Choices) -> Wait | None:
-    """Wait until a container that is known only from its labels serves; None when they name no API to ask."""
+    """Wait until a container known only from its labels serves; None if they name no API to ask."""
     member = stored.member(node, container)
     front = stored.front_of(member) if member else None
     if member is None or front is None:
@@ -71,7 +71,7 @@ def _await(container: str, member: ApiPlace, front: ApiPlace, restarts: int, cho
 
 
 def question(s: Situation, member: Member) -> scripts.Question:
-    """What to ask a member's API."""
+    """The question to a member's API."""
     r = s.revision
     return scripts.Question(
         api=api_url(member),
@@ -92,5 +92,5 @@ def _asked(s: Situation, member: Member) -> Step:
 
 
 def await_answer(asked: scripts.Question, choices: Choices) -> Wait:
-    """One short request. For the first one kernels are compiled, so it may take as long as a silent load may."""
+    """One short request. The first one compiles kernels, so it may take as long as a load without progress."""
     return Wait(scripts.serving(asked, int(choices.limits.stall)), stall=ANSWER_STALL, deadline=choices.limits.stall)

@@ -1,4 +1,4 @@
-"""What each node is doing now, as far as events tell: one row a node, and the lines worth keeping. Pure."""
+"""What each node is doing now, from events: one row for each node, and the lines that stay. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ _GROWS = re.compile(r"[0-9.,]+|\[[#-]*\]")
 
 @dataclass(frozen=True)
 class BoardRow:
-    """One node: the step under way, what a wait says of it, and since when (monotonic seconds)."""
+    """One node: the step under way, the latest text of its wait, and when it began (monotonic seconds)."""
 
     node: str
     title: str
@@ -28,7 +28,7 @@ Rows = Mapping[str, BoardRow]
 
 
 def advance(rows: Rows, event: Event, now: float) -> Rows:
-    """The rows after this event. Only what is under way has a row."""
+    """The rows after this event. Only steps under way have a row."""
     if event.node is None:
         return {} if event.kind == "phase" else rows
     title = event.title or event.step or ""
@@ -46,7 +46,7 @@ def advance(rows: Rows, event: Event, now: float) -> Rows:
 
 
 def _told(row: BoardRow, evidence: str) -> BoardRow:
-    """What the probe printed: its verdict and reason, then the engine's last lines."""
+    """The row after a probe's output: its verdict and reason, then the engine's last lines."""
     first, _, rest = evidence.partition("\n")
     verdict, _, reason = first.strip().partition(" ")
     if verdict not in VERDICTS:
@@ -60,19 +60,19 @@ def _told(row: BoardRow, evidence: str) -> BoardRow:
 
 
 def moved(before: BoardRow | None, after: BoardRow | None) -> bool:
-    """Whether a person without a live line should hear of it: another phase, not another per cent."""
+    """Whether to print a line without a terminal: for another phase, not for another percentage."""
     if after is None or not after.text:
         return False
     return before is None or _stage(after) != _stage(before)
 
 
 def _stage(row: BoardRow) -> str:
-    """The text with its numbers and bar left out: that they grow is no news without a terminal."""
+    """The phase and the text without numbers and progress bar."""
     return f"{row.phase} {re.sub(_GROWS, '', row.text)}"
 
 
 def live(rows: Rows, now: float, width: int) -> Iterator[str]:
-    """The lines that change in place, one a node."""
+    """The lines that change in place, one for each node."""
     name_width = max((len(name) for name in rows), default=0)
     for row in rows.values():
         yield clip_line(f"{row.node:<{name_width}}  {clock(now - row.since):>5}  {row.text or row.title}", width)

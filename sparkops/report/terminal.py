@@ -1,4 +1,4 @@
-"""Progress on a terminal: lines that stay, and below them one live line a node."""
+"""Progress on a terminal: lines that stay, and below them one live line for each node."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -14,7 +14,7 @@ from sparkops.report.screen import Screen
 
 
 class LiveScreen(Screen):
-    """Rich redraws the rows from its own thread. It reads one frozen mapping, so it needs no lock of ours."""
+    """Rich redraws the rows in its own thread; it reads one frozen mapping, so no lock is needed."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = Console(file=stream, highlight=False)

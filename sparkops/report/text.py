@@ -1,4 +1,4 @@
-"""Plain text for people: colour where it is wanted, columns, times. Pure."""
+"""Plain text: colour where it is wanted, columns, times. Pure."""
 
 import json
 import re
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 _CODES = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}
 WIDTH = 116
-"""Where text of ours is broken; a narrower terminal breaks it again."""
+"""Width in characters at which text is wrapped."""
 
 _ADVICE = re.compile(r"(?<![\w./-])sparkops ([a-z]+)(?![\w./-])")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -16,7 +16,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Ink:
-    """Colours a text by its meaning; without colour every text stays as it is."""
+    """Colours a text by its meaning; without `colour` it stays as it is."""
 
     colour: bool = False
 
@@ -41,14 +41,14 @@ class Ink:
 
 @dataclass(frozen=True)
 class How:
-    """How much to show, and what a person types to reach the same nodes again, for verbs that reach nodes."""
+    """How much to show; and for `verbs`, which reach nodes, the `command` that reaches the same nodes again."""
 
     verbose: bool = False
     command: str = "sparkops"
     verbs: frozenset[str] = frozenset()
 
     def again(self, text: str) -> str:
-        """The text with its `sparkops VERB` as they are to be typed here."""
+        """The text with each `sparkops VERB` replaced by the command that reaches the same nodes."""
         if self.command == "sparkops" or "sparkops " not in text:
             return text
         return _ADVICE.sub(lambda found: f"{self.command} {found[1]}" if found[1] in self.verbs else found[0], text)
@@ -95,7 +95,7 @@ def wrapped(text: str, indent: str, width: int = WIDTH) -> list[str]:
 
 
 def continued(command: str, indent: str, width: int = WIDTH) -> Iterator[str]:
-    """A command over several lines as a shell takes it: each ends in a backslash but the last.
+    """A command over several lines for a shell: each but the last ends with a backslash.
 
     A word is never broken, and an option is not parted from its value.
     """

@@ -1,4 +1,4 @@
-"""Execute a plan and turn trouble into the one error that the person sees."""
+"""Execute a plan, and turn its failures into the one error that the user sees."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ def tried(plan: Plan, session: Session) -> tuple[Outcome, SparkopsError | None]:
 
 
 def error_of(outcome: Outcome) -> SparkopsError | None:
-    """The one error that the person sees; None when all of the plan was done."""
+    """The one error that the user sees; None if the whole plan was done."""
     if outcome.status == "done":
         return None
     hint = _what_now(outcome)
@@ -37,7 +37,7 @@ def error_of(outcome: Outcome) -> SparkopsError | None:
 
 
 def _root(failures: tuple[StepFailure, ...]) -> StepFailure:
-    """The failure to show: a lost node before others, else the one whose log says most of why."""
+    """The failure to show: a lost node first, else the one whose log explains most."""
     lost = [failure for failure in failures if failure.lost]
     readings = [(failure, diagnose(failure.evidence.splitlines())) for failure in failures]
     cause = best(reading for _, reading in readings if reading)

@@ -1,4 +1,4 @@
-"""The ways by which nodes hand something to each other: chains, a key for this copy alone, what earlier ones left."""
+"""Routes of a copy from node to node: chains, a key for this copy alone, and what earlier copies left."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ Chains = tuple[tuple[Hop, ...], ...]
 def transfer_routes(
     session: Session, names: Sequence[str], complete: frozenset[str], facts: Mapping[str, Facts]
 ) -> Chains:
-    """From those that have it to those that lack it; a way that is not the fabric is said."""
+    """Chains from the nodes in `complete` to the others; warns of each hop that does not use the fabric."""
     chains = tuple(
         tuple(copying.hop(a, session.nodes[b], facts, session.nodes) for a, b in zip(chain, chain[1:], strict=False))
         for chain in copying.chains(names, complete)
@@ -35,7 +35,7 @@ def transfer_routes(
 
 
 def give_keys(session: Session, chains: Chains) -> None:
-    """A new key, known to those who take part."""
+    """Make a new key and put it into the secrets of all senders and receivers."""
     public, private = new_pair()
     session.secrets[PUBLIC.name] = public
     for one in (hop for chain in chains for hop in chain):
@@ -44,7 +44,7 @@ def give_keys(session: Session, chains: Chains) -> None:
 
 
 def clear(session: Session, facts: Mapping[str, Facts], sudo: bool = True) -> None:
-    """What killed copies left: keys, pipes. Asked first, so that a run with nothing to do changes nothing."""
+    """Remove keys and pipes that killed copies left, if there are any."""
     answers = session.ask({name: commands.left(state_dir(found)) for name, found in facts.items()})
     left = {n: tuple(r.stdout.split()) for n, r in answers.items() if not isinstance(r, NodeLost) and r.stdout.split()}
     if left:
