@@ -25,18 +25,12 @@ def words(suite: Suite, point: Point, target: BenchTarget) -> tuple[str, ...]:
     `--model` and `--tokenizer` are always said, since it would ask huggingface.co; `--exit-on-first-fail`, since it
     would end with 0 and null metrics; `--exact-tg`, since an answer that ends early measures something else.
     """
-    sizes = {
-        "--pp": point.prompt,
-        "--tg": point.answer,
-        "--depth": point.depth,
-        "--concurrency": point.concurrency,
-        "--runs": suite.runs,
-    }
+    sizes = f"--pp {point.prompt} --tg {point.answer} --depth {point.depth} --concurrency {point.concurrency}"
     return (
         *("--base-url", target.url, "--model", target.model, "--served-model-name", target.model),
         *("--tokenizer", target.tokenizer),
-        *(word for name, value in sizes.items() for word in (name, str(value))),
-        *("--exact-tg", "--exit-on-first-fail"),
+        *sizes.split(),
+        *("--runs", str(suite.runs), "--exact-tg", "--exit-on-first-fail"),
         *(("--enable-prefix-caching",) if suite.prefix_caching else ()),
         *(() if target.coherence else ("--skip-coherence",)),
     )

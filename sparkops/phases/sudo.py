@@ -1,6 +1,5 @@
 """With `become: sudo` in the inventory, commands for Docker run through sudo; those for files in the home do not."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from sparkops.core.plan import Action, Command, Plan, Script, Step
@@ -29,11 +28,10 @@ def become(command: Command) -> Command:
 def _step(step: Step, nodes: frozenset[str]) -> Step:
     if step.node not in nodes:
         return step
-    undo = _action(step.undo, become) if step.undo else None
-    return replace(step, do=_action(step.do, become), undo=undo)
+    return replace(step, do=_action(step.do), undo=_action(step.undo) if step.undo else None)
 
 
-def _action(action: Action, change: Callable[[Command], Command]) -> Action:
-    command = change(action.command) if action.command else None
-    wait = replace(action.wait, probe=change(action.wait.probe)) if action.wait else None
+def _action(action: Action) -> Action:
+    command = become(action.command) if action.command else None
+    wait = replace(action.wait, probe=become(action.wait.probe)) if action.wait else None
     return Action(command, wait)

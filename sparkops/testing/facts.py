@@ -9,8 +9,8 @@ from sparkops.core.facts.raw import write, write_parts
 from sparkops.core.plan import Word
 from sparkops.testing.docker import docker
 from sparkops.testing.hub import SIZES
-from sparkops.testing.node import SimulatedNode
-from sparkops.testing.upkeep import AVAILABLE_KIB, EPOCH, FREE_KIB, captured
+from sparkops.testing.node import EPOCH, SimulatedNode
+from sparkops.testing.upkeep import AVAILABLE_KIB, FREE_KIB, captured
 
 Probes = dict[str, tuple[int, str]]
 _CX7 = (

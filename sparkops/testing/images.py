@@ -42,10 +42,6 @@ def _save(node: SimulatedNode, given: list[str], _stdin: str) -> Result:
     return said(json.dumps(record), errors=f"progress: {record['Size']}\n")
 
 
-def _remove(node: SimulatedNode, given: list[str], _stdin: str) -> Result:
-    return said("".join(node.engine.store.remove(one) for one in given))
-
-
 def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Timed:
     """`build STATE_DIR ID TAG LABEL URL COMMIT WORDS…` or `pull STATE_DIR ID REFERENCE TAG [USER]`, as a job."""
     verb, *given = words
@@ -130,6 +126,6 @@ _VERBS: Mapping[str, Callable[[SimulatedNode, list[str], str], Result]] = {
     "list": _list,
     "load": _load,
     "login": _login,
-    "remove": _remove,
+    "remove": lambda node, given, _: said("".join(map(node.engine.store.remove, given))),
     "save": _save,
 }

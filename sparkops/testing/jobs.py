@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkops.core.plan import Result, Script, Word
-from sparkops.testing.node import Handler, SimulatedJob, SimulatedNode, Work, said
-from sparkops.testing.upkeep import EPOCH
+from sparkops.testing.node import EPOCH, Handler, SimulatedJob, SimulatedNode, Work, said
 
 Starter = Callable[[SimulatedNode, str, tuple[str, ...]], Work | None]
 """What a script's words do as a job with this ID; None where it goes on until it is cancelled."""

@@ -10,7 +10,7 @@ from sparkops.core.inventory import Node
 from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.ssh import Options
 from sparkops.remote.trust import SeenHostKey
-from sparkops.testing.upkeep import EPOCH
+from sparkops.testing.node import EPOCH
 from sparkops.testing.world import SimulatedWorld
 
 

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from sparkops.core.plan import Command, Result, Script, Word
 from sparkops.testing.engine import Engine, SimulatedContainer
@@ -11,6 +12,9 @@ from sparkops.testing.hub import SimulatedHub, commit_of
 
 BOOTING = 45.0
 """Seconds without an answer when a node reboots."""
+
+EPOCH = 1_767_225_600.0
+"""When a simulated world begins, in seconds since 1970."""
 
 TOTAL_KIB = 127_533_568
 """MemTotal of a GB10 with its 128 GB."""
@@ -146,6 +150,12 @@ class SimulatedNode:
         """The newest container of ours that was told to listen there: LiteLLM, or an engine."""
         running = (one for one in self.engine.listed() if one.running and one.labels.get("sparkops.role") != "worker")
         return next((one for one in running if _listens(one, port)), None)
+
+    def answers(self, url: str) -> bool:
+        """Whether a health request from here to this address would be answered with 200."""
+        parts = urlsplit(url)
+        there = self.neighbours.get(parts.hostname or "")
+        return there is not None and there.serves(parts.port or 80)
 
     def serves(self, port: int) -> bool:
         """Whether a health request to this port would be answered with 200."""

@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from sparkops.core.plan import Result, Word
 from sparkops.testing import copies, images, models, shell, upkeep
@@ -99,7 +98,7 @@ def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, str]) -> str:
     if one.state == "exited":
         return f"never the container ended with exit code {one.exit_code}"
-    if _answers(node, options["--api"]):
+    if node.answers(options["--api"]):
         return "ready"
     if one.restarts > int(options.get("--restarts", "0")):
         return f"never the engine ended and was restarted (exit code {one.exit_code})"
@@ -118,7 +117,7 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
             return said(_SILENT[one.silent])
         if one.up and one.boot.refuses:
             return said(f"{_SILENT['answer']}log\n{one.boot.refuses}\n{_tail(one)}")
-    if _answers(node, options["--api"]):
+    if node.answers(options["--api"]):
         ray = options.get("--ray", "0")
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + (f"ray {ray} {ray}\n" if ray != "0" else ""))
     if one is not None and (one.state != "running" or one.restarts > int(options.get("--restarts", "0"))):
@@ -130,12 +129,6 @@ _SILENT = {
     "health": "wait health: silent\nhealth silent\nmodel no\nanswer none\n",
     "answer": "wait a short request came back without an answer\nhealth 200\nmodel yes\nanswer none\n",
 }
-
-
-def _answers(node: SimulatedNode, url: str) -> bool:
-    parts = urlsplit(url)
-    there = node.neighbours.get(parts.hostname or "")
-    return there is not None and there.serves(parts.port or 80)
 
 
 def _tail(one: SimulatedContainer, lines: int = 60) -> str:

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from sparkops.core.plan import Result, Word
 from sparkops.testing.facts import meminfo
-from sparkops.testing.node import Handler, SimulatedNode, said
-from sparkops.testing.upkeep import EPOCH
+from sparkops.testing.node import EPOCH, Handler, SimulatedNode, said
 
 _WORD = r"""(?:\$\([^()]*\)|'[^']*'|"[^"]*"|[^;&|<>'"])"""
 _PARTS = re.compile(rf"{_WORD}+|&&|\|\||.", re.DOTALL)

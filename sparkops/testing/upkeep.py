@@ -1,19 +1,16 @@
 """Crontab, sudoers and manifest of a simulated node: what `schedule`, `sudoers` and `manifest` do there."""
 
 import hashlib
-from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from sparkops.core.facts.raw import write_parts
 from sparkops.core.plan import Result, Word
 from sparkops.remote.frame import script_text
-from sparkops.testing.node import SimulatedNode, said
+from sparkops.testing.jobs import Timed
+from sparkops.testing.node import EPOCH, SimulatedNode, said
 
 MARK = "# sparkops: cache schedule"
 CRONTAB = "/var/spool/cron/crontabs/nvidia"
 
-EPOCH = 1_767_225_600.0
-"""When a simulated world begins, in seconds since 1970."""
 AVAILABLE_KIB, FREE_KIB = 115 * 1024 * 1024, 110 * 1024 * 1024
 """The second is what is free when nothing is cached."""
 LEFT_KIB = 500_000
@@ -28,27 +25,14 @@ def cache(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said(f"page cache dropped (everything): {sizes}\n")
 
 
-@dataclass(frozen=True)
-class Watching:
+def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Timed:
     """`cache watch NAME BELOW SECONDS HEALTH`, a job: it ends when the engine is up or gone."""
 
-    node: SimulatedNode
-    name: str
-    health: str
+    def loading() -> bool:
+        one = node.engine.containers.get(words[1])
+        return not node.answers(words[4]) and one is not None and one.running and not one.gave_up
 
-    def look(self, now: float, log: list[str]) -> int | None:
-        one = self.node.engine.containers.get(self.name)
-        parts = urlsplit(self.health)
-        there = self.node.neighbours.get(parts.hostname or "")
-        up = there is not None and there.serves(parts.port or 80)
-        return 0 if up or one is None or not one.running or one.gave_up else None
-
-    def stop(self, killed: bool) -> None:
-        return
-
-
-def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Watching:
-    return Watching(node, words[1], words[4])
+    return Timed(node.now, lambda _log: 0, held=loading)
 
 
 def schedule(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
