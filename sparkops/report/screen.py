@@ -33,6 +33,3 @@ class PlainScreen(Screen):
         for line in lines:
             self._stream.write(line + "\n")
         self._stream.flush()
-
-    def stop(self) -> None:
-        self._stream.flush()
