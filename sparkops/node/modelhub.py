@@ -162,12 +162,10 @@ class Hub:
 
 def _gated(model: str, page: str, token: bool) -> CacheTrouble:
     if token:
-        account = "this token's account has not been given access"
-        return CacheTrouble(
-            f"{model} is gated, and {account}", f"accept its licence at {page}, or wait until that is granted"
-        )
-    who = "its licence must be accepted, and a token must say by whom"
-    return CacheTrouble(f"{model} is gated: {who}", f"accept it at {page}, then give that account's token: {TOKEN}")
+        told = f"{model} is gated, and this token's account has not been given access"
+        return CacheTrouble(told, f"accept its licence at {page}, or wait until that is granted")
+    told = f"{model} is gated: its licence must be accepted, and a token must say by whom"
+    return CacheTrouble(told, f"accept it at {page}, then give that account's token: {TOKEN}")
 
 
 def _how_to_reach() -> str:

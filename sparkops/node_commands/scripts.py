@@ -105,9 +105,8 @@ def read_key(path: str) -> Command:
 
 def given_key(container: str) -> Command:
     """Read the key inside a running container, wherever its file is on the node."""
-    return Command(
-        ("docker", "exec", container, "sh", "-c", f'cat "${{SPARKOPS_ROOT:-}}{KEY_IN_CONTAINER}"'), reads=True
-    )
+    show = f'cat "${{SPARKOPS_ROOT:-}}{KEY_IN_CONTAINER}"'
+    return Command(("docker", "exec", container, "sh", "-c", show), reads=True)
 
 
 def logs(name: str, tail: int) -> Command:

@@ -68,10 +68,9 @@ def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ..
 def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container, choices: Choices) -> Step:
     """Stop a container; the undo starts it again and waits until it serves."""
     owner = (container.name, stored.deployment, state_dir(facts[node]))
-    undo = Action(scripts.container("start", *owner), await_stored(stored, node, container.name, choices))
-    return step(
-        f"stop.{node}.{container.name}", node, f"stop {container.name}", scripts.container("stop", *owner), undo
-    )
+    end, begin = scripts.container("stop", *owner), scripts.container("start", *owner)
+    undo = Action(begin, await_stored(stored, node, container.name, choices))
+    return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo)
 
 
 def start(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container) -> Step:

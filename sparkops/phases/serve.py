@@ -15,7 +15,7 @@ from sparkops.node_commands import docker, proxy, scripts, vllm
 from sparkops.phases import parts
 from sparkops.phases.prepare import auth_path, config_path, mounts
 from sparkops.phases.steps import step
-from sparkops.phases.verify import await_again, await_member
+from sparkops.phases.verify import FORGIVEN, await_member, restarts_allowed
 
 LOW_MEMORY_KIB = 8 * GIB_KIB
 """Drop caches during the load when MemFree falls below 8 GiB (as reported in tonyd2wild's issue 19)."""
@@ -35,7 +35,7 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
     """Put a container aside whose name its successor needs; the undo starts it again only if it served."""
     owner = (own.name, s.revision.deployment, s.state_dir(member.name))
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
-        again = Action(scripts.container("start", *owner), await_again(s, member))
+        again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN))
         end = scripts.container("stop", *owner)
         yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again)
     if s.todo(member) == "replace":
@@ -88,8 +88,9 @@ def start(s: Situation) -> Iterator[Step]:
 def load(s: Situation) -> Iterator[Step]:
     """Wait on every node until the engine is up, so that a dead one ends the wait at once."""
     for member in s.revision.members:
+        wait = await_member(s, member, restarts_allowed(s, member))
         title = f"wait for {s.revision.container(member)}"
-        yield step(f"load.{member.name}.{member.role}", member.name, title, await_member(s, member))
+        yield step(f"load.{member.name}.{member.role}", member.name, title, wait)
 
 
 def settle(s: Situation) -> Iterator[Step]:

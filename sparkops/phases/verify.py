@@ -27,32 +27,23 @@ def serve_front(s: Situation) -> Iterator[Step]:
     yield from (_asked(s, member) for member in s.revision.proxies)
 
 
-def await_member(s: Situation, member: Member) -> Wait:
+def await_member(s: Situation, member: Member, restarts: int) -> Wait:
     """Poll the container's state, and the health of the API that it serves or works for."""
-    return _await_api(s, member, _restarts(s, member))
+    front: ApiPlace = member if member.port is not None else s.revision.engines[0]
+    return _await(s.revision.container(member), member, front, restarts, s.choices)
 
 
-def _restarts(s: Situation, member: Member) -> int:
+def restarts_allowed(s: Situation, member: Member) -> int:
     """How many restarts by Docker are allowed before the start has failed.
 
-    One that was there already may have died a moment ago, so that Docker's restart is still to come; and a cluster may
-    be about to form itself anew, because a peer of it was away.
+    A container that was there already may have failed a moment ago, with Docker's restart still to come; and a cluster
+    may be about to form again after a peer was away.
     """
     found = s.existing(member)
     seen = (found.restarts or 0) if found else 0
     if s.todo(member) != "keep":
         return seen
     return seen + (FORGIVEN if s.revision.topology == "cluster" else 1)
-
-
-def await_again(s: Situation, member: Member) -> Wait:
-    """Wait until a container that served before, and was started again, serves."""
-    return _await_api(s, member, FORGIVEN)
-
-
-def _await_api(s: Situation, member: Member, restarts: int) -> Wait:
-    front: ApiPlace = member if member.port is not None else s.revision.engines[0]
-    return _await(s.revision.container(member), member, front, restarts, s.choices)
 
 
 def await_stored(stored: Stored, node: str, container: str, choices: Choices) -> Wait | None:
@@ -80,7 +71,7 @@ def question(s: Situation, member: Member) -> scripts.Question:
         kind=r.kind,
         key=key_path(s.facts[member.name]),
         container=r.container(member),
-        restarts=_restarts(s, member),
+        restarts=restarts_allowed(s, member),
         ray=len(r.engines) if member.role == "head" and r.executor == "ray" else 0,
     )
 

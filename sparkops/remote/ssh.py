@@ -61,14 +61,9 @@ class Connector:
         """The inventory wins over `~/.ssh/config`."""
         found = self._config.lookup(node.address) if self._config else {}
         port = node.port if node.port != SSH_PORT else int(found.get("port", SSH_PORT))
-        return SshTarget(
-            node.name,
-            node.address,
-            port,
-            node.user or found.get("user") or self._options.login,
-            _key_file(node.key_file, found),
-            self._jump(node.name, found),
-        )
+        user = node.user or found.get("user") or self._options.login
+        key_file, jump = _key_file(node.key_file, found), self._jump(node.name, found)
+        return SshTarget(node.name, node.address, port, user, key_file, jump)
 
     def shown_by(self, node: Node) -> SeenHostKey:
         """The host key that the node shows, through its jump host if it has one; no login."""
@@ -153,14 +148,9 @@ class Connector:
         user, _, host = str(name).rpartition("@")
         host, _, port = host.partition(":")
         own = self._config.lookup(host)
-        return SshTarget(
-            node,
-            own.get("hostname", host),
-            int(port or own.get("port", SSH_PORT)),
-            user or own.get("user") or self._options.login,
-            _key_file(None, own),
-            self._jump(node, own),
-        )
+        address, number = own.get("hostname", host), int(port or own.get("port", SSH_PORT))
+        user = user or own.get("user") or self._options.login
+        return SshTarget(node, address, number, user, _key_file(None, own), self._jump(node, own))
 
 
 def _key_file(own: str | None, found: Mapping[str, Any]) -> Path | None:

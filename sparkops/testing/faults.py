@@ -71,9 +71,8 @@ def _reboot(_world: SimulatedWorld, node: SimulatedNode) -> Off:
 
 def _probe(**probes: tuple[int, str]) -> Callable[[SimulatedWorld, SimulatedNode], Off]:
     """What `node/facts.sh` reads there."""
-    return lambda _world, node: _set(
-        node, "probes", node.probes | {name.replace("_", "-"): told for name, told in probes.items()}
-    )
+    read = {name.replace("_", "-"): told for name, told in probes.items()}
+    return lambda _world, node: _set(node, "probes", node.probes | read)
 
 
 FAULTS: Mapping[str, Callable[[SimulatedWorld, SimulatedNode], Off]] = {
