@@ -140,7 +140,7 @@ def _rename(engine: Engine, words: Sequence[str], _now: float) -> str:
 
 
 def _exec(engine: Engine, words: Sequence[str], _now: float) -> str:
-    """Only what shows the key is known."""
+    """Answers only the command that prints the key."""
     one = engine.find(words[0])
     if not one.running:
         raise DockerRefused(f"Error response from daemon: container {one.id} is not running")
@@ -166,7 +166,7 @@ _VERBS: Mapping[str, Callable[[Engine, Sequence[str], float], str]] = {
 
 
 def render(template: str, item: Mapping[str, Any]) -> str:
-    """Docker's Go templates, as far as anybody here writes them."""
+    """Fill in Docker's Go templates, as far as sparkops uses them."""
     return re.sub(r"\{\{(.+?)\}\}", lambda found: _field(found[1].strip(), item), template)
 
 

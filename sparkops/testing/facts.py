@@ -22,7 +22,7 @@ _CX7 = (
 
 
 def capture(node: SimulatedNode, words: Sequence[str]) -> str:
-    """Every probe that matters to plans and checks; `--image`, `--model`, `--deployment` as in the script."""
+    """Every probe that plans and checks read; `--image` and `--model` as in the script."""
     probes = {**_system(node), **_network(node), **_ours(node), **_docker(node, words)}
     if models := _values(words, "--model"):
         probes["model"] = (0, _model(node, models[0]))
@@ -98,7 +98,7 @@ def _network(node: SimulatedNode) -> Probes:
 
 
 def _twin(address: str) -> str:
-    """The other netdev of the port is in a network of its own."""
+    """The address of the port's other interface, in another network."""
     first, second, third, last = address.split(".")
     return f"{first}.{second}.{(int(third) + 128) % 256}.{last}"
 

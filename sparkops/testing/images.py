@@ -69,7 +69,7 @@ def _dockerfile(stdin: str) -> str:
 
 
 def _built(node: SimulatedNode, given: list[str], log: list[str]) -> int:
-    """Nothing is executed; a command of the Dockerfile that no image has is where a build fails."""
+    """Add the image without executing anything; a `RUN no-…` line of the Dockerfile fails."""
     steps = node.files.get(f"{_folder(given)}Dockerfile", "").splitlines()
     if wrong := next((line.split()[1] for line in steps if line.startswith("RUN no-")), ""):
         log.append(f"#7 0.214 /bin/sh: 1: {wrong}: not found")
@@ -80,7 +80,7 @@ def _built(node: SimulatedNode, given: list[str], log: list[str]) -> int:
 
 
 def digest(reference: str) -> str:
-    """Of what the registry has by this name."""
+    """The registry's digest for this name."""
     return f"sha256:{hashlib.sha256(normal(reference).encode()).hexdigest()}"
 
 

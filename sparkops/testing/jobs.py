@@ -7,12 +7,12 @@ from sparkops.core.plan import Result, Script, Word
 from sparkops.testing.node import EPOCH, Handler, SimulatedJob, SimulatedNode, Work, said
 
 Starter = Callable[[SimulatedNode, str, tuple[str, ...]], Work | None]
-"""What a script's words do as a job with this ID; None where it goes on until it is cancelled."""
+"""The work of a script's words as a job with this ID; None if it runs until it is cancelled."""
 
 
 @dataclass
 class Timed:
-    """At `at` virtual seconds `finish` writes to the log and says the exit code. `tidy` runs unless it is killed."""
+    """At `at` virtual seconds `finish` writes to the log and returns the exit code. `tidy` runs unless it is killed."""
 
     at: float
     finish: Callable[[list[str]], int]
@@ -37,7 +37,7 @@ class Timed:
 
 
 def job(starters: Mapping[str, Starter]) -> Handler:
-    """The script, whose jobs are what the `starters` make of them."""
+    """The handler of `job.sh`; `starters` make the work of its jobs."""
 
     def answer(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
         """`job start ID DEADLINE WORDS…`, `job list`, `job log|probe ID [LINES]`, `job wait|cancel ID`."""

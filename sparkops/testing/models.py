@@ -1,4 +1,4 @@
-"""Models of a simulated node: what `model.py` fetches, proves, lists, hands on and removes there."""
+"""Models of a simulated node: `model.py` fetches, verifies, lists, copies and removes them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,7 @@ Answer = Mapping[str, Any]
 
 
 class ModelTrouble(Exception):
-    """What the script gives up with, and what it says to do."""
+    """The script's error message, and its hint."""
 
 
 def model(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -153,7 +153,7 @@ def _prune(node: SimulatedNode, names: Sequence[str], _given: Sequence[str]) -> 
 
 
 def take(node: SimulatedNode, _origin: SimulatedCopy, words: tuple[str, ...]) -> str:
-    """`model take NAME MANIFEST` at the end of a stream; what it says goes to the job's log too."""
+    """`model take NAME MANIFEST` at the end of a stream; returns the error, or ""."""
     _verb, name, path, *given = words
     short = name.partition("@")[0]
     if node.free_kib * 1024 < SIZES["config.json"]:

@@ -1,4 +1,4 @@
-"""The network before simulated nodes: one world for every run, endpoints that answer as their engines would."""
+"""The network of simulated nodes: one world for all runs, endpoints that answer like their engines."""
 
 import hashlib
 import json

@@ -21,7 +21,7 @@ TOTAL_KIB = 127_533_568
 
 
 Handler = Callable[["SimulatedNode", tuple[Word, ...], str], Result]
-"""What answers a script or a program: the node, the words, stdin."""
+"""Answers a script or a program; takes the node, the words and stdin."""
 
 
 def said(text: str = "", code: int = 0, errors: str = "") -> Result:
@@ -29,13 +29,13 @@ def said(text: str = "", code: int = 0, errors: str = "") -> Result:
 
 
 class Work(Protocol):
-    """What a job does."""
+    """The work of a job."""
 
     def look(self, now: float, log: list[str]) -> int | None:
-        """Go on until now; the exit code once it has ended."""
+        """Advance to `now`; the exit code once it has ended."""
 
     def stop(self, killed: bool) -> None:
-        """Somebody ends it; what is killed takes nothing away with it."""
+        """End it; if it is killed, it does not clean up."""
 
 
 @dataclass
@@ -50,7 +50,7 @@ class SimulatedJob:
     log: list[str] = field(default_factory=list)
 
     def look(self, now: float) -> int | None:
-        """Its time goes by."""
+        """Advance to `now`; the exit code once it has ended."""
         if self.code is None and self.work is not None:
             self.code = self.work.look(now, self.log)
         if self.ends <= now:
@@ -58,7 +58,7 @@ class SimulatedJob:
         return self.code
 
     def end(self, code: int) -> None:
-        """Somebody ends it, unless it has ended; 137 is a kill or a lost node."""
+        """End it, unless it has ended; 137 is a kill or a reboot."""
         if self.code is None:
             self.code = code
             if self.work is not None:
@@ -88,7 +88,7 @@ class SimulatedNode:
     link: bool = True
     lock: str | None = None
     owner: dict[str, object] = field(default_factory=dict)
-    """What the run that holds the lock says of itself."""
+    """The owner that the run with the lock gave."""
     lingers: bool = True
     boot_id: int = 0
     leaves: float | None = None
@@ -109,7 +109,7 @@ class SimulatedNode:
 
     @property
     def boot(self) -> str:
-        """What its kernel calls this boot."""
+        """The kernel's boot id."""
         return f"{hashlib.sha256(self.name.encode()).hexdigest()[:8]}-{self.boot_id:04d}"
 
     @property
@@ -117,7 +117,7 @@ class SimulatedNode:
         return f"{self.home}/.local/state/sparkops"
 
     def add_model(self, model: str) -> None:
-        """A model that is whole in the Hugging Face cache."""
+        """Add a complete model to the Hugging Face cache."""
         self.models[model] = commit_of(model)
 
     def run(self, command: Command, stdin: str, now: float) -> Result:
@@ -132,14 +132,14 @@ class SimulatedNode:
         return handler(self, words, stdin) if handler else said(code=127, errors=f"sh: {name}: not found\n")
 
     def away(self, now: float) -> bool:
-        """Whether it boots just now; a reboot that is due begins."""
+        """Whether it is booting; starts a reboot that is due."""
         if self.leaves is not None and self.leaves <= now:
             self.now, self.back, self.leaves = self.leaves, self.leaves + BOOTING, None
             self.reboot()
         return now < self.back
 
     def reboot(self) -> None:
-        """Jobs die, the lock is free, containers come up by their policies."""
+        """Kill jobs, release the lock, restart containers by their policies."""
         self.boot_id += 1
         self.lock = None
         for job in self.jobs.values():
@@ -147,7 +147,7 @@ class SimulatedNode:
         self.engine.reboot(self.now)
 
     def listening(self, port: int) -> SimulatedContainer | None:
-        """The newest container of ours that was told to listen there: LiteLLM, or an engine."""
+        """The newest running container that listens on this port: LiteLLM, or an engine."""
         running = (one for one in self.engine.listed() if one.running and one.labels.get("sparkops.role") != "worker")
         return next((one for one in running if _listens(one, port)), None)
 
@@ -167,12 +167,12 @@ class SimulatedNode:
         return self._complete(one)
 
     def listening_member(self, proxy: SimulatedContainer) -> bool:
-        """Whether a server of the proxy's own revision is up here."""
+        """Whether a server of the proxy's revision is up on this node."""
         servers = (one for one in self.engine.containers.values() if one.labels.get("sparkops.role") == "server")
         return any(one.up and _same(one, proxy) for one in servers)
 
     def _complete(self, head: SimulatedContainer) -> bool:
-        """A cluster answers when as many parts run as its head was told of."""
+        """Whether as many members of the cluster run as its head expects."""
         wanted = _after(head.words, "--nodes") or _after(head.words, "--nnodes") or "1"
         parts = (
             one
@@ -186,7 +186,7 @@ class SimulatedNode:
 
 
 def _listens(one: SimulatedContainer, port: int) -> bool:
-    """A Ray head's words have Ray's port too."""
+    """Whether it listens on this port; a Ray head's words also have Ray's port."""
     return any(pair == ("--port", str(port)) for pair in zip(one.words, one.words[1:], strict=False))
 
 

@@ -69,7 +69,7 @@ def key(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 
 
 def follow(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`follow NAME TAIL [SINCE]`: all that is there by now; its lines are a second apart."""
+    """`follow NAME TAIL [SINCE]`: all lines so far; they are a second apart."""
     one = node.engine.containers[str(words[0])]
     one.look()
     since = str(words[2]) if len(words) > 2 else ""
@@ -78,7 +78,7 @@ def follow(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 
 
 def keptlog(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`keptlog DIR DEPLOYMENT LINES`: of the newest log that was kept; an empty DEPLOYMENT means any."""
+    """`keptlog DIR DEPLOYMENT LINES`: the end of the newest kept log; an empty DEPLOYMENT means any."""
     start = f"{words[0]}/sparkops-{words[1]}{words[1] and '-'}"
     kept = [text for path, text in node.files.items() if path.startswith(start) and path.endswith(".log")]
     return said("".join(kept[-1].splitlines(keepends=True)[-int(str(words[2])) :]) if kept else "")
@@ -136,7 +136,7 @@ def _tail(one: SimulatedContainer, lines: int = 60) -> str:
 
 
 def peers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`peers [--ping INTERFACE ADDRESS BYTES]…`: whoever is there answers, second interfaces too."""
+    """`peers [--ping INTERFACE ADDRESS BYTES]…`: existing nodes answer, on second interfaces too."""
     texts = [str(word) for word in words]
     known = {one.fabric_address for one in node.neighbours.values()}
     told = "2 packets transmitted, 2 received, 0% packet loss"

@@ -1,4 +1,4 @@
-"""The few programs that playbooks and `run` call on a simulated node, and `sh -c` over them: no pipes, no redirections.
+"""Programs that playbooks and `run` call on a simulated node, and `sh -c` without pipes and redirections.
 
 Paths begin in the user's home. `PROGRAMS` belong to a world's `commands`.
 """
@@ -19,7 +19,7 @@ _TIMED_OUT = 124
 
 
 def run(node: SimulatedNode, words: Sequence[str], stdin: str = "") -> Result:
-    """One simple command."""
+    """Run one simple command."""
     program = node.commands.get(words[0])
     return program(node, tuple(words), stdin) if program else said(code=127, errors=f"sh: 1: {words[0]}: not found\n")
 
@@ -111,7 +111,7 @@ def _systemd_run(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> R
 
 
 def in_time(result: Result, seconds: float) -> Result:
-    """As `node/run.sh` ends what takes longer than its deadline."""
+    """The result after `node/run.sh` applied the deadline."""
     return result if result.seconds <= seconds else Result("timeout", _TIMED_OUT, result.stdout, "", seconds)
 
 

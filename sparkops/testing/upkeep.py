@@ -12,7 +12,7 @@ MARK = "# sparkops: cache schedule"
 CRONTAB = "/var/spool/cron/crontabs/nvidia"
 
 AVAILABLE_KIB, FREE_KIB = 115 * 1024 * 1024, 110 * 1024 * 1024
-"""The second is what is free when nothing is cached."""
+"""MemAvailable, and MemFree while nothing is cached."""
 LEFT_KIB = 500_000
 
 
@@ -87,7 +87,7 @@ def manifest(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resul
 
 
 def record(node: SimulatedNode, entry: str) -> None:
-    """As the scripts do: once each."""
+    """Add an entry to the manifest, unless it is there."""
     path = f"{node.state_dir}/manifest"
     text = node.files.get(path) or "sparkops-manifest 1\n"
     node.files[path] = text if entry in text.splitlines() else f"{text}{entry}\n"

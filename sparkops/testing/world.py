@@ -96,13 +96,13 @@ class SimulatedWorld:
         self._later: list[tuple[float, Callable[[], object]]] = []
 
     def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> "SimulatedWorld":
-        """These nodes as they are now, all reachable, for a new control process."""
+        """A new control process with these nodes as they are now, all reachable."""
         after = self.beside(seed=seed, troubles=troubles)
         self._free()
         return after
 
     def beside(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> "SimulatedWorld":
-        """These nodes for another control process, while this one goes on."""
+        """Another control process with these nodes, beside this one."""
         other = copy(self)
         other._begin(seed, troubles)
         other._schedule.now = self._schedule.now
@@ -113,14 +113,14 @@ class SimulatedWorld:
         return self._schedule.dead
 
     def boot(self, *rules: BootRule) -> None:
-        """How engines come up, on every node."""
+        """Add rules for how engines start, on every node."""
         for node in self.nodes.values():
             node.engine.boots.extend(rules)
 
     # what a World is
 
     def reach(self, node: str, cancel: Cancel) -> None:
-        """A connection is made once, however much is sent over it."""
+        """Connect once; later commands use the same connection."""
         if cancel.is_set() or node in self._connected:
             return
         if lost := self._lost(node):
@@ -184,7 +184,7 @@ class SimulatedWorld:
     # what a Fleet has besides
 
     def open(self, secrets: Mapping[str, str]) -> None:
-        """A new run begins, with its own connections and secrets; what was sent before stays in `sent`."""
+        """Begin a new run with its own connections and secrets; `sent` keeps earlier commands."""
         self.secrets = secrets
         self._connected = set()
 
@@ -195,7 +195,7 @@ class SimulatedWorld:
         self.close()
 
     def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None:
-        """As the fleet does: of all these nodes or of none; who holds one is told before who is away."""
+        """Like the fleet: lock all these nodes or none; another holder is reported before a lost node."""
         wanted = list(self.nodes if nodes is None else nodes)
         states = {name: self._held(name, owner) or self._lost(name) for name in wanted}
         if refused := {name: error for name, error in states.items() if error is not None}:
@@ -217,7 +217,7 @@ class SimulatedWorld:
     # troubles
 
     def _lost(self, node: str) -> NodeLost | None:
-        """Why the node cannot be reached now."""
+        """Why the node cannot be reached now, or None."""
         if node in self._shut:
             return Unreached(node, *self._shut[node])
         if self._away.get(node, 0.0) > self._schedule.now or self.nodes[node].away(self._schedule.now):
@@ -226,7 +226,7 @@ class SimulatedWorld:
         return None
 
     def lose(self, node: str, seconds: float = float("inf")) -> None:
-        """From now on the node does not answer."""
+        """From now on, for `seconds`, the node does not answer."""
         self._away[node] = self._schedule.now + seconds
 
     def heal(self, node: str) -> None:
@@ -234,11 +234,11 @@ class SimulatedWorld:
         self._away.pop(node, None)
 
     def shut(self, node: str, reason: str, kind: Kind = "auth") -> None:
-        """From now on the node refuses every login, for a reason that does not heal by itself."""
+        """From now on the node refuses every login; waiting does not help."""
         self._shut[node] = kind, reason
 
     def later(self, seconds: float, happens: Callable[[], object]) -> None:
-        """Something happens at the first send after so many virtual seconds."""
+        """Call `happens` at the first send after so many virtual seconds."""
         self._later.append((self._schedule.now + seconds, happens))
 
     def _happen(self) -> None:
@@ -248,7 +248,7 @@ class SimulatedWorld:
             happens()
 
     def interrupt(self) -> None:
-        """Ctrl-C."""
+        """Press Ctrl-C."""
         self._interrupts += 1
         self._current.set()
 
@@ -278,7 +278,7 @@ class SimulatedWorld:
         raise NodeLost(node, "the connection ended before the command did", sent=True)
 
     def crash(self) -> None:
-        """The control process is killed."""
+        """Kill the control process."""
         self._schedule.dead = True
         self._free()
         raise Crash
