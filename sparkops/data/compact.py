@@ -3,8 +3,6 @@
 The dump is a JSON list with one object for each option (flags, nargs, kind, type, choices), made inside the image.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Mapping

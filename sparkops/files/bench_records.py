@@ -1,4 +1,4 @@
-"""The benchmarks that were measured from here, by their ids."""
+"""Benchmarks measured from this machine, by id."""
 
 import contextlib
 import hashlib
@@ -14,12 +14,12 @@ KEPT = "bench"
 
 
 def names() -> list[str]:
-    """Ids, the oldest first."""
+    """All ids, oldest first."""
     return sorted(path.stem for path in state.folder(KEPT).glob("*.json"))
 
 
 def record(name: str) -> Record:
-    """One by its id, the beginning of it, or `last`."""
+    """A benchmark by its id, the beginning of it, or `last`; raises UsageError."""
     known = names()
     if not known:
         raise UsageError(f"{name}: nothing was measured from here yet", hint="`sparkops bench run`")
@@ -35,7 +35,7 @@ def record(name: str) -> Record:
 
 
 def since(began: str) -> Iterator[Record]:
-    """Those that can be read and whose ids are not before that one, the newest first."""
+    """Readable benchmarks from the id `began` on, newest first."""
     for name in reversed(names()):
         if name < began:
             return
@@ -44,7 +44,7 @@ def since(began: str) -> Iterator[Record]:
 
 
 def keep(one: Record) -> None:
-    """Written whole or not at all; where it cannot be, nothing is to be measured."""
+    """Write a benchmark's file completely or not at all; raises UsageError."""
     try:
         state.write(KEPT, one.id, one.document())
     except OSError as error:
@@ -52,7 +52,7 @@ def keep(one: Record) -> None:
 
 
 def keep_tokenizer(text: str) -> Path:
-    """A model's tokenizer.json, kept by its content."""
+    """Keep a model's tokenizer.json under the hash of its content; raises UsageError."""
     place = state.folder("tokenizers") / hashlib.sha256(text.encode()).hexdigest()[:16] / "tokenizer.json"
     try:
         if not place.exists():
@@ -64,7 +64,7 @@ def keep_tokenizer(text: str) -> Path:
 
 
 def unwritable(kind: str, error: OSError) -> UsageError:
-    """The error of a disk that is full, or not ours."""
+    """The error for a directory that cannot be written."""
     reason = (error.strerror or "cannot be written").lower()
     hint = "free space there or make it yours, or set $XDG_STATE_HOME to another place; kept results stay"
     return UsageError(one_line(f"{state.folder(kind)}: {reason}"), hint=hint)

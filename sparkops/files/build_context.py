@@ -1,4 +1,4 @@
-"""A build context as it is sent to a node: equal files make equal bytes, wherever and whenever they are packed."""
+"""A build context as it is sent to a node: equal files give equal bytes."""
 
 import base64
 import fnmatch
@@ -15,7 +15,7 @@ from sparkops.core.schema import one_line
 from sparkops.errors import UsageError
 
 LARGEST = 256_000_000
-"""Bytes of all files; what is larger should be fetched by the Dockerfile, or the context be a git repository."""
+"""Bytes of all files. Let the Dockerfile fetch larger files, or build from a git repository."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Context:
 
 
 def pack(folder: Path, dockerfile: str | None = None) -> Context:
-    """All below the folder but what a plain `.dockerignore` names; Docker reads that file once more on the node."""
+    """Pack the folder without what a simple `.dockerignore` names; Docker reads that file again on the node."""
     if not folder.is_dir():
         raise UsageError(one_line(f"{folder}: no such directory"), hint="the build context is a directory")
     if not (folder / (dockerfile or "Dockerfile")).is_file():
@@ -59,7 +59,7 @@ _HINT = "leave out with .dockerignore what the image does not need, or build fro
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Without what differs between two copies of the same files."""
+    """Reset what differs between two copies of equal files."""
     entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = 0, 0, 0, "", ""
     entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
     return entry
@@ -79,7 +79,7 @@ def _below(folder: Path, inside: str, ignored: tuple[str, ...]) -> Iterator[str]
 
 
 def _ignored(folder: Path) -> tuple[str, ...]:
-    """None where a pattern takes something back in: then Docker alone decides."""
+    """Patterns of `.dockerignore`; none if it has exceptions or `**`, which only Docker evaluates."""
     try:
         lines = (folder / ".dockerignore").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

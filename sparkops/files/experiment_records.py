@@ -1,4 +1,4 @@
-"""The experiments that were begun here and are not ended, one file each."""
+"""Experiments that were started here and have not ended, one file each."""
 
 from sparkops.core.bench.experiment import Experiment, load
 from sparkops.files import state
@@ -8,12 +8,12 @@ KEPT = "experiments"
 
 
 def find(name: str) -> Experiment | None:
-    """The one that was begun with this question and has not ended."""
+    """The experiment of this id, if it has not ended."""
     return load(state.read(KEPT, name))
 
 
 def keep(one: Experiment) -> None:
-    """Written before the first topology takes the place of what serves."""
+    """Written before the first topology replaces what serves; raises UsageError."""
     try:
         state.write(KEPT, one.id, one.document())
     except OSError as error:
@@ -21,5 +21,5 @@ def keep(one: Experiment) -> None:
 
 
 def forget(one: Experiment) -> None:
-    """It has ended: the same question again is another experiment."""
+    """Remove an experiment that has ended."""
     (state.folder(KEPT) / f"{one.id}.json").unlink(missing_ok=True)

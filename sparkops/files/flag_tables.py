@@ -1,4 +1,4 @@
-"""Tables of `vllm serve` options: those that came with sparkops, one from a file, and what was read from an image."""
+"""Tables of `vllm serve` options: the packaged ones, one from a file, and those read from images."""
 
 import json
 import re
@@ -20,7 +20,7 @@ LARGEST = 4_000_000
 
 
 def from_file(path: str) -> FlagTable:
-    """A table as `image flags` prints it, or the dump that is made inside an image."""
+    """Read a table as `image flags` prints it, or the dump made inside an image; raises UsageError."""
     try:
         data = Path(path).expanduser().read_bytes()[: LARGEST + 1]
         document = json.loads(data) if len(data) <= LARGEST else None
@@ -40,7 +40,7 @@ def from_file(path: str) -> FlagTable:
 
 
 def table(document: Any) -> FlagTable:
-    """Raises ValueError and its like where a document is no table."""
+    """A table from a document; raises KeyError, TypeError, ValueError, AttributeError or IndexError."""
     if isinstance(document, Mapping) and isinstance(document.get("table"), Mapping):
         document = document["table"]
     if isinstance(document, Mapping) and isinstance(document.get("options"), list):
@@ -51,12 +51,12 @@ def table(document: Any) -> FlagTable:
 
 
 def program() -> str:
-    """What is run inside an image to read its options."""
+    """The program that reads the options inside an image."""
     return Path(dump.__file__).read_text(encoding="utf-8")
 
 
 def document(of: FlagTable) -> dict[str, Any]:
-    """A table as it is kept and printed."""
+    """A table as the document that is kept and printed."""
     usual = Flag("")
     flags = {
         name: {key: value for key, value in vars(flag).items() if key != "name" and value != getattr(usual, key)}
@@ -66,7 +66,7 @@ def document(of: FlagTable) -> dict[str, Any]:
 
 
 def of_image(reference: str) -> FlagTable | None:
-    """What was read last from an image of this name on any node."""
+    """The table read last from an image of this name on any node; None without a valid one."""
     kept = state.read(KIND, _name(reference))
     if not isinstance(kept, Mapping) or kept.get("schema") != SCHEMA:
         return None
@@ -77,7 +77,7 @@ def of_image(reference: str) -> FlagTable | None:
 
 
 def keep(reference: str, fingerprint: str, document: Mapping[str, Any]) -> str:
-    """Keep it for `lint` and `plan` on this machine; returns where."""
+    """Keep a table for `lint` and `plan` on this machine; returns the path."""
     whole = {"schema": SCHEMA, "image": reference, "fingerprint": fingerprint, "table": dict(document)}
     return str(state.write(KIND, _name(reference), whole))
 

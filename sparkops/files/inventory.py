@@ -1,4 +1,4 @@
-"""Inventories: where one is looked for, and what it says. Apart from `load`, as verbs without nodes need none."""
+"""Inventories: where they are looked for, and reading them. Verbs without nodes do not import this."""
 
 import os
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ from sparkops.files import recipes
 
 
 def inventory(path: str | None = None) -> Inventory:
-    """The inventory that was named, else the first of the usual places that has one."""
+    """The named inventory, else the first that exists in the usual places."""
     if path is not None:
         return inventory_file.read(recipes.document(Path(path)))
     places = list(inventory_places())
     for place in places:
-        if recipes.exists(place):
+        if os.path.isfile(place):
             return inventory_file.read(recipes.document(place))
     raise UsageError(
         f"no inventory: looked for {', '.join(map(str, places))}",
@@ -25,7 +25,7 @@ def inventory(path: str | None = None) -> Inventory:
 
 
 def inventory_places() -> Iterator[Path]:
-    """Where an inventory is looked for when `-i` does not say; $SPARKOPS_INVENTORY alone decides when it is set."""
+    """Where an inventory is looked for without `-i`; only $SPARKOPS_INVENTORY if it is set."""
     if named := os.environ.get("SPARKOPS_INVENTORY"):
         yield Path(named)
         return

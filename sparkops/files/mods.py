@@ -1,4 +1,4 @@
-"""Mods from a directory of this machine, put beside the Dockerfile that builds them into an image."""
+"""Put mods from a directory of this machine beside the Dockerfile that builds them into an image."""
 
 import shutil
 import tempfile
@@ -12,11 +12,11 @@ from sparkops.errors import Refused, UsageError
 from sparkops.files.build_context import Context, pack
 
 PINNED = "pinned"
-"""Instead of a directory: only mods whose recipe says where they come from."""
+"""Given instead of a directory: use only mods whose source the recipe pins."""
 
 
 def context(directory: str, container: str, mods: Sequence[str], sources: Mapping[str, str]) -> Context:
-    """The build context of an image with these mods; a directory that has one is taken before its pinned source."""
+    """The build context of an image with these mods; a mod in `directory` wins over its pinned source."""
     if wrong := modding.strange(modding.needed(mods)):
         raise UsageError(one_line(f"{wrong[0]!r} is no name of a mod"))
     pinned = {mod: source for mod, text in sources.items() if (source := modding.source(text)) is not None}

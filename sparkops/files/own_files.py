@@ -1,4 +1,4 @@
-"""Files of the person's own that a verb reads or writes by the name that was given. Each error names the file."""
+"""The user's own files that a verb reads or writes. Each error names the file."""
 
 import shutil
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from sparkops.errors import UsageError
 
 
 def write(path: Path, text: str) -> str:
-    """The path as text; raises `UsageError` where it cannot be written."""
+    """Write a file; returns its path as text, raises `UsageError`."""
     with writing(path):
         path.write_text(text, encoding="utf-8")
     return str(path)
@@ -20,7 +20,7 @@ def write(path: Path, text: str) -> str:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """A place that cannot be written is a wrong use, not a bug; so is one that is no path."""
+    """Turn errors of writing, or of an invalid path, into `UsageError`."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -33,7 +33,7 @@ def refuse_existing(path: Path, force: bool, hint: str = "--force writes it anew
 
 
 def check_writable(path: Path) -> None:
-    """Said before an hour of work; what is there already stays as it is."""
+    """Raise `UsageError` before hours of work if the file cannot be written; an existing file stays unchanged."""
     new = not path.exists()
     with writing(path):
         path.open("a", encoding="utf-8").close()
@@ -48,7 +48,7 @@ def make_folder(path: Path) -> None:
 
 @contextmanager
 def whole(path: Path, size: int) -> Iterator[BinaryIO]:
-    """To be written beside its place, and moved there at the end; else nothing is kept. `size` in bytes, about."""
+    """Write a file beside `path` and move it there at the end; on failure remove it. `size`: about how many bytes."""
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:
@@ -62,7 +62,7 @@ def whole(path: Path, size: int) -> Iterator[BinaryIO]:
 
 
 def size_to_read(path: Path) -> int:
-    """Bytes of a file that can be read; raises `UsageError`."""
+    """Size in bytes; raises `UsageError` if the file cannot be read."""
     try:
         with path.open("rb"):
             return path.stat().st_size
@@ -75,14 +75,14 @@ def is_there(path: str) -> bool:
 
 
 def free(folder: Path) -> int:
-    """Bytes that are free there; raises `UsageError` where there is no such folder."""
+    """Free bytes in a folder; raises `UsageError` if it does not exist."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such directory")
     return shutil.disk_usage(folder).free
 
 
 def public_key(private: Path) -> str | None:
-    """The line of the public half; None where there is none."""
+    """The public key beside a private key; None if there is none."""
     public = private.with_name(f"{private.name}.pub")
     return public.read_text(encoding="utf-8").strip() if public.is_file() else None
 

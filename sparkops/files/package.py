@@ -7,7 +7,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def commit() -> str | None:
-    """The commit that this is, in 12 digits: noted in the wheel, or that of the checkout. None where nobody knows."""
+    """The commit of this sparkops, 12 digits, from the wheel or the checkout; None if unknown."""
     noted, git = PACKAGE / "data" / "commit", PACKAGE.parent / ".git"
     try:
         if noted.is_file():

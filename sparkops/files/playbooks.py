@@ -12,7 +12,7 @@ from sparkops.errors import UsageError
 from sparkops.files import recipes
 
 LARGEST_COPY = 10_000_000
-"""Bytes of a file that `copy:` puts on nodes."""
+"""Bytes of the largest file that `copy:` puts on nodes."""
 
 
 def playbook(path: str, extra: Iterable[str] = ()) -> Playbook:
@@ -22,7 +22,7 @@ def playbook(path: str, extra: Iterable[str] = ()) -> Playbook:
 
 
 def packaged_text(name: str) -> str:
-    """A packaged playbook as it is in its file."""
+    """The text of a packaged playbook."""
     return packaged(name).read_text(encoding="utf-8")
 
 
@@ -34,13 +34,13 @@ def packaged(name: str) -> Path:
 
 
 def is_packaged(path: str) -> bool:
-    """Whether this is the very file of a packaged playbook; a copy of it is the operator's own."""
+    """Whether this path is in the directory of packaged playbooks; a copy elsewhere is the operator's own."""
     return Path(path).resolve().parent == recipes.packaged("playbooks").resolve()
 
 
 @cache
 def built_in(verb: str) -> StepsPlay:
-    """The play of a verb of ours; only the packaged file counts."""
+    """The play of a built-in verb, from the packaged file."""
     name = verb.replace(" ", "-")
     (play,) = reading.read(recipes.document(packaged(name), f"playbooks/{name}.yml"), str).plays
     assert isinstance(play, StepsPlay)
@@ -52,7 +52,7 @@ def packaged_names() -> tuple[str, ...]:
 
 
 def _beside(place: Path, name: str) -> str:
-    """As it stands there, line ends included; `OSError` says what is wrong with it."""
+    """The text of a file beside the playbook, line ends unchanged; raises `OSError`."""
     path = place.parent / name
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(0, "is not a file")

@@ -18,10 +18,10 @@ from sparkops.files.package import PACKAGE
 from sparkops.files.yaml_positions import parse
 
 LARGEST = 1_000_000
-"""Bytes; a recipe or an inventory that is larger is something else."""
+"""Bytes of the largest recipe, inventory or playbook."""
 
 VLLM = "0.32.0"
-"""The vLLM version whose flags stand for those of an image we know no better."""
+"""The vLLM version whose flags are used for images with unknown flags."""
 
 _YAML = (".yml", ".yaml")
 
@@ -38,11 +38,6 @@ def recipe(name: str, directory: Path = Path("recipes"), flags: FlagTable | None
     return found
 
 
-def flags_file(path: str) -> FlagTable:
-    """A table of `vllm serve` options from a file."""
-    return flag_tables.from_file(path)
-
-
 def _chain(name: str, directory: Path) -> list[tuple[str, Located]]:
     """A recipe's file and those it extends, nearest first."""
     chain: list[tuple[str, Located]] = []
@@ -57,7 +52,7 @@ def _chain(name: str, directory: Path) -> list[tuple[str, Located]]:
 
 
 def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
-    """The last of a chain may be another launcher's, whose readers are imported only then."""
+    """The last file of a chain may be in another launcher's format; its readers are imported only then."""
     if not recipe_file.is_foreign(chain[-1][1]):
         return recipe_file.read(chain, flags)
     base: Recipe = import_module("sparkops.core.formats").read(*chain[-1], flags)
@@ -66,8 +61,8 @@ def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
 
 def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
     """All recipes that can be named."""
-    found = {path.stem for place in (directory, packaged("recipes")) for path in _files(place)}
-    return tuple(sorted(found))
+    files = (path for place in (directory, packaged("recipes")) if place.is_dir() for path in place.iterdir())
+    return tuple(sorted({path.stem for path in files if path.suffix in _YAML}))
 
 
 def packaged(kind: str) -> Path:
@@ -109,9 +104,9 @@ def _read(path: Path) -> bytes:
 
 
 def _find(name: str, directories: Iterable[Path], seen: list[Path]) -> Path:
-    """The file of a recipe. A file may extend its packaged namesake, so those already read are passed over."""
+    """The file of a recipe. Files already read are skipped: a file may extend a packaged recipe of its name."""
     candidates = list(_candidates(name, directories))
-    existing = [path for path in candidates if exists(path)]
+    existing = [path for path in candidates if os.path.isfile(path)]
     for path in existing:
         if path.resolve() not in {other.resolve() for other in seen}:
             return path
@@ -127,27 +122,13 @@ def _candidates(name: str, directories: Iterable[Path]) -> Iterator[Path]:
     if _is_path(name):
         yield Path(os.path.expanduser(name))
         return
-    for directory in (*directories, packaged("recipes")):
-        for suffix in _YAML:
-            yield directory / f"{name}{suffix}"
+    yield from (d / f"{name}{suffix}" for d in (*directories, packaged("recipes")) for suffix in _YAML)
 
 
 def _is_path(name: str) -> bool:
     return name.endswith(_YAML) or "/" in name or os.sep in name
 
 
-def exists(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False
-
-
-def _files(directory: Path) -> Iterator[Path]:
-    if directory.is_dir():
-        yield from (path for path in directory.iterdir() if path.suffix in _YAML)
-
-
 def _label(path: Path) -> str:
-    """Packaged recipes go by one name wherever the package is installed."""
+    """The path to show; the same for packaged recipes wherever the package is installed."""
     return f"recipes/{path.name}" if path.parent == packaged("recipes") else str(path)

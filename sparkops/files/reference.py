@@ -1,5 +1,6 @@
-"""Reference tables of recipes, apart from `load`: whoever lists recipes does not pay for their numbers."""
+"""Reference tables of recipes, in a module of their own: listing recipes does not need them."""
 
+import os
 from pathlib import Path
 
 from sparkops.core import reference
@@ -10,9 +11,9 @@ FOLDER = "reference"
 
 
 def tables(name: str, directory: Path = Path("recipes")) -> tuple[ReferenceTable, ...]:
-    """What was measured with a recipe: `reference/NAME.yml` beside one's own recipes, else beside the packaged ones."""
+    """Published results of a recipe: `reference/NAME.yml` in the directory of recipes, else among the packaged ones."""
     for place in (directory, recipes.packaged("recipes")):
         path = place / FOLDER / f"{name}.yml"
-        if recipes.exists(path):
+        if os.path.isfile(path):
             return reference.read(recipes.document(path, f"recipes/{FOLDER}/{path.name}"))
     return ()

@@ -1,4 +1,4 @@
-"""What sparkops keeps on the control machine for its own later use; the truth about nodes is on the nodes."""
+"""Files that sparkops keeps on the control machine; all state of nodes is on the nodes."""
 
 import json
 import os
@@ -7,14 +7,14 @@ from typing import Any
 
 
 def folder(kind: str) -> Path:
-    """`$XDG_STATE_HOME/sparkops/<kind>`; it may not be there."""
+    """`$XDG_STATE_HOME/sparkops/<kind>`; it may not exist."""
     named = os.environ.get("XDG_STATE_HOME") or ""
     base = Path(named) if Path(named).is_absolute() else Path.home() / ".local" / "state"
     return base / "sparkops" / kind
 
 
 def write(kind: str, name: str, document: Any) -> Path:
-    """One JSON file, whole or not at all, readable by its owner alone."""
+    """Write one JSON file, completely or not at all, readable only by its owner; raises OSError."""
     path = folder(kind) / f"{name}.json"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_suffix(f".{os.getpid()}.part")
@@ -31,7 +31,7 @@ def write(kind: str, name: str, document: Any) -> Path:
 
 
 def read(kind: str, name: str) -> Any:
-    """What was kept; None when nothing was, or it cannot be read."""
+    """The content of the file; None if it does not exist or cannot be read."""
     try:
         return json.loads((folder(kind) / f"{name}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

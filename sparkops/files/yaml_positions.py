@@ -1,4 +1,4 @@
-"""YAML to located values. What a file can do wrong (tabs, a key twice, bombs of aliases) is one line with its place.
+"""YAML to located values. Every error (tabs, duplicate keys, too many aliases) is one line with its place.
 
 Values are made from the parser's events, so that depth and size are bounded while a file is read, and so that PyYAML's
 C parser, ten times as fast where it is there, cannot be driven into the ground.
@@ -25,7 +25,7 @@ _MAPPING, _SEQUENCE = "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"
 
 
 def parse(data: bytes, label: str) -> Located:
-    """A file of one document. Anything else is a `UsageError` of one line."""
+    """The value of a file with one document; raises `UsageError` with one line."""
     text = _decoded(data, label)
     if found := Reader.NON_PRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
@@ -41,7 +41,7 @@ def parse(data: bytes, label: str) -> Located:
 
 
 class _Composer:
-    """Events to located values; an alias is the value it names, and counts as often as it is used."""
+    """Turns events into located values; an alias counts as its value each time it is used."""
 
     def __init__(self, text: str, label: str) -> None:
         self.events = PARSER(text)
@@ -112,7 +112,7 @@ class _Composer:
         return tuple(found)
 
     def entries(self, depth: int) -> dict[str, Located]:
-        """A mapping's entries at the lines of their keys; `<<` gives what the mapping itself does not say."""
+        """A mapping's entries at the lines of their keys; `<<` adds keys that the mapping does not have."""
         found: dict[str, Located] = {}
         merged: dict[str, Located] = {}
         while not isinstance(event := self.events.get_event(), yaml.MappingEndEvent):
@@ -166,7 +166,7 @@ def _decoded(data: bytes, label: str) -> str:
 
 
 def _problem(error: yaml.MarkedYAMLError, text: str) -> str:
-    """What the parser says; at a tab, that it is one."""
+    """The parser's message, or one about a tab in the indentation."""
     mark = error.problem_mark
     if mark is not None:
         lines = text.split("\n")

@@ -75,8 +75,7 @@ def prune(cache: str, targets: list[str]) -> dict[str, Any]:
 
 
 def _read_once(path: str) -> dict[str, Any]:
-    if not path:
-        return {}
+    """The JSON object of a file, which is removed; {} if there is no such file or no path."""
     with contextlib.suppress(FileNotFoundError):
         with open(path, encoding="utf-8") as stream:
             found: dict[str, Any] = json.load(stream)

@@ -63,8 +63,7 @@ def digest(path: str, name: str) -> str:
 
 def free(path: str) -> int:
     """Bytes that this user may still write there."""
-    told = subprocess.run(["df", "-Pk", "--", path], capture_output=True, text=True, check=False).stdout
-    rows = told.splitlines()
+    rows = subprocess.run(["df", "-Pk", "--", path], capture_output=True, text=True, check=False).stdout.splitlines()
     return int(rows[-1].split()[3]) * 1024 if len(rows) > 1 else 0
 
 
@@ -165,7 +164,7 @@ class Repo:
         return self.path("blobs", name)
 
     def part(self, name: str) -> str:
-        return self.path("blobs", f"{name}.incomplete")
+        return f"{self.blob(name)}.incomplete"
 
     def file(self, revision: str, path: str) -> str:
         return self.path("snapshots", revision, path)
@@ -219,6 +218,12 @@ class Repo:
             remove(new)
             if error.errno != errno.ENOSPC:
                 raise
+
+    def accept(self, path: str, name: str) -> None:
+        """Make a file, of which the hash was checked, the blob of this name."""
+        os.replace(path, self.blob(name))
+        self.notes["verified"][name] = self.stamp(name)
+        forget(self.blob(name))
 
     def stamp(self, name: str) -> list[int]:
         found = os.stat(self.blob(name))

@@ -22,7 +22,6 @@ from sparkops.node.modelcache import (
     Meter,
     Repo,
     digest,
-    forget,
     free,
     length_of,
     no_room,
@@ -166,9 +165,7 @@ def _take_in(repo: Repo, files: list[CacheFile]) -> int:
         if digest(path, file.blob) != file.blob:
             return 0
         os.makedirs(os.path.dirname(repo.blob(file.blob)), exist_ok=True)
-        os.replace(path, repo.blob(file.blob))
-        repo.notes["verified"][file.blob] = repo.stamp(file.blob)
-        forget(repo.blob(file.blob))
+        repo.accept(path, file.blob)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(repo.part(file.blob))
         return file.length

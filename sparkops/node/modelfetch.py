@@ -15,7 +15,6 @@ from sparkops.node.modelcache import (
     Meter,
     Repo,
     digest,
-    forget,
     free,
     length_of,
     no_room,
@@ -100,9 +99,7 @@ def _get(repo: Repo, hub: Hub, url: str, file: CacheFile) -> None:
     for _ in range(2):
         hub.download(url, part, file.length, repo.model)
         if (found := digest(part, file.blob)) == file.blob:
-            os.replace(part, repo.blob(file.blob))
-            repo.notes["verified"][file.blob] = repo.stamp(file.blob)
-            forget(repo.blob(file.blob))
+            repo.accept(part, file.blob)
             return
         remove(part)
     raise CacheTrouble(

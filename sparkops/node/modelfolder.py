@@ -27,9 +27,6 @@ class Folder(Repo):
     def blob(self, name: str) -> str:
         return self.path(self.names.get(name, name))
 
-    def part(self, name: str) -> str:
-        return f"{self.blob(name)}.incomplete"
-
     def file(self, revision: str, path: str) -> str:
         return self.path(path)
 

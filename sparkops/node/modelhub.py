@@ -70,19 +70,24 @@ class Hub:
             done = subprocess.run(words, input=config, capture_output=True, text=True, check=False)
             return HubAnswer(done.returncode, done.stderr.removeprefix("curl: "), headers.read())
 
+    def curl_again(self, url: str, *options: str, token: bool = True) -> HubAnswer:
+        """The first good answer, else the last; up to TRIES times, unless asking again cannot help."""
+        for turn in range(TRIES):
+            answer = self.curl(url, *options, token=token)
+            if answer.ok or answer.final:
+                break
+            time.sleep(NAP * 2**turn)
+        return answer
+
     def json(self, url: str, model: str, revision: str) -> Any:
         with tempfile.NamedTemporaryFile("r", encoding="utf-8") as body:
-            for turn in range(TRIES):
-                answer = self.curl(url, "-o", body.name, "-m", "120")
-                if answer.ok:
-                    try:
-                        return json.load(body)
-                    except ValueError:
-                        raise CacheTrouble(f"{self.endpoint} does not answer as a model hub does") from None
-                if answer.final:
-                    break
-                time.sleep(NAP * 2**turn)
-        raise self.refusal(answer, model, revision)
+            answer = self.curl_again(url, "-o", body.name, "-m", "120")
+            if not answer.ok:
+                raise self.refusal(answer, model, revision)
+            try:
+                return json.load(body)
+            except ValueError:
+                raise CacheTrouble(f"{self.endpoint} does not answer as a model hub does") from None
 
     def listing(self, model: str, revision: str) -> tuple[str, list[CacheFile]]:
         """The commit that a revision means now, and its files."""
@@ -106,20 +111,15 @@ class Hub:
 
     def fetch_small(self, url: str, path: str) -> None:
         """A public file of another host, whole; the hub's token is not for it."""
-        for turn in range(TRIES):
-            answer = self.curl(url, "-o", path, "-m", "300", token=False)
-            if answer.ok:
-                return
+        answer = self.curl_again(url, "-o", path, "-m", "300", token=False)
+        if not answer.ok:
             remove(path)
-            if answer.final:
-                break
-            time.sleep(NAP * 2**turn)
-        raise CacheTrouble(f"{url}: {answer.words}", "$SPARKOPS_ENCODINGS names a mirror of these files")
+            raise CacheTrouble(f"{url}: {answer.words}", "$SPARKOPS_ENCODINGS names a mirror of these files")
 
     def url(self, model: str, commit: str, path: str) -> str:
         return f"{self.endpoint}/{model}/resolve/{commit}/{urllib.parse.quote(path)}"
 
-    def download(self, url: str, part: str, length: int, model: str, token: bool = True) -> None:
+    def download(self, url: str, part: str, length: int, model: str) -> None:
         """All of it into `part`, going on where it ended; as long as something comes it is tried again."""
         turn = 0
         while length_of(part) != length or not os.path.exists(part):
@@ -127,7 +127,7 @@ class Hub:
             if before > length:
                 remove(part)
                 continue
-            answer = self.curl(url, "-o", part, "-C", "-" if before else "0", token=token)
+            answer = self.curl(url, "-o", part, "-C", "-" if before else "0")
             if answer.code == FULL:
                 raise OSError(28, "no space left", part)
             if answer.code == NO_RANGE or answer.status == 416:
@@ -162,12 +162,10 @@ class Hub:
 
 def _gated(model: str, page: str, token: bool) -> CacheTrouble:
     if token:
-        account = "this token's account has not been given access"
-        return CacheTrouble(
-            f"{model} is gated, and {account}", f"accept its licence at {page}, or wait until that is granted"
-        )
-    who = "its licence must be accepted, and a token must say by whom"
-    return CacheTrouble(f"{model} is gated: {who}", f"accept it at {page}, then give that account's token: {TOKEN}")
+        told = f"{model} is gated, and this token's account has not been given access"
+        return CacheTrouble(told, f"accept its licence at {page}, or wait until that is granted")
+    told = f"{model} is gated: its licence must be accepted, and a token must say by whom"
+    return CacheTrouble(told, f"accept it at {page}, then give that account's token: {TOKEN}")
 
 
 def _how_to_reach() -> str:

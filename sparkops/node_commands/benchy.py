@@ -1,4 +1,4 @@
-"""The command line of llama-benchy 0.4: lists are separated by spaces, and a failure must end it."""
+"""The command line of llama-benchy 0.4."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -20,23 +20,17 @@ class BenchTarget:
 
 
 def words(suite: Suite, point: Point, target: BenchTarget) -> tuple[str, ...]:
-    """One point of a suite; what `node/benchy.py` adds is where key, progress and result go.
+    """The options for one point of a suite; `node/benchy.py` adds those for key, progress and result.
 
     `--model` and `--tokenizer` are always said, since it would ask huggingface.co; `--exit-on-first-fail`, since it
     would end with 0 and null metrics; `--exact-tg`, since an answer that ends early measures something else.
     """
-    sizes = {
-        "--pp": point.prompt,
-        "--tg": point.answer,
-        "--depth": point.depth,
-        "--concurrency": point.concurrency,
-        "--runs": suite.runs,
-    }
+    sizes = f"--pp {point.prompt} --tg {point.answer} --depth {point.depth} --concurrency {point.concurrency}"
     return (
         *("--base-url", target.url, "--model", target.model, "--served-model-name", target.model),
         *("--tokenizer", target.tokenizer),
-        *(word for name, value in sizes.items() for word in (name, str(value))),
-        *("--exact-tg", "--exit-on-first-fail"),
+        *sizes.split(),
+        *("--runs", str(suite.runs), "--exact-tg", "--exit-on-first-fail"),
         *(("--enable-prefix-caching",) if suite.prefix_caching else ()),
         *(() if target.coherence else ("--skip-coherence",)),
     )
@@ -44,7 +38,7 @@ def words(suite: Suite, point: Point, target: BenchTarget) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A model's folder in the cache of a node, and which of its snapshots serves."""
+    """A model's folder in the cache of a node, and the snapshot that serves."""
 
     folder: str
     revision: str
@@ -59,7 +53,7 @@ MODEL_INSIDE, BOOK_INSIDE = "/model", "/book.txt"
 
 
 def in_container(script: str, words: Iterable[str], model: Snapshot, book: str | None, key: Secret) -> Command:
-    """llama-benchy in a container of a node, gone when it ends; `script` is the text of `node/benchy.py`.
+    """Run llama-benchy in a temporary container on a node; `script` is the text of `node/benchy.py`.
 
     `--init` hands the signal on that ends it with its client. The whole folder is mounted, as snapshots are links.
     """
@@ -79,12 +73,12 @@ def in_container(script: str, words: Iterable[str], model: Snapshot, book: str |
 
 
 def said(stderr: str) -> str:
-    """Without the pointer to its help that Docker ends every refusal with."""
+    """stderr without Docker's pointer to its help."""
     return "\n".join(line for line in stderr.splitlines() if not re.fullmatch(r"(See|Run) 'docker .*--help'.*", line))
 
 
 LISTS = {"pp": "prompts", "tg": "answers", "depth": "depths", "concurrency": "concurrency"}
-"""llama-benchy's lists and ours."""
+"""The field of `Suite` for each list option of llama-benchy."""
 
 SYNONYMS = {
     "input-len": "pp",
@@ -97,7 +91,7 @@ SYNONYMS = {
     "repetitions": "runs",
     "enable-prefix-caching": "prefix-caching",
 }
-"""Options of `vllm bench serve`, llama-bench and recipes that mean the same."""
+"""The option of llama-benchy for options of `vllm bench serve`, llama-bench and recipes."""
 
 ALWAYS_ON = ("exact-tg", "exit-on-first-fail")
 
@@ -111,7 +105,7 @@ REFUSED = {
     "format": "`sparkops bench export` writes the formats",
     "save-result": "`sparkops bench export` writes the files",
 }
-"""Options that a benchmark of a recipe cannot have, and what there is instead."""
+"""Options that a recipe's benchmark cannot have, and what to use instead."""
 
 
 def options(words: Iterable[str]) -> dict[str, object]:
@@ -129,7 +123,7 @@ def options(words: Iterable[str]) -> dict[str, object]:
 
 
 def adjusted(suite: Suite, options: Mapping[str, object]) -> tuple[Suite, tuple[str, ...]]:
-    """The suite with options in llama-benchy's or other tools' words, and a line for each that has no meaning here."""
+    """The suite changed by options of llama-benchy or other tools, and a line for each unsupported option."""
     changed = dict(vars(suite))
     refused: list[str] = []
     for given, value in options.items():

@@ -1,14 +1,14 @@
-"""Page caches: drop them, have cron drop them, and the right to do so, as commands."""
+"""Commands for the page cache: drop it, schedule drops with cron, permit them in sudoers."""
 
 from sparkops.core.plan import Command, Script, Word
 from sparkops.core.schedule import Schedule, times
 
 LONGEST_DROP = 600.0
-"""Seconds: what was just downloaded is written to the disk first."""
+"""Seconds; recently downloaded files are written to disk first."""
 
 
 def drop(cache_dir: str | None) -> Command:
-    """Needs no lock: it changes nothing that a plan is made from."""
+    """`reads`: it needs no lock, since no plan depends on it."""
     return Command((Script("cache"), "drop", *([cache_dir] if cache_dir else [])), reads=True, timeout=LONGEST_DROP)
 
 
@@ -31,7 +31,7 @@ def unschedule() -> Command:
 
 
 def runs(lines: int) -> Command:
-    """What the scheduled runs wrote last."""
+    """The last log lines of the scheduled runs."""
     return Command((Script("schedule"), "log", str(lines)), reads=True)
 
 
@@ -44,5 +44,5 @@ def forbid(path: str) -> Command:
 
 
 def permitted() -> Command:
-    """Fails where the login user may not do what the line permits."""
+    """Fails unless the login user may run the permitted command."""
     return Command((Script("sudoers"), "check"), reads=True)

@@ -1,11 +1,11 @@
-"""The commands of a copy from node to node."""
+"""Commands of a copy from node to node."""
 
 from sparkops.core.copying import Hop
 from sparkops.core.plan import Command, Script, Secret, Word
 from sparkops.node_commands.images import started
 
 ALIAS = "sparkops-next"
-"""What `relay.sh` calls the next node when it checks its host key."""
+"""The name under which `relay.sh` checks the next node's host key."""
 
 RELAY = Script("relay")
 

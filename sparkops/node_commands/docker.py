@@ -1,6 +1,6 @@
-"""The one `docker run` of sparkops, and how our containers are labelled."""
+"""The `docker run` command of sparkops, and the labels of its containers."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sparkops.core.plan import Command, Script, Word
@@ -24,14 +24,14 @@ FLAGS_SECONDS = 300.0
 
 
 def read_flags(image: str, program: str) -> Command:
-    """The options of an image's `vllm serve`; its container is gone when they are printed."""
+    """Print the options of an image's `vllm serve` in a container that is removed at its end."""
     engine = ("docker", "run", "--rm", "--network", "none", "--entrypoint=", image)
     return Command((*engine, Script("flags"), program), reads=True, timeout=FLAGS_SECONDS)
 
 
 @dataclass(frozen=True)
 class ContainerCommand:
-    """What differs between our containers. `image` is an image ID on that node; `words` go to the entry script."""
+    """What differs between containers. `image` is an image ID on the node; `words` are the entry script's arguments."""
 
     name: str
     image: str
@@ -45,28 +45,23 @@ class ContainerCommand:
 
 def run(container: ContainerCommand) -> Command:
     """Start a container in the background; its entry script is sent whole, the image's entrypoint is cleared."""
-    return Command(tuple(_run_words(container)), timeout=120.0)
-
-
-def _run_words(container: ContainerCommand) -> Iterator[Word]:
-    yield from ("docker", "run", "-d", "--name", container.name)
-    for key, value in sorted(container.labels.items()):
-        yield from ("--label", f"{key}={value}")
-    yield from _BASE
-    if container.gpu:
-        yield from ("--gpus", "all")
-    if container.rdma:
-        yield from _RDMA
-    for mount in container.mounts:
-        yield from ("-v", mount)
-    for key, value in sorted(container.env.items()):
-        yield from ("-e", f"{key}={value}")
-    words: tuple[Word, ...] = ("--entrypoint=", container.image, Script("entry"), *container.words)
-    yield from words
+    words: tuple[Word, ...] = (
+        *("docker", "run", "-d", "--name", container.name),
+        *(word for key, value in sorted(container.labels.items()) for word in ("--label", f"{key}={value}")),
+        *_BASE,
+        *(("--gpus", "all") if container.gpu else ()),
+        *(_RDMA if container.rdma else ()),
+        *(word for mount in container.mounts for word in ("-v", mount)),
+        *(word for key, value in sorted(container.env.items()) for word in ("-e", f"{key}={value}")),
+        *("--entrypoint=", container.image),
+        Script("entry"),
+        *container.words,
+    )
+    return Command(words, timeout=120.0)
 
 
 def labels(revision: Revision, member: Member, replaces: Iterable[str]) -> dict[str, str]:
-    """All that any machine with the inventory needs to know of a deployment; kept on the node, never a secret.
+    """What any machine with the inventory needs to know of a deployment; no secrets.
 
     `replaces` are the hashes of what this deploy replaces, so that a rollback brings back all of it.
     """

@@ -1,4 +1,4 @@
-"""The commands that make, fetch and remove images; long work is a job, so that it outlives us."""
+"""Commands that build, pull, copy and remove images; long work runs as a background job."""
 
 from sparkops.core.plan import Command, Script, Secret, Upload, Word
 
@@ -15,8 +15,7 @@ def context(state_dir: str, job: str, content: Secret) -> Command:
 
 
 def build(state_dir: str, job: str, tag: str, label: str, source: tuple[str, str], words: tuple[str, ...]) -> Command:
-    made: tuple[Word, ...] = (Script("image"), "build", state_dir, job, tag, label, *source, *words)
-    return started(job, BUILD_SECONDS, made)
+    return started(job, BUILD_SECONDS, (Script("image"), "build", state_dir, job, tag, label, *source, *words))
 
 
 def login(state_dir: str, job: str, registry: str, user: str, password: Secret) -> Command:
@@ -24,9 +23,8 @@ def login(state_dir: str, job: str, registry: str, user: str, password: Secret) 
 
 
 def pull(state_dir: str, job: str, reference: str, tag: str, user: str | None) -> Command:
-    return started(
-        job, PULL_SECONDS, (Script("image"), "pull", state_dir, job, reference, tag, *([user] if user else []))
-    )
+    words = (Script("image"), "pull", state_dir, job, reference, tag, *((user,) if user else ()))
+    return started(job, PULL_SECONDS, words)
 
 
 def save(reference: str) -> Command:

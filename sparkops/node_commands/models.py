@@ -1,4 +1,4 @@
-"""The commands over the nodes' model caches; long work is a job, so that it outlives us."""
+"""Commands for the nodes' model caches; long work runs as a background job."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ def verify(name: ModelName, cache: str | None) -> Command:
 
 
 def has(name: ModelName, cache: str | None, folder: str | None) -> Command:
-    """For a directory this takes its hashes, so it may last."""
+    """What a copy must hold. For a directory it computes all hashes, which takes long."""
     return Command((Script("model"), "has", str(name), *_options(cache, folder)), reads=True, timeout=3600.0)
 
 

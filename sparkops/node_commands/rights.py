@@ -1,10 +1,10 @@
-"""What root alone may switch on a node, and back."""
+"""Settings of a node that only root may change."""
 
 from sparkops.core.plan import Command
 
 
 def let_linger(user: str) -> Command:
-    """What runs detached outlives the login."""
+    """Background jobs then outlive the login."""
     return _root("loginctl", "enable-linger", user)
 
 
@@ -13,7 +13,7 @@ def unlinger(user: str) -> Command:
 
 
 def start_service(name: str) -> Command:
-    """Now, and at each boot."""
+    """Start it now and at each boot."""
     return _root("systemctl", "enable", "--now", name)
 
 

@@ -1,4 +1,4 @@
-"""Our node scripts as commands: their arguments, nothing else (`sparkops/node/*.sh` says what they do)."""
+"""Node scripts as commands; `sparkops/node/*.sh` describes what they do."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ def drop_caches(model_dir: str | None) -> Command:
 
 
 def watch_caches(name: str, below_kib: int, seconds: int, health_url: str, model_dir: str | None) -> Command:
-    """A job, so that the caches are watched while the weights load and nobody is connected."""
+    """A background job, so that it also runs without a connection."""
     watch = ("watch", name, str(below_kib), str(seconds), health_url, *([model_dir] if model_dir else []))
     return Command((Script("job"), "start", f"cache-{name}", str(seconds), Script("cache"), *watch))
 
@@ -41,7 +41,7 @@ def cancel_job(job: str) -> Command:
 
 
 def record(kind: str, what: str) -> Command:
-    """Into the node's manifest, from which `cleanup` takes away."""
+    """Add an entry to the node's manifest, the list for `cleanup`."""
     return Command((Script("manifest"), "add", kind, what))
 
 
@@ -55,7 +55,7 @@ def clean(keep: Sequence[str] = ()) -> Command:
 
 
 def memory(need_kib: int) -> Command:
-    """Ends when that much is available, or when nothing more comes back."""
+    """Wait until that much memory is available, or no more is freed."""
     return Command((Script("memory"), str(need_kib)), reads=True, timeout=150.0)
 
 
@@ -66,10 +66,10 @@ def probe(name: str, health_url: str, restarts: int = 0) -> Command:
 
 @dataclass(frozen=True)
 class Question:
-    """What to ask an API on its own node. `health` is a path; `key` a file on the node.
+    """What to ask an API on its own node; the fields are the options of `serving.sh`.
 
-    `container` ends a wait when that container's engine has ended; `ray` is how many nodes and GPUs its Ray must
-    show.
+    `health` is a path; `key` a file on the node. The wait ends when the engine of `container` has ended; `ray` is how
+    many nodes and GPUs its Ray must show.
     """
 
     api: str
@@ -84,11 +84,10 @@ class Question:
 
 def serving(question: Question, seconds: int) -> Command:
     """Ask what a client would ask; `seconds` bounds the short request, the whole ends within three times that."""
-    words: tuple[Word, ...] = (Script("serving"), "--api", question.api, "--health", question.health)
-    words += ("--model", question.model, "--kind", question.kind, "--key", question.key)
-    words += ("--container", question.container, "--restarts", str(question.restarts))
-    words += ("--ray", str(question.ray)) if question.ray else ()
-    return Command((*words, "--seconds", str(seconds)), reads=True, timeout=3.0 * seconds + 15)
+    asked = {name: str(value) for name, value in vars(question).items() if name != "ray" or value}
+    options = (word for name, value in asked.items() for word in (f"--{name}", value))
+    words: tuple[Word, ...] = (Script("serving"), *options, "--seconds", str(seconds))
+    return Command(words, reads=True, timeout=3.0 * seconds + 15)
 
 
 def peers(pings: Iterable[tuple[str, str, int]], image: str | None, *, sudo: bool) -> Command:
@@ -105,10 +104,9 @@ def read_key(path: str) -> Command:
 
 
 def given_key(container: str) -> Command:
-    """The key as a running container has it: who may use Docker may ask it, wherever the file lies."""
-    return Command(
-        ("docker", "exec", container, "sh", "-c", f'cat "${{SPARKOPS_ROOT:-}}{KEY_IN_CONTAINER}"'), reads=True
-    )
+    """Read the key inside a running container, wherever its file is on the node."""
+    show = f'cat "${{SPARKOPS_ROOT:-}}{KEY_IN_CONTAINER}"'
+    return Command(("docker", "exec", container, "sh", "-c", show), reads=True)
 
 
 def logs(name: str, tail: int) -> Command:
@@ -116,7 +114,7 @@ def logs(name: str, tail: int) -> Command:
 
 
 def follow(name: str, tail: int, since: str = "") -> Command:
-    """`since` is the time of the last line that was seen, where an earlier look was cut short."""
+    """`since` is the time of the last line seen before the connection was lost."""
     again = ("all", since) if since else (str(tail),)
     return Command((Script("follow"), name, *again), reads=True)
 

@@ -1,4 +1,4 @@
-"""What runs in an engine's container: the words for the entry script and the environment."""
+"""What runs in an engine's container: the entry script's arguments and the environment."""
 
 from sparkops.core.endpoints import health_url
 from sparkops.core.revision import FabricLink, Member, Revision
@@ -26,7 +26,7 @@ def words(revision: Revision, member: Member, serve: tuple[str, ...]) -> tuple[s
 
 
 def environment(revision: Revision, member: Member, ready_timeout: int, offline: bool) -> dict[str, str]:
-    """The recipe's variables and what the place adds; `ready_timeout` in seconds follows our own deadline.
+    """The recipe's variables and those that the placement adds; `ready_timeout` (seconds) is our own deadline.
 
     `offline` once the model is known to be complete, so that it comes back without internet.
     """
@@ -49,7 +49,7 @@ def _mp_rank(revision: Revision, member: Member, head: FabricLink) -> tuple[str,
 
 
 def _network(link: FabricLink | None) -> dict[str, str]:
-    """NCCL and Gloo are told the interface and the RDMA devices of this very node: names differ between nodes.
+    """Interface and RDMA devices of this node for NCCL and Gloo; names differ between nodes.
 
     Without RDMA devices (`--allow cx7-usable`) NCCL uses sockets. Ray's own guard against full memory misjudges a
     memory that CPU and GPU share (every cluster recipe of spark-vllm-docker switches it off), and the workers that it

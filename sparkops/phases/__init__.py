@@ -1,4 +1,4 @@
-"""Phases: named generators of steps over a situation. Their order is the packaged playbook's."""
+"""Phases: named generators of steps from a situation. The packaged playbook gives their order."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ PHASES: dict[str, Callable[[Situation], Iterator[Step]]] = {
 
 
 def compile_deploy(s: Situation, play: StepsPlay, known: Mapping[str, Names] | None = None) -> Plan:
-    """The plan that brings the situation's revision up; only questions when it already serves.
+    """The plan that starts the situation's revision; if it already serves, the plan only asks its APIs.
 
     `play` is `playbooks/deploy.yml` or an operator's own; `known` are the names that its steps may use, by node.
     """

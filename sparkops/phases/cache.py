@@ -1,23 +1,24 @@
-"""Steps that keep the page cache out of the GPU's way: the schedule on a node, and the right to drop."""
+"""Steps that free memory of the page cache for the GPU: a node's schedule, and the right to drop."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sparkops.core.facts import Facts, User
-from sparkops.core.plan import Action, Phase, Plan, Step
+from sparkops.core.plan import Plan, Step
 from sparkops.core.schedule import Schedule
 from sparkops.node_commands import caches, scripts
+from sparkops.phases.steps import plan, step
 
 SUDOERS = "/etc/sudoers.d/sparkops-drop-caches"
-"""A name without a dot: sudo skips the others."""
+"""The name has no dot, since sudo ignores files with a dot."""
 
 TEE = "/usr/bin/tee /proc/sys/vm/drop_caches"
 
 
 @dataclass(frozen=True)
 class WantedSchedule:
-    """A schedule for a node, or that there shall be none; `cache_dir` is the inventory's."""
+    """A node's schedule, None to remove it; `cache_dir` is the inventory's."""
 
     node: str
     schedule: Schedule | None
@@ -25,36 +26,29 @@ class WantedSchedule:
 
 
 def compile_schedule(wanted: Iterable[WantedSchedule]) -> Plan:
-    """One node's trouble is no reason to leave the others without: what can be done is done."""
+    """The plan; if a node fails, the others go on."""
     wanted = tuple(wanted)
     removes = any(one.schedule is None for one in wanted)
     name = "remove the crontab entries" if removes else "write the crontab entries"
-    phase = Phase(name, tuple(map(_entry, wanted)))
-    return Plan("cache unschedule" if removes else "cache schedule", None, (phase,), on_failure="go-on")
+    return plan("cache unschedule" if removes else "cache schedule", {name: map(_entry, wanted)}, on_failure="go-on")
 
 
 def compile_permit(facts: Mapping[str, Facts]) -> Plan:
-    steps = [step for node, known in facts.items() for step in permit_and_check(known, node)]
-    phases = (Phase("permit to drop the page cache", tuple(steps)),) if steps else ()
-    return Plan("cache permit", None, phases)
+    steps = (one for node, known in facts.items() for one in permit_and_check(known, node))
+    return plan("cache permit", {"permit to drop the page cache": steps})
 
 
 def permit_and_check(facts: Facts, node: str) -> Iterator[Step]:
-    """The manifest first, so that `cleanup` knows of the line whatever happens then."""
+    """The manifest comes first, so that `cleanup` knows of the line even if a later step fails."""
     note, forget = scripts.record("sudoers", SUDOERS), scripts.forget("sudoers", SUDOERS)
-    yield Step(f"note-permit.{node}", node, "note it in the manifest", Action(note), Action(forget))
-    yield permit(facts, node)
-    yield Step(f"permitted.{node}", node, "see whether it is allowed now", Action(caches.permitted()))
-
-
-def permit(facts: Facts, node: str) -> Step:
-    """One line for one command; `visudo -c` must like it before it is put in place."""
-    write = Action(caches.permit(SUDOERS, sudoers_line(facts)))
-    return Step(f"permit.{node}", node, "write the narrow sudoers line", write, Action(caches.forbid(SUDOERS)))
+    yield step(f"note-permit.{node}", node, "note it in the manifest", note, forget)
+    write = caches.permit(SUDOERS, sudoers_line(facts))  # put in place only if `visudo -c` accepts it
+    yield step(f"permit.{node}", node, "write the narrow sudoers line", write, caches.forbid(SUDOERS))
+    yield step(f"permitted.{node}", node, "see whether it is allowed now", caches.permitted())
 
 
 def sudoers_line(facts: Facts) -> str:
-    """A login that sudoers would read otherwise is named by its number."""
+    """The rule for one command; a user name with special characters is replaced by its number."""
     user = facts.id if isinstance(facts.id, User) else User(0, "root", 0, (), "")
     who = user.name if re.fullmatch(r"[a-z_][a-z0-9_-]*", user.name) else f"#{user.uid}"
     return f"{who} ALL=(root) NOPASSWD: {TEE}"
@@ -62,6 +56,6 @@ def sudoers_line(facts: Facts) -> str:
 
 def _entry(one: WantedSchedule) -> Step:
     if one.schedule is None:
-        return Step(f"unschedule.{one.node}", one.node, "remove our crontab entry", Action(caches.unschedule()))
-    set_it = Action(caches.schedule(one.schedule, one.cache_dir))
-    return Step(f"schedule.{one.node}", one.node, "have cron drop the page cache", set_it)
+        return step(f"unschedule.{one.node}", one.node, "remove our crontab entry", caches.unschedule())
+    entry = caches.schedule(one.schedule, one.cache_dir)
+    return step(f"schedule.{one.node}", one.node, "have cron drop the page cache", entry)

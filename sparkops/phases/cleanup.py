@@ -1,22 +1,22 @@
-"""Taking away what sparkops left on nodes: its stopped containers, then what the manifest lists."""
+"""Remove what sparkops left on nodes: its containers, then what the manifest lists."""
 
 from collections.abc import Callable, Iterator, Mapping
 
 from sparkops.core import manifest
 from sparkops.core.facts import Container, Facts, JobFact, Left, Scheduled
-from sparkops.core.plan import Action, Command, Phase, Plan, Step
+from sparkops.core.plan import Command, Plan, Step
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import caches, rights, scripts
+from sparkops.phases.steps import plan, step
 
 OWN_JOBS = "cache-"
-"""Jobs that end with the engine they watch."""
+"""Prefix of jobs that end with the engine they watch."""
 
 
 def compile_cleanup(facts: Mapping[str, Facts]) -> Plan:
-    """One node's steps build on each other; one that fails leaves the others' alone, and its manifest."""
-    steps = tuple(step for node, known in facts.items() if anything(known) for step in _node(node, known))
-    phases = (Phase("clean up", steps),) if steps else ()
-    return Plan("cleanup", None, phases, on_failure="drop")
+    """The plan; if a step fails, that node keeps its manifest and the other nodes go on."""
+    steps = (one for node, known in facts.items() if anything(known) for one in _node(node, known))
+    return plan("cleanup", {"clean up": steps}, on_failure="drop")
 
 
 def anything(facts: Facts) -> bool:
@@ -24,7 +24,7 @@ def anything(facts: Facts) -> bool:
 
 
 def items(facts: Facts) -> list[manifest.Entry]:
-    """All that would be taken away, as a person is shown it."""
+    """Everything that would be removed, as it is shown to the user."""
     here = [manifest.Entry("container", one.name) for one in ours(facts)]
     listed = manifest.entries(facts.state.manifest) if isinstance(facts.state, Left) else ()
     return [*here, *_unlisted(facts, listed), *listed]
@@ -39,7 +39,7 @@ def jobs(facts: Facts) -> list[JobFact]:
 
 
 def _unlisted(facts: Facts, listed: tuple[manifest.Entry, ...]) -> Iterator[manifest.Entry]:
-    """What is there although no manifest says so: an older sparkops, or a manifest that was removed by hand."""
+    """Entries missing in the manifest: from an older sparkops, or after the manifest was removed by hand."""
     kinds = {entry.kind for entry in listed}
     if "crontab" not in kinds and isinstance(facts.schedule, Scheduled) and facts.schedule.line:
         yield manifest.Entry("crontab", "cache schedule")
@@ -51,21 +51,19 @@ def _node(node: str, facts: Facts) -> Iterator[Step]:
     kinds = {entry.kind for entry in items(facts)}
     for one in ours(facts):
         remove = scripts.container("remove", one.name, one.deployment or "", state_dir(facts))
-        yield _step(node, f"container.{one.name}", f"remove {one.name}", remove)
+        yield step(f"container.{one.name}.{node}", node, f"remove {one.name}", remove)
     for job in jobs(facts):
-        yield _step(node, f"job.{job.id}", f"end {job.id}", scripts.cancel_job(job.id))
+        yield step(f"job.{job.id}.{node}", node, f"end {job.id}", scripts.cancel_job(job.id))
     if "crontab" in kinds:
-        yield _step(node, "crontab", "remove our crontab entry", caches.unschedule())
+        yield step(f"crontab.{node}", node, "remove our crontab entry", caches.unschedule())
     rooted = sorted(kinds & set(ROOTED))
     if rooted:
-        yield _step(node, "most", "remove what is listed", scripts.clean(rooted))
+        yield step(f"most.{node}", node, "remove what is listed", scripts.clean(rooted))
         for at, entry in enumerate(items(facts)):
             if entry.kind in ROOTED:
                 undo, title = ROOTED[entry.kind](entry.what), f"undo the {entry.title} {entry.what}"
-                yield _step(node, f"{entry.kind}-{at}", title, undo)
-        yield _step(node, "all", "remove the manifest", scripts.clean())
-    else:
-        yield _step(node, "all", "remove what is listed", scripts.clean())
+                yield step(f"{entry.kind}-{at}.{node}", node, title, undo)
+    yield step(f"all.{node}", node, "remove the manifest" if rooted else "remove what is listed", scripts.clean())
 
 
 ROOTED: Mapping[str, Callable[[str], Command]] = {
@@ -73,8 +71,4 @@ ROOTED: Mapping[str, Callable[[str], Command]] = {
     "linger": rights.unlinger,
     "service": rights.stop_service,
 }
-"""Entries that only root may undo, and how."""
-
-
-def _step(node: str, name: str, title: str, command: Command) -> Step:
-    return Step(f"{name}.{node}", node, title, Action(command))
+"""By kind of entry that only root may undo: the command that undoes it."""

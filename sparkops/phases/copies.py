@@ -1,21 +1,22 @@
-"""The plan that hands an image down chains of nodes: keys, receivers, senders, then the wait for all of them."""
+"""The plan that copies an image along chains of nodes: keys, receivers, senders, then the wait for all of them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sparkops.core.copying import Hop, origins
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Action, Phase, Plan, Secret, Step, Word
+from sparkops.core.plan import Plan, Secret, Step, Word
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import copies as commands
 from sparkops.phases.images import until_done
+from sparkops.phases.steps import plan, step
 
 PUBLIC = Secret("copy-public-key")
 PATIENCE = 3
-"""A sender waits so much longer than those behind it, of whom one may have to be ended first."""
+"""How many times longer a sender waits without progress than its receivers, so that they fail first."""
 
 SLOWEST = 5_000_000
-"""Bytes a second; a copy that would take longer than at this pace is given up."""
+"""Bytes per second; a slower copy is given up."""
 
 
 @dataclass(frozen=True)
@@ -45,70 +46,57 @@ class Copy:
 
 
 def key_of(sender: str) -> Secret:
-    """What this sender gets: the next node's host key and the copy's private key."""
+    """The secret for this sender: the next node's host key and the copy's private key."""
     return Secret(f"copy-key-{sender}")
 
 
 def compile_copy(copy: Copy, facts: Mapping[str, Facts]) -> Plan:
-    """A node that fails is dropped; those that it does not feed go on."""
-    nodes = (*_receivers(copy), *_senders(copy))
-    phases = (
-        Phase("clear what earlier copies left", tuple(_cleared(copy, facts))),
-        Phase("let the nodes reach each other", (*_admitted(copy, facts), *_handed(copy, facts))),
-        Phase("receive", tuple(_receiving(copy, facts))),
-        Phase("send", tuple(_sending(copy, facts))),
-        Phase(f"copy the {copy.kind}", tuple(awaited(copy.job, copy.image, nodes, copy.stall))),
-    )
-    return Plan(f"copy {copy.kind}", None, tuple(phase for phase in phases if phase.steps), on_failure="drop")
+    """The plan; a node that fails is dropped, and nodes that do not receive from it go on."""
+    nodes = (*(hop.receiver for hop in copy.hops), *(chain[0].sender for chain in copy.chains))
+    phases = {
+        "clear what earlier copies left": _cleared(copy, facts),
+        "let the nodes reach each other": (*_admitted(copy, facts), *_handed(copy, facts)),
+        "receive": _receiving(copy, facts),
+        "send": _sending(copy, facts),
+        f"copy the {copy.kind}": awaited(copy.job, copy.image, nodes, copy.stall),
+    }
+    return plan(f"copy {copy.kind}", phases, on_failure="drop")
 
 
 def awaited(job: str, image: str, nodes: tuple[str, ...], stall: int) -> Iterator[Step]:
     for node in nodes:
-        wait = until_done(job, stall=4.0 * stall + 1800, every=0.5)
-        yield Step(f"copy.{node}", node, f"copy {image}", Action(wait=wait))
-
-
-def _receivers(copy: Copy) -> tuple[str, ...]:
-    return tuple(hop.receiver for hop in copy.hops)
-
-
-def _senders(copy: Copy) -> tuple[str, ...]:
-    """The first of each chain; the others are receivers."""
-    return tuple(chain[0].sender for chain in copy.chains)
+        yield step(f"copy.{node}", node, f"copy {image}", until_done(job, stall=4.0 * stall + 1800, every=0.5))
 
 
 def _cleared(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
     for node, copies in copy.left.items():
-        close = Action(commands.close(state_dir(facts[node]), *copies))
-        yield Step(f"clear.{node}", node, f"clear what {', '.join(copies)} left", close)
+        close = commands.close(state_dir(facts[node]), *copies)
+        yield step(f"clear.{node}", node, f"clear what {', '.join(copies)} left", close)
 
 
 def _admitted(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
     for hop in copy.hops:
         state, node = state_dir(facts[hop.receiver]), hop.receiver
-        admit = Action(commands.admit(state, copy.job, origins(hop, facts[hop.sender]), PUBLIC))
-        undo = Action(commands.close(state, copy.job))
-        yield Step(f"open.{node}", node, f"let {hop.sender} hand in the {copy.kind}", admit, undo)
+        admit = commands.admit(state, copy.job, origins(hop, facts[hop.sender]), PUBLIC)
+        undo = commands.close(state, copy.job)
+        yield step(f"open.{node}", node, f"let {hop.sender} hand in the {copy.kind}", admit, undo)
 
 
 def _handed(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
     for hop in copy.hops:
         state, node = state_dir(facts[hop.sender]), hop.sender
-        hand = Action(commands.hand(state, copy.job, key_of(node)))
-        yield Step(
-            f"hand.{node}", node, f"give it the key to {hop.receiver}", hand, Action(commands.close(state, copy.job))
-        )
+        hand, undo = commands.hand(state, copy.job, key_of(node)), commands.close(state, copy.job)
+        yield step(f"hand.{node}", node, f"give it the key to {hop.receiver}", hand, undo)
 
 
 def _receiving(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
     for chain in copy.chains:
-        for place, hop in enumerate(chain):
-            following = chain[place + 1] if place + 1 < len(chain) else None
+        for hop, following in zip(chain, (*chain[1:], None), strict=True):
             state = state_dir(facts[hop.receiver])
             take = copy.take.get(hop.receiver, ())
             job = commands.receive(state, copy.job, copy.size, copy.stall, following, copy.seconds, take)
             what = f"receive and pass on to {following.receiver}" if following else "receive"
-            yield Step(f"receive.{hop.receiver}", hop.receiver, what, Action(job))
+            yield step(f"receive.{hop.receiver}", hop.receiver, what, job)
 
 
 def _sending(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
@@ -117,8 +105,5 @@ def _sending(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
         state, patience = state_dir(facts[hop.sender]), PATIENCE * copy.stall
         give = copy.give.get(hop.sender, ())
         job = commands.send(state, copy.job, copy.size, patience, copy.image, hop, copy.seconds, give)
-        yield Step(f"send.{hop.sender}", hop.sender, f"send to {hop.receiver} ({_way(hop)})", Action(job))
-
-
-def _way(hop: Hop) -> str:
-    return f"{hop.address} over {'the fabric' if hop.fabric else 'the management network'}"
+        way = f"{hop.address} over {'the fabric' if hop.fabric else 'the management network'}"
+        yield step(f"send.{hop.sender}", hop.sender, f"send to {hop.receiver} ({way})", job)

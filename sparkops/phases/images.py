@@ -1,18 +1,19 @@
-"""Plans that make or fetch one image on one node, as jobs that go on without us."""
+"""Plans that build or pull one image on one node, as background jobs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sparkops.core.build import LABEL, Build, job_id
 from sparkops.core.facts import Facts, Left
-from sparkops.core.plan import Action, Command, Phase, Plan, Secret, Step, Wait
+from sparkops.core.plan import Action, Command, Plan, Secret, Step, Wait
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import images as commands
+from sparkops.phases.steps import plan, step
 
 CONTEXT = Secret("build-context")
 PASSWORD = Secret("registry-password")
 QUIET = 3600.0
-"""Seconds without a new line of a build or pull after which it is given up."""
+"""Seconds without a new log line after which a build or pull is no longer waited for."""
 
 
 @dataclass(frozen=True)
@@ -29,18 +30,15 @@ class Building:
 
 
 def compile_build(wanted: Building, facts: Facts) -> Plan:
-    """Sends the context, begins the job and waits for it; one that runs already is only waited for."""
-    phases = (
-        Phase("send the context", tuple(_context(wanted, facts))),
-        Phase("build the image", (_build(wanted, facts),)),
-    )
-    return Plan("image build", None, tuple(phase for phase in phases if phase.steps), on_failure="stop")
+    """Send the context, start the job and wait for it; if it runs already, only wait."""
+    phases = {"send the context": _context(wanted, facts), "build the image": [_build(wanted, facts)]}
+    return plan("image build", phases, on_failure="stop")
 
 
 def _context(wanted: Building, facts: Facts) -> Iterator[Step]:
     if wanted.build.git is None and wanted.job not in running(facts):
-        send = Action(commands.context(state_dir(facts), wanted.job, CONTEXT))
-        yield Step(f"context.{wanted.node}", wanted.node, "send the build context", send)
+        send = commands.context(state_dir(facts), wanted.job, CONTEXT)
+        yield step(f"context.{wanted.node}", wanted.node, "send the build context", send)
 
 
 def _build(wanted: Building, facts: Facts) -> Step:
@@ -52,24 +50,24 @@ def _build(wanted: Building, facts: Facts) -> Step:
     source = (build.git or "", build.commit or "")
     start = commands.build(state_dir(facts), wanted.job, build.image, label, source, words)
     work = detached(wanted.job, start, until_done(wanted.job), facts)
-    return Step(f"build.{wanted.node}", wanted.node, f"build {build.image}", work)
+    return step(f"build.{wanted.node}", wanted.node, f"build {build.image}", work)
 
 
 def compile_pull(node: str, facts: Facts, reference: str, tag: str, registry: str, user: str | None) -> Plan:
-    """Begins the job and waits for it; one that runs already is only waited for."""
+    """Log in if needed, start the job and wait for it; if it runs already, only wait."""
     job = job_id("pull", reference)
     steps = []
     if user and job not in running(facts):
-        login = Action(commands.login(state_dir(facts), job, registry, user, PASSWORD))
-        steps.append(Step(f"login.{node}", node, f"log in to {registry or 'Docker Hub'}", login))
+        login = commands.login(state_dir(facts), job, registry, user, PASSWORD)
+        steps.append(step(f"login.{node}", node, f"log in to {registry or 'Docker Hub'}", login))
     fetch = commands.pull(state_dir(facts), job, reference, tag, user)
     work = detached(job, fetch, until_done(job), facts)
-    steps.append(Step(f"pull.{node}", node, f"pull {reference}", work))
-    return Plan("image pull", None, (Phase("pull the image", tuple(steps)),), on_failure="stop")
+    steps.append(step(f"pull.{node}", node, f"pull {reference}", work))
+    return plan("image pull", {"pull the image": steps}, on_failure="stop")
 
 
 def detached(job: str, begin: Command, wait: Wait, facts: Facts) -> Action:
-    """Begins a job and waits for it; one that runs already is only waited for.
+    """Start a job and wait for it; if it runs already, only wait.
 
     It may end before the command arrives, and another one would lack what only the first was told.
     """
@@ -81,5 +79,5 @@ def until_done(job: str, stall: float = QUIET, every: float = 1.0) -> Wait:
 
 
 def running(facts: Facts) -> frozenset[str]:
-    """IDs of the jobs that go on on the node."""
+    """IDs of the jobs that run on the node."""
     return frozenset(job.id for job in facts.state.jobs if job.alive) if isinstance(facts.state, Left) else frozenset()

@@ -1,10 +1,10 @@
-"""Verbs over what the nodes already hold: stop it, or go back to what was kept. Their plans need labels only."""
+"""Plans of verbs for containers already on the nodes: stop, rollback, key rotation. They need only labels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sparkops.core.facts import Container, Facts
-from sparkops.core.plan import Action, Plan, Step
+from sparkops.core.plan import Plan, Step
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Choices, state_dir
 from sparkops.core.utilization import UTILIZATION
@@ -15,12 +15,13 @@ from sparkops.phases.orphans import leave_notes
 from sparkops.phases.parts import DeployedRevision, NodeContainer
 from sparkops.phases.prepare import write_key
 from sparkops.phases.serve import memory
+from sparkops.phases.steps import step
 
 Phases = dict[str, Callable[[], Iterator[Step]]]
 
 
 def compile_stop(play: StepsPlay, facts: Mapping[str, Facts], targets: Iterable[DeployedRevision]) -> Plan:
-    """Remove the targets' containers; for parts on nodes that did not answer a note is left on the others."""
+    """Remove the targets' containers; for those on unreachable nodes, leave a note on the other nodes."""
     targets = tuple(targets)
     phases: Phases = {
         "remove containers": lambda: (_remove(facts, one, *part) for one in targets for part in one.parts),
@@ -38,11 +39,13 @@ def compile_rollback(
     previous: Sequence[DeployedRevision],
     choices: Choices,
 ) -> Plan:
-    """Stop what runs and start what was kept before it; the undo goes back again."""
+    """Stop what runs and start what was kept before it; the undo reverses both."""
     phases: Phases = {
-        "stop what runs": lambda: (parts.stop(facts, one, *part, choices) for one in current for part in one.running),
+        "stop what runs": lambda: (
+            parts.stop(facts, one.stored, *part, choices) for one in current for part in one.running
+        ),
         "free memory": lambda: _free_memory(facts, [(one, part) for one in previous for part in one.kept]),
-        "start what was kept": lambda: (parts.start(facts, one, *part) for one in previous for part in one.kept),
+        "start what was kept": lambda: (parts.start(facts, one.stored, *part) for one in previous for part in one.kept),
         "wait for the engines": lambda: (step for one in previous for step in parts.waits(one, one.kept, choices)),
         "ask the endpoint": lambda: (step for one in previous for step in parts.asks(facts, one.stored, choices)),
     }
@@ -56,14 +59,14 @@ def compile_rotation(
     nodes: Iterable[str],
     choices: Choices,
 ) -> Plan:
-    """Write the new key on these nodes while nothing runs that has the old one; the undo restores that first."""
+    """Write the new key on these nodes while no container with the old one runs; the undo restores the old key."""
     running = [one for one in targets if one.runs]
     held = [(one, part) for one in running for part in one.running]
     phases: Phases = {
-        "stop what uses the old key": lambda: (parts.stop(facts, one, *part, choices) for one, part in held),
+        "stop what uses the old key": lambda: (parts.stop(facts, one.stored, *part, choices) for one, part in held),
         "write the API key": lambda: (write_key(facts[node], node) for node in nodes),
         "free memory": lambda: _free_memory(facts, held),
-        "start it again": lambda: (parts.start(facts, one, *part) for one, part in held),
+        "start it again": lambda: (parts.start(facts, one.stored, *part) for one, part in held),
         "wait for the engines": lambda: (step for one in running for step in parts.waits(one, one.running, choices)),
         "ask the endpoint": lambda: (step for one in running for step in parts.asks(facts, one.stored, choices)),
     }
@@ -79,7 +82,7 @@ def _plan(play: StepsPlay, targets: Sequence[DeployedRevision] | None, phases: P
 def _free_memory(
     facts: Mapping[str, Facts], started: Iterable[tuple[DeployedRevision, NodeContainer]]
 ) -> Iterator[Step]:
-    """As before a first start: memory lags behind a stop, and CUDA does not count what Linux could free."""
+    """Wait for freed memory, which lags behind a stop, and drop caches: CUDA does not count what Linux could free."""
     shares: dict[str, float] = {}
     for one, (node, container) in started:
         if container.role != "proxy":
@@ -87,15 +90,14 @@ def _free_memory(
             shares[node] = shares.get(node, 0.0) + float(share)
     for node, whole in shares.items():
         yield memory(facts[node], node, min(whole, 1.0))
-        drop = Action(scripts.drop_caches(None))
-        yield Step(f"drop-caches.{node}", node, "drop the page cache", drop)
+        yield step(f"drop-caches.{node}", node, "drop the page cache", scripts.drop_caches(None))
 
 
 def removal(node: str, container: Container) -> str:
-    """The id of the step that removes it."""
+    """The id of the step that removes a container."""
     return f"remove.{node}.{container.name}"
 
 
 def _remove(facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container) -> Step:
     remove = scripts.container("remove", container.name, target.stored.deployment, state_dir(facts[node]))
-    return Step(removal(node, container), node, f"remove {container.name}", Action(remove))
+    return step(removal(node, container), node, f"remove {container.name}", remove)

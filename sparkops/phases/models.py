@@ -1,4 +1,4 @@
-"""Plans over the nodes' model caches. All of it is the login user's work: through sudo a cache would become root's."""
+"""Plans for the nodes' model caches. They never use sudo, or the cache would belong to root."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,55 +11,52 @@ from sparkops.node_commands import scripts
 from sparkops.node_commands.images import job_probe
 from sparkops.node_commands.models import Fetch
 from sparkops.phases.images import detached, running
+from sparkops.phases.steps import plan, step
 
 ASK = Secret("model-ask")
-"""JSON: token, endpoint, proxies."""
+"""JSON with token, endpoint and proxies."""
 
 STALL = 3600.0
-"""Seconds without progress after which a job is not waited for any more; the job itself tries again before."""
+"""Seconds without progress after which a job is no longer waited for; the job itself retries sooner."""
 
 
 def compile_fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Plan:
-    """The download as a job on one node; one that runs already is only waited for."""
-    return Plan("model fetch", None, (Phase("download the model", tuple(_fetch(want, node, cache, facts))),), "stop")
+    """Start the download as a job on one node and wait for it; if it runs already, only wait."""
+    return plan("model fetch", {"download the model": _fetch(want, node, cache, facts)}, on_failure="stop")
 
 
 def _fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Iterator[Step]:
     ask = None if want.offline else f"{state_dir(facts)}/models/{want.job}.json"
     if ask and want.job not in running(facts):
-        write = Action(scripts.write(ask, "600", ASK))
-        yield Step(f"ask.{node}", node, "tell what to ask the hub with", write)
+        yield step(f"ask.{node}", node, "tell what to ask the hub with", scripts.write(ask, "600", ASK))
     begin, wait = commands.fetch(want, cache, ask), until_done(want.job, commands.FETCH_SECONDS)
     title = f"{'look for' if want.offline else 'download'} {want.name.title}"
-    yield Step(f"fetch.{node}", node, title, detached(want.job, begin, wait, facts))
+    yield step(f"fetch.{node}", node, title, detached(want.job, begin, wait, facts))
 
 
 def compile_look(
     name: ModelName, manifest: str, words: str | None, caches: Mapping[str, str | None], facts: Mapping[str, Facts]
 ) -> Plan:
-    """What each of these nodes lacks: the manifest goes there, and the job that looks."""
+    """Find what each of these nodes lacks: send the manifest, then run the job that compares."""
     job = name.job("look")
     wait = until_done(job, commands.VERIFY_SECONDS)
     told, looked = [], []
     for node, cache in caches.items():
         path = manifest_path(facts[node], name)
-        told.append(
-            Step(
-                f"tell.{node}", node, "tell it what belongs to the model", Action(scripts.write(path, "644", manifest))
-            )
-        )
-        look = commands.lacks(job, name, cache, path, words)
-        looked.append(Step(f"look.{node}", node, f"look what it has of {name.title}", Action(look, wait)))
+        write = scripts.write(path, "644", manifest)
+        told.append(step(f"tell.{node}", node, "tell it what belongs to the model", write))
+        look = Action(commands.lacks(job, name, cache, path, words), wait)
+        looked.append(step(f"look.{node}", node, f"look what it has of {name.title}", look))
     phases = (Phase("tell what a copy must hold", tuple(told)), Phase("look what is there", tuple(looked)))
     return Plan("model fetch", None, phases, on_failure="stop")
 
 
 def compile_verify(name: ModelName, caches: Mapping[str, str | None]) -> Plan:
-    """On every node at once; one that cannot be read does not hold up the others."""
+    """Verify on every node at once; if one fails, the others go on."""
     job = name.job("verify")
     wait = until_done(job, commands.VERIFY_SECONDS)
     steps = (
-        Step(f"verify.{node}", node, f"verify {name.title}", Action(commands.verify(name, cache), wait))
+        step(f"verify.{node}", node, f"verify {name.title}", Action(commands.verify(name, cache), wait))
         for node, cache in caches.items()
     )
     return Plan("model verify", None, (Phase("verify the model", tuple(steps)),), on_failure="go-on")
@@ -67,10 +64,10 @@ def compile_verify(name: ModelName, caches: Mapping[str, str | None]) -> Plan:
 
 def compile_prune(gone: Mapping[str, Sequence[str]], caches: Mapping[str, str | None]) -> Plan:
     steps = (
-        Step(f"prune.{node}", node, f"remove {', '.join(names)}", Action(commands.prune(caches[node], *names)))
+        step(f"prune.{node}", node, f"remove {', '.join(names)}", commands.prune(caches[node], *names))
         for node, names in gone.items()
     )
-    return Plan("model prune", None, (Phase("remove models", tuple(steps)),), on_failure="go-on")
+    return plan("model prune", {"remove models": steps}, on_failure="go-on")
 
 
 def manifest_path(facts: Facts, name: ModelName) -> str:

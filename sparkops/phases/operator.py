@@ -1,4 +1,4 @@
-"""A play of steps as a plan: what facts and vars settle is settled here, what is registered is left to the run."""
+"""A play of steps as a plan: facts and vars are evaluated here, registered results during the run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ _PROBE_SECONDS = 60.0
 
 
 def compile_play(play: StepsPlay, nodes: Sequence[Node], known: Mapping[str, Names], built_in: BuiltIn) -> Plan:
-    """Every step on every host, `serial` hosts at a time; `known` are the names that each node's texts may use."""
+    """Every step on every host, `serial` hosts at a time; `known` are the names for templates, by node."""
     batch = play.serial or len(nodes) or 1
     phases: list[Phase] = []
     for first in range(0, len(nodes) or 1, batch):
@@ -28,7 +28,7 @@ def compile_play(play: StepsPlay, nodes: Sequence[Node], known: Mapping[str, Nam
 
 
 def as_check(plan: Plan) -> Plan:
-    """The plan without commands that change anything. Guards and reads stay, so that the run shows its decisions."""
+    """The plan without commands that change anything. Conditions and reads stay, so the run shows its decisions."""
     phases = tuple(replace(phase, steps=tuple(_checked(step) for step in phase.steps)) for phase in plan.phases)
     return replace(plan, phases=phases, on_failure="drop")
 
@@ -37,15 +37,13 @@ def _phase(
     step: PlayStep, number: int, nodes: Sequence[Node], first: int, known: Mapping[str, Names], built_in: BuiltIn
 ) -> Phase:
     if isinstance(step.action, RunPhase):
-        return Phase(step.name, _built_in(step, built_in) if first == 0 else ())
+        return Phase(step.name, _built_in(step, step.action.phase, built_in) if first == 0 else ())
     hosts = [] if step.run_once and first else nodes[:1] if step.run_once else nodes
     name = f"{number}. {step.name}"
     return Phase(step.name, tuple(_step(step, f"{name} on {node.name}", node, known[node.name]) for node in hosts))
 
 
-def _built_in(step: PlayStep, built_in: BuiltIn) -> tuple[Step, ...]:
-    assert isinstance(step.action, RunPhase)
-    name = step.action.phase
+def _built_in(step: PlayStep, name: str, built_in: BuiltIn) -> tuple[Step, ...]:
     if name not in built_in:
         raise UsageError(f"{step.where}: no phase {name!r}{did_you_mean(name, built_in)}")
     return tuple(built_in[name]())
@@ -70,9 +68,8 @@ class _Compiler:
         spec = self.play_step
         when = spec.when.settle(self.known) if spec.when is not None else None
         if isinstance(when, Const) and not when.value:
-            return Step(
-                identity, node, spec.name, Action(), terms=Terms(when, register=spec.register, once=spec.run_once)
-            )
+            terms = Terms(when, register=spec.register, once=spec.run_once)
+            return Step(identity, node, spec.name, Action(), terms=terms)
         undo = Action(self.command(spec.undo)) if spec.undo else None
         return Step(identity, node, spec.name, self.action(), undo, self.terms(when))
 
@@ -96,8 +93,7 @@ class _Compiler:
         return Terms(open_when, unless, spec.register, message, spec.ignore_errors, spec.run_once)
 
     def command(self, words: Words, *, reads: bool = False) -> Command:
-        filled: tuple[Word, ...] = tuple(fill(word, self.known) for word in words)
-        return self.made(filled, reads=reads)
+        return self.made(tuple(fill(word, self.known) for word in words), reads=reads)
 
     def copy(self, action: CopyFile, verb: str) -> Command:
         content = action.content if action.source else fill(action.content, self.known)
@@ -119,12 +115,10 @@ class _Compiler:
 
 
 def _message(text: str, known: Names) -> tuple[str | Path, ...]:
-    """What is known now is put in; names of results stay names."""
+    """The message with known names filled in; names of results stay for the run."""
     return tuple(part if isinstance(part, str) or part[0] not in known else word(part, known) for part in parts(text))
 
 
 def _checked(step: Step) -> Step:
     command = step.do.command
-    if command is None or not command.reads:
-        return replace(step, do=Action(), undo=None)
-    return replace(step, do=Action(command), undo=None)
+    return replace(step, do=Action(command if command is not None and command.reads else None), undo=None)

@@ -1,12 +1,13 @@
-"""Parts of a deployment on nodes that could not be reached: a note is left on its other nodes, and acted on later."""
+"""Containers on unreachable nodes: a note on the deployment's other nodes lets a later run remove them."""
 
 from collections.abc import Container, Iterator, Mapping
 
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Action, Phase, Step
+from sparkops.core.plan import Phase, Step
 from sparkops.core.situation import Situation, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
+from sparkops.phases.steps import filled, step
 
 
 def missing(facts: Mapping[str, Facts], stored: Stored) -> tuple[StoredMember, ...]:
@@ -15,7 +16,7 @@ def missing(facts: Mapping[str, Facts], stored: Stored) -> tuple[StoredMember, .
 
 
 def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
-    """On every reachable node of the deployment: which container may still run where."""
+    """Note on every reachable node of the deployment which container may still run where."""
     holders = dict.fromkeys(member.name for member in stored.members if member.name in facts)
     for member in missing(facts, stored):
         name = stored.container(member)
@@ -23,13 +24,11 @@ def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
             path = f"{state_dir(facts[holder])}/orphans/{name}@{member.address}"
             write = scripts.write(path, "644", f"{member.address} {stored.deployment} {name}\n")
             title = f"note that {member.name} may still hold {name}"
-            yield Step(
-                f"note.{holder}.{name}.{member.name}", holder, title, Action(write), Action(scripts.remove_file(path))
-            )
+            yield step(f"note.{holder}.{name}.{member.name}", holder, title, write, scripts.remove_file(path))
 
 
 def note_unreachable(s: Situation) -> Iterator[Step]:
-    """For what this deploy replaces but cannot reach."""
+    """Notes for containers that this deploy replaces but cannot reach."""
     for stored in {stored.hash: stored for _, stored, _ in s.replaced}.values():
         yield from leave_notes(s.facts, stored)
 
@@ -37,7 +36,7 @@ def note_unreachable(s: Situation) -> Iterator[Step]:
 def compile_orphans(
     facts: Mapping[str, Facts], addresses: Mapping[str, str], wanted: Container[tuple[str, str]] = ()
 ) -> tuple[Phase, ...]:
-    """What an earlier `stop` could not reach and this run can: remove it, then the notes about it.
+    """Remove containers that an earlier `stop` could not reach and this run can; then the notes about them.
 
     `wanted` are containers (node, name) that this run is about to use: of them only the notes go.
     """
@@ -50,14 +49,9 @@ def compile_orphans(
             if node is None:
                 continue
             if (node, note.container) not in wanted:
+                name = f"orphan.{node}.{note.container}"
                 remove = scripts.container("remove", note.container, note.deployment, state_dir(facts[node]))
-                removals[f"orphan.{node}.{note.container}"] = Step(
-                    f"orphan.{node}.{note.container}", node, f"remove the orphan {note.container}", Action(remove)
-                )
-            notes.append(
-                Step(
-                    f"note.{holder}.{note.name}", holder, f"forget {note.name}", Action(scripts.remove_file(note.path))
-                )
-            )
-    phases = (Phase("remove orphans", tuple(removals.values())), Phase("forget notes", tuple(notes)))
-    return tuple(phase for phase in phases if phase.steps)
+                removals[name] = step(name, node, f"remove the orphan {note.container}", remove)
+            forget = scripts.remove_file(note.path)
+            notes.append(step(f"note.{holder}.{note.name}", holder, f"forget {note.name}", forget))
+    return filled({"remove orphans": removals.values(), "forget notes": notes})

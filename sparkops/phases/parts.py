@@ -1,4 +1,4 @@
-"""Revisions that the nodes hold, known from their labels, and the steps that act on their containers."""
+"""Revisions on the nodes, known from labels, and steps that act on their containers."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,10 +9,11 @@ from sparkops.core.plan import Action, Step
 from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
+from sparkops.phases.steps import step
 from sparkops.phases.verify import await_answer, await_stored
 
 NodeContainer = tuple[str, Container]
-"""A container with the node that it is on."""
+"""A node and a container on it."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,12 @@ class DeployedRevision:
 
     @property
     def kept(self) -> tuple[NodeContainer, ...]:
-        """What was stopped and can be started again."""
+        """Containers that were stopped and can be started again."""
         return tuple((node, container) for node, container in self.parts if container.kept)
 
     @property
     def complete(self) -> bool:
-        """Every member's container is there and came to run, so that all of it can be started again."""
+        """Whether every member's container exists and has run, so that all of them can be started again."""
         have = {(node, container.name) for node, container in (*self.running, *self.kept)}
         return all((member.name, self.stored.container(member)) in have for member in self.stored.members)
 
@@ -56,7 +57,7 @@ class DeployedRevision:
 
 
 def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ...]:
-    """Every revision that the nodes hold, running or stopped, in the order of nodes."""
+    """All revisions on the nodes, running or stopped, in the order of nodes."""
     found: dict[tuple[str, str], tuple[Stored, list[tuple[str, Container]]]] = {}
     for node, stored, container in deployed(facts):
         _, parts = found.setdefault((stored.deployment, stored.hash), (stored, []))
@@ -64,30 +65,26 @@ def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ..
     return tuple(DeployedRevision(stored, tuple(parts)) for stored, parts in found.values())
 
 
-def stop(
-    facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container, choices: Choices
-) -> Step:
-    """The undo starts it again and waits until it serves."""
-    deployment, state = target.stored.deployment, state_dir(facts[node])
-    end = Action(scripts.container("stop", container.name, deployment, state))
-    begin = scripts.container("start", container.name, deployment, state)
-    undo = Action(begin, await_stored(target.stored, node, container.name, choices))
-    return Step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo)
+def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container, choices: Choices) -> Step:
+    """Stop a container; the undo starts it again and waits until it serves."""
+    owner = (container.name, stored.deployment, state_dir(facts[node]))
+    end, begin = scripts.container("stop", *owner), scripts.container("start", *owner)
+    undo = Action(begin, await_stored(stored, node, container.name, choices))
+    return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo)
 
 
-def start(facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container) -> Step:
-    deployment, state = target.stored.deployment, state_dir(facts[node])
-    begin = Action(scripts.container("start", container.name, deployment, state))
-    undo = Action(scripts.container("stop", container.name, deployment, state))
-    return Step(f"start.{node}.{container.name}", node, f"start {container.name}", begin, undo)
+def start(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container) -> Step:
+    owner = (container.name, stored.deployment, state_dir(facts[node]))
+    begin, undo = scripts.container("start", *owner), scripts.container("stop", *owner)
+    return step(f"start.{node}.{container.name}", node, f"start {container.name}", begin, undo)
 
 
 def waits(target: DeployedRevision, started: Iterable[NodeContainer], choices: Choices) -> Iterator[Step]:
-    """One wait for each container that was started, where the labels name its API or its head's."""
+    """A wait for each started container whose labels name its API or its head's."""
     for node, container in started:
         wait = await_stored(target.stored, node, container.name, choices)
         if wait is not None:
-            yield Step(f"load.{node}.{container.name}", node, f"wait for {container.name}", Action(wait=wait))
+            yield step(f"load.{node}.{container.name}", node, f"wait for {container.name}", wait)
 
 
 def asks(facts: Mapping[str, Facts], stored: Stored, choices: Choices) -> Iterator[Step]:
@@ -95,11 +92,11 @@ def asks(facts: Mapping[str, Facts], stored: Stored, choices: Choices) -> Iterat
     for front in stored.fronts:
         wait = await_answer(question(facts, stored, front), choices)
         title = f"ask {stored.served} at {api_url(front)}"
-        yield Step(f"ask.{front.name}.{stored.container(front)}", front.name, title, Action(wait=wait))
+        yield step(f"ask.{front.name}.{stored.container(front)}", front.name, title, wait)
 
 
 def question(facts: Mapping[str, Facts], stored: Stored, member: StoredMember) -> scripts.Question:
-    """What to ask the API of a stored revision's member; a restart that the facts show already is no new one."""
+    """The question to the API of a stored revision's member; restarts that the facts already show do not count."""
     name = stored.container(member)
     restarts = next((c.restarts or 0 for c in facts[member.name].containers if c.name == name and c.runs), 0)
     return scripts.Question(

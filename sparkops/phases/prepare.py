@@ -1,13 +1,14 @@
-"""All that can fail without stopping anything: directories, the API key, the proxy's configuration."""
+"""Steps that can fail before anything is stopped: directories, the API key, the proxy's configuration."""
 
 from collections.abc import Iterator
 
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Action, Secret, Step
+from sparkops.core.plan import Secret, Step
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.revision import Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.node_commands import proxy, scripts
+from sparkops.phases.steps import step
 
 API_KEY = Secret("api-key")
 
@@ -16,12 +17,12 @@ def directories(s: Situation) -> Iterator[Step]:
     """Cache directories, made as the login user before Docker makes them as root."""
     for member in s.revision.engines:
         if s.todo(member) in ("run", "replace") and (paths := [source for source, _ in mounts(s, member)]):
-            made = Action(scripts.directories(*paths))
-            yield Step(f"directories.{member.name}", member.name, "make the cache directories", made)
+            made = scripts.directories(*paths)
+            yield step(f"directories.{member.name}", member.name, "make the cache directories", made)
 
 
 def api_key(s: Situation) -> Iterator[Step]:
-    """The key that clients must send, in a 0600 file on every node that asks for it.
+    """Write the key that clients must send to a 0600 file on every node with an API.
 
     After the stop of what reads the old one, so that the undo brings the old one back before that starts again.
     """
@@ -33,37 +34,32 @@ def api_key(s: Situation) -> Iterator[Step]:
 
 def write_key(facts: Facts, node: str) -> Step:
     path = key_path(facts)
-    undo = Action(scripts.write(path, "600", old_key(node))) if facts.key_digest else None
-    return Step(f"api-key.{node}", node, "write the API key", Action(scripts.write(path, "600", API_KEY)), undo)
+    undo = scripts.write(path, "600", old_key(node)) if facts.key_digest else None
+    return step(f"api-key.{node}", node, "write the API key", scripts.write(path, "600", API_KEY), undo)
 
 
 def old_key(node: str) -> Secret:
-    """What was in the node's file before."""
+    """The secret for the node's previous key."""
     return Secret(f"old-api-key.{node}")
 
 
 def proxy_config(s: Situation) -> Iterator[Step]:
-    """LiteLLM's list of servers, made from the placement, and the check of the key that clients send."""
+    """Write LiteLLM's list of servers and its check of API keys."""
     for member in s.revision.proxies:
         if s.todo(member) in ("run", "replace"):
             path = config_path(s, member.name)
             auth = scripts.write(auth_path(s, member.name), "644", proxy.AUTH)
-            yield Step(f"proxy-auth.{member.name}", member.name, "write the proxy's key check", Action(auth))
+            yield step(f"proxy-auth.{member.name}", member.name, "write the proxy's key check", auth)
             write, remove = scripts.write(path, "644", proxy.config(s.revision)), scripts.remove_file(path)
-            yield Step(
-                f"proxy-config.{member.name}",
-                member.name,
-                "write the proxy's configuration",
-                Action(write),
-                Action(remove),
-            )
+            title = "write the proxy's configuration"
+            yield step(f"proxy-config.{member.name}", member.name, title, write, remove)
 
 
 def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:
-    """(on the node, in the container) of each of the recipe's mounts: a cache by name, or `SOURCE:TARGET`."""
+    """(path on the node, path in the container) of each mount of the recipe: a cache by name, or `SOURCE:TARGET`."""
     home = s.facts[member.name].home
     for mount in s.revision.mounts:
-        source, target = MOUNTS[mount] if mount in MOUNTS else (mount.partition(":")[0], mount.partition(":")[2])
+        source, target = MOUNTS.get(mount) or mount.partition(":")[::2]
         if mount == "huggingface" and member.cache_dir:
             yield member.cache_dir, target
         else:

@@ -1,31 +1,30 @@
-"""Stop what is replaced, start what is wanted, all containers of a revision in one wave."""
+"""Stop what is replaced and start all containers of a revision at once."""
 
 from collections.abc import Iterator
 
 from sparkops.core.endpoints import health_url
 from sparkops.core.facts import Container, Facts, Model
 from sparkops.core.facts.containers import ASIDE, KEY_IN_CONTAINER
-from sparkops.core.plan import Action, Command, Step
+from sparkops.core.plan import Action, Step
 from sparkops.core.recipe import command_line
 from sparkops.core.revision import SCHEMA, Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.core.sizes import GIB_KIB
 from sparkops.core.utilization import UTILIZATION
 from sparkops.node_commands import docker, proxy, scripts, vllm
+from sparkops.phases import parts
 from sparkops.phases.prepare import auth_path, config_path, mounts
-from sparkops.phases.verify import await_again, await_member, await_stored
+from sparkops.phases.steps import step
+from sparkops.phases.verify import FORGIVEN, await_member, restarts_allowed
 
 LOW_MEMORY_KIB = 8 * GIB_KIB
-"""Caches are dropped during the load when MemFree falls below 8 GiB (the guard that tonyd2wild's issue 19 reports)."""
+"""Drop caches during the load when MemFree falls below 8 GiB (as reported in tonyd2wild's issue 19)."""
 
 
 def quiesce(s: Situation) -> Iterator[Step]:
-    """Stop what runs here of other revisions; the undo starts it again and waits until it serves."""
+    """Stop what runs of other revisions on these nodes; the undo starts it again and waits until it serves."""
     for node, stored, found in s.replaced:
-        stop = scripts.container("stop", found.name, stored.deployment, s.state_dir(node))
-        start = scripts.container("start", found.name, stored.deployment, s.state_dir(node))
-        undo = Action(start, await_stored(stored, node, found.name, s.choices))
-        yield Step(f"stop.{node}.{found.name}", node, f"stop {found.name}", Action(stop), undo)
+        yield parts.stop(s.facts, stored, node, found, s.choices)
     for member in s.revision.members:
         own = s.existing(member)
         if own is not None and s.todo(member) in ("restart", "replace"):
@@ -33,15 +32,15 @@ def quiesce(s: Situation) -> Iterator[Step]:
 
 
 def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
-    """What has its successor's name is put aside until that is verified; what did not serve is not started again."""
+    """Put a container aside whose name its successor needs; the undo starts it again only if it served."""
     owner = (own.name, s.revision.deployment, s.state_dir(member.name))
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
-        again = Action(scripts.container("start", *owner), await_again(s, member))
-        end = Action(scripts.container("stop", *owner))
-        yield Step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again)
+        again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN))
+        end = scripts.container("stop", *owner)
+        yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again)
     if s.todo(member) == "replace":
-        aside, back = Action(scripts.container("aside", *owner)), Action(scripts.container("back", *owner))
-        yield Step(f"aside.{member.name}.{own.name}", member.name, f"put {own.name} aside", aside, back)
+        aside, back = scripts.container("aside", *owner), scripts.container("back", *owner)
+        yield step(f"aside.{member.name}.{own.name}", member.name, f"put {own.name} aside", aside, back)
 
 
 def await_memory(s: Situation) -> Iterator[Step]:
@@ -54,13 +53,13 @@ def await_memory(s: Situation) -> Iterator[Step]:
             share = s.effective.number("gpu-memory-utilization", UTILIZATION)
             yield memory(s.facts[member.name], member.name, share)
         drop = scripts.drop_caches(_model_dir(s, member))
-        yield Step(f"drop-caches.{member.name}", member.name, "drop the page cache", Action(drop))
+        yield step(f"drop-caches.{member.name}", member.name, "drop the page cache", drop)
 
 
 def memory(facts: Facts, node: str, share: float) -> Step:
-    """The undo waits too: what served before is started again after what took its place was removed."""
-    wait = Action(scripts.memory(int(facts.memory.total_kib * share)))
-    return Step(f"memory.{node}", node, "wait for freed memory", wait, wait)
+    """Wait for freed memory; the undo waits too, before what served is started again."""
+    wait = scripts.memory(int(facts.memory.total_kib * share))
+    return step(f"memory.{node}", node, "wait for freed memory", wait, wait)
 
 
 def start(s: Situation) -> Iterator[Step]:
@@ -69,77 +68,63 @@ def start(s: Situation) -> Iterator[Step]:
         if s.todo(member) == "keep":
             continue
         name = s.revision.container(member)
-        state = s.state_dir(member.name)
+        owner = (name, s.revision.deployment, s.state_dir(member.name))
         if s.todo(member) in ("start", "restart"):
-            begin = scripts.container("start", name, s.revision.deployment, state)
-            undo = scripts.container("stop", name, s.revision.deployment, state)
+            begin, undo = scripts.container("start", *owner), scripts.container("stop", *owner)
         else:
-            begin = _run(s, member)
-            undo = scripts.container("remove", name, s.revision.deployment, state)
-        yield Step(f"start.{member.name}.{member.role}", member.name, f"start {name}", Action(begin), Action(undo))
+            begin, undo = (
+                docker.run((_proxy if member.role == "proxy" else _engine)(s, member)),
+                scripts.container("remove", *owner),
+            )
+        yield step(f"start.{member.name}.{member.role}", member.name, f"start {name}", begin, undo)
         if member.role != "proxy":
             asked = health_url(member if member.port is not None else s.revision.fronts[0])
-            watch = scripts.watch_caches(
-                name, LOW_MEMORY_KIB, int(s.choices.limits.deadline), asked, _model_dir(s, member)
-            )
-            cancel = scripts.cancel_job(f"cache-{name}")
-            yield Step(
-                f"watch-caches.{member.name}",
-                member.name,
-                "drop caches while the weights load",
-                Action(watch),
-                Action(cancel),
-            )
+            seconds, model = int(s.choices.limits.deadline), _model_dir(s, member)
+            watch = scripts.watch_caches(name, LOW_MEMORY_KIB, seconds, asked, model)
+            undo, title = scripts.cancel_job(f"cache-{name}"), "drop caches while the weights load"
+            yield step(f"watch-caches.{member.name}", member.name, title, watch, undo)
 
 
 def load(s: Situation) -> Iterator[Step]:
     """Wait on every node until the engine is up, so that a dead one ends the wait at once."""
     for member in s.revision.members:
-        wait = await_member(s, member)
-        yield Step(
-            f"load.{member.name}.{member.role}",
-            member.name,
-            f"wait for {s.revision.container(member)}",
-            Action(wait=wait),
-        )
+        wait = await_member(s, member, restarts_allowed(s, member))
+        title = f"wait for {s.revision.container(member)}"
+        yield step(f"load.{member.name}.{member.role}", member.name, title, wait)
 
 
 def settle(s: Situation) -> Iterator[Step]:
-    """Keep one stopped revision on each node to go back to, remove older ones."""
-    replaced = {(node, found.name) for node, _, found in s.replaced}
+    """Keep one stopped revision on each node for a rollback, remove older ones."""
+    replacing = {node for node, _, _ in s.replaced}
     ours = {s.revision.container(member) for member in s.revision.members}
     for member_node in dict.fromkeys(member.name for member in s.revision.members):
-        keep = _kept(s, member_node) if not any(node == member_node for node, _ in replaced) else ()
+        keep = () if member_node in replacing else _kept(s, member_node)
         stopped = [c for c in _stopped(s, member_node) if c.name not in ours and not (c.kept and c.hash in keep)]
         stopped = [c for c in stopped if c.hash not in s.choices.keep]
         aside = [c.name + ASIDE for m, c in _own(s) if m.name == member_node and s.todo(m) == "replace"]
         gone = {c.name: c.deployment or "" for c in stopped} | dict.fromkeys(aside, s.revision.deployment)
         for name, deployment in gone.items():
             remove = scripts.container("remove", name, deployment, s.state_dir(member_node))
-            yield Step(f"settle.{member_node}.{name}", member_node, f"remove {name}", Action(remove))
+            yield step(f"settle.{member_node}.{name}", member_node, f"remove {name}", remove)
 
 
 def _own(s: Situation) -> Iterator[tuple[Member, Container]]:
-    """Containers of this very revision that are there already."""
+    """Members of this revision with their existing containers."""
     for member in s.revision.members:
         if (found := s.existing(member)) is not None:
             yield member, found
 
 
 def _kept(s: Situation, node: str) -> tuple[str, ...]:
-    """The hash of the newest stopped revision on the node, when nothing newer takes its place."""
+    """The hash of the newest stopped revision on the node, if any, as a tuple."""
     stopped = [c for c in _stopped(s, node) if c.kept and c.hash != s.revision.hash]
     newest = max(stopped, key=lambda c: c.finished_at, default=None)
     return (newest.hash or "",) if newest else ()
 
 
 def _stopped(s: Situation, node: str) -> list[Container]:
-    """What is ours to keep or remove; what a newer sparkops made is not."""
+    """Our stopped containers on a node, without those of a newer sparkops."""
     return [c for c in s.facts[node].containers if c.ours and not c.runs and (c.schema or 0) <= SCHEMA]
-
-
-def _run(s: Situation, member: Member) -> Command:
-    return docker.run(_proxy(s, member) if member.role == "proxy" else _engine(s, member))
 
 
 def _engine(s: Situation, member: Member) -> docker.ContainerCommand:

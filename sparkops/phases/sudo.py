@@ -1,19 +1,18 @@
-"""Where the inventory says `become: sudo`, what talks to Docker goes through sudo; files in the home do not."""
+"""With `become: sudo` in the inventory, commands for Docker run through sudo; those for files in the home do not."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from sparkops.core.plan import Action, Command, Plan, Script, Step
 
 AS_USER = ("peers", "file", "key", "memory", "facts", "keptlog", "model", "schedule", "manifest", "sudoers")
-"""Scripts that never need root; `facts` asks for it by itself."""
+"""Scripts that never need root; `facts` calls sudo itself."""
 
 READ_AS_USER = ("job", "relay")
-"""What root's jobs leave is the user's to read, also where sudo wants a password that nobody gave."""
+"""Scripts that need no root to read: the files of root's jobs are readable by the user."""
 
 
 def with_sudo(plan: Plan, nodes: frozenset[str]) -> Plan:
-    """The plan with sudo where these nodes need it."""
+    """The plan with sudo for commands of these nodes that need it."""
     if not nodes:
         return plan
     phases = (replace(phase, steps=tuple(_step(step, nodes) for step in phase.steps)) for phase in plan.phases)
@@ -29,11 +28,10 @@ def become(command: Command) -> Command:
 def _step(step: Step, nodes: frozenset[str]) -> Step:
     if step.node not in nodes:
         return step
-    undo = _action(step.undo, become) if step.undo else None
-    return replace(step, do=_action(step.do, become), undo=undo)
+    return replace(step, do=_action(step.do), undo=_action(step.undo) if step.undo else None)
 
 
-def _action(action: Action, change: Callable[[Command], Command]) -> Action:
-    command = change(action.command) if action.command else None
-    wait = replace(action.wait, probe=change(action.wait.probe)) if action.wait else None
+def _action(action: Action) -> Action:
+    command = become(action.command) if action.command else None
+    wait = replace(action.wait, probe=become(action.wait.probe)) if action.wait else None
     return Action(command, wait)

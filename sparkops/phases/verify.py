@@ -1,46 +1,43 @@
-"""Verified, not assumed: what must answer before a deployment is called serving."""
+"""What must answer before a deployment is reported as serving."""
 
 from collections.abc import Iterator
 
 from sparkops.core.endpoints import ApiPlace, api_url, health_path, health_url
-from sparkops.core.plan import Action, Step, Wait
+from sparkops.core.plan import Step, Wait
 from sparkops.core.revision import Member
 from sparkops.core.situation import Choices, Situation, key_path
 from sparkops.core.stored import Stored
 from sparkops.node_commands import scripts
+from sparkops.phases.steps import step
 
 FORGIVEN = 4
-"""So often may an engine that served before end at its start: memory and peers come back later than it does."""
+"""Failed starts allowed for an engine that served before: memory and peers come back later than the engine."""
 
 ANSWER_STALL = 20.0
-"""Seconds for which the same wrong answer is asked for again."""
+"""Seconds for which an unchanged wrong answer is asked for again."""
 
 
 def serve(s: Situation) -> Iterator[Step]:
     """Every engine with an API answers a short request of the model's kind, with its usage counted."""
-    for member in s.revision.engines:
-        if member.port is not None:
-            yield _asked(s, member)
+    yield from (_asked(s, member) for member in s.revision.engines if member.port is not None)
 
 
 def serve_front(s: Situation) -> Iterator[Step]:
     """Every proxy answers a short request, once the servers behind it do."""
-    for member in s.revision.proxies:
-        yield _asked(s, member)
+    yield from (_asked(s, member) for member in s.revision.proxies)
 
 
-def await_member(s: Situation, member: Member) -> Wait:
+def await_member(s: Situation, member: Member, restarts: int) -> Wait:
     """Poll the container's state, and the health of the API that it serves or works for."""
     front: ApiPlace = member if member.port is not None else s.revision.engines[0]
-    probe = scripts.probe(s.revision.container(member), health_url(front), _restarts(s, member))
-    return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.limits.deadline)
+    return _await(s.revision.container(member), member, front, restarts, s.choices)
 
 
-def _restarts(s: Situation, member: Member) -> int:
-    """How often the container may have been restarted by Docker without having failed for good.
+def restarts_allowed(s: Situation, member: Member) -> int:
+    """How many restarts by Docker are allowed before the start has failed.
 
-    One that was there already may have died a moment ago, so that Docker's restart is still to come; and a cluster may
-    be about to form itself anew, because a peer of it was away.
+    A container that was there already may have failed a moment ago, with Docker's restart still to come; and a cluster
+    may be about to form again after a peer was away.
     """
     found = s.existing(member)
     seen = (found.restarts or 0) if found else 0
@@ -49,30 +46,23 @@ def _restarts(s: Situation, member: Member) -> int:
     return seen + (FORGIVEN if s.revision.topology == "cluster" else 1)
 
 
-def await_again(s: Situation, member: Member) -> Wait:
-    """Wait until a container that served before, and was started again, serves."""
-    front: ApiPlace = member if member.port is not None else s.revision.engines[0]
-    probe = scripts.probe(s.revision.container(member), health_url(front), FORGIVEN)
-    return Wait(probe, stall=_stall(member, s.choices), deadline=s.choices.limits.deadline)
-
-
 def await_stored(stored: Stored, node: str, container: str, choices: Choices) -> Wait | None:
-    """Wait until a container that is known only from its labels serves; None when they name no API to ask."""
+    """Wait until a container known only from its labels serves; None if they name no API to ask."""
     member = stored.member(node, container)
     front = stored.front_of(member) if member else None
     if member is None or front is None:
         return None
-    probe = scripts.probe(container, health_url(front), FORGIVEN)
-    return Wait(probe, stall=_stall(member, choices), deadline=choices.limits.deadline)
+    return _await(container, member, front, FORGIVEN, choices)
 
 
-def _stall(member: ApiPlace, choices: Choices) -> float:
-    """A rank without an API may be silent while all load: Ray prints its words into the head's log."""
-    return choices.limits.deadline if member.port is None else choices.limits.stall
+def _await(container: str, member: ApiPlace, front: ApiPlace, restarts: int, choices: Choices) -> Wait:
+    """Poll the health of `front`. Ranks without an API may log nothing until the deadline: Ray logs on the head."""
+    stall = choices.limits.deadline if member.port is None else choices.limits.stall
+    return Wait(scripts.probe(container, health_url(front), restarts), stall=stall, deadline=choices.limits.deadline)
 
 
 def question(s: Situation, member: Member) -> scripts.Question:
-    """What to ask a member's API."""
+    """The question to a member's API."""
     r = s.revision
     return scripts.Question(
         api=api_url(member),
@@ -81,7 +71,7 @@ def question(s: Situation, member: Member) -> scripts.Question:
         kind=r.kind,
         key=key_path(s.facts[member.name]),
         container=r.container(member),
-        restarts=_restarts(s, member),
+        restarts=restarts_allowed(s, member),
         ray=len(r.engines) if member.role == "head" and r.executor == "ray" else 0,
     )
 
@@ -89,9 +79,9 @@ def question(s: Situation, member: Member) -> scripts.Question:
 def _asked(s: Situation, member: Member) -> Step:
     title = f"ask {s.revision.served} at {api_url(member)}"
     wait = await_answer(question(s, member), s.choices)
-    return Step(f"ask.{member.name}.{member.role}", member.name, title, Action(wait=wait))
+    return step(f"ask.{member.name}.{member.role}", member.name, title, wait)
 
 
 def await_answer(asked: scripts.Question, choices: Choices) -> Wait:
-    """One short request. For the first one kernels are compiled, so it may take as long as a silent load may."""
+    """One short request. The first one compiles kernels, so it may take as long as a load without progress."""
     return Wait(scripts.serving(asked, int(choices.limits.stall)), stall=ANSWER_STALL, deadline=choices.limits.stall)

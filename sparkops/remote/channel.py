@@ -1,4 +1,4 @@
-"""One command on one channel: both streams read as they come, stdin held open as the sign that we live."""
+"""One command on one channel: read both streams as they come, keep stdin open as the sign that we are connected."""
 
 import os
 import threading
@@ -14,7 +14,7 @@ from sparkops.remote import Cancel
 from sparkops.remote.frame import TIMED_OUT, Frame
 
 GRACE = 30.0
-"""Beyond the deadline that the node holds: TERM, KILL, a sweep, and a slow network."""
+"""Seconds beyond the deadline that the node enforces: for TERM, KILL, a sweep, and a slow network."""
 CAP = 16 * 1024 * 1024
 _GLANCE = 0.25
 _LAST_WORDS = 2.0
@@ -38,7 +38,7 @@ def begin(channel: paramiko.Channel, line: str) -> None:
 
 
 class _Wake(threading.Event):
-    """Set by two buffers; each would clear it although the other has data, so only we do."""
+    """Set by two buffers. An empty buffer must not clear it while the other has data, so `clear` does nothing."""
 
     def clear(self) -> None:
         pass
@@ -49,7 +49,7 @@ class _Wake(threading.Event):
 
 @dataclass
 class KeptOutput:
-    """A stream's first and last bytes: a command that floods us must not fill our memory."""
+    """A stream's first and last bytes, `cap` at most, so that a flood of output does not fill the memory."""
 
     cap: int = CAP
     head: bytearray = field(default_factory=bytearray)
@@ -77,7 +77,7 @@ class KeptOutput:
 
 
 class Exchange:
-    """Sends one frame and collects what comes back; `run` may be called once. `hear` gets stderr as it comes, too."""
+    """Send one frame and collect its output; call `run` once. `sink` gets stdout instead, `hear` stderr as well."""
 
     def __init__(
         self, node: str, channel: paramiko.Channel, sink: Sink | None = None, hear: Sink | None = None
@@ -90,7 +90,7 @@ class Exchange:
         self._hear = hear
 
     def run(self, frame: Frame, timeout: float, stop: Cancel | None) -> Result:
-        """`stop` drops the command; without one it is awaited to its end."""
+        """`stop` drops the command; without it, wait for its end."""
         began = time.monotonic()
         with open(frame.upload or os.devnull, "rb") as self._rest:
             self._start(frame)
@@ -113,7 +113,7 @@ class Exchange:
             raise NodeLost(self._node, f"the connection ended while a command was sent: {error}", sent=True) from error
 
     def _follow(self, rest: memoryview, deadline: float, stop: Cancel | None) -> bool:
-        """Until the command has ended; False when it was dropped."""
+        """Wait until the command has ended; False if it was dropped."""
         exited = None
         while True:
             self._wake.reset()

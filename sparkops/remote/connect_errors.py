@@ -1,4 +1,4 @@
-"""Why a node could not be reached, in words that say what to do; the only place that knows Paramiko's exceptions."""
+"""Why a node could not be reached and what to do about it, from Paramiko's and the system's exceptions."""
 
 import errno
 import socket
@@ -11,16 +11,16 @@ from sparkops.core.plan import NodeLost
 Kind = Literal["refused", "route", "timeout", "auth", "key", "unknown-key", "changed-key", "config", "ended"]
 
 HEALS: frozenset[Kind] = frozenset(("refused", "timeout", "ended"))
-"""What may be gone a moment later; never authentication or a host key."""
+"""Errors that may pass within seconds, so connecting is tried again; never authentication or a host key."""
 
 COMES_BACK: frozenset[Kind] = HEALS | {"route"}
-"""What a laptop that slept or a switch that restarts may bring back while a wait goes on."""
+"""Errors that may pass during a wait: a laptop that slept, a switch that restarts."""
 
 _NO_ROUTE = {errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EHOSTDOWN, errno.EADDRNOTAVAIL}
 
 
 class Unreached(NodeLost):
-    """A node that no command was sent to, with what a person can do about it."""
+    """A node that could not be connected to; no command was sent."""
 
     def __init__(self, node: str, kind: Kind, reason: str, hint: str | None = None) -> None:
         super().__init__(node, reason, sent=False, heals=kind in COMES_BACK)
@@ -29,7 +29,7 @@ class Unreached(NodeLost):
 
 
 def unreached(node: str, address: str, port: int, error: Exception) -> Unreached:
-    """The reason behind an exception that was raised while connecting."""
+    """An exception raised while connecting as Unreached; others are raised again."""
     where = f"{address} port {port}"
     if isinstance(error, Unreached):
         return error
@@ -39,7 +39,7 @@ def unreached(node: str, address: str, port: int, error: Exception) -> Unreached
         return Unreached(node, "config", f"{address} is not an address: {error.strerror}")
     if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
         return Unreached(
-            node, "timeout", f"no answer from {where}", ("check that the node is on and the address is right")
+            node, "timeout", f"no answer from {where}", "check that the node is on and the address is right"
         )
     if isinstance(error, OSError) and error.errno in _NO_ROUTE:
         return Unreached(node, "route", f"no route to {where}", "check that this machine is on the node's network")

@@ -1,9 +1,9 @@
-"""One node's connection: opened when it is needed, opened again when it died between commands."""
+"""One node's connection: opened on first use, and again if it broke between commands."""
 
 import contextlib
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import paramiko
 
@@ -14,7 +14,7 @@ from sparkops.remote.frame import Frame
 from sparkops.remote.ssh import Connector, SshTarget
 
 CHANNELS = 3
-"""At once, for commands; the lock holds a fourth. sshd allows ten (MaxSessions)."""
+"""Commands at once on a connection; the lock has a channel of its own. sshd allows ten (MaxSessions)."""
 _OPENING = 30.0
 
 
@@ -49,7 +49,7 @@ class Connection:
         return transport
 
     def channel(self) -> paramiko.Channel:
-        """A fresh session; a connection that turns out to be dead is opened once more, as nothing was sent on it."""
+        """A new session. If the connection turns out to be broken, open it once more: nothing was sent on it."""
         transport = self.connect()
         try:
             return transport.open_session(timeout=_OPENING)
@@ -65,11 +65,16 @@ class Connection:
     def run(
         self, frame: Frame, timeout: float, stop: Cancel | None, sink: Sink | None = None, hear: Sink | None = None
     ) -> Result:
-        with self._session() as channel:
-            return Exchange(self.target.name, channel, sink, hear).run(frame, timeout, stop)
+        with self._slots:
+            channel = self.channel()
+            try:
+                return Exchange(self.target.name, channel, sink, hear).run(frame, timeout, stop)
+            finally:
+                with contextlib.suppress(*BROKEN):
+                    channel.close()
 
     def close(self) -> None:
-        """Also when the other side is gone; the jump's connection goes with it."""
+        """Close it and the connection to its jump host, also if the other side is gone."""
         if self._transport is None:
             return
         through = self._transport.sock
@@ -78,13 +83,3 @@ class Connection:
         self._transport.close()
         if isinstance(through, paramiko.Channel):
             through.get_transport().close()
-
-    @contextlib.contextmanager
-    def _session(self) -> Iterator[paramiko.Channel]:
-        with self._slots:
-            channel = self.channel()
-            try:
-                yield channel
-            finally:
-                with contextlib.suppress(*BROKEN):
-                    channel.close()

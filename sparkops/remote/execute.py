@@ -1,4 +1,4 @@
-"""Runs a plan: journal, send, wait, and on trouble the undo of every step that was sent. Pure logic over a World."""
+"""Execute a plan over a World: send each step, wait, and on failure undo every step that was sent. No IO of its own."""
 
 import contextlib
 import threading
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from sparkops.core.plan import Command, Event, EventKind, NodeLost, Phase, Plan, Result, Step, Wait
+from sparkops.core.plan import Event, EventKind, NodeLost, Phase, Plan, Result, Step, Wait
 from sparkops.core.playbook.names import BadExpression
 from sparkops.remote import Cancel, World
 from sparkops.remote.frame import LOCK_LOST
@@ -21,7 +21,7 @@ Status = Literal["done", "failed", "lost", "interrupted"]
 
 @dataclass(frozen=True)
 class StepFailure:
-    """What went wrong first on a node. `result` is how the command or the last probe ended, where one did."""
+    """The first failure on a node. `result` is that of the command or of the last probe, if one ended."""
 
     node: str
     step: str
@@ -36,9 +36,8 @@ class StepFailure:
 class Outcome:
     """How a plan ended. Steps are named by id.
 
-    `undone` were undone, `stuck` were not although it was tried, `unknown` are those of which nobody knows whether
-    they happened and which could not be undone either. `revived` and `unawaited` are undone by a start: what serves
-    again, and what was not waited for.
+    `stuck`: their undo failed. `unknown`: the node was lost while they were sent, and they were not undone. Some of
+    `undone` started something again: `revived` serve again, `unawaited` were not waited for.
     """
 
     status: Status
@@ -92,7 +91,7 @@ def _undo(run: "_Run", plan: Plan, world: World, *, impatient: bool) -> Undo:
 
 
 class _Run:
-    """The way forward. `sent` has every step whose command went out or whose wait began, in that order."""
+    """The plan's steps in order. `sent` has each step whose command was sent or whose wait began."""
 
     def __init__(self, plan: Plan, world: World, emit: Emit) -> None:
         self.emit = emit
@@ -133,7 +132,7 @@ class _Run:
         self._world.each(tasks, self._world.cancel())
 
     def _node(self, steps: list[Step], cancel: Cancel) -> None:
-        """One node's steps in order; a failure here stops what the other nodes have not sent, unless they go on."""
+        """One node's steps in order; a failure cancels what other nodes have not sent yet, as `on_failure` says."""
         for step in steps:
             if cancel.is_set():
                 self._tell("skipped", step)
@@ -180,7 +179,9 @@ class _Run:
         if step.do.command is None:
             return None, None
         try:
-            result = self._world.send(step.node, step.do.command, self._ending(step.do.command, cancel))
+            # Ctrl-C ends an operator's command that changes something; a failure elsewhere does not.
+            ending = _Interrupt(cancel, self._stopped) if step.do.command.ends else cancel
+            result = self._world.send(step.node, step.do.command, ending)
         except NodeLost as lost:
             return None, self._lost(step, lost)
         if result.ended == "cancelled" and step.changes and step.do.command.ends:
@@ -192,10 +193,6 @@ class _Run:
         if not result.ok:
             return result, self._failed(step, _reason(result), (result.stderr or result.stdout).strip(), result)
         return result, None
-
-    def _ending(self, command: Command, cancel: Cancel) -> Cancel:
-        """An operator's command that changes something is ended by Ctrl-C, and not because another node failed."""
-        return _Interrupt(cancel, self._stopped) if command.ends else cancel
 
     def _wait(self, step: Step, wait: Wait, cancel: Cancel) -> StepFailure | None:
         waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, text))
@@ -212,7 +209,7 @@ class _Run:
         return None
 
     def _last_look(self, step: Step, wait: Wait) -> StepFailure | None:
-        """Another node failed first, maybe only because the engine here had ended: then this one has the cause."""
+        """Probe once more when another node failed first: if the engine here has ended, it may be the cause."""
         if self.failures:
             with contextlib.suppress(NodeLost):
                 result = self._world.send(step.node, wait.probe, self._world.cancel())
@@ -226,7 +223,7 @@ class _Run:
         return StepFailure(step.node, step.id, step.title, reason, evidence, result)
 
     def _lost(self, step: Step, lost: NodeLost) -> StepFailure:
-        """Lost while the command was sent: then whether it ran there is anybody's guess, and said."""
+        """The node was lost; if the command was sent and changes something, it is unknown whether it ran."""
         if lost.sent and step.changes:
             self.unknown.append(step.id)
             told = "whether this step happened is unknown"
@@ -242,7 +239,7 @@ class _Run:
 
 @dataclass(frozen=True)
 class _Interrupt:
-    """Set by Ctrl-C; what a failure elsewhere cancels (`stopped`) is not meant."""
+    """Set by Ctrl-C, but not by a failure on another node (`stopped`)."""
 
     cancel: Cancel
     stopped: threading.Event
@@ -255,7 +252,7 @@ class _Interrupt:
 
 
 def _turns(phase: Phase) -> list[list[str]]:
-    """Which nodes go together: all, or one after the other."""
+    """Groups of nodes that run at once: all, or one after the other."""
     nodes = list(dict.fromkeys(step.node for step in phase.steps))
     return [[node] for node in nodes] if phase.serial else [nodes] if nodes else []
 

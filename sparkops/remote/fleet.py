@@ -1,4 +1,4 @@
-"""The real world: all nodes at once over SSH, the lock on them, and an interrupt that is always seen."""
+"""The real world: all nodes at once over SSH, their locks, and interrupts."""
 
 import threading
 import time
@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from functools import partial
-from types import TracebackType
 from typing import Self
 
 from sparkops.core.inventory import Node
@@ -24,7 +23,7 @@ _A_DAY = 86_400.0
 
 
 class Fleet:
-    """A World (see `sparkops.remote`). Use it as a context manager: leaving frees the locks and the connections."""
+    """A World (see `sparkops.remote`). As a context manager it ends by releasing the locks and closing connections."""
 
     def __init__(self, nodes: Iterable[Node], options: Options) -> None:
         self.waves = 0
@@ -34,7 +33,10 @@ class Fleet:
         self._connections: dict[str, Connection] = {}
         self._broken: dict[str, NodeLost] = {}
         for node in nodes:
-            self._add(node)
+            try:
+                self._connections[node.name] = Connection(self._connector, self._connector.target(node), self._reopened)
+            except NodeLost as error:
+                self._broken[node.name] = error
         self._pool = ThreadPoolExecutor(max_workers=max(1, min(THREADS, len(self._connections))))
         self._owner: Owner | None = None
         self._holds: dict[str, Hold] = {}
@@ -46,7 +48,7 @@ class Fleet:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     @property
@@ -59,7 +61,7 @@ class Fleet:
         self._owner = owner
         refused: dict[str, Held | NodeLost] = {}
 
-        def take(name: str) -> None:
+        def take(name: str, _cancel: Cancel) -> None:
             hold = Hold(self._connections[name], owner)
             try:
                 hold.take()
@@ -69,7 +71,7 @@ class Fleet:
 
         wanted = self._connections if nodes is None else tuple(nodes)
         try:
-            self._all(take, wanted)
+            self.each({name: partial(take, name) for name in wanted}, self.cancel())
         except KeyboardInterrupt:
             self.unlock()
             raise
@@ -81,7 +83,7 @@ class Fleet:
             self._heart.start()
 
     def unlock(self) -> None:
-        """Free what is held; later commands that change something are sent without the lock's name."""
+        """Release the locks; later commands that change something name no lock."""
         self._owner = None
         holds, self._holds = self._holds, {}
         list(self._pool.map(Hold.release, holds.values()))
@@ -99,13 +101,27 @@ class Fleet:
             raise self._broken[node]
         self._connections[node].connect()
 
-    def send(self, node: str, command: Command, cancel: Cancel) -> Result:
-        return self._send(node, command, cancel)
+    def send(
+        self, node: str, command: Command, cancel: Cancel, sink: Sink | None = None, hear: Sink | None = None
+    ) -> Result:
+        if cancel.is_set():
+            return Result("cancelled", -1)
+        if node in self._broken:
+            raise self._broken[node]
+        hold = self._holds.get(node)
+        if hold is not None and not command.reads and hold.ended and hold.link.alive:
+            self._reopened(hold.link)
+        run = self._owner.run if self._owner else None
+        framed = frame(command, run, self._options.secrets, self._options.sudo_password)
+        with self._counting:
+            self.commands += 1
+        droppable = command.reads or command.ends or isinstance(command.stdin, Upload)
+        return self._connections[node].run(framed, command.timeout, cancel if droppable else None, sink, hear)
 
     def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result:
-        """A command whose stdout is handed on as it comes, to `hear` its stderr, until it ends or is cancelled."""
+        """Run a command until it ends or is cancelled; pass stdout to `sink` and stderr to `hear` as they come."""
         endless = Command(command.words, command.stdin, command.become, reads=True, timeout=_A_DAY)
-        return self._send(node, endless, cancel, sink, hear)
+        return self.send(node, endless, cancel, sink, hear)
 
     def now(self) -> float:
         return time.monotonic()
@@ -133,41 +149,18 @@ class Fleet:
             future.result()
 
     def _watch(self, futures: list[Future[None]], cancel: Cancel) -> None:
-        """The main thread sleeps in short naps, so that an interrupt is seen on every platform."""
+        """Wait in short steps, so that Ctrl-C reaches the main thread on every platform; a bug cancels the others."""
         pending = set(futures)
         while pending:
             done, pending = wait(pending, timeout=0.5)
             if any(future.exception() for future in done):
                 cancel.set()
 
-    def _all(self, task: Callable[[str], None], names: Iterable[str]) -> None:
-        self.each({name: partial(_uncancelled, task, name) for name in names}, self.cancel())
-
-    def _send(
-        self, node: str, command: Command, cancel: Cancel, sink: Sink | None = None, hear: Sink | None = None
-    ) -> Result:
-        if cancel.is_set():
-            return Result("cancelled", -1)
-        if node in self._broken:
-            raise self._broken[node]
-        hold = self._holds.get(node)
-        if hold is not None and not command.reads and hold.ended and hold.link.alive:
-            self._reopened(hold.link)
-        run = self._owner.run if self._owner else None
-        framed = frame(command, run, self._options.secrets, self._options.sudo_password)
-        with self._counting:
-            self.commands += 1
-        droppable = command.reads or command.ends or isinstance(command.stdin, Upload)
-        return self._connections[node].run(framed, command.timeout, cancel if droppable else None, sink, hear)
-
-    def _add(self, node: Node) -> None:
-        try:
-            self._connections[node.name] = Connection(self._connector, self._connector.target(node), self._reopened)
-        except NodeLost as error:
-            self._broken[node.name] = error
-
     def _reopened(self, link: Connection) -> None:
-        """The lock died with the connection or in silence; if somebody else has it now, run.sh refuses what we send."""
+        """Take a node's lock again after a new connection or a lost heartbeat.
+
+        If another run has it by now, `run.sh` refuses our commands.
+        """
         owner, name = self._owner, link.target.name
         if owner is None or name not in self._holds:
             return
@@ -182,7 +175,3 @@ class Fleet:
         while not self._quit.wait(BEAT):
             for hold in tuple(self._holds.values()):
                 hold.beat()
-
-
-def _uncancelled(task: Callable[[str], None], name: str, _cancel: Cancel) -> None:
-    task(name)

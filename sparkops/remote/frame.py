@@ -1,4 +1,4 @@
-"""How a command travels: our scripts as text, the frame of `run.sh` around it, words as one shell line."""
+"""How a command is sent: scripts as text, `run.sh` around it, words as one shell line."""
 
 import re
 import shlex
@@ -21,7 +21,7 @@ SUDO_TRIES = 3
 
 @dataclass(frozen=True)
 class Frame:
-    """One shell line, and what its stdin begins with; a file follows that."""
+    """One shell line and its stdin, followed by the content of the file `upload`, if any."""
 
     line: str
     stdin: bytes
@@ -30,7 +30,7 @@ class Frame:
 
 @cache
 def script_text(name: str) -> str:
-    """POSIX sh, or Python that a shell line hands on whole; what they carry of ours stands in their own text."""
+    """A script as POSIX sh, with the scripts and modules that it includes; Python is passed to `python3 -c`."""
     if (files("sparkops") / "node" / f"{name}.sh").is_file():
         return _SOURCED.sub(lambda line: script_text(line[1]), _node_file(f"{name}.sh"))
     text = "".join(["from __future__ import annotations\n", *_python(name, set())])
@@ -43,7 +43,7 @@ _FUTURE = re.compile(r"^from __future__ import annotations\n", re.MULTILINE)
 
 
 def _python(name: str, carried: set[str]) -> Iterator[str]:
-    """The modules of ours that this one imports come before it, each once: on a node there is no package of ours."""
+    """The module after the modules of ours that it imports, each once: nodes do not have the package."""
     carried.add(name)
     text = _node_file(f"{name}.py")
     for other in _CARRIED.findall(text):
@@ -74,7 +74,7 @@ def shell_line(words: tuple[Word, ...]) -> str:
 
 
 def frame(command: Command, run: str | None, secrets: Mapping[str, str], sudo_password: str | None = None) -> Frame:
-    """The command inside `run.sh`, inside sudo where it is wanted; a password travels on stdin only."""
+    """The command inside `run.sh`, with sudo where it is wanted; passwords are sent on stdin only."""
     upload = command.stdin if isinstance(command.stdin, Upload) else None
     stdin = b"" if isinstance(command.stdin, Upload) else _stdin(command.stdin, secrets)
     size = upload.size if upload else len(stdin)
@@ -87,8 +87,8 @@ def frame(command: Command, run: str | None, secrets: Mapping[str, str], sudo_pa
         return Frame(shell_line(words), stdin, path)
     if sudo_password is None:
         return Frame(shell_line(("sudo", "-n", "--", *words)), stdin, path)
-    # As often as sudo asks: a wrong one would else make it take the lines behind, or wait for more without end. The
-    # empty line ends what run.sh skips: sudo does not read the password where it needs none.
+    # Send the password as often as sudo asks: after a wrong one it would read the lines behind it, or wait forever.
+    # run.sh skips all lines up to the empty one, since sudo reads no password if it needs none.
     asked = f"{sudo_password}\n" * SUDO_TRIES + "\n"
     return Frame(shell_line(("sudo", "-S", "-p", "", "--", *words)), asked.encode() + stdin, path)
 

@@ -1,4 +1,4 @@
-"""Asking all nodes at once; who cannot be asked is a value beside the answers. Changes nothing."""
+"""Ask all nodes at once; a lost node is a value beside the answers. Changes nothing."""
 
 from collections.abc import Iterable, Mapping
 from functools import partial
@@ -8,7 +8,7 @@ from sparkops.remote import Cancel, World
 
 
 def connect(world: World, nodes: Iterable[str]) -> dict[str, NodeLost]:
-    """Connect to all at once; says which cannot be reached and why."""
+    """Connect to all nodes at once; the errors of those that cannot be reached, by name."""
     lost: dict[str, NodeLost] = {}
 
     def reach(node: str, cancel: Cancel) -> None:
@@ -24,9 +24,9 @@ def connect(world: World, nodes: Iterable[str]) -> dict[str, NodeLost]:
 def gather(
     world: World, commands: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
 ) -> dict[str, Result | NodeLost]:
-    """One reading command a node, all at once, connected to where it was not; the answers in the order of `commands`.
+    """Send one reading command to each node, all at once; the answers in the order of `commands`.
 
-    `spans` is told when each node was asked and had answered, by the world's clock.
+    `spans` receives, by node, when it was asked and when it had answered, on the world's clock.
     """
     if not commands:
         return {}

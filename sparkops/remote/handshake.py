@@ -1,4 +1,4 @@
-"""A socket with an SSH handshake on it: what peers.md calls tuned, before anybody authenticates."""
+"""A tuned socket with an SSH handshake on it, before authentication."""
 
 import logging
 import socket
@@ -15,7 +15,7 @@ _SILENCE_MS = 30_000
 """A peer that acknowledges nothing for this long is gone (a laptop that slept, a node that lost power)."""
 
 _LATER = 5.0
-"""Paramiko's own limits come after ours, which is the one that is told as a silent node."""
+"""Seconds that Paramiko's own limits come after ours, whose error names a silent node."""
 
 
 def dial(address: str, port: int, timeout: float) -> socket.socket:
@@ -49,7 +49,10 @@ def handshake(
     transport.daemon = True
     transport.banner_timeout = transport.handshake_timeout = timeout + _LATER
     transport.auth_timeout = timeout
-    _prefer(transport, algorithms)
+    options = transport.get_security_options()
+    options.kex = _first(_KEX, options.kex)
+    options.ciphers = _first(_CIPHERS, options.ciphers)
+    options.key_types = _first(algorithms, options.key_types)
     done = threading.Event()
     transport.start_client(event=done)
     if not done.wait(timeout):
@@ -60,13 +63,6 @@ def handshake(
         transport.close()
         raise error
     return transport
-
-
-def _prefer(transport: paramiko.Transport, algorithms: Sequence[str]) -> None:
-    options = transport.get_security_options()
-    options.kex = _first(_KEX, options.kex)
-    options.ciphers = _first(_CIPHERS, options.ciphers)
-    options.key_types = _first(algorithms, options.key_types)
 
 
 def _first(wanted: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:

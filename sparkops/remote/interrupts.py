@@ -1,4 +1,4 @@
-"""Ctrl-C while nodes work: noted, never raised in the middle, so that there is always somebody to undo."""
+"""Ctrl-C while nodes work: counted and raised at the end of a wave, so that steps can be undone."""
 
 import signal
 import threading
@@ -9,7 +9,7 @@ from sparkops.remote import Cancel
 
 
 class Interrupts:
-    """Outside the main thread nothing is changed: Python raises there no interrupt."""
+    """Does nothing outside the main thread, where Python raises no interrupt."""
 
     def __init__(self) -> None:
         self._held = False
@@ -18,7 +18,7 @@ class Interrupts:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """One between two waves is raised by the next; one after the last comes too late and is forgotten."""
+        """Inside, the next wave raises an interrupt that came between two waves; one after the last is ignored."""
         if self._held or threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -32,7 +32,7 @@ class Interrupts:
 
     @contextmanager
     def wave(self, cancel: Cancel) -> Iterator[None]:
-        """Sets the cancel; raises KeyboardInterrupt at the end, with how many there were."""
+        """Set the cancel on an interrupt; raise KeyboardInterrupt(count) at the end."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -1,4 +1,4 @@
-"""The machine's lock, held over a connection of ours: who we say we are, the heartbeat, who else has it."""
+"""A node's lock: taken and held over a connection of ours, with a heartbeat; refused with the run that holds it."""
 
 import contextlib
 import getpass
@@ -28,16 +28,13 @@ _ANSWER = 30.0
 
 @dataclass(frozen=True)
 class Owner:
-    """What a second run is shown."""
+    """Who holds a lock, for the message that a second run gets."""
 
     run: str
     user: str
     machine: str
     pid: int
     since: str
-
-    def json(self) -> str:
-        return json.dumps(asdict(self), separators=(",", ":"))
 
 
 def owner_here(run: str) -> Owner:
@@ -60,7 +57,7 @@ class Held(Exception):
 
 
 def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
-    """Why a run on these nodes cannot begin. Another run comes first: it will end, and its owner can be asked."""
+    """The error of a run that did not get all locks; another run that holds one comes before lost nodes."""
     held = [error for error in refused.values() if isinstance(error, Held)]
     if held:
         hint = "wait until it ends, or ask its owner; the lock of a dead run is released"
@@ -70,21 +67,20 @@ def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
 
 
 class Hold:
-    """One node's lock; it ends with the channel, whatever happens to us."""
+    """One node's lock; the node releases it when the channel ends."""
 
-    def __init__(self, link: Connection, owner: Owner, quiet: int = QUIET) -> None:
+    def __init__(self, link: Connection, owner: Owner) -> None:
         self.link = link
         self._owner = owner
-        self._quiet = quiet
         self._channel: paramiko.Channel | None = None
 
     def take(self) -> None:
-        """Raises Held or NodeLost. `waiting` means that an earlier connection of ours has it still: as good."""
+        """Raises Held or NodeLost. `waiting` is fine too: an earlier connection of this run still holds the lock."""
         node = self.link.target.name
         channel = self.link.channel()
-        words = (Script("lock"), self._owner.run, str(self._quiet), self._owner.json())
+        about = json.dumps(asdict(self._owner), separators=(",", ":"))
         try:
-            begin(channel, shell_line(words))
+            begin(channel, shell_line((Script("lock"), self._owner.run, str(QUIET), about)))
             answer = _first_line(channel)
         except BROKEN as error:
             channel.close()
@@ -95,7 +91,7 @@ class Hold:
 
     @property
     def ended(self) -> bool:
-        """The node gave it up: it heard nothing of us for too long."""
+        """Whether the node released it, for example after QUIET seconds without a heartbeat."""
         return self._channel is not None and (self._channel.closed or self._channel.exit_status_ready())
 
     def beat(self) -> None:
@@ -104,7 +100,7 @@ class Hold:
                 self._channel.send(b".")
 
     def release(self) -> None:
-        """Ends its stdin and waits until it is gone, so that the next run finds the lock free."""
+        """Release it and wait until it is free, so that the next run can take it."""
         if self._channel is None:
             return
         with contextlib.suppress(*BROKEN):

@@ -1,7 +1,7 @@
-"""Proving who we are: one key or password after the other on one connection, without asking for the service again.
+"""Authentication: try one key or password after the other on one connection, requesting the service only once.
 
-Paramiko's `Transport` requests the service before every try, which strict servers end the connection for; its
-`AuthOnlyHandler` does not, but listens for the answer only after it has sent the question.
+Paramiko's `Transport` requests the service before every try, and strict servers then close the connection. Its
+`AuthOnlyHandler` does not, but listens for the answer only after it has sent the request.
 """
 
 import threading
@@ -16,7 +16,7 @@ INTERACTIVE = "keyboard-interactive"
 
 
 def offer(transport: paramiko.Transport, user: str, proof: Proof, *, first: bool) -> bool:
-    """Whether the server took the key or password. Raises what Paramiko raises when the connection broke."""
+    """Whether the server accepts the key or password. Raises Paramiko's exceptions if the connection breaks."""
     try:
         left = _first(transport, user, proof) if first else _next(transport, user, proof)
     except paramiko.AuthenticationException:

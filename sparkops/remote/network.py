@@ -4,9 +4,9 @@ import http.client
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from sparkops.core.inventory import Node
 from sparkops.core.plan import Command, Result
@@ -18,6 +18,7 @@ from sparkops.remote.ssh import Connector, Options
 from sparkops.remote.trust import SeenHostKey
 
 SECONDS = 10
+T = TypeVar("T")
 
 
 class Reach(World, Protocol):
@@ -28,21 +29,14 @@ class Reach(World, Protocol):
     def follow(self, node: str, command: Command, sink: Sink, cancel: Cancel, hear: Sink | None = None) -> Result: ...
 
 
-class ShowsHostKeys(Protocol):
-    """A node seen before a login."""
-
-    def shown_by(self, node: Node) -> SeenHostKey:
-        """The host key that the node shows; raises Unreached."""
-
-
 class Network(Protocol):
     """All ways out of this machine."""
 
     def fleet(self, nodes: Iterable[Node], options: Options) -> AbstractContextManager[Reach]:
         """Connections to these nodes, made when they are first used."""
 
-    def connector(self, options: Options) -> ShowsHostKeys:
-        """What shows the nodes' host keys."""
+    def host_keys(self, options: Options) -> Callable[[Node], SeenHostKey]:
+        """A function that returns the host key that a node shows before a login, or raises Unreached."""
 
     def get(self, url: str, key: str | None = None) -> str:
         """The body of an answer with status 200; raises OSError that says why there is none."""
@@ -57,8 +51,8 @@ class Real:
     def fleet(self, nodes: Iterable[Node], options: Options) -> Fleet:
         return Fleet(nodes, options)
 
-    def connector(self, options: Options) -> Connector:
-        return Connector(options)
+    def host_keys(self, options: Options) -> Callable[[Node], SeenHostKey]:
+        return Connector(options).shown_by
 
     def get(self, url: str, key: str | None = None) -> str:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
@@ -77,19 +71,23 @@ class Real:
         return time.time()
 
 
-_in_use: Network = Real()
+class Replaceable(Generic[T]):
+    """A way out of this process: call it for the one in use."""
+
+    def __init__(self, real: T) -> None:
+        self._in_use = real
+
+    def __call__(self) -> T:
+        return self._in_use
+
+    @contextmanager
+    def replaced(self, other: T) -> Iterator[None]:
+        """Inside, all threads use `other` instead of the real one."""
+        before, self._in_use = self._in_use, other
+        try:
+            yield
+        finally:
+            self._in_use = before
 
 
-def network() -> Network:
-    return _in_use
-
-
-@contextmanager
-def replaced(other: Network) -> Iterator[None]:
-    """Inside, every run reaches `other` instead of the real network."""
-    global _in_use  # noqa: PLW0603  one process has one network, whichever of its threads asks
-    before, _in_use = _in_use, other
-    try:
-        yield
-    finally:
-        _in_use = before
+network = Replaceable[Network](Real())

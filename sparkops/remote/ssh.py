@@ -1,4 +1,4 @@
-"""One authenticated connection to one node: strict host keys, named errors, a bounded retry of what can heal."""
+"""One authenticated connection to one node: strict host keys, named errors, a few retries of what may pass."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,9 +22,9 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Options:
-    """Where keys and pins are, and what the person typed. Nothing here is read from the world by default.
+    """Where keys and pinned host keys are, and what the user typed. Defaults read nothing from the environment.
 
-    `secrets` is looked into when a command is sent, so it may be filled while a run goes on.
+    `secrets` is read when a command is sent, so it may be filled during a run.
     """
 
     login: str
@@ -50,7 +50,7 @@ class SshTarget:
 
 
 class Connector:
-    """Opens connections; what all nodes share is read once."""
+    """Opens connections; reads known_hosts and `~/.ssh/config` once for all nodes."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -61,17 +61,12 @@ class Connector:
         """The inventory wins over `~/.ssh/config`."""
         found = self._config.lookup(node.address) if self._config else {}
         port = node.port if node.port != SSH_PORT else int(found.get("port", SSH_PORT))
-        return SshTarget(
-            node.name,
-            node.address,
-            port,
-            node.user or found.get("user") or self._options.login,
-            _key_file(node.key_file, found),
-            self._jump(node.name, found),
-        )
+        user = node.user or found.get("user") or self._options.login
+        key_file, jump = _key_file(node.key_file, found), self._jump(node.name, found)
+        return SshTarget(node.name, node.address, port, user, key_file, jump)
 
     def shown_by(self, node: Node) -> SeenHostKey:
-        """The host key that the node shows at the place where a connection would find it; nobody logs in there."""
+        """The host key that the node shows, through its jump host if it has one; no login."""
         target = self.target(node)
         return fetch_host_key(target.address, target.port, self._options.connect_timeout, self._through(target))
 
@@ -121,8 +116,9 @@ class Connector:
             raise Unreached(target.name, "route", reason) from error
 
     def _authenticate(self, transport: paramiko.Transport, target: SshTarget) -> None:
-        proofs: list[Proof] = [*self._keys(target)]
-        proofs += [] if self._options.password is None else [self._options.password]
+        named = target.key_file
+        keys = ssh_keys.named(target.name, named) if named else ssh_keys.default(self._options.home)
+        proofs: list[Proof] = [*keys, *(() if self._options.password is None else (self._options.password,))]
         for number, proof in enumerate(proofs):
             try:
                 if offer(transport, target.user, proof, first=number == 0):
@@ -135,23 +131,14 @@ class Connector:
 
     def _refused(self, target: SshTarget, proofs: Sequence[Proof], more: str = "") -> Unreached:
         tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
-        told = (
-            f"tried {tried}"
-            if tried
-            else ("there is no key to try (for a key with a passphrase use the agent: ssh-add)")
-        )
-        reason = f"{target.user}@{target.address} refused the login: {told}{more}"
+        none = "there is no key to try (for a key with a passphrase use the agent: ssh-add)"
+        reason = f"{target.user}@{target.address} refused the login: {f'tried {tried}' if tried else none}{more}"
         copy = f"ssh-copy-id -p {target.port} {target.user}@{target.address}"
         hint = f"install your key: `{copy}`; for new nodes: `sparkops init --ask-pass`"
         return Unreached(target.name, "auth", reason, hint)
 
-    def _keys(self, target: SshTarget) -> Sequence[paramiko.PKey]:
-        if target.key_file is not None:
-            return ssh_keys.named(target.name, target.key_file)
-        return ssh_keys.default(self._options.home)
-
     def _jump(self, node: str, found: Mapping[str, Any]) -> SshTarget | None:
-        """Only the last of several jumps is looked up; the others are its own ProxyJump."""
+        """The last jump host before the node; its own ProxyJump names the one before it."""
         if "proxycommand" in found:
             hint = "use ProxyJump, or give the node's address as seen from here"
             raise Unreached(node, "config", "ProxyCommand in ~/.ssh/config is not supported", hint)
@@ -161,14 +148,9 @@ class Connector:
         user, _, host = str(name).rpartition("@")
         host, _, port = host.partition(":")
         own = self._config.lookup(host)
-        return SshTarget(
-            node,
-            own.get("hostname", host),
-            int(port or own.get("port", SSH_PORT)),
-            user or own.get("user") or self._options.login,
-            _key_file(None, own),
-            self._jump(node, own),
-        )
+        address, number = own.get("hostname", host), int(port or own.get("port", SSH_PORT))
+        user = user or own.get("user") or self._options.login
+        return SshTarget(node, address, number, user, _key_file(None, own), self._jump(node, own))
 
 
 def _key_file(own: str | None, found: Mapping[str, Any]) -> Path | None:
@@ -177,8 +159,11 @@ def _key_file(own: str | None, found: Mapping[str, Any]) -> Path | None:
 
 
 def _ssh_config(path: Path | None) -> Any:
+    """The rules of `~/.ssh/config` as OpenSSH reads them; None without such a file."""
     if path is None or not path.exists():
         return None
-    from sparkops.remote.sshconfig import SshConfig  # noqa: PLC0415  invoke imports only where fcntl does
+    from fabric import Config  # noqa: PLC0415  it imports invoke, which needs fcntl
 
-    return SshConfig(path)
+    config = Config(lazy=True, user_ssh_path=str(path), system_ssh_path="")
+    config.load_ssh_config()
+    return config.base_ssh_config

@@ -1,9 +1,13 @@
-"""Which keys to show a node: the one that is named, or else what the agent and ~/.ssh hold, read once a run."""
+"""SSH keys: the one that is named, else those of the agent and of ~/.ssh, read once a run; new keys for one copy."""
 
+import contextlib
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 import paramiko
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from sparkops.remote.connect_errors import Unreached
 
@@ -14,7 +18,7 @@ MOST = 5
 
 @lru_cache(maxsize=64)
 def key_from(path: Path) -> paramiko.PKey:
-    """Parsed once a run, not once a node."""
+    """The private key in a file, read once a run."""
     try:
         return paramiko.PKey.from_path(path)
     except TypeError as error:  # cryptography's way to say that it needs a passphrase
@@ -22,7 +26,7 @@ def key_from(path: Path) -> paramiko.PKey:
 
 
 def named(node: str, path: Path) -> tuple[paramiko.PKey, ...]:
-    """The key of `key_file`; when a passphrase protects it, the agent may hold it."""
+    """The key of `key_file`; if a passphrase protects it, the agent's keys. Raises Unreached."""
     try:
         return (key_from(path),)
     except FileNotFoundError:
@@ -36,7 +40,7 @@ def named(node: str, path: Path) -> tuple[paramiko.PKey, ...]:
 
 
 def default(home: Path) -> tuple[paramiko.PKey, ...]:
-    """What is there when no key is named: nobody is asked for a passphrase."""
+    """The agent's keys and those of `~/.ssh` without a passphrase, MOST at most."""
     return (*agent(), *_at_home(home))[:MOST]
 
 
@@ -48,11 +52,14 @@ def agent() -> tuple[paramiko.PKey, ...]:
         return ()
 
 
-def _at_home(home: Path) -> tuple[paramiko.PKey, ...]:
-    found = []
+def _at_home(home: Path) -> Iterator[paramiko.PKey]:
     for name in DEFAULTS:
-        try:
-            found.append(key_from(home / ".ssh" / name))
-        except (OSError, ValueError, paramiko.SSHException):
-            continue
-    return tuple(found)
+        with contextlib.suppress(OSError, ValueError, paramiko.SSHException):
+            yield key_from(home / ".ssh" / name)
+
+
+def new_pair() -> tuple[str, str]:
+    """The public and the private half of a new Ed25519 key, in OpenSSH's formats."""
+    key = Ed25519PrivateKey.generate()
+    public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
+    return public.decode(), key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()).decode()

@@ -1,4 +1,4 @@
-"""What an operator's terms decide in the run: whether a step is sent, and what its result is called afterwards."""
+"""An operator's terms during the run: whether a step is sent, and under which name its result is registered."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
@@ -11,17 +11,17 @@ from sparkops.remote import Cancel, World
 Verdict = Literal["run", "skipped", "held", "undecided"]
 
 PASSED_OVER: Mapping[str, Any] = {"code": None, "stdout": "", "stderr": "", "ended": "skipped"}
-"""What a name stands for whose step was not run."""
+"""The registered result of a step that did not run."""
 
 
 class Registered:
-    """The results that the steps of a play have given names to, node by node."""
+    """Registered results of a play's steps, by node and name."""
 
     def __init__(self) -> None:
         self._known: dict[str, dict[str, Mapping[str, Any]]] = {}
 
     def verdict(self, step: Step, world: World, cancel: Cancel) -> Verdict:
-        """Whether the step is to be sent; raises `NodeLost` when its `unless` cannot be asked."""
+        """Whether to send the step; raises `NodeLost` if the node is lost while its `unless` runs."""
         terms = step.terms
         if terms is None:
             return "run"
@@ -30,10 +30,10 @@ class Registered:
             if not isinstance(done, Const):
                 return "undecided"
             if not done.value:
-                self.passed_over(step)
+                self._put(step, PASSED_OVER)
                 return "skipped"
         if terms.unless is not None and world.send(step.node, terms.unless, cancel).ok:
-            self.passed_over(step)
+            self._put(step, PASSED_OVER)
             return "held"
         return "run"
 
@@ -41,11 +41,8 @@ class Registered:
         text = {"stdout": result.stdout.strip(), "stderr": result.stderr.strip()}
         self._put(step, {"code": result.code, "ended": result.ended, **text})
 
-    def passed_over(self, step: Step) -> None:
-        self._put(step, PASSED_OVER)
-
     def share(self, steps: Iterable[Step], nodes: Iterable[str]) -> None:
-        """What ran once is known on every node."""
+        """Register the results of `run_once` steps on every node."""
         for step in steps:
             name = step.terms.register if step.terms and step.terms.once else None
             if name and (known := self._known.get(step.node, {}).get(name)):
@@ -53,7 +50,7 @@ class Registered:
                     self._known.setdefault(node, {}).setdefault(name, known)
 
     def message(self, step: Step) -> str:
-        """The step's message with the results put in; a result that there is not stays the name that it has."""
+        """The step's message with results filled in; the name of a missing result stays as it is."""
         known = self._known.get(step.node, {})
         parts = step.terms.message if step.terms else ()
         return "".join(part if isinstance(part, str) else _told(part, known) for part in parts)

@@ -1,4 +1,4 @@
-"""Host keys: which are pinned, what a server shows, and the file that `sparkops trust` writes."""
+"""Host keys: pinned keys, the key that a server shows, and the file that `sparkops trust` writes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ FIRST_ALGORITHMS = {"ssh-rsa": ("rsa-sha2-512", "rsa-sha2-256")}
 
 @dataclass(frozen=True)
 class SeenHostKey:
-    """A server's key as a line of a known_hosts file has it."""
+    """A server's host key, as in a line of a known_hosts file."""
 
     address: str
     port: int
@@ -30,12 +30,12 @@ class SeenHostKey:
 
 
 def known_hosts_file(inventory: str) -> Path:
-    """Pins belong to the inventory, so that they travel with it."""
+    """The file of pinned keys, beside the inventory so that both can be copied together."""
     return Path(f"{inventory}.known_hosts")
 
 
 class KnownHosts:
-    """Parsed once a run. A file earlier in the list decides alone about the addresses that it names."""
+    """Pinned keys from several files; the first file that names an address decides."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._files = [_parsed(path) for path in paths if path.exists()]
@@ -47,12 +47,12 @@ class KnownHosts:
         return ()
 
     def algorithms(self, address: str, port: int) -> tuple[str, ...]:
-        """What the server should be asked for: the kinds of key that are pinned."""
+        """Algorithms to ask the server for: those of the pinned keys."""
         kinds = (key.get_name() for key in self.keys(address, port))
         return tuple(name for kind in kinds for name in FIRST_ALGORITHMS.get(kind, (kind,)))
 
     def judge(self, node: str, address: str, port: int, shown: paramiko.PKey) -> None:
-        """Strict: a key that is not pinned is refused before anything is sent."""
+        """Raise Unreached unless the key is pinned."""
         pinned = self.keys(address, port)
         if any(key.asbytes() == shown.asbytes() for key in pinned):
             return
@@ -70,7 +70,7 @@ class KnownHosts:
 def fetch_host_key(
     address: str, port: int = 22, timeout: float = 10.0, through: paramiko.Channel | None = None
 ) -> SeenHostKey:
-    """What a server shows, without authenticating; raises Unreached."""
+    """The host key that a server shows, without a login; raises Unreached."""
     try:
         transport = handshake(address, port, timeout, through=through)
     except Exception as error:
@@ -85,13 +85,13 @@ def fetch_host_key(
 
 
 def pinned_host_keys(path: Path, address: str, port: int = 22) -> tuple[SeenHostKey, ...]:
-    """What is pinned for an address, to show beside what the server has now."""
+    """The keys pinned for an address."""
     keys = KnownHosts([path]).keys(address, port)
     return tuple(SeenHostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint) for key in keys)
 
 
 def pin(path: Path, keys: Sequence[SeenHostKey]) -> None:
-    """Write these keys; what was pinned for the same addresses goes, other lines stay as they are."""
+    """Write these keys in place of those pinned for the same addresses; keep all other lines."""
     names = {_host(key.address, key.port) for key in keys}
     old = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines() if path.exists() else []
     kept = [line for line in old if line.split(" ", 1)[0] not in names]
@@ -105,7 +105,7 @@ def _host(address: str, port: int) -> str:
 
 
 def _parsed(path: Path) -> paramiko.HostKeys:
-    """The user's file may hold what Paramiko does not know (certificates, security keys): such lines pin nothing."""
+    """The keys of a known_hosts file; lines that Paramiko cannot read (certificates, security keys) are ignored."""
     hosts = paramiko.HostKeys()
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         if not line.strip() or line.lstrip().startswith(("#", "@")):

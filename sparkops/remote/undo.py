@@ -1,5 +1,5 @@
-"""Undoing what was sent, in reverse. Trouble on a node never raises. An interrupt ends the waits and the operator's own
-undo commands; ours go on, so that no deployment is left half taken back.
+"""Undo steps in reverse order. A failure on a node never raises. An interrupt ends waits and the operator's own undo
+commands; ours go on, so that no deployment is left half undone.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,9 +11,9 @@ from sparkops.remote.waiting import Waiting
 
 
 class Undo:
-    """`undone` and `stuck` name steps by id; a step without an undo is in neither.
+    """`undone` and `stuck` (the undo failed) name steps by id; a step without an undo is in neither.
 
-    Of those undone, `revived` brought back something that is up again, `unawaited` something that may still be loading.
+    Of those undone, `revived` started something that serves again, `unawaited` something that may still be loading.
     """
 
     def __init__(self, world: World, emit: Callable[[Event], None], *, impatient: bool = False) -> None:
@@ -29,27 +29,25 @@ class Undo:
             self._waits.set()
 
     def all(self, phases: Sequence[Sequence[Step]]) -> None:
-        """Phases as they were run; the last is undone first, nodes at once, each node's steps backwards."""
+        """Undo the last phase first: all nodes at once, each node's steps in reverse order."""
         pending = [phase for phase in phases if phase]
         while pending:
             try:
                 self._phase(pending[-1])
                 pending.pop()
             except KeyboardInterrupt:
-                self._waits.set()  # what of this phase is not undone yet comes again
+                self._waits.set()  # the loop tries the rest of this phase again
 
     def _phase(self, steps: Sequence[Step]) -> None:
-        left = [step for step in reversed(steps) if not self._finished(step)]
+        ended = {*self.undone, *self.stuck}
+        left = [step for step in reversed(steps) if step.undo is not None and step.id not in ended]
         nodes = dict.fromkeys(step.node for step in left)
         tasks = {node: partial(self._node, [step for step in left if step.node == node]) for node in nodes}
         if tasks:
             self._world.each(tasks, self._waits)
 
-    def _finished(self, step: Step) -> bool:
-        return step.undo is None or step.id in self.undone or step.id in self.stuck
-
     def _node(self, steps: Sequence[Step], _cancel: Cancel) -> None:
-        """A node that is away gets one try a phase; it may be back for an earlier one."""
+        """A lost node gets one try in each phase; it may be back by the next one."""
         away: NodeLost | None = None
         for step in steps:
             if away is not None:
@@ -93,7 +91,7 @@ class Undo:
             self._stuck(step, "\n".join(part for part in (waited.reason, waited.evidence) if part))
 
     def _send(self, node: str, command: Command) -> Result:
-        """Undo is safe to repeat, so one connection that breaks under it is not the end."""
+        """An undo is safe to repeat: send it once more if the connection broke during the first try."""
         cancel = self._waits if command.ends else self._never
         try:
             return self._world.send(node, command, cancel)

@@ -1,4 +1,4 @@
-"""Polling until a probe says ready: the deadline follows progress, and a connection that drops is waited for."""
+"""Poll a probe until it says ready: the stall limit restarts with progress, and a lost connection may come back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from sparkops.core.plan import NodeLost, Result, Wait
 from sparkops.remote import Cancel, World
 
 RECONNECT = 300.0
-"""How long a wait goes on without its node: a laptop that slept, a switch that restarted."""
+"""Seconds that a wait goes on without its node (a laptop that slept, a switch that restarted)."""
 LOG = "\nlog\n"
-"""Between what counts as progress and lines that every question adds to by itself."""
+"""Separates evidence that counts as progress from lines that each probe itself adds to."""
 GARBLED = 3
-"""So many answers in a row that are none end a wait: the probe itself is broken."""
+"""Unreadable answers in a row that end a wait: the probe itself is broken."""
 
 
 @dataclass(frozen=True)
 class Waited:
-    """How a wait ended; `reason` is empty when it is ready. A node that stayed away is raised instead."""
+    """How a wait ended; `reason` is empty when it is ready. A node that stays lost is raised as NodeLost."""
 
     ready: bool
     reason: str = ""
@@ -35,7 +35,7 @@ class ProbeAnswer:
 
 
 def answer(result: Result) -> ProbeAnswer:
-    """Anything but the three words is `garbled`; a probe out of time is `wait`: a busy node is not a dead one."""
+    """The probe's answer: `garbled` without one of the three words, `wait` if the probe timed out (a busy node)."""
     if result.ended == "timeout":
         return ProbeAnswer("wait", "no answer in time", "")
     first, _, evidence = result.stdout.partition("\n")
@@ -47,7 +47,7 @@ def answer(result: Result) -> ProbeAnswer:
 
 
 class Waiting:
-    """One wait on one node. `told` is called with what the probe printed whenever that changed."""
+    """One wait on one node. `told` is called with the probe's output whenever it changed."""
 
     def __init__(self, world: World, node: str, wait: Wait, told: Callable[[str], None]) -> None:
         self._world, self._node, self._wait, self._told = world, node, wait, told
@@ -58,7 +58,7 @@ class Waiting:
         self._last: Result | None = None
 
     def until_ready(self, cancel: Cancel) -> Waited:
-        """Raises NodeLost when the node stayed away for too long."""
+        """Raises NodeLost if the node stays lost for RECONNECT seconds, or cannot come back."""
         while not cancel.is_set():
             if ended := self._look(cancel):
                 return ended
@@ -106,10 +106,9 @@ class Waiting:
         if progress != self._progress:
             self._progress, self._moved = progress, self._world.now()
         self._seen = now.evidence
-        if shown == self._shown:
-            return
-        self._shown = shown
-        self._told(shown)
+        if shown != self._shown:
+            self._shown = shown
+            self._told(shown)
 
     def _away(self, lost: NodeLost) -> Waited | None:
         now = self._world.now()

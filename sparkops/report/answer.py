@@ -1,4 +1,4 @@
-"""What a verb found or did, for the report to show."""
+"""The result of a verb, for the report to show."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What each node is doing now, as far as events tell: one row a node, and the lines worth keeping. Pure."""
+"""What each node is doing now, from events: one row for each node, and the lines that stay. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sparkops.core.enginelog import progress
 from sparkops.core.plan import Event
-from sparkops.report.text import Ink, clip, clock, indented
+from sparkops.report.text import Ink, clip, clip_line, clock, indented
 
 VERDICTS = ("ready", "wait", "never")
 _GROWS = re.compile(r"[0-9.,]+|\[[#-]*\]")
@@ -14,7 +14,7 @@ _GROWS = re.compile(r"[0-9.,]+|\[[#-]*\]")
 
 @dataclass(frozen=True)
 class BoardRow:
-    """One node: the step under way, what a wait says of it, and since when (monotonic seconds)."""
+    """One node: the step under way, the latest text of its wait, and when it began (monotonic seconds)."""
 
     node: str
     title: str
@@ -28,25 +28,25 @@ Rows = Mapping[str, BoardRow]
 
 
 def advance(rows: Rows, event: Event, now: float) -> Rows:
-    """The rows after this event. Only what is under way has a row."""
+    """The rows after this event. Only steps under way have a row."""
     if event.node is None:
         return {} if event.kind == "phase" else rows
-    row = rows.get(event.node)
-    if event.kind in ("start", "undo"):
-        title = event.title or event.step or ""
-        return {**rows, event.node: BoardRow(event.node, title if event.kind == "start" else f"undo: {title}", now)}
-    if event.kind == "progress":
-        return {
-            **rows,
-            event.node: _told(row or BoardRow(event.node, event.title or event.step or "", now), event.text),
-        }
-    if event.kind in ("done", "failed", "lost", "undone", "stuck", "skipped", "held", "undecided"):
-        return {name: other for name, other in rows.items() if name != event.node}
-    return rows
+    title = event.title or event.step or ""
+    match event.kind:
+        case "start":
+            return {**rows, event.node: BoardRow(event.node, title, now)}
+        case "undo":
+            return {**rows, event.node: BoardRow(event.node, f"undo: {title}", now)}
+        case "progress":
+            row = rows.get(event.node) or BoardRow(event.node, title, now)
+            return {**rows, event.node: _told(row, event.text)}
+        case "phase" | "note" | "warning":
+            return rows
+    return {name: row for name, row in rows.items() if name != event.node}
 
 
 def _told(row: BoardRow, evidence: str) -> BoardRow:
-    """What the probe printed: its verdict and reason, then the engine's last lines."""
+    """The row after a probe's output: its verdict and reason, then the engine's last lines."""
     first, _, rest = evidence.partition("\n")
     verdict, _, reason = first.strip().partition(" ")
     if verdict not in VERDICTS:
@@ -60,35 +60,26 @@ def _told(row: BoardRow, evidence: str) -> BoardRow:
 
 
 def moved(before: BoardRow | None, after: BoardRow | None) -> bool:
-    """Whether a person without a live line should hear of it: another phase, not another per cent."""
+    """Whether to print a line without a terminal: for another phase, not for another percentage."""
     if after is None or not after.text:
         return False
     return before is None or _stage(after) != _stage(before)
 
 
 def _stage(row: BoardRow) -> str:
-    """The text with its numbers and bar left out: that they grow is no news without a terminal."""
+    """The phase and the text without numbers and progress bar."""
     return f"{row.phase} {re.sub(_GROWS, '', row.text)}"
 
 
 def live(rows: Rows, now: float, width: int) -> Iterator[str]:
-    """The lines that change in place, one a node."""
+    """The lines that change in place, one for each node."""
     name_width = max((len(name) for name in rows), default=0)
     for row in rows.values():
-        yield clip_line(f"{row.node:<{name_width}}  {clock(now - row.since):>5}  {_words(row)}", width)
-
-
-def clip_line(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: max(width - 3, 0)] + "..."
+        yield clip_line(f"{row.node:<{name_width}}  {clock(now - row.since):>5}  {row.text or row.title}", width)
 
 
 def plain(row: BoardRow, now: float) -> str:
-    return f"{row.node}: {clip(_words(row), 160)} ({clock(now - row.since)})"
-
-
-def _words(row: BoardRow) -> str:
-    """What a wait says is more than that it waits."""
-    return row.text or row.title
+    return f"{row.node}: {clip(row.text or row.title, 160)} ({clock(now - row.since)})"
 
 
 def kept(event: Event, row: BoardRow | None, now: float, ink: Ink, verbose: bool) -> Iterator[str]:

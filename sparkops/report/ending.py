@@ -1,4 +1,4 @@
-"""How every run ends: the answer or the error, as text or as one JSON document. Light, for verbs that need no node.
+"""How every run ends: the answer or the error, as text or as one JSON document. Imports little.
 
 Questions, progress and errors go to stderr; stdout carries the answer alone.
 """
@@ -9,38 +9,27 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from sparkops.errors import BUG, Refused, SparkopsError
 from sparkops.report.answer import Answer
 from sparkops.report.text import How, Ink
 
+if TYPE_CHECKING:
+    from sparkops.report.runlog import RunLog
+
 SCHEMA = 1
 """Version of the JSON documents."""
 
 LOOKED = (0, Refused.exit_code)
-"""Exit codes of which a log is kept only if there was something to tell on the way: scripts look every minute."""
+"""Exit codes that start no log of their own: scripts may run `status` every minute."""
 
 Show = Callable[[Mapping[str, Any], Ink, How], Iterator[str]]
-"""What turns the document of one verb into lines for a person."""
-
-
-class Log(Protocol):
-    """Where a run is kept, line by line."""
-
-    @property
-    def path(self) -> Any: ...
-    def write(self, kind: str, **keys: Any) -> None: ...
-    def hide(self, secrets: Iterable[str]) -> None: ...
-    def close(self) -> None: ...
-
-
-def _is_hint(key: object, value: object) -> bool:
-    return key in ("hint", "next") and isinstance(value, str)
+"""Turns the document of one verb into lines of text."""
 
 
 class Ending:
-    """One run, named by `run`; its log is there for verbs that reach nodes. `show` finds the form of an answer."""
+    """One run with the id `run`; verbs that reach nodes have a log. `show` returns the `Show` of a verb."""
 
     def __init__(
         self,
@@ -50,7 +39,7 @@ class Ending:
         as_json: bool = False,
         how: How | None = None,
         show: Callable[[str], Show] | None = None,
-        log: Log | None = None,
+        log: "RunLog | None" = None,
         out: TextIO | None = None,
         err: TextIO | None = None,
         ink: tuple[Ink, Ink] = (Ink(), Ink()),
@@ -74,22 +63,22 @@ class Ending:
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """Seconds since the run began, to a tenth."""
         return round(self._clock() - self._begun, 1)
 
     def hide(self, *secrets: str | None) -> None:
-        """Keep these values out of the run log, whatever text carries them."""
+        """Keep these values out of all text in the run log."""
         if self._log:
             self._log.hide([secret for secret in secrets if secret])
 
     def lines(self, verb: str, document: Mapping[str, Any], ink: Ink) -> Iterable[str]:
-        """The document of a verb for a person; without `show`, as JSON."""
+        """The document of a verb as lines of text; as JSON without `show`."""
         if self._show is None:
             return [json.dumps(document, indent=2, default=str)]
         return self._show(verb)(document, ink, self.how)
 
     def finish(self, answer: Answer) -> int:
-        """The last thing that a run prints; returns the exit code."""
+        """Print the last output of the run; returns the exit code."""
         code = answer.code
         error = {"error": self._error_document(answer.error)} if answer.error else {}
         if self._log and (self._log.path or code not in LOOKED):
@@ -114,7 +103,7 @@ class Ending:
             self._log.close()
 
     def show(self, document: Mapping[str, Any], *, anew: bool = False) -> None:
-        """An answer that is not the last one; `anew` puts it in the place of what a terminal shows."""
+        """Print an answer that is not the last one; with `anew`, clear the terminal first."""
         if not self._json:
             clear = ["\x1b[H\x1b[J"] if anew and self._out.isatty() else []
             self._write(self._out, [*clear, *self.lines(self.verb, document, self._out_ink)])
@@ -123,7 +112,7 @@ class Ending:
         return self.finish(Answer({}, error=error))
 
     def bug(self, error: BaseException) -> int:
-        """Our fault: the traceback goes to the log, which is what a person should send us."""
+        """Report a bug: the traceback goes to the log, which the user is asked to send."""
         text = "".join(traceback.format_exception(error))
         if self._log:
             self._log.write("bug", traceback=text)  # the first entry opens the file
@@ -134,21 +123,14 @@ class Ending:
         return self.finish(Answer({}, exit_code=BUG, error=told))
 
     def _advised(self, value: Any) -> Any:
-        """A document with its hints as they are to be typed here."""
+        """The document with hints that name this run's options."""
         if isinstance(value, Mapping):
-            return {
-                key: self.how.again(item) if _is_hint(key, item) else self._advised(item) for key, item in value.items()
-            }
+            hints = {key for key, item in value.items() if key in ("hint", "next") and isinstance(item, str)}
+            return {key: (self.how.again if key in hints else self._advised)(item) for key, item in value.items()}
         return [self._advised(item) for item in value] if isinstance(value, list | tuple) else value
 
     def _error_document(self, error: SparkopsError) -> dict[str, Any]:
-        return {
-            "kind": error.kind,
-            "message": error.message,
-            "node": error.node,
-            "step": error.step,
-            "hint": error.hint,
-        }
+        return {key: getattr(error, key) for key in ("kind", "message", "node", "step", "hint")}
 
     def _last_words(self, error: SparkopsError) -> Iterator[str]:
         yield f"{self._err_ink.bad('error:')} {error.message}"

@@ -1,4 +1,4 @@
-"""How a failure on nodes is told: what, where, the failing ranks' last lines, the known cause, the next step. Pure."""
+"""A failure on nodes as text or document: what, where, the nodes' last lines, the known cause, what to do. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ LAST_LINES = 12
 
 @dataclass(frozen=True)
 class ToldFailure:
-    """An error with what the failed steps printed, node by node, and the best reading of it."""
+    """An error with the output of the failed steps by node, and the best diagnosis of it."""
 
     error: SparkopsError
     evidence: tuple[tuple[str, str], ...]
@@ -34,7 +34,7 @@ def read(error: SparkopsError, failed: Sequence[Event]) -> ToldFailure:
 
 
 def document(told: ToldFailure) -> dict[str, Any]:
-    """What the `error` key has more, when nodes had something to say."""
+    """The keys that the output of failed steps adds to `error`."""
     found: dict[str, Any] = {"hint": "; ".join(told.hints) or None}
     if told.diagnosis:
         found["diagnosis"] = {"id": told.diagnosis.id, "cause": told.diagnosis.cause, "line": told.diagnosis.line}
@@ -44,7 +44,7 @@ def document(told: ToldFailure) -> dict[str, Any]:
 
 
 def lines(told: ToldFailure, ink: Ink) -> Iterator[str]:
-    """What a person reads last."""
+    """The last lines that the user sees."""
     for node, text in told.evidence:
         yield ink.bold(f"last lines of {node}:" if node else "last lines:")
         yield from indented(text, "  ")

@@ -10,11 +10,11 @@ from sparkops.errors import SparkopsError
 from sparkops.report import board, failure
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
-from sparkops.report.screen import NoScreen, PlainScreen, Screen
+from sparkops.report.screen import PlainScreen, Screen
 
 
 class Report(Ending):
-    """`emit` may be called from any thread; everything else is the main thread's."""
+    """`emit` may be called from any thread, everything else from the main thread only."""
 
     def __init__(self, verb: str, *, screen: Screen | None = None, **settings: Any) -> None:
         super().__init__(verb, **settings)
@@ -24,7 +24,7 @@ class Report(Ending):
         self._failed: list[Event] = []
 
     def emit(self, event: Event) -> None:
-        """Show it and keep it."""
+        """Show the event and write it to the run log."""
         with self._lock:
             self._keep(event)
             now = self._clock()
@@ -35,11 +35,11 @@ class Report(Ending):
                 lines.append(board.plain(new, now))
             try:
                 self._screen.show(lines, self._rows)
-            except OSError:  # whoever looked went away; what was begun on nodes is ended all the same
-                self._screen = NoScreen()
+            except OSError:  # the reader went away; finish what was begun on the nodes
+                self._screen = Screen()
 
     def line(self, label: str, text: str) -> None:
-        """A line of the answer that is there before the rest of it."""
+        """Print a line of the answer before the rest is known."""
         with self._lock:
             self._write(self._out, [f"{self._out_ink.dim(f'{label}:')} {text}"])
 
@@ -50,13 +50,13 @@ class Report(Ending):
         self.emit(Event("warning", self.how.again(text), node))
 
     def told(self, verb: str, answer: Answer) -> None:
-        """What a verb answered that ran as a part of this run."""
+        """Show the answer of a verb that ran as part of this run."""
         with self._lock:
             lines = self.lines(verb, answer.document, self._err_ink) if answer.document else ()
             self._screen.show(list(lines), self._rows)
 
     def confirm(self, question: str) -> bool:
-        """Ask on the terminal; without one the answer is no."""
+        """Ask on the terminal; without a terminal the answer is no."""
         if sys.stdin is None or not sys.stdin.isatty() or not self._err.isatty():
             return False
         self._screen.stop()

@@ -1,4 +1,4 @@
-"""The run log: one JSON line an event, in a file of its own a run, readable by its owner alone."""
+"""The run log: a file for each run with one JSON line for each event, readable only by its owner."""
 
 import contextlib
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 KEPT_RUNS = 500
-"""Older run logs are removed when a new one is begun."""
+"""A new run log removes the oldest ones beyond this number."""
 
 
 def folder(environ: Mapping[str, str]) -> Path:
@@ -20,7 +20,7 @@ def folder(environ: Mapping[str, str]) -> Path:
 
 
 class RunLog:
-    """Secrets named to `hide` appear as `***`, whatever text they stand in.
+    """Secrets given to `hide` appear as `***` in all text.
 
     The file begins with the first line, so that a run that only looks, every minute perhaps, leaves none.
     """
@@ -44,7 +44,7 @@ class RunLog:
             self._hidden += [secret, json.dumps(secret, ensure_ascii=False)[1:-1]]
 
     def write(self, kind: str, **keys: Any) -> None:
-        """A disk that is full here must not end what goes on there; a home that cannot be written is said once."""
+        """Write one line. A full disk does not end a run on nodes; an unwritable directory is reported once."""
         if self._log is None and not self._refused:
             self._begin()
         with contextlib.suppress(OSError):
@@ -77,7 +77,7 @@ class RunLog:
         ).bind(run=self._run)
 
     def _redact(self, _logger: Any, _method: str, line: Any) -> str:
-        """The last processor: it sees the line as it will be written."""
+        """The last processor: it gets the line as it will be written."""
         text = str(line)
         for secret in self._hidden:
             text = text.replace(secret, "***")

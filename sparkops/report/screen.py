@@ -1,33 +1,27 @@
 """What shows progress: a screen takes the lines that stay and the rows under way."""
 
 from collections.abc import Iterable
-from typing import Protocol, TextIO
+from typing import TextIO
 
 from sparkops.report.board import Rows
 
 
-class Screen(Protocol):
-    """`moves` says that rows are redrawn in place, so that their changes need no lines of their own."""
+class Screen:
+    """Shows nothing: the pipe or the terminal is gone while the run goes on. Others inherit from it.
 
-    moves: bool
-
-    def show(self, lines: Iterable[str], rows: Rows) -> None: ...
-    def stop(self) -> None: ...
-
-
-class NoScreen:
-    """Nobody looks any more: the pipe or the terminal is gone, the run goes on."""
+    `moves`: rows are redrawn in place, so their changes need no lines of their own.
+    """
 
     moves = True
 
     def show(self, lines: Iterable[str], rows: Rows) -> None:
-        pass
+        """Print `lines`, which stay, and show `rows`."""
 
     def stop(self) -> None:
-        pass
+        """Stop redrawing."""
 
 
-class PlainScreen:
+class PlainScreen(Screen):
     """Lines only, for a pipe or a log of CI."""
 
     moves = False
@@ -38,7 +32,4 @@ class PlainScreen:
     def show(self, lines: Iterable[str], rows: Rows) -> None:
         for line in lines:
             self._stream.write(line + "\n")
-        self._stream.flush()
-
-    def stop(self) -> None:
         self._stream.flush()

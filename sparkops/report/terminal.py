@@ -1,4 +1,4 @@
-"""Progress on a terminal: lines that stay, and below them one live line a node."""
+"""Progress on a terminal: lines that stay, and below them one live line for each node."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -10,12 +10,11 @@ from rich.text import Text
 
 from sparkops.report.board import Rows
 from sparkops.report.board import live as live_lines
+from sparkops.report.screen import Screen
 
 
-class LiveScreen:
-    """Rich redraws the rows from its own thread. It reads one frozen mapping, so it needs no lock of ours."""
-
-    moves = True
+class LiveScreen(Screen):
+    """Rich redraws the rows in its own thread; it reads one frozen mapping, so no lock is needed."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = Console(file=stream, highlight=False)
@@ -28,17 +27,13 @@ class LiveScreen:
         for line in lines:
             self._console.print(Text.from_ansi(line), soft_wrap=True)
         if rows and self._live is None:
-            self._live = self._begin()
+            self._live = Live(get_renderable=self._drawn, console=self._console, refresh_per_second=2, transient=True)
+            self._live.start()
 
     def stop(self) -> None:
         if self._live is not None:
             self._live.stop()
             self._live = None
-
-    def _begin(self) -> Live:
-        live = Live(get_renderable=self._drawn, console=self._console, refresh_per_second=2, transient=True)
-        live.start()
-        return live
 
     def _drawn(self) -> Text:
         return Text("\n".join(live_lines(self._rows, self._clock(), self._console.width - 1)))

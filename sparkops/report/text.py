@@ -1,4 +1,4 @@
-"""Plain text for people: colour where it is wanted, columns, times. Pure."""
+"""Plain text: colour where it is wanted, columns, times. Pure."""
 
 import json
 import re
@@ -12,7 +12,7 @@ Document = Mapping[str, Any]
 
 _CODES = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}
 WIDTH = 116
-"""Where text of ours is broken; a narrower terminal breaks it again."""
+"""Width in characters at which text is wrapped."""
 
 _ADVICE = re.compile(r"(?<![\w./-])sparkops ([a-z]+)(?![\w./-])")
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -20,7 +20,7 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Ink:
-    """Colours a text by its meaning; without colour every text stays as it is."""
+    """Colours a text by its meaning; without `colour` it stays as it is."""
 
     colour: bool = False
 
@@ -45,14 +45,14 @@ class Ink:
 
 @dataclass(frozen=True)
 class How:
-    """How much to show, and what a person types to reach the same nodes again, for verbs that reach nodes."""
+    """How much to show; and for `verbs`, which reach nodes, the `command` that reaches the same nodes again."""
 
     verbose: bool = False
     command: str = "sparkops"
     verbs: frozenset[str] = frozenset()
 
     def again(self, text: str) -> str:
-        """The text with its `sparkops VERB` as they are to be typed here."""
+        """The text with each `sparkops VERB` replaced by the command that reaches the same nodes."""
         if self.command == "sparkops" or "sparkops " not in text:
             return text
         return _ADVICE.sub(lambda found: f"{self.command} {found[1]}" if found[1] in self.verbs else found[0], text)
@@ -92,9 +92,12 @@ def tail(text: str, lines: int) -> str:
 
 
 def clip(text: str, width: int) -> str:
-    """At most `width` characters on one line."""
-    flat = " ".join(text.split())
-    return flat if len(flat) <= width else flat[: max(width - 3, 0)] + "..."
+    """At most `width` characters on one line; each run of white space becomes one space."""
+    return clip_line(" ".join(text.split()), width)
+
+
+def clip_line(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: max(width - 3, 0)] + "..."
 
 
 def wrapped(text: str, indent: str, width: int = WIDTH) -> list[str]:
@@ -102,12 +105,12 @@ def wrapped(text: str, indent: str, width: int = WIDTH) -> list[str]:
 
 
 def continued(command: str, indent: str, width: int = WIDTH) -> Iterator[str]:
-    """A command over several lines as a shell takes it: each ends in a backslash but the last.
+    """A command over several lines for a shell: each but the last ends with a backslash.
 
     A word is never broken, and an option is not parted from its value.
     """
     line = indent
-    pieces = list(_pieces(command))
+    pieces = _pieces(command)
     for number, piece in enumerate(pieces):
         last = number == len(pieces) - 1
         if line.strip() and len(line) + len(piece) + (0 if last else 2) > width:
@@ -117,22 +120,18 @@ def continued(command: str, indent: str, width: int = WIDTH) -> Iterator[str]:
     yield line.rstrip()
 
 
-def _pieces(command: str) -> Iterator[str]:
-    """The words of a command as they are quoted; an option together with its value."""
-    found = re.findall(r"(?:'[^']*'|\"[^\"]*\"|\\.|[^\s'\"\\])+", command)
-    held = ""
-    for word in found:
-        if held and not word.startswith("-"):
-            yield f"{held} {word}"
-            held = ""
-            continue
-        if held:
-            yield held
-        held = word if word.startswith("-") and "=" not in word and word != "--" else ""
-        if not held:
-            yield word
-    if held:
-        yield held
+def _pieces(command: str) -> list[str]:
+    """The words of a command, quoted as they are; an option together with its value."""
+    pieces: list[str] = []
+    takes_value = False
+    for word in re.findall(r"(?:'[^']*'|\"[^\"]*\"|\\.|[^\s'\"\\])+", command):
+        if takes_value and not word.startswith("-"):
+            pieces[-1] += f" {word}"
+            takes_value = False
+        else:
+            pieces.append(word)
+            takes_value = word.startswith("-") and "=" not in word and word != "--"
+    return pieces
 
 
 def words(value: object) -> str:

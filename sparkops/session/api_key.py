@@ -1,4 +1,4 @@
-"""API keys. One key a node: what serves there reads it at its start; its truth is on the front's node.
+"""API keys: one for each node, read by containers when they start. The key on the front's node is the one in force.
 
 The file lies in the home of the user who deployed. Another user of the nodes reads the key from the container, which
 who may use Docker may do; changing it is for the one whose file it is.
@@ -29,7 +29,7 @@ def digest(key: str) -> str:
 
 
 def read_key(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> str:
-    """From the file that the front's container was given, or from the container."""
+    """The API key of a deployment, from this user's file or from the front's container; raises Refused."""
     member = front_of(revision)
     session.require([member.name])
     name = revision.stored.container(member)
@@ -43,14 +43,14 @@ def read_key(session: Session, facts: Mapping[str, Facts], revision: DeployedRev
 
 
 def own_key(session: Session, facts: Mapping[str, Facts], node: str) -> str:
-    """What lies in this user's home on that node."""
+    """The key in this user's home on that node; raises Refused if there is none."""
     if not facts[node].key_digest:
         raise Refused(f"there is no API key on {node}", node=node, hint="make one: `sparkops deploy`")
     return session.one(node, scripts.read_key(key_path(facts[node])), "read the API key").strip()
 
 
 def given_keys(session: Session, containers: Mapping[str, Container]) -> dict[str, str]:
-    """What these containers, by node, were given; all nodes at once."""
+    """The keys of these containers by node, read on all nodes at once; raises Refused."""
     found: dict[str, str] = {}
     asked = {node: scripts.given_key(one.name) for node, one in containers.items()}
     for node, result in session.ask(asked).items():
@@ -67,7 +67,7 @@ def given_keys(session: Session, containers: Mapping[str, Container]) -> dict[st
 
 
 def elsewhere(facts: Mapping[str, Facts], revision: Revision) -> dict[str, Container]:
-    """By node the container that tells the key in force, where this user's file does not.
+    """Map node → running container that holds the key in force, where this user's key file is not the one in use.
 
     That of this very revision, or any of ours while nothing there reads this user's file.
     """
@@ -82,7 +82,7 @@ def elsewhere(facts: Mapping[str, Facts], revision: Revision) -> dict[str, Conta
 
 
 def keys_of(session: Session, situation: Situation, plan: Plan) -> dict[str, str]:
-    """All that the plan's steps name: the key to use, and those that it writes over.
+    """The secrets that the plan's steps name: the key to use, and those that it overwrites.
 
     The key is the one known by now, else the one on the front's node, else a new one.
     """
@@ -94,7 +94,7 @@ def keys_of(session: Session, situation: Situation, plan: Plan) -> dict[str, str
 
 
 def old_keys(session: Session, facts: Mapping[str, Facts], plan: Plan) -> dict[str, str]:
-    """The keys that the plan writes over, for its undo."""
+    """The keys that the plan overwrites, for its undo."""
     return {
         old_key(step.node).name: own_key(session, facts, step.node)
         for step in plan.steps
@@ -103,7 +103,7 @@ def old_keys(session: Session, facts: Mapping[str, Facts], plan: Plan) -> dict[s
 
 
 def readers(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
-    """Every running revision that reads this user's key file on one of the nodes."""
+    """Running revisions that read this user's key file on one of the nodes."""
     where = set(nodes)
     return [
         one

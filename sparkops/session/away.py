@@ -1,4 +1,4 @@
-"""Nodes that could not be reached, with why."""
+"""Nodes that could not be reached, and why."""
 
 from collections.abc import Iterable
 
@@ -7,20 +7,20 @@ from sparkops.errors import Unreachable
 
 
 class AwayNodes(dict[str, NodeLost]):
-    """By name, in the order in which it was found out."""
+    """Errors by node, in the order in which they occurred."""
 
     def among(self, names: Iterable[str]) -> "AwayNodes":
-        """Of these, in their order."""
+        """The errors of these nodes, in the order of `names`."""
         return AwayNodes({name: self[name] for name in names if name in self})
 
     @property
     def reasons(self) -> dict[str, str]:
-        """As documents tell it: `unreachable`."""
+        """The value of `unreachable` in documents."""
         return {name: lost.reason for name, lost in self.items()}
 
     @property
     def error(self) -> Unreachable | None:
-        """What the first of them ends the run with."""
+        """The error of the first node, or None."""
         return next((unreachable(lost) for lost in self.values()), None)
 
 

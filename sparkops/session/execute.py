@@ -1,4 +1,6 @@
-"""Execute a plan and turn trouble into the one error that the person sees."""
+"""Execute a plan, and turn its failures into the one error that the user sees."""
+
+from collections.abc import Callable
 
 from sparkops.core.diagnosis import best, diagnose
 from sparkops.core.plan import Plan
@@ -8,7 +10,7 @@ from sparkops.session.session import Session
 
 
 def execute(plan: Plan, session: Session) -> Outcome:
-    """Raises when the plan was not carried out; what was undone is said in the hint."""
+    """Raises when the plan was not carried out; the hint says what was undone."""
     outcome, error = tried(plan, session)
     if error is not None:
         raise error
@@ -16,13 +18,13 @@ def execute(plan: Plan, session: Session) -> Outcome:
 
 
 def tried(plan: Plan, session: Session) -> tuple[Outcome, SparkopsError | None]:
-    """For who tells what was done although it was not all."""
+    """The outcome beside the error, for callers that report what was done in spite of a failure."""
     outcome = session.run(plan)
     return outcome, error_of(outcome)
 
 
 def error_of(outcome: Outcome) -> SparkopsError | None:
-    """The one error that the person sees; None when all of the plan was done."""
+    """The one error that the user sees; None if the whole plan was done."""
     if outcome.status == "done":
         return None
     hint = _what_now(outcome)
@@ -31,12 +33,11 @@ def error_of(outcome: Outcome) -> SparkopsError | None:
     if not outcome.failures:
         return SparkopsError("the plan ended without a result")
     first = _root(outcome.failures)
-    kind = Unreachable if outcome.status == "lost" else StepFailed
-    return kind(_message(first), node=first.node, step=first.title, hint=hint)
+    return _error(first, first.reason, hint)
 
 
 def _root(failures: tuple[StepFailure, ...]) -> StepFailure:
-    """The failure to show: a lost node before others, else the one whose log says most of why."""
+    """The failure to show: a lost node first, else the one whose log explains most."""
     lost = [failure for failure in failures if failure.lost]
     readings = [(failure, diagnose(failure.evidence.splitlines())) for failure in failures]
     cause = best(reading for _, reading in readings if reading)
@@ -44,8 +45,41 @@ def _root(failures: tuple[StepFailure, ...]) -> StepFailure:
     return [*lost, *telling, *failures][0]
 
 
-def _message(failure: StepFailure) -> str:
-    return f"{failure.node}: {failure.title}: {failure.reason}"
+def attempt(plan: Plan, session: Session, hint: str | None = None) -> SparkopsError | None:
+    """Run upkeep on several nodes; the error of the first node that failed, a lost one before others.
+
+    Its message is the end of the step's output, which says more than an exit code. Raises only Interrupted.
+    """
+    outcome = session.run(plan)
+    if outcome.status == "interrupted":
+        raise Interrupted("interrupted")
+    if not outcome.failures:
+        return None
+    first = min(outcome.failures, key=lambda failure: not failure.lost)
+    return _error(first, " ".join(first.evidence.split())[-500:] or first.reason, hint)
+
+
+def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFailed], str] = lambda _: "") -> None:
+    """Start a background job on the nodes, or follow one that runs. After an interrupt the job goes on.
+
+    `advice` returns a hint for a failure, or "" for the job's log.
+    """
+    again = f"run the command again to follow it; end it: `sparkops jobs cancel {job}`"
+    try:
+        execute(plan, session)
+    except Interrupted as error:
+        raise Interrupted(f"interrupted; {job} continues on the node", hint=again) from error
+    except StepFailed as error:
+        error.hint = advice(error) or f"see its whole log: `sparkops jobs logs {job}`"
+        raise
+    except SparkopsError as error:
+        error.hint = f"{job} may still run: {again}"
+        raise
+
+
+def _error(failure: StepFailure, why: str, hint: str | None) -> SparkopsError:
+    kind = Unreachable if failure.lost else StepFailed
+    return kind(f"{failure.node}: {failure.title}: {why}", node=failure.node, step=failure.title, hint=hint)
 
 
 def _what_now(outcome: Outcome) -> str:

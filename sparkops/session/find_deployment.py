@@ -1,4 +1,4 @@
-"""Which deployment a person means."""
+"""Find the deployment that a command names."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,7 +11,7 @@ from sparkops.session.session import Session
 
 
 def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
-    """Every revision that runs, and of deployments that do not run the one stopped last, with a part on these nodes."""
+    """Revisions on these nodes: all that run, and for each deployment that does not run the one stopped last."""
     wanted = set(nodes)
     here = [
         revision
@@ -35,7 +35,7 @@ def front_of(revision: DeployedRevision) -> StoredMember:
 
 
 def ours_to_change(revisions: Iterable[Stored]) -> None:
-    """What a newer sparkops made is shown, never changed."""
+    """Raise Refused if a newer sparkops started one of these: it is shown, never changed."""
     for stored in revisions:
         if stored.newer:
             raise Refused(
@@ -45,7 +45,7 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
 
 
 def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | None) -> DeployedRevision:
-    """The deployment that is meant: the named one, else the only one."""
+    """The named deployment, else the only one; raises Refused or UsageError."""
     found = current(facts, session.names)
     if name is not None:
         chosen = [revision for revision in found if revision.stored.deployment == name]
@@ -65,7 +65,7 @@ def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | No
 
 
 def on_selected(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:
-    """Those with a part on the selected nodes, and with that name if one is given."""
+    """The revisions with a container on the selected nodes, and with that name if one is given."""
     names = {one.stored.deployment for one in everything}
     if name is not None and name not in names:
         session.require(node.name for node in session.selected)

@@ -1,4 +1,4 @@
-"""llama-benchy as a process of this machine: one point, its progress as it comes, its result or why there is none."""
+"""Run llama-benchy on this machine: one point, its progress as it comes, its result or its errors."""
 
 import contextlib
 import importlib.util
@@ -17,22 +17,23 @@ from typing import IO, Any, Protocol
 
 from sparkops.files.package import PACKAGE
 from sparkops.remote import Cancel
+from sparkops.remote.network import Replaceable
 
 SCRIPT = PACKAGE / "node" / "benchy.py"
 LAST_LINES = 8
 WHOLE, SLACK = 0.9, 4
-"""The share of the tokens asked for, and tokens, within which an answer is whole: those that make no text are lost."""
+"""An answer is complete from WHOLE times the tokens asked for, minus SLACK: tokens without text are not counted."""
 
 Words = Sequence[str]
 Told = Callable[[Mapping[str, Any]], None]
 Look = Callable[[float, Cancel], None]
-"""Takes the seconds since the start, and what is set when nobody waits for it any more."""
+"""Takes the seconds since the start, and a cancel that is set at the end of the benchmark."""
 FIRST, EVERY = 1.0, 10.0
 
 
 @dataclass(frozen=True)
 class BenchyEnded:
-    """`document` is llama-benchy's result, None when it made none; `said` its last lines where it failed."""
+    """`document` is llama-benchy's result or None; `said` its last lines if it failed."""
 
     document: Mapping[str, Any] | None
     errors: tuple[str, ...]
@@ -44,17 +45,17 @@ class Tool(Protocol):
     """llama-benchy on this machine."""
 
     def installed(self) -> bool:
-        """Whether it is there (the extra `bench`)."""
+        """Whether it is installed (the extra `bench`)."""
 
     def measure(self, words: Words, key: str, book: str | None, told: Told) -> BenchyEnded:
-        """Run it to its end; an interrupt ends it first, and is raised again."""
+        """Run it to its end; an interrupt ends it and is raised again."""
 
     def beside(self, look: Look) -> AbstractContextManager[None]:
-        """Inside, look at the nodes now and then, in no way of what is measured."""
+        """Inside, call `look` now and then without delaying the benchmark."""
 
 
 class Installed:
-    """The process that it is, and a thread that looks."""
+    """Runs it as a process, and `look` in a thread."""
 
     def installed(self) -> bool:
         return importlib.util.find_spec("llama_benchy") is not None
@@ -94,26 +95,11 @@ def _look(look: Look, end: threading.Event) -> None:
         pause = EVERY
 
 
-_in_use: Tool = Installed()
-
-
-def tool() -> Tool:
-    return _in_use
-
-
-@contextlib.contextmanager
-def replaced(other: Tool) -> Iterator[None]:
-    """Inside, every benchmark is measured by `other` instead."""
-    global _in_use  # noqa: PLW0603  as the network: one process has one
-    before, _in_use = _in_use, other
-    try:
-        yield
-    finally:
-        _in_use = before
+tool = Replaceable[Tool](Installed())
 
 
 def events(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects of its output, one a line; whatever else a library prints there is passed over."""
+    """The JSON objects of its output, one a line; other lines are ignored."""
     for line in lines:
         with contextlib.suppress(ValueError):
             event = json.loads(line)
@@ -123,16 +109,16 @@ def events(lines: Iterable[str]) -> Iterator[Mapping[str, Any]]:
 
 @dataclass
 class BenchyOutcome:
-    """Its result and the requests that failed, gathered while every event is told."""
+    """Collects the result and the failed requests from its events; passes each event on to `told`."""
 
     told: Told
     document: Mapping[str, Any] | None = None
     errors: list[str] = field(default_factory=list)
     asked: dict[Any, int] = field(default_factory=dict)
-    """Tokens, by request."""
+    """Tokens asked for, by request."""
     counted: bool = False
     uncounted: list[str] = field(default_factory=list)
-    """Answers without the server's count, which stands at their end; a failure where it counts at all."""
+    """Answers without the token count at their end; they have failed if other answers have one."""
 
     def take(self, event: Mapping[str, Any]) -> None:
         match event.get("type"):
@@ -146,7 +132,7 @@ class BenchyOutcome:
         self.told(event)
 
     def _end(self, event: Mapping[str, Any]) -> None:
-        """A proxy ends the stream in good order when the server behind it died; llama-benchy then sees no error."""
+        """Count the tokens: if the server behind a proxy dies, the stream ends without an error."""
         made, asked = int(event.get("total_tokens") or 0), self.asked.get(event.get("request_id"), 0)
         cut = f"an answer ended after {made} of {asked} tokens"
         if event.get("error"):
@@ -159,7 +145,7 @@ class BenchyOutcome:
             self.uncounted.append(cut)
 
     def ended(self, code: int, said: str) -> BenchyEnded:
-        """What it said matters where it failed."""
+        """The result; with its last lines if it failed."""
         lines = [line for line in said.splitlines() if line.strip()]
         last = "\n".join(lines[-LAST_LINES:]) if code else ""
         errors = [*self.errors, *(self.uncounted if self.counted else ())]
@@ -177,7 +163,7 @@ def _ended(process: subprocess.Popen[str], errors: IO[str], told: Told) -> Bench
 
 
 def _environment(book: str | None) -> dict[str, str]:
-    """No hub and no proxy: the endpoint is in the house, and the tokenizer is here."""
+    """Without hub and proxy: the endpoint is on the local network, and the tokenizer is a local file."""
     own = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "NO_PROXY": "*", "no_proxy": "*"}
     return {**os.environ, **own, **({"SPARKOPS_BOOK": book} if book else {})}
 

@@ -1,4 +1,4 @@
-"""Opening a session: the inventory, the selected nodes, one connection to each."""
+"""Open a session: the inventory, the selected nodes, one connection to each."""
 
 import getpass
 import os
@@ -36,13 +36,13 @@ def selected(where: Target, report: Report) -> Selected:
 
 
 def alone(chosen: Selected) -> Selected:
-    """Only the selected nodes are connected to: another that is off is nobody's business here."""
+    """Connect only to the selected nodes, so that another one that is off does not matter."""
     return replace(chosen, inventory=replace(chosen.inventory, nodes=chosen.nodes))
 
 
 @contextmanager
 def opened(chosen: Selected, report: Report) -> Iterator[Session]:
-    """One connection to each node of the inventory, made by the first question to it, closed at the end."""
+    """One connection to each node of the inventory, opened by the first command, closed at the end."""
     secrets: dict[str, str] = {}
     report.hide(chosen.sudo_password)
     inventory = chosen.inventory
@@ -61,7 +61,7 @@ def opened(chosen: Selected, report: Report) -> Iterator[Session]:
 
 @contextmanager
 def connected(chosen: Selected, report: Report) -> Iterator[Session]:
-    """A session that has connected to every node, so that `away` is known before the first question."""
+    """A session connected to every node, so that `away` is known before the first command."""
     with opened(chosen, report) as session:
         session.away.update(connect(session.fleet, session.nodes))
         yield session
@@ -75,7 +75,7 @@ def reached(where: Target, report: Report) -> Iterator[Session]:
 
 
 def login(inventory: str, sudo_password: str | None, secrets: Mapping[str, str]) -> Options:
-    """How this person logs in: keys and `~/.ssh/config` of the home, pins beside the inventory."""
+    """How this user logs in: keys and `~/.ssh/config` of the home, host keys pinned beside the inventory."""
     home = Path.home()
     return Options(
         login=getpass.getuser(),

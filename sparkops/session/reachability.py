@@ -1,4 +1,4 @@
-"""The endpoint as the control machine sees it: what the nodes verified may still be behind a firewall."""
+"""Ask endpoints from the control machine: a firewall may block what the nodes verified."""
 
 from sparkops.core.endpoints import api_url
 from sparkops.core.revision import Revision
@@ -9,7 +9,7 @@ RUNNING = "vllm:num_requests_running"
 
 
 def ask_from_here(revision: Revision, key: str) -> list[str]:
-    """One warning for each endpoint that answers on its node but not here; proxy variables are bypassed."""
+    """One warning for each endpoint that does not answer from here; proxy variables are ignored."""
     return [
         f"{api_url(front)} answers on {front.name} but not from here ({problem}): a firewall, or another network"
         for front in revision.fronts
@@ -18,7 +18,7 @@ def ask_from_here(revision: Revision, key: str) -> list[str]:
 
 
 def requests_running(member: StoredMember) -> int:
-    """How many requests an engine works on; 0 where its counters cannot be read from here."""
+    """The number of requests that an engine works on; 0 if its metrics cannot be read from here."""
     try:
         lines = network().get(f"{api_url(member)}/metrics").splitlines()
         found = [line.rpartition(" ")[2] for line in lines if line.startswith(RUNNING)]

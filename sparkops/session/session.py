@@ -1,4 +1,4 @@
-"""A run's hold on the nodes: inventory, connections, lock and facts, opened in this order."""
+"""A run's access to the nodes: inventory, connections, locks and facts, in this order."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ class Session:
 
     @property
     def there(self) -> tuple[Node, ...]:
-        """The selected nodes that were not found to be away."""
+        """The selected nodes that are not known to be away."""
         return tuple(node for node in self.selected if node.name not in self.away)
 
     @property
@@ -64,7 +64,7 @@ class Session:
         return frozenset(node.name for node in self.inventory.nodes if node.become == "sudo")
 
     def require(self, nodes: Iterable[str]) -> None:
-        """Refuse to go on without these nodes."""
+        """Raise Unreachable if one of these nodes is away or not in the inventory."""
         for name in nodes:
             if name in self.away:
                 raise unreachable(self.away[name])
@@ -72,7 +72,7 @@ class Session:
                 raise Unreachable(f"{name} is not in the inventory {self.inventory.source}", node=name)
 
     def lock(self, nodes: Iterable[str]) -> None:
-        """Take the lock of these nodes, beside those already held."""
+        """Take the locks of these nodes that are reachable and not locked yet."""
         wanted = [name for name in dict.fromkeys(nodes) if name not in self.away and name not in self.locked]
         if wanted:
             self.fleet.lock(owner_here(self.report.run), wanted)
@@ -81,7 +81,7 @@ class Session:
     def facts(
         self, *, images: Sequence[str] = (), model: str | None = None, only: Iterable[str] = ()
     ) -> dict[str, Facts]:
-        """The facts of every node that answers, in the order of the inventory; who does not is added to `away`.
+        """The facts of every node that answers, in the order of the inventory; others are added to `away`.
 
         `only` names the probes that are wanted; none: all.
         """
@@ -90,7 +90,7 @@ class Session:
     def read(
         self, asked: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
     ) -> dict[str, Facts]:
-        """What these commands for facts tell."""
+        """Facts by node from these commands; a node whose facts cannot be read is added to `away`."""
         found: dict[str, Facts] = {}
         for name, result in self.answers(asked, spans).items():
             try:
@@ -100,7 +100,7 @@ class Session:
         return found
 
     def containers(self, facts: Mapping[str, Facts] | None = None, but: Iterable[str] = ()) -> dict[str, Facts]:
-        """The facts of nodes whose Docker answers; nobody knows what the others run, so they count as away."""
+        """The facts of nodes whose Docker answers; others are added to `away`, since what they run is unknown."""
         read, kept = self.facts() if facts is None else facts, frozenset(but)
         for name, known in read.items():
             if name not in kept and (problem := docker_problem(known)):
@@ -108,13 +108,13 @@ class Session:
         return {name: known for name, known in read.items() if name not in self.away}
 
     def what_runs(self) -> dict[str, Facts]:
-        """For verbs that look at deployments or end them: a driver that hangs does not hold them up."""
+        """Facts about containers only, so that a driver that hangs does not delay verbs that show or stop them."""
         return self.containers(self.facts(only=WHAT_RUNS))
 
     def facts_command(
         self, node: Node, images: Sequence[str] = (), model: str | None = None, only: Iterable[str] = ()
     ) -> Command:
-        """Docker is read through `sudo -n`, or all of it through sudo where that takes a password."""
+        """Reads Docker through `sudo -n`; if sudo needs a password, the whole script runs through sudo."""
         words: list[Word] = [Script("facts")]
         for image in images:
             words += ["--image", image]
@@ -128,7 +128,7 @@ class Session:
     def ask(
         self, commands: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
     ) -> dict[str, Result | NodeLost]:
-        """One reading command a node, all at once; through sudo where the inventory wants it."""
+        """One reading command for each node, all at once; through sudo where the inventory wants it."""
         wanted = {node: self._as_login(node, command) for node, command in commands.items() if node not in self.away}
         return gather(self.fleet, wanted, spans)
 
@@ -146,7 +146,7 @@ class Session:
     def answers(
         self, commands: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
     ) -> dict[str, Result]:
-        """As `ask`, of the nodes that answer; the others join `away`."""
+        """Like `ask`, for the nodes that answer; others are added to `away`."""
         told = self.ask(commands, spans)
         self.away.update({node: lost for node, lost in told.items() if isinstance(lost, NodeLost)})
         return {node: result for node, result in told.items() if isinstance(result, Result)}
@@ -158,25 +158,25 @@ class Session:
     def follow(
         self, node: str, command: Command, sink: Sink, cancel: Cancel | None = None, hear: Sink | None = None
     ) -> Result:
-        """One command whose output is handed on as it comes; raises `NodeLost`."""
+        """One command; its output goes to `sink` and `hear` as it comes; raises `NodeLost`."""
         return self.fleet.follow(node, self._as_login(node, command), sink, cancel or self.fleet.cancel(), hear)
 
     def _as_login(self, node: str, command: Command) -> Command:
         return become(command) if node in self.sudo else command
 
     def run(self, plan: Plan, emit: Emit | None = None) -> Outcome:
-        """Execute a plan. Trouble on a node is in the outcome; a bug is raised."""
+        """Execute a plan. Failures on nodes are in the outcome; a bug is raised."""
         outcome = execute(plan, self.fleet, emit or self.report.emit)
         changing = {step.id for step in plan.steps if step.changes}
         self.changed |= not changing.isdisjoint(set(outcome.sent) - set(outcome.undone))
         return outcome
 
     def answer(self, document: Mapping[str, Any], error: SparkopsError | None = None) -> Answer:
-        """What was found on the selected nodes. One that could not be reached comes before `error`."""
+        """The answer with the selected nodes that were not reached; their error comes before `error`."""
         return Answer({**document, "unreachable": self.lost.reasons}, error=self.lost.error or error)
 
     def one(self, node: str, command: Command, what: str) -> str:
-        """The output of one reading command on one node; raises when there is none."""
+        """The output of one reading command on one node; raises Unreachable or StepFailed."""
         result = self.ask({node: command}).get(node)
         if result is None:
             raise unreachable(self.away[node])
@@ -189,7 +189,7 @@ class Session:
 
 
 def _unreadable(node: str, result: Result, error: Unreadable) -> Unreached:
-    """A wrong sudo password, a login shell that prints: what runs there nobody knows, and the others go on."""
+    """For example after a wrong sudo password, or if the login shell prints something."""
     said = result.stderr.strip()[-500:]
     hint = None if said else f"`ssh {node} true` must print nothing: check the login shell's files, such as ~/.bashrc"
     return Unreached(node, "config", f"its facts could not be read: {said or error}", hint)

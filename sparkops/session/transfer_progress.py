@@ -1,4 +1,4 @@
-"""A stream between this machine and a node: how far it is, how fast, how long still, as the node counts it."""
+"""Progress of a stream between this machine and a node: bytes counted by the node, rate, time left."""
 
 import time
 
@@ -7,11 +7,11 @@ from sparkops.core.sizes import gb
 from sparkops.report.report import Report
 
 COUNTED = "progress: "
-"""What `image.sh` says of its bytes on stderr, beside what the engine has to say."""
+"""Begins the lines with byte counts that `image.sh` writes to stderr beside the engine's output."""
 
 
 class TransferProgress:
-    """`about` is the size of the whole, in bytes."""
+    """`about` is the approximate size in bytes."""
 
     def __init__(self, report: Report, node: str, title: str, about: int) -> None:
         self._report, self._node, self._title, self._about = report, node, title, max(about, 1)
@@ -26,7 +26,7 @@ class TransferProgress:
             self._emit("progress", f"wait {self._far(min(int(counts[-1]), self._about))}")
 
     def said(self, stderr: str) -> str:
-        """What the engine said, without the counts; it is the reason of a failure."""
+        """The end of the engine's output without the counts, as the reason of a failure."""
         text = "\n".join(line for line in stderr.splitlines() if line and not line.startswith(COUNTED))
         self._emit("failed", text)
         return text[-300:]

@@ -1,4 +1,4 @@
-"""The ways by which nodes hand something to each other: chains, a key for this copy alone, what earlier ones left."""
+"""Routes of a copy from node to node: chains, a key for this copy alone, and what earlier copies left."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,8 +12,8 @@ from sparkops.errors import Refused
 from sparkops.node_commands import copies as commands
 from sparkops.phases.copies import PUBLIC, Copy, compile_copy, key_of
 from sparkops.phases.sudo import with_sudo
-from sparkops.remote.copykeys import new_key, pinned_line
-from sparkops.remote.trust import known_hosts_file
+from sparkops.remote.ssh_keys import new_pair
+from sparkops.remote.trust import KnownHosts, known_hosts_file
 from sparkops.session.execute import execute
 from sparkops.session.session import Session
 
@@ -23,7 +23,7 @@ Chains = tuple[tuple[Hop, ...], ...]
 def transfer_routes(
     session: Session, names: Sequence[str], complete: frozenset[str], facts: Mapping[str, Facts]
 ) -> Chains:
-    """From those that have it to those that lack it; a way that is not the fabric is said."""
+    """Chains from the nodes in `complete` to the others; warns of each hop that does not use the fabric."""
     chains = tuple(
         tuple(copying.hop(a, session.nodes[b], facts, session.nodes) for a, b in zip(chain, chain[1:], strict=False))
         for chain in copying.chains(names, complete)
@@ -35,16 +35,16 @@ def transfer_routes(
 
 
 def give_keys(session: Session, chains: Chains) -> None:
-    """A new key, known to those who take part."""
-    key = new_key()
-    session.secrets[PUBLIC.name] = key.public
+    """Make a new key and put it into the secrets of all senders and receivers."""
+    public, private = new_pair()
+    session.secrets[PUBLIC.name] = public
     for one in (hop for chain in chains for hop in chain):
-        session.secrets[key_of(one.sender).name] = f"{_pin(session, one.receiver)}\n{key.private}"
-    session.report.hide(key.private)
+        session.secrets[key_of(one.sender).name] = f"{_pin(session, one.receiver)}\n{private}"
+    session.report.hide(private)
 
 
 def clear(session: Session, facts: Mapping[str, Facts], sudo: bool = True) -> None:
-    """What killed copies left: keys, pipes. Asked first, so that a run with nothing to do changes nothing."""
+    """Remove keys and pipes that killed copies left, if there are any."""
     answers = session.ask({name: commands.left(state_dir(found)) for name, found in facts.items()})
     left = {n: tuple(r.stdout.split()) for n, r in answers.items() if not isinstance(r, NodeLost) and r.stdout.split()}
     if left:
@@ -53,12 +53,9 @@ def clear(session: Session, facts: Mapping[str, Facts], sudo: bool = True) -> No
 
 
 def _pin(session: Session, name: str) -> str:
-    """The host key under which we ourselves know the node; strict, as everywhere."""
+    """The node's pinned host key as a known_hosts line for the name that `relay.sh` gives the next node."""
     node = session.nodes[name]
-    pins = (known_hosts_file(session.inventory.source), Path.home() / ".ssh" / "known_hosts")
-    line = pinned_line(pins, node.address, node.port, commands.ALIAS)
-    if line is None:
-        raise Refused(
-            (f"{name}: no host key is pinned, so other nodes cannot trust it"), node=name, hint="sparkops trust"
-        )
-    return line
+    pins = KnownHosts((known_hosts_file(session.inventory.source), Path.home() / ".ssh" / "known_hosts"))
+    for key in pins.keys(node.address, node.port):
+        return f"{commands.ALIAS} {key.get_name()} {key.get_base64()}"
+    raise Refused(f"{name}: no host key is pinned, so other nodes cannot trust it", node=name, hint="sparkops trust")

@@ -1,4 +1,4 @@
-"""Nodes that are not there: a world to try plans, recipes and playbooks on, with every trouble that can be scheduled.
+"""Simulated nodes to try plans, recipes and playbooks on, with scheduled failures.
 
     world = SimulatedWorld(("spark1", "spark2"), seed=7, troubles=(Trouble("lost-applied", at=12),))
     outcome = execute(plan, world, emit)

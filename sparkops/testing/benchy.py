@@ -1,4 +1,4 @@
-"""llama-benchy before simulated nodes: it asks what serves there, and a point takes no real time."""
+"""llama-benchy for simulated nodes: it asks their endpoints, and a point takes no real time."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from sparkops.session.llama_benchy import BenchyEnded, BenchyOutcome, Look, Told
 from sparkops.testing.network import SimulatedNetwork
 
 SECONDS = 30.0
-"""What a point takes on the virtual clock."""
+"""Virtual seconds for one point."""
 METRICS = ("pp_throughput", "tg_throughput", "tg_req_throughput", "peak_throughput", "ttfr", "e2e_ttft")
 
 
@@ -52,7 +52,7 @@ class SimulatedBenchy:
 
     @contextmanager
     def beside(self, look: Look) -> Iterator[None]:
-        """Once in the middle of every point."""
+        """Calls `look` once in the middle of every point."""
         self._look = look
         try:
             yield
@@ -70,7 +70,7 @@ class SimulatedBenchy:
 
 
 def _document(options: Mapping[str, str]) -> Mapping[str, Any]:
-    """As llama-benchy 0.4.0 writes it; more requests at once make more tokens."""
+    """The result as llama-benchy 0.4.0 writes it; throughput grows with concurrency."""
     count, runs = int(options["--concurrency"]), int(options["--runs"])
     sizes = {"prompt_size": "--pp", "response_size": "--tg", "context_size": "--depth", "concurrency": "--concurrency"}
     values = [50.0 * count] * runs

@@ -1,4 +1,4 @@
-"""How an engine in a simulated container comes up: ready after some looks at it, or dead with its last words."""
+"""How an engine in a simulated container starts: ready after some probes, or failed with its last log lines."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ BOOT_LINES = (
 
 @dataclass(frozen=True)
 class EngineBoot:
-    """`looks` is how often somebody probes it before it is up (or dead); `never` loads for good.
+    """`looks` is the number of probes until it is ready (or has failed); `never` loads forever.
 
     `falls` is how often it dies at its start, to be started again, before it comes up. `refuses`: what it answers to
     every request for tokens, healthy as it is.
@@ -35,7 +35,7 @@ class BootRule:
 
     @classmethod
     def flag(cls, flag: str, boot: EngineBoot) -> "BootRule":
-        """For engines that are started with this flag (or any word)."""
+        """A rule for engines started with this flag (or any word)."""
         return cls(lambda _image, words: flag in words, boot)
 
     @classmethod

@@ -1,18 +1,18 @@
-"""Copies from node to node (`relay.sh`): keys, chains of jobs, what passes, and who did not get it."""
+"""Copies from node to node (`relay.sh`): keys, chains of jobs, progress and failures."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkops.core.plan import Result, Word
-from sparkops.testing.node import SimulatedJob, SimulatedNode
+from sparkops.testing.node import SimulatedJob, SimulatedNode, said
 
 RATE = 1_000_000_000.0
-"""Bytes in a virtual second."""
+"""Bytes per virtual second."""
 NOBODY_CAME = 60.0
 MARK = "sparkops-copy:"
 
 Taker = Callable[[SimulatedNode, "SimulatedCopy", tuple[str, ...]], str]
-"""What a node does with what has arrived from another one; why it cannot, where it cannot."""
+"""Takes in what a copy has received; returns the error, or ""."""
 
 
 def relay(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
@@ -21,7 +21,7 @@ def relay(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
     if verb == "left":
         found = {path.split("/")[-2] for path in node.files if path.startswith(f"{state}/relay/")}
         gone = [name for name in found | _admitted(node) if name not in node.jobs or node.jobs[name].code is not None]
-        return Result("exited", 0, "".join(f"{name}\n" for name in sorted(gone)), "")
+        return said("".join(f"{name}\n" for name in sorted(gone)))
     if verb == "open":
         node.files[_keys(node)] = f"{node.files.get(_keys(node), '')}{stdin.strip()} {MARK}{given[0]}\n"
     elif verb == "hand":
@@ -29,7 +29,7 @@ def relay(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
     for name in given if verb == "close" else ():
         if name not in node.jobs or node.jobs[name].code is not None:
             forget(node, state, name)
-    return Result("exited", 0, "", "")
+    return said()
 
 
 def _keys(node: SimulatedNode) -> str:
@@ -49,7 +49,7 @@ def forget(node: SimulatedNode, state: str, name: str) -> None:
 
 @dataclass
 class SimulatedCopy:
-    """One node's part of a copy: what has passed through it at any moment, and to whom it goes on."""
+    """One node's part of a copy: the bytes passed so far, and the next node."""
 
     node: SimulatedNode
     name: str
@@ -65,7 +65,7 @@ class SimulatedCopy:
 
     @property
     def before(self) -> "SimulatedCopy | None":
-        """Who sends to this node."""
+        """The part of the node that sends to this one."""
         for node in self.node.neighbours.values():
             part = node.jobs[self.name].work if self.name in node.jobs else None
             if isinstance(part, SimulatedCopy) and part.next is self.node:
@@ -80,7 +80,7 @@ class SimulatedCopy:
         return min(own, self.before.passed(until)) if self.before else 0.0
 
     def origin(self) -> "SimulatedCopy":
-        """The first of the chain."""
+        """The first part of the chain."""
         return self.before.origin() if self.before else self
 
     def look(self, now: float, log: list[str]) -> int | None:
@@ -154,7 +154,7 @@ def starter(takers: Mapping[str, Taker]) -> Callable[[SimulatedNode, str, tuple[
 
 
 def take_image(node: SimulatedNode, origin: SimulatedCopy, _words: tuple[str, ...]) -> str:
-    """Into the engine, unless its disk is full."""
+    """Put the image into the engine, unless the disk is full."""
     record = origin.node.engine.store.find(origin.item)
     if node.free_kib * 1024 < record["Size"]:
         return "docker load ended with exit code 1: write /layer.tar: no space left on device"

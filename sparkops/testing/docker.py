@@ -7,7 +7,8 @@ from typing import Any
 
 from sparkops.core.plan import Result, Script, Word
 from sparkops.testing.boot import EngineBoot
-from sparkops.testing.engine import KEY, DockerRefused, Engine, SimulatedContainer
+from sparkops.testing.engine import KEY, Engine, SimulatedContainer
+from sparkops.testing.store import DockerRefused
 
 _VERSION = {
     "Client": {"Version": "29.1.3", "ApiVersion": "1.52"},
@@ -27,7 +28,7 @@ _DENIED = "permission denied while trying to connect to the docker API at unix:/
 
 def docker(engine: Engine, words: Sequence[Word], now: float) -> Result:
     """One docker command; a refusal has docker's exit code and words."""
-    verb, rest = str(words[1]), words[2:]
+    verb, *rest = (word.name if isinstance(word, Script) else word for word in words[1:])
     if engine.denied:
         return Result("exited", 1, "", f"{_DENIED}\n")
     if verb not in _VERBS:
@@ -39,16 +40,8 @@ def docker(engine: Engine, words: Sequence[Word], now: float) -> Result:
         return Result("exited", refused.code, empty, f"{refused}\n")
 
 
-def _version(_engine: Engine, _words: Sequence[Word], _now: float) -> str:
-    return f"{json.dumps(_VERSION)}\n"
-
-
-def _info(_engine: Engine, _words: Sequence[Word], _now: float) -> str:
-    return f"{json.dumps(_INFO)}\n"
-
-
-def _ps(engine: Engine, words: Sequence[Word], _now: float) -> str:
-    filters = [str(words[at + 1]) for at, word in enumerate(words) if word == "--filter"]
+def _ps(engine: Engine, words: Sequence[str], _now: float) -> str:
+    filters = [words[at + 1] for at, word in enumerate(words) if word == "--filter"]
     every = {"-a", "-aq", "--all"} & {*words}
     found = [one for one in engine.listed(filters) if every or one.state != "exited"]
     if {"-aq", "-q", "--quiet"} & {*words}:
@@ -72,27 +65,22 @@ def _row(one: SimulatedContainer) -> dict[str, str]:
     }
 
 
-def _inspect(engine: Engine, words: Sequence[Word], _now: float) -> str:
+def _inspect(engine: Engine, words: Sequence[str], _now: float) -> str:
     if words and words[0] == "--format":
-        return "".join(f"{render(str(words[1]), engine.find(str(name)).inspected())}\n" for name in words[2:])
-    return f"{json.dumps([engine.find(str(name)).inspected() for name in words], indent=4)}\n"
+        return "".join(f"{render(words[1], engine.find(name).inspected())}\n" for name in words[2:])
+    return f"{json.dumps([engine.find(name).inspected() for name in words], indent=4)}\n"
 
 
-def _image(engine: Engine, words: Sequence[Word], _now: float) -> str:
-    return f"{json.dumps([engine.image(str(name)) for name in words[1:]], indent=4)}\n"
-
-
-def _run(engine: Engine, words: Sequence[Word], now: float) -> str:
+def _run(engine: Engine, words: Sequence[str], now: float) -> str:
     options, rest = _options(words)
-    words_of = tuple(word.name if isinstance(word, Script) else word for word in rest[1:])
     wanted = SimulatedContainer(
         id="",
         name=options["--name"][0],
-        image=str(rest[0]),
+        image=rest[0],
         labels=dict(_pairs(options.get("--label", ()))),
         env=dict(_pairs(options.get("-e", ()))),
         mounts=tuple(options.get("-v", ())),
-        words=words_of,
+        words=tuple(rest[1:]),
         policy=options.get("--restart", ["no"])[0],
         boot=EngineBoot(),
         gpus="--gpus" in options,
@@ -100,16 +88,16 @@ def _run(engine: Engine, words: Sequence[Word], now: float) -> str:
     return f"{engine.run(wanted, now).id}\n"
 
 
-def _options(words: Sequence[Word]) -> tuple[dict[str, list[str]], Sequence[Word]]:
+def _options(words: Sequence[str]) -> tuple[dict[str, list[str]], Sequence[str]]:
     options: dict[str, list[str]] = {}
     at = 0
-    while at < len(words) and str(words[at]).startswith("-"):
-        name, equals, value = str(words[at]).partition("=")
+    while at < len(words) and words[at].startswith("-"):
+        name, equals, value = words[at].partition("=")
         if name in _SWITCHES or equals:
             options.setdefault(name, []).append(value)
             at += 1
         else:
-            options.setdefault(name, []).append(str(words[at + 1]))
+            options.setdefault(name, []).append(words[at + 1])
             at += 2
     return options, words[at:]
 
@@ -118,62 +106,55 @@ def _pairs(values: Sequence[str]) -> list[tuple[str, str]]:
     return [(key, value) for key, _, value in (text.partition("=") for text in values)]
 
 
-def _start(engine: Engine, words: Sequence[Word], now: float) -> str:
-    for name in words:
-        engine.start(str(name), now)
-    return _names(words)
+def _start(engine: Engine, words: Sequence[str], now: float) -> str:
+    return _each(words, lambda name: engine.start(name, now))
 
 
-def _stop(engine: Engine, words: Sequence[Word], now: float) -> str:
-    names = words[2:] if words[0] == "-t" else words
-    for name in names:
-        engine.stop(str(name), now)
-    return _names(names)
+def _stop(engine: Engine, words: Sequence[str], now: float) -> str:
+    return _each(words[2:] if words[0] == "-t" else words, lambda name: engine.stop(name, now))
 
 
-def _rm(engine: Engine, words: Sequence[Word], _now: float) -> str:
+def _rm(engine: Engine, words: Sequence[str], _now: float) -> str:
     names = [word for word in words if word != "-f"]
+    return _each(names, lambda name: engine.remove(name, force="-f" in words))
+
+
+def _each(names: Sequence[str], do: Callable[[str], None]) -> str:
     for name in names:
-        engine.remove(str(name), force="-f" in words)
-    return _names(names)
+        do(name)
+    return "".join(f"{name}\n" for name in names)
 
 
-def _logs(engine: Engine, words: Sequence[Word], _now: float) -> str:
+def _logs(engine: Engine, words: Sequence[str], _now: float) -> str:
     options, rest = _options([word for word in words if word not in ("-f", "-t", "--timestamps")])
-    one = engine.find(str(rest[0]))
-    lines = [line for _, line in one.timed()]
-    if "--timestamps" in words:
-        lines = [f"{time} {line}" for time, line in one.timed()]
+    one = engine.find(rest[0])
+    lines = [f"{time} {line}" if "--timestamps" in words else line for time, line in one.timed()]
     tail = options.get("--tail", ["all"])[0]
     kept = lines if tail == "all" else lines[max(0, len(lines) - int(tail)) :]
     return "".join(f"{line}\n" for line in kept)
 
 
-def _rename(engine: Engine, words: Sequence[Word], _now: float) -> str:
-    engine.rename(str(words[0]), str(words[1]))
+def _rename(engine: Engine, words: Sequence[str], _now: float) -> str:
+    engine.rename(words[0], words[1])
     return ""
 
 
-def _exec(engine: Engine, words: Sequence[Word], _now: float) -> str:
-    """Only what shows the key is known."""
-    one = engine.find(str(words[0]))
+def _exec(engine: Engine, words: Sequence[str], _now: float) -> str:
+    """Answers only the command that prints the key."""
+    one = engine.find(words[0])
     if not one.running:
         raise DockerRefused(f"Error response from daemon: container {one.id} is not running")
-    if KEY not in str(words[-1]) or one.key is None:
+    if KEY not in words[-1] or one.key is None:
         raise DockerRefused("cat: can't open file")
     return one.key
 
 
-def _names(words: Sequence[Word]) -> str:
-    return "".join(f"{name}\n" for name in words)
-
-
-_VERBS: Mapping[str, Callable[[Engine, Sequence[Word], float], str]] = {
-    "version": _version,
-    "info": _info,
+_VERBS: Mapping[str, Callable[[Engine, Sequence[str], float], str]] = {
+    "version": lambda *_: f"{json.dumps(_VERSION)}\n",
+    "info": lambda *_: f"{json.dumps(_INFO)}\n",
     "ps": _ps,
     "inspect": _inspect,
-    "image": _image,
+    "image": lambda engine, words, _: f"{json.dumps([engine.store.find(name) for name in words[1:]], indent=4)}\n",
     "run": _run,
     "start": _start,
     "stop": _stop,
@@ -185,7 +166,7 @@ _VERBS: Mapping[str, Callable[[Engine, Sequence[Word], float], str]] = {
 
 
 def render(template: str, item: Mapping[str, Any]) -> str:
-    """Docker's Go templates, as far as anybody here writes them."""
+    """Fill in Docker's Go templates, as far as sparkops uses them."""
     return re.sub(r"\{\{(.+?)\}\}", lambda found: _field(found[1].strip(), item), template)
 
 

@@ -1,4 +1,4 @@
-"""A small honest Docker engine: images, containers and their states, with the real one's messages."""
+"""A small Docker engine: images, containers and their states, with Docker's messages."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from sparkops.testing.boot import BootRule, EngineBoot
-from sparkops.testing.store import NoImage, Store
+from sparkops.testing.store import DockerRefused, Store
 
 State = Literal["created", "running", "exited", "restarting"]
 GIVES_UP = 5
@@ -17,17 +17,9 @@ _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 NEVER = "0001-01-01T00:00:00Z"
 
 
-class DockerRefused(Exception):
-    """What the engine says no with, and docker's exit code."""
-
-    def __init__(self, message: str, code: int = 1) -> None:
-        super().__init__(message)
-        self.code = code
-
-
 @dataclass
 class SimulatedContainer:
-    """`words` is what runs behind the entry script; `looks` counts probes since it was started.
+    """`words` are the entry script's arguments; `looks` counts probes since the start.
 
     `key` is what the file that is mounted as its key held at its last start.
     """
@@ -51,7 +43,7 @@ class SimulatedContainer:
     log: list[str] = field(default_factory=list)
     key: str | None = None
     silent: Literal["", "health", "answer"] = ""
-    """What a request waits for in vain: `health`, as of a frozen engine, or an `answer` behind a green health."""
+    """What gets no answer: `health` (a frozen engine), or an `answer` while health is good."""
 
     @property
     def running(self) -> bool:
@@ -69,16 +61,16 @@ class SimulatedContainer:
 
     @property
     def up(self) -> bool:
-        """It answers, as far as this container alone decides."""
+        """Whether it answers, as far as it depends on this container alone."""
         boot = self.boot
         return self.running and not self.gave_up and not boot.crashes and not boot.never and self.looks >= boot.looks
 
     def timed(self) -> list[tuple[str, str]]:
-        """Its log with times, a second apart."""
+        """The log as (time, line), a second apart."""
         return [(stamp(self.started + second), line) for second, line in enumerate(self.log)]
 
     def look(self) -> None:
-        """Somebody probes it; this is how its time goes by."""
+        """Probe it once; its time advances by probes."""
         if self.state == "restarting":
             self._again()
             return
@@ -94,7 +86,7 @@ class SimulatedContainer:
             self.state, self.exit_code, self.restarts = "restarting", 1, self.restarts + 1
 
     def _again(self) -> None:
-        """The engine starts it once more, and the entry script gives up at last."""
+        """Restart it; after GIVES_UP failures the entry script gives up."""
         if not self.boot.crashes:
             self.state = "running"
         elif self.restarts < GIVES_UP:
@@ -104,7 +96,7 @@ class SimulatedContainer:
             self.log.append(f"sparkops: gave up after {GIVES_UP} failed starts")
 
     def inspected(self) -> dict[str, Any]:
-        """As `docker inspect` shows it, in what anybody here looks at."""
+        """The fields of `docker inspect` that sparkops reads."""
         return {
             "Id": self.id,
             "Name": f"/{self.name}",
@@ -138,7 +130,7 @@ class SimulatedContainer:
 
 
 class Engine:
-    """One node's engine. `boots` are looked through in order when a container is made; the last resort is `Boot()`.
+    """One node's engine. The first of `boots` that matches a new container applies, else `EngineBoot()`.
 
     `files` are the node's, for what is mounted.
     """
@@ -154,14 +146,8 @@ class Engine:
         self._made = 0
 
     def add_image(self, reference: str, *, labels: dict[str, str] | None = None, seed: str = "") -> str:
-        """An image that is there; returns its ID."""
+        """Add an image; returns its ID."""
         return self.store.add(reference, labels or {}, seed)
-
-    def image(self, reference: str) -> dict[str, Any]:
-        try:
-            return self.store.find(reference)
-        except NoImage as missing:
-            raise DockerRefused(str(missing)) from None
 
     def find(self, reference: str) -> SimulatedContainer:
         for one in self.containers.values():
@@ -170,10 +156,10 @@ class Engine:
         raise DockerRefused(f"Error response from daemon: No such container: {reference}")
 
     def run(self, wanted: SimulatedContainer, now: float) -> SimulatedContainer:
-        """Make and start it; `wanted` comes without ID and state."""
+        """Create and start a container; `wanted` has no ID and state yet."""
         self._free(wanted.name)
         try:
-            image = self.image(wanted.image)
+            image = self.store.find(wanted.image)
         except DockerRefused:
             raise DockerRefused(f"Unable to find image '{wanted.image}' locally", 125) from None
         wanted.image = image["Id"]
@@ -214,7 +200,7 @@ class Engine:
         del self.containers[one.name]
 
     def kill(self, reference: str) -> None:
-        """The engine's process dies by itself; the restart policy starts it again."""
+        """The engine's process dies; the restart policy starts it again."""
         one = self.find(reference)
         one.restarts, one.looks, one.exit_code, one.log = one.restarts + 1, 0, 137, []
         one.boot = self._boot(one.image, one.words)
@@ -222,7 +208,7 @@ class Engine:
             one.state = "exited"
 
     def reboot(self, now: float) -> None:
-        """What ran with a restart policy comes up again, what was stopped stays stopped."""
+        """Containers that ran with a restart policy start again, stopped ones stay stopped."""
         for one in self.containers.values():
             if one.state in ("exited", "created"):
                 continue
@@ -232,7 +218,7 @@ class Engine:
                 one.state, one.looks, one.restarts, one.log, one.started = "running", 0, 0, [], now
 
     def listed(self, filters: Sequence[str] = ()) -> Iterator[SimulatedContainer]:
-        """The newest first, as `docker ps` has it."""
+        """Containers, newest first, as in `docker ps`."""
         for one in reversed(self.containers.values()):
             if all(_matches(one, wanted) for wanted in filters):
                 yield one

@@ -9,11 +9,10 @@ from sparkops.core.facts.raw import write, write_parts
 from sparkops.core.plan import Word
 from sparkops.testing.docker import docker
 from sparkops.testing.hub import SIZES
-from sparkops.testing.node import SimulatedNode
-from sparkops.testing.upkeep import AVAILABLE_KIB, EPOCH, FREE_KIB, captured
+from sparkops.testing.node import EPOCH, SimulatedNode
+from sparkops.testing.upkeep import AVAILABLE_KIB, FREE_KIB, captured
 
 Probes = dict[str, tuple[int, str]]
-_GIB = 1024 * 1024
 _CX7 = (
     ("enp1s0f0np0", "rocep1s0f0", "p0", False),
     ("enp1s0f1np1", "rocep1s0f1", "p1", True),
@@ -23,7 +22,7 @@ _CX7 = (
 
 
 def capture(node: SimulatedNode, words: Sequence[str]) -> str:
-    """Every probe that matters to plans and checks; `--image`, `--model`, `--deployment` as in the script."""
+    """Every probe that plans and checks read; `--image` and `--model` as in the script."""
     probes = {**_system(node), **_network(node), **_ours(node), **_docker(node, words)}
     if models := _values(words, "--model"):
         probes["model"] = (0, _model(node, models[0]))
@@ -99,7 +98,7 @@ def _network(node: SimulatedNode) -> Probes:
 
 
 def _twin(address: str) -> str:
-    """The other netdev of the port is in a network of its own."""
+    """The address of the port's other interface, in another network."""
     first, second, third, last = address.split(".")
     return f"{first}.{second}.{(int(third) + 128) % 256}.{last}"
 

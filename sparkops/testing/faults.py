@@ -1,4 +1,4 @@
-"""Faults of simulated nodes, by the names that they have in the lab; each returns what takes it away again."""
+"""Faults of simulated nodes, by their names in the lab; each returns a function that ends it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -31,7 +31,7 @@ def _set(holder: Any, field: str, value: object) -> Off:
 
 
 def _boots(boot: EngineBoot, role: str = "") -> Callable[[SimulatedWorld, SimulatedNode], Off]:
-    """Engines that are started from now on come up like this; `role` as the entry script is told it."""
+    """Engines started from now on behave like `boot`; `role` is the entry script's argument, "" for all."""
 
     def effect(_world: SimulatedWorld, node: SimulatedNode) -> Off:
         rule = BootRule(lambda _image, words: "proxy" not in words and role in ("", *words), boot)
@@ -48,7 +48,7 @@ def _boots(boot: EngineBoot, role: str = "") -> Callable[[SimulatedWorld, Simula
 
 
 def _silent(kind: str) -> Callable[[SimulatedWorld, SimulatedNode], Off]:
-    """Requests to all that runs wait in vain."""
+    """Requests to all running containers get no answer."""
 
     def effect(_world: SimulatedWorld, node: SimulatedNode) -> Off:
         offs = [_set(one, "silent", kind) for one in node.engine.listed(["label=sparkops.schema"]) if one.running]
@@ -70,10 +70,9 @@ def _reboot(_world: SimulatedWorld, node: SimulatedNode) -> Off:
 
 
 def _probe(**probes: tuple[int, str]) -> Callable[[SimulatedWorld, SimulatedNode], Off]:
-    """What `node/facts.sh` reads there."""
-    return lambda _world, node: _set(
-        node, "probes", node.probes | {name.replace("_", "-"): told for name, told in probes.items()}
-    )
+    """Replaces results of probes of `node/facts.sh`."""
+    read = {name.replace("_", "-"): told for name, told in probes.items()}
+    return lambda _world, node: _set(node, "probes", node.probes | read)
 
 
 FAULTS: Mapping[str, Callable[[SimulatedWorld, SimulatedNode], Off]] = {
@@ -92,4 +91,4 @@ FAULTS: Mapping[str, Callable[[SimulatedWorld, SimulatedNode], Off]] = {
     "engine-killed": _killed,
     "reboot": _reboot,
 }
-"""`engine-killed` and `reboot` happen once."""
+"""By name; `engine-killed` and `reboot` happen once."""

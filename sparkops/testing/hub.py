@@ -1,4 +1,4 @@
-"""A model hub before simulated nodes: who may have what, and what was downloaded."""
+"""A model hub for simulated nodes: gated models, and a record of downloads."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ SIZES = {"config.json": 900, "model-00001-of-00001.safetensors": 60_000_000_000}
 
 @dataclass
 class SimulatedHub:
-    """Has every model; those that are `gated` only for TOKEN. `held` keeps downloads from their end."""
+    """Has every model; those in `gated` need TOKEN. While `held`, downloads do not end."""
 
     gated: set[str] = field(default_factory=set)
     held: bool = False
     downloads: list[tuple[str, str]] = field(default_factory=list)
-    """Node and model."""
+    """(node, model) of each download."""
 
 
 def commit_of(model: str) -> str:
@@ -23,5 +23,5 @@ def commit_of(model: str) -> str:
 
 
 def blobs_of(model: str) -> dict[str, str]:
-    """Blob by file."""
+    """The blob of each file."""
     return {file: hashlib.sha256(f"{model}/{file}".encode()).hexdigest() for file in SIZES}

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 
 from sparkops.core.plan import Result, Word
 from sparkops.testing.jobs import Timed
-from sparkops.testing.node import SimulatedNode
-from sparkops.testing.store import GB, NoImage, normal
+from sparkops.testing.node import SimulatedNode, said
+from sparkops.testing.store import GB, DockerRefused, normal
 
 BUILD_SECONDS, PULL_SECONDS = 600.0, 120.0
 PUBLISHED = ("ghcr.io/berriai/litellm:main-stable", "nvcr.io/nvidia/vllm:26.04-py3", "vllm/vllm-openai:latest")
@@ -23,27 +23,23 @@ def image(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
     verb, *given = (str(word) for word in words)
     try:
         return _VERBS[verb](node, given, stdin)
-    except NoImage as refused:
-        return Result("exited", 1, "", f"{refused}\n")
+    except DockerRefused as refused:
+        return said(code=1, errors=f"{refused}\n")
 
 
 def _list(node: SimulatedNode, _given: list[str], _stdin: str) -> Result:
     used = "".join(f"used {one.image}\n" for one in node.engine.listed())
-    return _said(f"{used}{json.dumps(node.engine.store.all())}\n")
+    return said(f"{used}{json.dumps(node.engine.store.all())}\n")
 
 
 def _context(node: SimulatedNode, given: list[str], stdin: str) -> Result:
     node.files[f"{_folder(given)}Dockerfile"] = _dockerfile(stdin)
-    return _said()
+    return said()
 
 
 def _save(node: SimulatedNode, given: list[str], _stdin: str) -> Result:
     record = node.engine.store.find(given[0])
-    return Result("exited", 0, json.dumps(record), f"progress: {record['Size']}\n")
-
-
-def _remove(node: SimulatedNode, given: list[str], _stdin: str) -> Result:
-    return _said("".join(node.engine.store.remove(one) for one in given))
+    return said(json.dumps(record), errors=f"progress: {record['Size']}\n")
 
 
 def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Timed:
@@ -73,7 +69,7 @@ def _dockerfile(stdin: str) -> str:
 
 
 def _built(node: SimulatedNode, given: list[str], log: list[str]) -> int:
-    """Nothing is executed; a command of the Dockerfile that no image has is where a build fails."""
+    """Add the image without executing anything; a `RUN no-…` line of the Dockerfile fails."""
     steps = node.files.get(f"{_folder(given)}Dockerfile", "").splitlines()
     if wrong := next((line.split()[1] for line in steps if line.startswith("RUN no-")), ""):
         log.append(f"#7 0.214 /bin/sh: 1: {wrong}: not found")
@@ -84,7 +80,7 @@ def _built(node: SimulatedNode, given: list[str], log: list[str]) -> int:
 
 
 def digest(reference: str) -> str:
-    """Of what the registry has by this name."""
+    """The registry's digest for this name."""
     return f"sha256:{hashlib.sha256(normal(reference).encode()).hexdigest()}"
 
 
@@ -112,21 +108,17 @@ def _login(node: SimulatedNode, given: list[str], stdin: str) -> Result:
     host, password = given[2], stdin.strip()
     if CLOSED.get(host, password) != password:
         told = f'Error response from daemon: Get "https://{host}/v2/": unauthorized: authentication required\n'
-        return Result("exited", 1, told, "")
+        return said(told, code=1)
     node.files[f"{_folder(given)}config.json"] = password
-    return _said("Login Succeeded\n")
+    return said("Login Succeeded\n")
 
 
 def _load(node: SimulatedNode, _given: list[str], stdin: str) -> Result:
     if re.search(r"}\s*$", stdin) is None:
-        return Result("exited", 1, "", f"progress: {len(stdin)}\nunexpected EOF\n")
+        return said(code=1, errors=f"progress: {len(stdin)}\nunexpected EOF\n")
     record = json.loads(stdin)
     node.engine.store.put(record, *record["RepoTags"])
-    return Result("exited", 0, f"Loaded image: {record['RepoTags'][0]}\n", f"progress: {len(stdin)}\n")
-
-
-def _said(text: str = "") -> Result:
-    return Result("exited", 0, text, "")
+    return said(f"Loaded image: {record['RepoTags'][0]}\n", errors=f"progress: {len(stdin)}\n")
 
 
 _VERBS: Mapping[str, Callable[[SimulatedNode, list[str], str], Result]] = {
@@ -134,6 +126,6 @@ _VERBS: Mapping[str, Callable[[SimulatedNode, list[str], str], Result]] = {
     "list": _list,
     "load": _load,
     "login": _login,
-    "remove": _remove,
+    "remove": lambda node, given, _: said("".join(map(node.engine.store.remove, given))),
     "save": _save,
 }

@@ -4,16 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from sparkops.core.plan import Result, Script, Word
-from sparkops.testing.node import SimulatedJob, SimulatedNode, Work
-from sparkops.testing.upkeep import EPOCH
+from sparkops.testing.node import EPOCH, Handler, SimulatedJob, SimulatedNode, Work, said
 
 Starter = Callable[[SimulatedNode, str, tuple[str, ...]], Work | None]
-"""What a script's words do as a job with this ID; None where it goes on until it is cancelled."""
+"""The work of a script's words as a job with this ID; None if it runs until it is cancelled."""
 
 
 @dataclass
 class Timed:
-    """At `at` virtual seconds `finish` writes to the log and says the exit code. `tidy` runs unless it is killed."""
+    """At `at` virtual seconds `finish` writes to the log and returns the exit code. `tidy` runs unless it is killed."""
 
     at: float
     finish: Callable[[list[str]], int]
@@ -37,8 +36,8 @@ class Timed:
             self.tidy()
 
 
-def job(starters: Mapping[str, Starter]) -> Callable[[SimulatedNode, tuple[Word, ...], str], Result]:
-    """The script, whose jobs are what the `starters` make of them."""
+def job(starters: Mapping[str, Starter]) -> Handler:
+    """The handler of `job.sh`; `starters` make the work of its jobs."""
 
     def answer(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
         """`job start ID DEADLINE WORDS…`, `job list`, `job log|probe ID [LINES]`, `job wait|cancel ID`."""
@@ -47,16 +46,16 @@ def job(starters: Mapping[str, Starter]) -> Callable[[SimulatedNode, tuple[Word,
         if verb == "start":
             return _start(node, name, words[2:], starters)
         if verb == "list":
-            return _said("".join(_row(name, one) for name, one in node.jobs.items()))
+            return said("".join(_row(name, one) for name, one in node.jobs.items()))
         if verb == "cancel" and found is not None:
             found.end(143)
         if verb == "probe":
-            return _said(f"{_state(found)}\n{_log(found, words)}")
+            return said(f"{_state(found)}\n{_log(found, words)}")
         if verb == "log":
-            return _said(_log(found, words))
+            return said(_log(found, words))
         if verb == "wait":
-            return Result("exited", 137 if found is None or found.code is None else found.code, "", "")
-        return _said()
+            return said(code=137 if found is None or found.code is None else found.code)
+        return said()
 
     return answer
 
@@ -64,12 +63,12 @@ def job(starters: Mapping[str, Starter]) -> Callable[[SimulatedNode, tuple[Word,
 def _start(node: SimulatedNode, name: str, words: tuple[Word, ...], starters: Mapping[str, Starter]) -> Result:
     found = node.jobs.get(name)
     if found is not None and found.code is None:
-        return _said(f"running {name}\n")
+        return said(f"running {name}\n")
     script = words[1].name if isinstance(words[1], Script) else ""
     rest = tuple(str(getattr(word, "name", word)) for word in words[2:])
     work = starters[script](node, name, rest) if script in starters else None
     node.jobs[name] = SimulatedJob(words[1:], node.now + float(str(words[0])), started=node.now, work=work)
-    return _said(f"started {name}\n")
+    return said(f"started {name}\n")
 
 
 def _row(name: str, one: SimulatedJob) -> str:
@@ -95,7 +94,3 @@ def _log(one: SimulatedJob | None, words: tuple[Word, ...]) -> str:
     lines = [line for line in one.log if not line.startswith("progress: ")] if one else []
     count = int(str(words[2])) if len(words) > 2 else 200
     return "".join(f"{line}\n" for line in lines[-count:])
-
-
-def _said(text: str = "") -> Result:
-    return Result("exited", 0, text, "")

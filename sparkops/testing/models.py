@@ -1,4 +1,4 @@
-"""Models of a simulated node: what `model.py` fetches, proves, lists, hands on and removes there."""
+"""Models of a simulated node: `model.py` fetches, verifies, lists, copies and removes them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -9,7 +9,7 @@ from sparkops.core.plan import Result, Word
 from sparkops.testing.copies import SimulatedCopy
 from sparkops.testing.hub import SIZES, TOKEN, blobs_of, commit_of
 from sparkops.testing.jobs import Timed
-from sparkops.testing.node import SimulatedNode
+from sparkops.testing.node import SimulatedNode, said
 
 WHOLE = sum(SIZES.values())
 WORDS = ("o200k_base.tiktoken", "cl100k_base.tiktoken")
@@ -20,7 +20,7 @@ Answer = Mapping[str, Any]
 
 
 class ModelTrouble(Exception):
-    """What the script gives up with, and what it says to do."""
+    """The script's error message, and its hint."""
 
 
 def model(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -28,12 +28,12 @@ def model(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     verb, *given = (str(word) for word in words)
     names = given[: next((at for at, word in enumerate(given) if word.startswith("--")), len(given))]
     if verb == "words":
-        return Result("exited", 0 if _worded(node, given) else 1, "", "")
+        return said(code=0 if _worded(node, given) else 1)
     try:
         found = {"list": _list, "has": _has, "prune": _prune}[verb](node, names, given)
     except ModelTrouble as trouble:
-        return Result("exited", 1, "".join(f"{line}\n" for line in _told(trouble)), "")
-    return Result("exited", 0, f"result {json.dumps(found)}\n", "")
+        return said("".join(f"{line}\n" for line in _told(trouble)), code=1)
+    return said(f"result {json.dumps(found)}\n")
 
 
 def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Timed:
@@ -41,13 +41,12 @@ def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Timed:
     verb, name, *given = words
     do = {"fetch": _fetch, "verify": _verify, "lacks": _lacks}[verb]
     ask = node.files.pop(_option(given, "--ask"), "{}")
-    held = partial(_held, node) if verb == "fetch" else lambda: False
     seconds = 1.0 if verb == "fetch" and name.partition("@")[0] in node.models else SECONDS[verb]
-    return Timed(node.now + seconds, lambda log: _ended(partial(do, node, name, given, ask), log), held=held)
-
-
-def _held(node: SimulatedNode) -> bool:
-    return node.hub.held
+    return Timed(
+        node.now + seconds,
+        lambda log: _ended(partial(do, node, name, given, ask), log),
+        held=lambda: verb == "fetch" and node.hub.held,
+    )
 
 
 def _ended(do: Callable[[], Answer], log: list[str]) -> int:
@@ -123,11 +122,11 @@ def _lacks(node: SimulatedNode, name: str, given: Sequence[str], _ask: str) -> A
     if not missing and not words:
         del node.files[path]
     need = sum(SIZES[file] for file in missing)
-    return {"missing": [*(blobs_of(short)[file] for file in missing), *words], "need": need, "free": _free(node)}
-
-
-def _free(node: SimulatedNode) -> int:
-    return node.free_kib * 1024
+    return {
+        "missing": [*(blobs_of(short)[file] for file in missing), *words],
+        "need": need,
+        "free": node.free_kib * 1024,
+    }
 
 
 def _has(node: SimulatedNode, names: Sequence[str], given: Sequence[str]) -> Answer:
@@ -144,7 +143,7 @@ def _list(node: SimulatedNode, _names: Sequence[str], _given: Sequence[str]) -> 
     models = [
         {"model": name, "revisions": [{"revision": commit, **about}], "half": 0} for name, commit in node.models.items()
     ]
-    return {"cache": f"{node.home}/.cache/huggingface", "free": _free(node), "models": models}
+    return {"cache": f"{node.home}/.cache/huggingface", "free": node.free_kib * 1024, "models": models}
 
 
 def _prune(node: SimulatedNode, names: Sequence[str], _given: Sequence[str]) -> Answer:
@@ -154,10 +153,10 @@ def _prune(node: SimulatedNode, names: Sequence[str], _given: Sequence[str]) -> 
 
 
 def take(node: SimulatedNode, _origin: SimulatedCopy, words: tuple[str, ...]) -> str:
-    """`model take NAME MANIFEST` at the end of a stream; what it says goes to the job's log too."""
+    """`model take NAME MANIFEST` at the end of a stream; returns the error, or ""."""
     _verb, name, path, *given = words
     short = name.partition("@")[0]
-    if _free(node) < SIZES["config.json"]:
+    if node.free_kib * 1024 < SIZES["config.json"]:
         return f"error: {short}: the disk filled up in the middle, half files are removed"
     node.models[short] = json.loads(node.files.pop(path))["revision"]
     node.damaged = {one for one in node.damaged if not one.startswith(f"{short}/")}

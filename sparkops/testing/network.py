@@ -1,16 +1,16 @@
-"""The network before simulated nodes: one world for every run, endpoints that answer as their engines would."""
+"""The network of simulated nodes: one world for all runs, endpoints that answer like their engines."""
 
 import hashlib
 import json
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from sparkops.core.inventory import Node
 from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.ssh import Options
 from sparkops.remote.trust import SeenHostKey
-from sparkops.testing.upkeep import EPOCH
+from sparkops.testing.node import EPOCH
 from sparkops.testing.world import SimulatedWorld
 
 
@@ -25,10 +25,10 @@ class SimulatedNetwork:
         self.world.open(options.secrets)
         return self.world
 
-    def connector(self, options: Options) -> "SimulatedNetwork":
-        return self
+    def host_keys(self, options: Options) -> Callable[[Node], SeenHostKey]:
+        return self._host_key
 
-    def shown_by(self, node: Node) -> SeenHostKey:
+    def _host_key(self, node: Node) -> SeenHostKey:
         if node.address not in self.world.by_address:
             raise Unreached(node.name, "timeout", f"no answer from {node.address} port {node.port}")
         key = hashlib.sha256(node.address.encode())

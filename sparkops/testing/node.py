@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from sparkops.core.plan import Command, Result, Script, Word
 from sparkops.testing.engine import Engine, SimulatedContainer
@@ -12,18 +13,29 @@ from sparkops.testing.hub import SimulatedHub, commit_of
 BOOTING = 45.0
 """Seconds without an answer when a node reboots."""
 
+EPOCH = 1_767_225_600.0
+"""When a simulated world begins, in seconds since 1970."""
+
 TOTAL_KIB = 127_533_568
 """MemTotal of a GB10 with its 128 GB."""
 
 
+Handler = Callable[["SimulatedNode", tuple[Word, ...], str], Result]
+"""Answers a script or a program; takes the node, the words and stdin."""
+
+
+def said(text: str = "", code: int = 0, errors: str = "") -> Result:
+    return Result("exited", code, text, errors)
+
+
 class Work(Protocol):
-    """What a job does."""
+    """The work of a job."""
 
     def look(self, now: float, log: list[str]) -> int | None:
-        """Go on until now; the exit code once it has ended."""
+        """Advance to `now`; the exit code once it has ended."""
 
     def stop(self, killed: bool) -> None:
-        """Somebody ends it; what is killed takes nothing away with it."""
+        """End it; if it is killed, it does not clean up."""
 
 
 @dataclass
@@ -38,7 +50,7 @@ class SimulatedJob:
     log: list[str] = field(default_factory=list)
 
     def look(self, now: float) -> int | None:
-        """Its time goes by."""
+        """Advance to `now`; the exit code once it has ended."""
         if self.code is None and self.work is not None:
             self.code = self.work.look(now, self.log)
         if self.ends <= now:
@@ -46,7 +58,7 @@ class SimulatedJob:
         return self.code
 
     def end(self, code: int) -> None:
-        """Somebody ends it, unless it has ended; 137 is a kill or a lost node."""
+        """End it, unless it has ended; 137 is a kill or a reboot."""
         if self.code is None:
             self.code = code
             if self.work is not None:
@@ -65,8 +77,8 @@ class SimulatedNode:
     name: str
     address: str
     fabric_address: str
-    handlers: "Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]"
-    commands: "Mapping[str, Callable[[SimulatedNode, tuple[Word, ...], str], Result]]"
+    handlers: Mapping[str, Handler]
+    commands: Mapping[str, Handler]
     neighbours: "Mapping[str, SimulatedNode]"
     home: str = "/home/nvidia"
     now: float = 0.0
@@ -76,7 +88,7 @@ class SimulatedNode:
     link: bool = True
     lock: str | None = None
     owner: dict[str, object] = field(default_factory=dict)
-    """What the run that holds the lock says of itself."""
+    """The owner that the run with the lock gave."""
     lingers: bool = True
     boot_id: int = 0
     leaves: float | None = None
@@ -97,7 +109,7 @@ class SimulatedNode:
 
     @property
     def boot(self) -> str:
-        """What its kernel calls this boot."""
+        """The kernel's boot id."""
         return f"{hashlib.sha256(self.name.encode()).hexdigest()[:8]}-{self.boot_id:04d}"
 
     @property
@@ -105,29 +117,29 @@ class SimulatedNode:
         return f"{self.home}/.local/state/sparkops"
 
     def add_model(self, model: str) -> None:
-        """A model that is whole in the Hugging Face cache."""
+        """Add a complete model to the Hugging Face cache."""
         self.models[model] = commit_of(model)
 
     def run(self, command: Command, stdin: str, now: float) -> Result:
         self.now = now
         for job in self.jobs.values():
             job.look(now)
-        first, rest = command.words[0], command.words[1:]
+        first, words = command.words[0], command.words
         if isinstance(first, Script):
-            handler = self.handlers.get(first.name)
-            return handler(self, rest, stdin) if handler else _unknown(f"@{first.name}")
-        plain = self.commands.get(first)
-        return plain(self, command.words, stdin) if plain else _unknown(first)
+            handler, words, name = self.handlers.get(first.name), words[1:], f"@{first.name}"
+        else:
+            handler, name = self.commands.get(first), first
+        return handler(self, words, stdin) if handler else said(code=127, errors=f"sh: {name}: not found\n")
 
     def away(self, now: float) -> bool:
-        """Whether it boots just now; a reboot that is due begins."""
+        """Whether it is booting; starts a reboot that is due."""
         if self.leaves is not None and self.leaves <= now:
             self.now, self.back, self.leaves = self.leaves, self.leaves + BOOTING, None
             self.reboot()
         return now < self.back
 
     def reboot(self) -> None:
-        """Jobs die, the lock is free, containers come up by their policies."""
+        """Kill jobs, release the lock, restart containers by their policies."""
         self.boot_id += 1
         self.lock = None
         for job in self.jobs.values():
@@ -135,9 +147,15 @@ class SimulatedNode:
         self.engine.reboot(self.now)
 
     def listening(self, port: int) -> SimulatedContainer | None:
-        """The newest container of ours that was told to listen there: LiteLLM, or an engine."""
+        """The newest running container that listens on this port: LiteLLM, or an engine."""
         running = (one for one in self.engine.listed() if one.running and one.labels.get("sparkops.role") != "worker")
         return next((one for one in running if _listens(one, port)), None)
+
+    def answers(self, url: str) -> bool:
+        """Whether a health request from here to this address would be answered with 200."""
+        parts = urlsplit(url)
+        there = self.neighbours.get(parts.hostname or "")
+        return there is not None and there.serves(parts.port or 80)
 
     def serves(self, port: int) -> bool:
         """Whether a health request to this port would be answered with 200."""
@@ -149,12 +167,12 @@ class SimulatedNode:
         return self._complete(one)
 
     def listening_member(self, proxy: SimulatedContainer) -> bool:
-        """Whether a server of the proxy's own revision is up here."""
+        """Whether a server of the proxy's revision is up on this node."""
         servers = (one for one in self.engine.containers.values() if one.labels.get("sparkops.role") == "server")
         return any(one.up and _same(one, proxy) for one in servers)
 
     def _complete(self, head: SimulatedContainer) -> bool:
-        """A cluster answers when as many parts run as its head was told of."""
+        """Whether as many members of the cluster run as its head expects."""
         wanted = _after(head.words, "--nodes") or _after(head.words, "--nnodes") or "1"
         parts = (
             one
@@ -168,7 +186,7 @@ class SimulatedNode:
 
 
 def _listens(one: SimulatedContainer, port: int) -> bool:
-    """A Ray head's words have Ray's port too."""
+    """Whether it listens on this port; a Ray head's words also have Ray's port."""
     return any(pair == ("--port", str(port)) for pair in zip(one.words, one.words[1:], strict=False))
 
 
@@ -179,7 +197,3 @@ def _same(one: SimulatedContainer, other: SimulatedContainer) -> bool:
 
 def _after(words: tuple[str, ...], flag: str) -> str | None:
     return words[words.index(flag) + 1] if flag in words[:-1] else None
-
-
-def _unknown(name: str) -> Result:
-    return Result("exited", 127, "", f"sh: {name}: not found\n")

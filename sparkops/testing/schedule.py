@@ -1,4 +1,4 @@
-"""Tasks that take turns in a seeded order on a virtual clock: concurrency that can be repeated."""
+"""Tasks that take turns in a seeded order on a virtual clock: repeatable concurrency."""
 
 import random
 import threading
@@ -12,11 +12,11 @@ _THREADS = ThreadPoolExecutor(max_workers=256, thread_name_prefix="simulated")
 
 
 class Crash(BaseException):
-    """The control process was killed: nothing of it runs any more, so nothing may handle this."""
+    """The control process was killed; nothing may handle this."""
 
 
 class ThreadFlag:
-    """A cancel without a thread behind it."""
+    """A Cancel for tasks that take turns."""
 
     def __init__(self) -> None:
         self._set = False
@@ -30,7 +30,7 @@ class ThreadFlag:
 
 @dataclass
 class _Turn:
-    """One task: it runs only between `go` and the next time it hands back."""
+    """One task: it runs only from `go` until it yields."""
 
     task: Callable[[], None]
     go: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -44,7 +44,7 @@ class _Turn:
 
 
 class ThreadSchedule:
-    """Runs tasks one at a time; they hand over at every send and pause, who comes next is drawn."""
+    """Runs tasks one at a time; they yield at every send and pause, and the next one is drawn at random."""
 
     def __init__(self, seed: int) -> None:
         self.now = 0.0
@@ -54,7 +54,7 @@ class ThreadSchedule:
         self._back = threading.Semaphore(0)
 
     def yield_(self, seconds: float = 0.0, cancel: Cancel | None = None) -> None:
-        """Let others run; come back after so many virtual seconds, or at once when cancelled."""
+        """Let others run; return after so many virtual seconds, or as soon as cancelled."""
         turn = self._current
         if turn is None:
             if cancel is None or not cancel.is_set():
@@ -67,7 +67,7 @@ class ThreadSchedule:
             raise Crash
 
     def run(self, tasks: Mapping[str, Callable[[], None]]) -> None:
-        """All tasks to their ends; the first error of any is raised then."""
+        """Run all tasks to their ends; then raise the first error."""
         if self.dead:
             raise Crash
         if len(tasks) == 1:

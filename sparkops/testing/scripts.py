@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
 from sparkops.core.plan import Result, Word
 from sparkops.testing import copies, images, models, shell, upkeep
@@ -12,12 +11,7 @@ from sparkops.testing.docker import docker
 from sparkops.testing.engine import SimulatedContainer
 from sparkops.testing.facts import capture
 from sparkops.testing.jobs import Starter, job
-from sparkops.testing.node import SimulatedNode
-from sparkops.testing.shell import Handler, said
-
-
-def facts(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return said(capture(node, [str(word) for word in words]))
+from sparkops.testing.node import Handler, SimulatedNode, said
 
 
 def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -75,7 +69,7 @@ def key(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 
 
 def follow(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`follow NAME TAIL [SINCE]`: all that is there by now; its lines are a second apart."""
+    """`follow NAME TAIL [SINCE]`: all lines so far; they are a second apart."""
     one = node.engine.containers[str(words[0])]
     one.look()
     since = str(words[2]) if len(words) > 2 else ""
@@ -84,14 +78,10 @@ def follow(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 
 
 def keptlog(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`keptlog DIR DEPLOYMENT LINES`: of the newest log that was kept; an empty DEPLOYMENT means any."""
+    """`keptlog DIR DEPLOYMENT LINES`: the end of the newest kept log; an empty DEPLOYMENT means any."""
     start = f"{words[0]}/sparkops-{words[1]}{words[1] and '-'}"
     kept = [text for path, text in node.files.items() if path.startswith(start) and path.endswith(".log")]
     return said("".join(kept[-1].splitlines(keepends=True)[-int(str(words[2])) :]) if kept else "")
-
-
-def memory(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return said(f"{node.total_kib} KiB of {words[0]} KiB are available\n")
 
 
 def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -108,7 +98,7 @@ def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, str]) -> str:
     if one.state == "exited":
         return f"never the container ended with exit code {one.exit_code}"
-    if _answers(node, options["--api"]):
+    if node.answers(options["--api"]):
         return "ready"
     if one.restarts > int(options.get("--restarts", "0")):
         return f"never the engine ended and was restarted (exit code {one.exit_code})"
@@ -123,11 +113,11 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
     one = node.engine.containers.get(options.get("--container", ""))
     if one is not None:
         one.look()
-    if one is not None and one.silent:
-        return said(_SILENT[one.silent])
-    if one is not None and one.up and one.boot.refuses:
-        return said(f"{_SILENT['answer']}log\n{one.boot.refuses}\n{_tail(one)}")
-    if _answers(node, options["--api"]):
+        if one.silent:
+            return said(_SILENT[one.silent])
+        if one.up and one.boot.refuses:
+            return said(f"{_SILENT['answer']}log\n{one.boot.refuses}\n{_tail(one)}")
+    if node.answers(options["--api"]):
         ray = options.get("--ray", "0")
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + (f"ray {ray} {ray}\n" if ray != "0" else ""))
     if one is not None and (one.state != "running" or one.restarts > int(options.get("--restarts", "0"))):
@@ -141,18 +131,12 @@ _SILENT = {
 }
 
 
-def _answers(node: SimulatedNode, url: str) -> bool:
-    parts = urlsplit(url)
-    there = node.neighbours.get(parts.hostname or "")
-    return there is not None and there.serves(parts.port or 80)
-
-
 def _tail(one: SimulatedContainer, lines: int = 60) -> str:
     return "".join(f"{line}\n" for line in one.log[-lines:])
 
 
 def peers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`peers [--ping INTERFACE ADDRESS BYTES]…`: whoever is there answers, second interfaces too."""
+    """`peers [--ping INTERFACE ADDRESS BYTES]…`: existing nodes answer, on second interfaces too."""
     texts = [str(word) for word in words]
     known = {one.fabric_address for one in node.neighbours.values()}
     told = "2 packets transmitted, 2 received, 0% packet loss"
@@ -168,10 +152,6 @@ def peers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 def _options(words: tuple[Word, ...]) -> dict[str, str]:
     texts = [str(word) for word in words]
     return dict(zip(texts[::2], texts[1::2], strict=False))
-
-
-def _docker(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return docker(node.engine, words, node.now)
 
 
 def _tail_file(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -203,7 +183,7 @@ SCRIPTS: Mapping[str, Handler] = {
     "cache": upkeep.cache,
     "container": container,
     "copy": shell.copy,
-    "facts": facts,
+    "facts": lambda node, words, _: said(capture(node, [str(word) for word in words])),
     "file": file,
     "follow": follow,
     "image": images.image,
@@ -211,7 +191,7 @@ SCRIPTS: Mapping[str, Handler] = {
     "keptlog": keptlog,
     "key": key,
     "manifest": upkeep.manifest,
-    "memory": memory,
+    "memory": lambda node, words, _: said(f"{node.total_kib} KiB of {words[0]} KiB are available\n"),
     "model": models.model,
     "peers": peers,
     "probe": probe,
@@ -222,6 +202,11 @@ SCRIPTS: Mapping[str, Handler] = {
     "until": shell.until,
 }
 
-COMMANDS: Mapping[str, Handler] = {**shell.PROGRAMS, "cat": _cat, "docker": _docker, "tail": _tail_file}
+COMMANDS: Mapping[str, Handler] = {
+    **shell.PROGRAMS,
+    "cat": _cat,
+    "docker": lambda node, words, _: docker(node.engine, words, node.now),
+    "tail": _tail_file,
+}
 
 __all__ = ["COMMANDS", "SCRIPTS", "Handler", "said"]

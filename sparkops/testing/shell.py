@@ -1,18 +1,15 @@
-"""The few programs that playbooks and `run` call on a simulated node, and `sh -c` over them: no pipes, no redirections.
+"""Programs that playbooks and `run` call on a simulated node, and `sh -c` without pipes and redirections.
 
 Paths begin in the user's home. `PROGRAMS` belong to a world's `commands`.
 """
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sparkops.core.plan import Result, Word
 from sparkops.testing.facts import meminfo
-from sparkops.testing.node import SimulatedNode
-from sparkops.testing.upkeep import EPOCH
-
-Handler = Callable[[SimulatedNode, tuple[Word, ...], str], Result]
+from sparkops.testing.node import EPOCH, Handler, SimulatedNode, said
 
 _WORD = r"""(?:\$\([^()]*\)|'[^']*'|"[^"]*"|[^;&|<>'"])"""
 _PARTS = re.compile(rf"{_WORD}+|&&|\|\||.", re.DOTALL)
@@ -21,12 +18,8 @@ _VALUES = re.compile(r"'[^']*'|\$\(([^()]*)\)|\$\{?(\w+)\}?")
 _TIMED_OUT = 124
 
 
-def said(text: str = "", code: int = 0, errors: str = "") -> Result:
-    return Result("exited", code, text, errors)
-
-
 def run(node: SimulatedNode, words: Sequence[str], stdin: str = "") -> Result:
-    """One simple command."""
+    """Run one simple command."""
     program = node.commands.get(words[0])
     return program(node, tuple(words), stdin) if program else said(code=127, errors=f"sh: 1: {words[0]}: not found\n")
 
@@ -103,24 +96,12 @@ def _cat(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     return said(code=1, errors=f"cat: {words[1]}: No such file or directory\n") if text is None else said(text)
 
 
-def _echo(_node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return said(f"{' '.join(map(str, words[1:]))}\n")
-
-
 def _env(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
     """`env NAME=VALUE… WORDS`; nothing here reads the environment."""
     rest = [str(word) for word in words[1:]]
     while "=" in rest[0]:
         del rest[0]
     return run(node, rest, stdin)
-
-
-def _sleep(_node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return Result("exited", 0, seconds=float(str(words[1])))
-
-
-def _sysctl(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    return said(f"{node.boot}\n" if words[-1] == "kernel.random.boot_id" else "")
 
 
 def _systemd_run(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -130,7 +111,7 @@ def _systemd_run(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> R
 
 
 def in_time(result: Result, seconds: float) -> Result:
-    """As `node/run.sh` ends what takes longer than its deadline."""
+    """The result after `node/run.sh` applied the deadline."""
     return result if result.seconds <= seconds else Result("timeout", _TIMED_OUT, result.stdout, "", seconds)
 
 
@@ -152,15 +133,15 @@ def until(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
 
 PROGRAMS: Mapping[str, Handler] = {
     "cat": _cat,
-    "echo": _echo,
+    "echo": lambda _, words, __: said(f"{' '.join(map(str, words[1:]))}\n"),
     "env": _env,
     "false": lambda *_: said(code=1),
     "hostname": lambda node, *_: said(f"{node.name}\n"),
     "loginctl": _loginctl,
     "rm": _rm,
     "sh": sh,
-    "sleep": _sleep,
-    "sysctl": _sysctl,
+    "sleep": lambda _, words, __: Result("exited", 0, seconds=float(str(words[1]))),
+    "sysctl": lambda node, words, _: said(f"{node.boot}\n" if words[-1] == "kernel.random.boot_id" else ""),
     "systemctl": lambda *_: said(),
     "systemd-run": _systemd_run,
     "test": _test,

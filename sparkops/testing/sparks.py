@@ -1,4 +1,4 @@
-"""Simulated nodes that have all that the shipped recipes need."""
+"""Simulated nodes with the images and models of packaged recipes."""
 
 from typing import Any
 

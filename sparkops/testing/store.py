@@ -1,4 +1,4 @@
-"""The images of a simulated engine: a record by ID, names that move, and what has lost its name."""
+"""The images of a simulated engine: records by ID, and names that may move to other images."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -7,8 +7,12 @@ from typing import Any
 GB = 1_000_000_000
 
 
-class NoImage(Exception):
-    """What the engine says no with."""
+class DockerRefused(Exception):
+    """The engine's error message, and docker's exit code."""
+
+    def __init__(self, message: str, code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Store:
@@ -20,7 +24,7 @@ class Store:
         self._names: dict[str, str] = {}
 
     def add(self, reference: str, labels: Mapping[str, str], seed: str = "", size: int = 20 * GB) -> str:
-        """An image that is made here; its ID depends on the reference and `seed` alone."""
+        """Add an image that is built here; its ID depends only on the reference and `seed`."""
         image = f"sha256:{hashlib.sha256(f'{reference}{seed}'.encode()).hexdigest()}"
         record = {
             "Id": image,
@@ -36,7 +40,7 @@ class Store:
         return image
 
     def put(self, record: Mapping[str, Any], *names: str) -> None:
-        """An image that comes from elsewhere, and its names, which it takes from others."""
+        """Add an image from elsewhere; its names move to it."""
         self._records[record["Id"]] = {key: value for key, value in record.items() if key != "RepoTags"}
         self._names |= {normal(name): record["Id"] for name in names}
 
@@ -44,13 +48,13 @@ class Store:
         self._names[normal(name)] = self.find(reference)["Id"]
 
     def find(self, reference: str) -> dict[str, Any]:
-        """As `docker image inspect` shows it."""
+        """The record as `docker image inspect` shows it; raises DockerRefused."""
         image = self._names.get(normal(reference), reference)
         if image not in self._records:
             with_digest = (one["Id"] for one in self._records.values() if reference in one["RepoDigests"])
             image = next(with_digest, "")
         if not image:
-            raise NoImage(f"Error response from daemon: No such image: {reference}")
+            raise DockerRefused(f"Error response from daemon: No such image: {reference}")
         names = [name for name, identity in self._names.items() if identity == image]
         return {**self._records[image], "RepoTags": names}
 
@@ -62,11 +66,11 @@ class Store:
         self._names.clear()
 
     def remove(self, reference: str) -> str:
-        """One name of several, or the image; never one that a container was made from."""
+        """Remove one name, or the image with its last name; raises DockerRefused if a container uses it."""
         record = self.find(reference)
         if self._used(record["Id"]):
             told = f"unable to remove repository reference {reference!r} (must force)"
-            raise NoImage(f"Error response from daemon: conflict: {told} - container is using its image")
+            raise DockerRefused(f"Error response from daemon: conflict: {told} - container is using its image")
         gone = record["RepoTags"] if reference == record["Id"] else [normal(reference)]
         for name in gone:
             self._names.pop(name, None)
@@ -77,5 +81,5 @@ class Store:
 
 
 def normal(name: str) -> str:
-    """With a tag, as Docker prints it."""
+    """The name with a tag, as Docker prints it."""
     return name if "@" in name or ":" in name.rpartition("/")[2] else f"{name}:latest"

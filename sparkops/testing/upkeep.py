@@ -1,62 +1,45 @@
 """Crontab, sudoers and manifest of a simulated node: what `schedule`, `sudoers` and `manifest` do there."""
 
 import hashlib
-from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from sparkops.core.facts.raw import write_parts
 from sparkops.core.plan import Result, Word
 from sparkops.remote.frame import script_text
-from sparkops.testing.node import SimulatedNode
+from sparkops.testing.jobs import Timed
+from sparkops.testing.node import EPOCH, SimulatedNode, said
 
 MARK = "# sparkops: cache schedule"
 CRONTAB = "/var/spool/cron/crontabs/nvidia"
 
-
-EPOCH = 1_767_225_600.0
-"""When a simulated world begins, in seconds since 1970."""
 AVAILABLE_KIB, FREE_KIB = 115 * 1024 * 1024, 110 * 1024 * 1024
-"""The second is what is free when nothing is cached."""
+"""MemAvailable, and MemFree while nothing is cached."""
 LEFT_KIB = 500_000
 
 
 def cache(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     if words[0] != "drop":
-        return _said()
+        return said()
     cached, node.cached_kib = node.cached_kib, min(node.cached_kib, LEFT_KIB)
     free = f"MemFree {FREE_KIB - cached} -> {FREE_KIB - node.cached_kib}"
     sizes = f"{free}, MemAvailable {AVAILABLE_KIB} -> {AVAILABLE_KIB}, Cached {cached} -> {node.cached_kib} KiB"
-    return _said(f"page cache dropped (everything): {sizes}\n")
+    return said(f"page cache dropped (everything): {sizes}\n")
 
 
-@dataclass(frozen=True)
-class Watching:
+def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Timed:
     """`cache watch NAME BELOW SECONDS HEALTH`, a job: it ends when the engine is up or gone."""
 
-    node: SimulatedNode
-    name: str
-    health: str
+    def loading() -> bool:
+        one = node.engine.containers.get(words[1])
+        return not node.answers(words[4]) and one is not None and one.running and not one.gave_up
 
-    def look(self, now: float, log: list[str]) -> int | None:
-        one = self.node.engine.containers.get(self.name)
-        parts = urlsplit(self.health)
-        there = self.node.neighbours.get(parts.hostname or "")
-        up = there is not None and there.serves(parts.port or 80)
-        return 0 if up or one is None or not one.running or one.gave_up else None
-
-    def stop(self, killed: bool) -> None:
-        return
-
-
-def work(node: SimulatedNode, _job: str, words: tuple[str, ...]) -> Watching:
-    return Watching(node, words[1], words[4])
+    return Timed(node.now, lambda _log: 0, held=loading)
 
 
 def schedule(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     """`schedule set TIMES KEY OP KIB DIR @cache`, `schedule remove`, `schedule log LINES`."""
     verb, given = str(words[0]), [str(word) for word in words[1:6]]
     if verb == "log":
-        return _said(node.files.get(f"{node.state_dir}/cache/log", ""))
+        return said(node.files.get(f"{node.state_dir}/cache/log", ""))
     others = [line for line in node.files.get(CRONTAB, "").splitlines(keepends=True) if not line.endswith(f"{MARK}\n")]
     if verb == "set":
         when = f" --when {' '.join(given[1:4])}" if given[1] else ""
@@ -70,7 +53,7 @@ def schedule(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resul
     node.files[CRONTAB] = "".join(others)
     if not others:
         del node.files[CRONTAB]
-    return _said("set\n" if verb == "set" else "removed\n")
+    return said("set\n" if verb == "set" else "removed\n")
 
 
 def sudoers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -81,30 +64,30 @@ def sudoers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
     elif verb == "remove":
         node.files.pop(str(words[1]), None)
     elif not any("NOPASSWD" in text for path, text in node.files.items() if path.startswith("/etc/sudoers.d/")):
-        return Result("exited", 1, "", "sudo: a password is required\n")
-    return _said()
+        return said(code=1, errors="sudo: a password is required\n")
+    return said()
 
 
 def manifest(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     """`manifest add|forget KIND WHAT`, `manifest clean [--keep KIND...]`."""
     if words[0] == "add":
         record(node, f"{words[1]} {words[2]}")
-        return _said()
+        return said()
     path = f"{node.state_dir}/manifest"
     if words[0] == "forget":
         node.files[path] = node.files.get(path, "").replace(f"{words[1]} {words[2]}\n", "")
-        return _said()
+        return said()
     kept = [line for line in node.files.get(path, "").splitlines() if line.partition(" ")[0] in words[2:]]
     for name in [name for name in node.files if name.startswith(f"{node.state_dir}/")]:
         del node.files[name]
     if kept:
         node.files[path] = "\n".join(["sparkops-manifest 1", *kept, ""])
     node.jobs.clear()
-    return _said()
+    return said()
 
 
 def record(node: SimulatedNode, entry: str) -> None:
-    """As the scripts do: once each."""
+    """Add an entry to the manifest, unless it is there."""
     path = f"{node.state_dir}/manifest"
     text = node.files.get(path) or "sparkops-manifest 1\n"
     node.files[path] = text if entry in text.splitlines() else f"{text}{entry}\n"
@@ -125,7 +108,3 @@ def captured(node: SimulatedNode) -> str:
 
 def _script(node: SimulatedNode) -> str:
     return f"{node.state_dir}/cache/drop.sh"
-
-
-def _said(text: str = "") -> Result:
-    return Result("exited", 0, text, "")

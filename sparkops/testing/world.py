@@ -2,17 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Protocol, Self
+from typing import Literal, Self
 
 from sparkops.core.plan import Command, NodeLost, Result, Secret, Upload
 from sparkops.remote import Cancel
 from sparkops.remote.connect_errors import Kind, Unreached
 from sparkops.remote.frame import LOCK_LOST
-from sparkops.remote.lock import Held, refusal
+from sparkops.remote.lock import Held, Owner, refusal
 from sparkops.testing.boot import BootRule
 from sparkops.testing.hub import SimulatedHub
 from sparkops.testing.node import SimulatedNode
@@ -50,15 +50,8 @@ class Sent:
     result: Result | None = None
 
 
-class RunId(Protocol):
-    """What takes the lock: `sparkops.remote.lock.Owner`, or anything with a run."""
-
-    @property
-    def run(self) -> str: ...
-
-
 class SimulatedWorld:
-    """A World, and what else a Fleet offers (`connect`, `lock`, `close`). `sent` has every command that went out.
+    """A World, and what else a Fleet offers (`lock`, `close`). `sent` has every command that went out.
 
     After a crash it is `dead`: whatever is asked of it raises Crash, and the locks are free. `survivors()` is a new
     control process before the same nodes.
@@ -103,16 +96,14 @@ class SimulatedWorld:
         self._later: list[tuple[float, Callable[[], object]]] = []
 
     def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> "SimulatedWorld":
-        """These nodes as they are now, all reachable, for a new control process."""
+        """A new control process with these nodes as they are now, all reachable."""
         after = self.beside(seed=seed, troubles=troubles)
         self._free()
         return after
 
     def beside(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> "SimulatedWorld":
-        """These nodes for another control process, while this one goes on."""
-        other = object.__new__(SimulatedWorld)
-        other.nodes, other.by_address, other.secrets = self.nodes, self.by_address, self.secrets
-        other.hub = self.hub
+        """Another control process with these nodes, beside this one."""
+        other = copy(self)
         other._begin(seed, troubles)
         other._schedule.now = self._schedule.now
         return other
@@ -122,14 +113,14 @@ class SimulatedWorld:
         return self._schedule.dead
 
     def boot(self, *rules: BootRule) -> None:
-        """How engines come up, on every node."""
+        """Add rules for how engines start, on every node."""
         for node in self.nodes.values():
             node.engine.boots.extend(rules)
 
     # what a World is
 
     def reach(self, node: str, cancel: Cancel) -> None:
-        """A connection is made once, however much is sent over it."""
+        """Connect once; later commands use the same connection."""
         if cancel.is_set() or node in self._connected:
             return
         if lost := self._lost(node):
@@ -193,22 +184,18 @@ class SimulatedWorld:
     # what a Fleet has besides
 
     def open(self, secrets: Mapping[str, str]) -> None:
-        """A new run begins, with its own connections and secrets; what was sent before stays in `sent`."""
+        """Begin a new run with its own connections and secrets; `sent` keeps earlier commands."""
         self.secrets = secrets
         self._connected = set()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
-    def connect(self) -> dict[str, NodeLost]:
-        """Who cannot be reached, and why."""
-        return {name: lost for name in self.nodes if (lost := self._lost(name))}
-
-    def lock(self, owner: RunId, nodes: Iterable[str] | None = None) -> None:
-        """As the fleet does: of all these nodes or of none; who holds one is told before who is away."""
+    def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None:
+        """Like the fleet: lock all these nodes or none; another holder is reported before a lost node."""
         wanted = list(self.nodes if nodes is None else nodes)
         states = {name: self._held(name, owner) or self._lost(name) for name in wanted}
         if refused := {name: error for name, error in states.items() if error is not None}:
@@ -217,23 +204,20 @@ class SimulatedWorld:
         for name in wanted:
             self.nodes[name].lock, self.nodes[name].owner = owner.run, dict(vars(owner))
 
-    def _held(self, name: str, owner: RunId) -> Held | None:
+    def _held(self, name: str, owner: Owner) -> Held | None:
         node = self.nodes[name]
         if node.lock in (None, owner.run) or self._lost(name):
             return None
         return Held(name, node.owner if node.owner.get("run") == node.lock else {"run": node.lock})
 
-    def unlock(self) -> None:
+    def close(self) -> None:
         self._free()
         self._run = None
-
-    def close(self) -> None:
-        self.unlock()
 
     # troubles
 
     def _lost(self, node: str) -> NodeLost | None:
-        """Why the node cannot be reached now."""
+        """Why the node cannot be reached now, or None."""
         if node in self._shut:
             return Unreached(node, *self._shut[node])
         if self._away.get(node, 0.0) > self._schedule.now or self.nodes[node].away(self._schedule.now):
@@ -242,7 +226,7 @@ class SimulatedWorld:
         return None
 
     def lose(self, node: str, seconds: float = float("inf")) -> None:
-        """From now on the node does not answer."""
+        """From now on, for `seconds`, the node does not answer."""
         self._away[node] = self._schedule.now + seconds
 
     def heal(self, node: str) -> None:
@@ -250,11 +234,11 @@ class SimulatedWorld:
         self._away.pop(node, None)
 
     def shut(self, node: str, reason: str, kind: Kind = "auth") -> None:
-        """From now on the node refuses every login, for a reason that does not heal by itself."""
+        """From now on the node refuses every login; waiting does not help."""
         self._shut[node] = kind, reason
 
     def later(self, seconds: float, happens: Callable[[], object]) -> None:
-        """Something happens at the first send after so many virtual seconds."""
+        """Call `happens` at the first send after so many virtual seconds."""
         self._later.append((self._schedule.now + seconds, happens))
 
     def _happen(self) -> None:
@@ -264,35 +248,37 @@ class SimulatedWorld:
             happens()
 
     def interrupt(self) -> None:
-        """Ctrl-C."""
+        """Press Ctrl-C."""
         self._interrupts += 1
         self._current.set()
 
     def _before(self, trouble: Trouble, node: str, command: Command) -> None:
-        if trouble.kind == "crash-before":
-            self.crash()
-        elif trouble.kind == "interrupt":
-            self.interrupt()
-        elif trouble.kind == "meets":
-            trouble.then()
-        elif trouble.kind == "lost-before":
-            self.lose(node, trouble.away)
-        elif trouble.kind == "lost-unapplied" and self._away.get(node, 0.0) <= self._schedule.now:
-            self.lose(node, trouble.away)
-            self.sent.append(Sent(node, command, applied=False))
-            self._schedule.yield_(LATENCY)
-            raise NodeLost(node, "the connection ended before the command did", sent=True)
+        match trouble.kind:
+            case "crash-before":
+                self.crash()
+            case "interrupt":
+                self.interrupt()
+            case "meets":
+                trouble.then()
+            case "lost-before":
+                self.lose(node, trouble.away)
+            case "lost-unapplied" if self._away.get(node, 0.0) <= self._schedule.now:
+                self.sent.append(Sent(node, command, applied=False))
+                self._lose_in_the_middle(node, trouble)
 
     def _after(self, trouble: Trouble, node: str) -> None:
         if trouble.kind == "crash-after":
             self.crash()
         elif trouble.kind == "lost-applied":
-            self.lose(node, trouble.away)
-            self._schedule.yield_(LATENCY)
-            raise NodeLost(node, "the connection ended before the command did", sent=True)
+            self._lose_in_the_middle(node, trouble)
+
+    def _lose_in_the_middle(self, node: str, trouble: Trouble) -> None:
+        self.lose(node, trouble.away)
+        self._schedule.yield_(LATENCY)
+        raise NodeLost(node, "the connection ended before the command did", sent=True)
 
     def crash(self) -> None:
-        """The control process is killed."""
+        """Kill the control process."""
         self._schedule.dead = True
         self._free()
         raise Crash

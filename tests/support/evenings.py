@@ -18,8 +18,9 @@ from pathlib import Path
 from textwrap import indent
 
 from sparkops.testing import SCRIPTS, BootRule, Crash, EngineBoot, SimulatedContainer, Trouble
+from sparkops.testing.node import EPOCH
 from sparkops.testing.scripts import said
-from sparkops.testing.upkeep import CRONTAB, EPOCH
+from sparkops.testing.upkeep import CRONTAB
 from support.paths import RULE_RECIPES
 from support.world import Lab
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sparkops.remote.frame import script_text
-from sparkops.testing import model_hub as hubs
+from support import model_hub as hubs
 
 FIRST = "1" * 40
 MODEL = "acme/tiny"

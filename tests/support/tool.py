@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.testing import warm
+from support import warm
 from support.paths import ROOT
 from support.person import Person, Ran, as_expected
 

@@ -18,7 +18,7 @@ from unittest.mock import patch
 
 from sparkops.cli.main import main
 from sparkops.core.plan import Command, shown
-from sparkops.remote.network import replaced
+from sparkops.remote.network import network
 from sparkops.session import llama_benchy
 from sparkops.testing import Crash, SimulatedWorld, Trouble
 from sparkops.testing.benchy import SimulatedBenchy
@@ -86,8 +86,8 @@ class Lab(Person):
         with (
             patch.dict(os.environ, whole, clear=True),
             contextlib.chdir(self.work),
-            replaced(self.network),
-            llama_benchy.replaced(self.benchy),
+            network.replaced(self.network),
+            llama_benchy.tool.replaced(self.benchy),
         ):
             yield
 

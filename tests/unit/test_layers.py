@@ -81,7 +81,7 @@ ALSO = {"sparkops/verbs/deploy/show.py": {"files"}}
 """`plan -v` shows the text of node scripts."""
 
 LATE = {
-    ("sparkops.remote.ssh", "sparkops.remote.sshconfig"),
+    ("sparkops.remote.ssh", "fabric"),
     ("sparkops.report.runlog", "structlog"),
     ("sparkops.cli.main", "sparkops.report.report"),
     ("sparkops.cli.main", "sparkops.report.runlog"),

@@ -14,7 +14,7 @@ from sparkops.phases.cache import SUDOERS, WantedSchedule, compile_permit, compi
 from sparkops.remote.gather import gather
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.attempt import attempt
+from sparkops.session.execute import attempt
 from sparkops.session.open import Selected, alone, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions

@@ -11,7 +11,7 @@ from sparkops.phases.cleanup import OWN_JOBS, anything, compile_cleanup, items, 
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.attempt import attempt
+from sparkops.session.execute import attempt
 from sparkops.session.open import alone, connected, selected
 
 SUDO_HINT = "see what is left: `sparkops cleanup`; add --ask-become-pass to remove files of root"

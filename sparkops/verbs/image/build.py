@@ -21,7 +21,7 @@ from sparkops.phases.images import CONTEXT, PASSWORD, Building, compile_build, c
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.follow_job import follow_job
+from sparkops.session.execute import follow_job
 from sparkops.session.open import connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.image.options import BuildOptions, PullOptions

@@ -18,7 +18,7 @@ from sparkops.phases.images import running
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.follow_job import follow_job
+from sparkops.session.execute import follow_job
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.transfer_routes import clear, give_keys, transfer_routes

@@ -18,8 +18,7 @@ from sparkops.phases.models import compile_prune, compile_verify
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import unreachable
-from sparkops.session.execute import execute
-from sparkops.session.follow_job import follow_job
+from sparkops.session.execute import execute, follow_job
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 

@@ -11,7 +11,7 @@ from sparkops.core.flags import FlagTable
 from sparkops.core.recipe import Effective, Overrides, Recipe, effective
 from sparkops.core.shapes import smallest
 from sparkops.errors import Refused, SparkopsError, UsageError
-from sparkops.files import recipes
+from sparkops.files import flag_tables, recipes
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.recipe.options import LintOptions
@@ -33,7 +33,7 @@ _FLAG = re.compile(r"--([a-z0-9][a-z0-9-]*)")
 def lint(options: LintOptions, report: Ending) -> Answer:
     """Judge each file by itself, under each topology that it allows."""
     wanted = topologies.parse(options.topology) if options.topology else None
-    table = recipes.flags_file(options.flags) if options.flags else None
+    table = flag_tables.from_file(options.flags) if options.flags else None
     checked = [entry for file in options.files for entry in _file(file, wanted, table)]
     spoke = {found["id"] for entry in checked for found in entry["findings"]}
     told = {

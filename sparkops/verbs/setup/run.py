@@ -1,7 +1,7 @@
 """`trust` pins host keys; `init` also writes an inventory and shows which rights are missing."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
@@ -18,7 +18,7 @@ from sparkops.files import own_files
 from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.gather import connect, gather
 from sparkops.remote.handshake import resolve
-from sparkops.remote.network import ShowsHostKeys, network
+from sparkops.remote.network import network
 from sparkops.remote.trust import SeenHostKey, known_hosts_file, pin, pinned_host_keys
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -40,8 +40,8 @@ def trust(options: ConfirmOptions, report: Report) -> Answer:
     inventory = load_inventory.inventory(options.where.inventory)
     path = known_hosts_file(inventory.source)
     nodes = inventory.select(options.where.limit)
-    connector = network().connector(login(inventory.source, options.where.become_password, {}))
-    entries, away = _pinned(connector, nodes, path, options.yes, report)
+    host_key = network().host_keys(login(inventory.source, options.where.become_password, {}))
+    entries, away = _pinned(host_key, nodes, path, options.yes, report)
     return Answer({"nodes": entries, "known_hosts": str(path), "unreachable": away.reasons}, error=away.error)
 
 
@@ -57,7 +57,7 @@ def init(options: InitOptions, report: Report) -> Answer:
         raise UsageError(f"{twice[0]} is given twice")
     own_files.make_folder(output.parent)
     pins = known_hosts_file(str(output))
-    entries, away = _pinned(network().connector(login(str(output), None, {})), nodes, pins, options.yes, report)
+    entries, away = _pinned(network().host_keys(login(str(output), None, {})), nodes, pins, options.yes, report)
     if away.error:
         raise away.error
     if options.password is not None:
@@ -73,14 +73,14 @@ def init(options: InitOptions, report: Report) -> Answer:
 
 
 def _pinned(
-    connector: ShowsHostKeys, nodes: Sequence[Node], path: Path, yes: bool, report: Report
+    host_key: Callable[[Node], SeenHostKey], nodes: Sequence[Node], path: Path, yes: bool, report: Report
 ) -> tuple[list[dict[str, Any]], AwayNodes]:
     """Fetch, show and pin host keys; raises `Refused` without a confirmation."""
     shown: dict[str, SeenHostKey] = {}
     away = AwayNodes()
     for node in nodes:
         try:
-            shown[node.name] = connector.shown_by(node)
+            shown[node.name] = host_key(node)
         except Unreached as lost:
             away[node.name] = lost
     known = {name: pinned_host_keys(path, key.address, key.port) for name, key in shown.items()}

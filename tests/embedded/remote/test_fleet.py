@@ -1,5 +1,6 @@
 """Commands over real SSH, on a server that executes them in real shells."""
 
+import json
 import os
 import shutil
 import signal
@@ -176,7 +177,7 @@ def test_a_lock_is_had_everywhere_or_nowhere_and_is_free_as_soon_as_its_run_has_
 def test_a_changing_command_is_refused_once_the_lock_is_somebody_elses(fleet, server):
     fleet.lock(owner("run1"))
     assert send(fleet, "true", reads=False).ok
-    (server.home / "run/lock/sparkops.lock").write_text(owner("run2").json())
+    (server.home / "run/lock/sparkops.lock").write_text(json.dumps(vars(owner("run2"))))
     refused = send(fleet, "true", reads=False)
     assert (refused.code, refused.stderr) == (75, "sparkops-run: lock lost\n")
     assert send(fleet, "true").ok

@@ -39,10 +39,10 @@ sys.exit(main(sys.argv[1:]))
 PLANNED = WITHOUT_POSIX.replace(
     "sys.exit(main(sys.argv[1:]))",
     """
-from sparkops.remote.network import replaced
+from sparkops.remote.network import network
 from sparkops.testing.network import SimulatedNetwork
 from sparkops.testing.sparks import sparks
-with replaced(SimulatedNetwork(sparks())):
+with network.replaced(SimulatedNetwork(sparks())):
     sys.exit(main(sys.argv[1:]))
 """,
 )

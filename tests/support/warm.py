@@ -1,6 +1,6 @@
-"""The tool in a process of its own, forked from one that has its modules: a start without half a second of imports.
+"""Run the tool in a process forked from one that has its modules loaded, which saves half a second of imports.
 
-For tests that call it some hundred times; what becomes of signals and of open pipes is for those that start it whole.
+For tests that call it hundreds of times. Tests of signals and open pipes start the whole program instead.
 """
 
 import multiprocessing
@@ -19,7 +19,7 @@ from pathlib import Path
 import sparkops
 
 PACKAGES = ("verbs", "session")
-OTHERS = ("structlog", "sparkops.remote.sshconfig", "sparklab.api")
+OTHERS = ("runpy", "structlog", "fabric", "sparklab.api")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def _server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
     places = {f"sparkops.{name}.": Path(*sparkops.__path__, *name.split(".")) for name in PACKAGES}
     ours = [one.name for prefix, place in places.items() for one in pkgutil.iter_modules([str(place)], prefix)]
-    context.set_forkserver_preload([__name__, *OTHERS, *ours])
+    context.set_forkserver_preload([*OTHERS, *ours])
     return context
 
 
