@@ -25,6 +25,7 @@ PATIENCE = 30.0
 class Shim:
     def __init__(self, container: Container) -> None:
         self.container = container
+        self.node = container.node
         self.lock = threading.Lock()
         self.woken = threading.Event()
         self.backoff = FIRST_BACKOFF
@@ -55,7 +56,7 @@ class Shim:
         environment = rootfs.environment(self.container)
         words = rootfs.words(self.container)
         process = subprocess.Popen(
-            [words[0], *words[1:]],
+            words,
             executable=rootfs.program(self.container, words[0], environment["PATH"]),
             stdin=None if self.restarts == 0 else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -68,7 +69,10 @@ class Shim:
         self.copies = [threading.Thread(target=self._copy, args=stream, daemon=True) for stream in streams]
         for copy in self.copies:
             copy.start()
-        self._publish(process.pid)
+        # the node's /proc says which container a process is of
+        files.make(
+            self.node.root("proc", str(process.pid), "cgroup"), f"0::/system.slice/docker-{self.container.id}.scope\n"
+        )
         self.container.save(
             status="running",
             pid=process.pid,
@@ -78,12 +82,6 @@ class Shim:
             restarts=self.restarts,
         )
         return process
-
-    def _publish(self, pid: int) -> None:
-        """The node's /proc says which container a process is of."""
-        files.make(
-            self.container.node.root("proc", str(pid), "cgroup"), f"0::/system.slice/docker-{self.container.id}.scope\n"
-        )
 
     def _copy(self, stream: IO[bytes] | None, name: str) -> None:
         assert stream
@@ -97,8 +95,7 @@ class Shim:
             pid, status = os.wait()
             if pid == process.pid:
                 break
-        code = os.waitstatus_to_exitcode(status)
-        process.returncode = code
+        process.returncode = code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
 
     def _clear(self, pid: int) -> None:
@@ -106,8 +103,8 @@ class Shim:
         self._end_the_rest()
         for copy in self.copies:  # nobody writes any more: to the end of the pipe
             copy.join(PATIENCE)
-        files.clear(self.container.node.root("proc", str(pid)))
-        memory.change(self.container.node, used={self.container.id: 0})
+        files.clear(self.node.root("proc", str(pid)))
+        memory.change(self.node, used={self.container.id: 0})
 
     def _end_the_rest(self) -> None:
         mine = (os.getpid(), processes.start_of(os.getpid()))

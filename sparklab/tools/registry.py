@@ -2,7 +2,7 @@
 
 TOOLS: dict[str, str] = {
     "docker": "sparklab.fake_docker.cli",
-    "dockerd": "sparklab.fake_docker.boot",
+    "dockerd": "sparklab.fake_docker.start",
     "nvidia-smi": "sparklab.tools.gpu",
     "ibdev2netdev": "sparklab.tools.network",
     "ip": "sparklab.tools.network",
