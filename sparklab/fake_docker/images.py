@@ -66,18 +66,13 @@ def inspect(node: Node, options: dict[str, Any], names: list[str]) -> int:
 
 
 def listing(node: Node, options: dict[str, Any], names: list[str]) -> int:
-    form, quiet, wanted = options.get("format"), "quiet" in options, [normal(name) for name in names]
-    if not form and not quiet:
-        out(WIDE.format(**TITLES))
-    for image in images(node):
-        for tag in image["RepoTags"] or ["<none>:<none>"]:
-            if not wanted or tag in wanted:
-                row = _row(image, tag, "no-trunc" in options)
-                out(row["ID"] if quiet else template.render(form, row) if form else WIDE.format(**row))
-    return 0
+    wanted = [normal(name) for name in names]
+    tagged = [(image, tag) for image in images(node) for tag in image["RepoTags"] or ["<none>:<none>"]]
+    rows = [_row(image, tag, "no-trunc" in options) for image, tag in tagged if not wanted or tag in wanted]
+    return template.table(options, rows, WIDE, TITLES)
 
 
-def _row(image: Image, tag: str, whole: bool) -> dict[str, str]:
+def _row(image: Image, tag: str, whole: bool) -> dict[str, Any]:
     repository, _, version = tag.rpartition(":")
     return {
         "Containers": "N/A",

@@ -13,7 +13,6 @@ from sparklab.fake_docker.images import shown
 from sparklab.fake_docker.store import Container, containers, find, seconds
 from sparklab.fake_docker.view import view
 from sparklab.layout import Node
-from sparklab.tools.say import out
 
 WIDE = "{ID:<14} {Image:<24} {Command:<24} {RunningFor:<16} {Status:<24} {Ports:<9} {Names}"
 TITLES = {"ID": "CONTAINER ID", "RunningFor": "CREATED"} | {
@@ -22,13 +21,8 @@ TITLES = {"ID": "CONTAINER ID", "RunningFor": "CREATED"} | {
 
 
 def ps(node: Node, options: dict[str, Any], _: list[str]) -> int:
-    form, quiet = options.get("format"), "quiet" in options
     rows = [_row(one, "no-trunc" in options) for one in containers(node) if _chosen(one, options)]
-    if not form and not quiet:
-        out(WIDE.format(**TITLES))
-    for row in rows:
-        out(row["ID"] if quiet else template.render(form, row) if form else WIDE.format(**row))
-    return 0
+    return template.table(options, rows, WIDE, TITLES)
 
 
 def _chosen(container: Container, options: dict[str, Any]) -> bool:

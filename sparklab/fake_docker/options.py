@@ -76,7 +76,8 @@ def parse(command: str, words: list[str]) -> tuple[dict[str, Any], list[str]]:
         problem = f"flag needs an argument: --{error.opt}" if "requires" in error.msg else f"unknown {flag}"
         raise DockerError(f"{problem}{usage(command)}", 125) from None
     if arguments and not rest:
-        raise DockerError(f"docker: 'docker {command}' requires at least 1 argument{usage(command)}")
+        code = 125 if command == "run" else 1
+        raise DockerError(f"docker: 'docker {command}' requires at least 1 argument{usage(command)}", code)
     found: dict[str, Any] = {}
     for word, value in given:
         name = named[word].rstrip("=*").partition(",")[0]

@@ -11,6 +11,16 @@ ACTION = re.compile(r"\{\{\s*(.*?)\s*\}\}")
 WORDS = re.compile(r'"(?:[^"\\]|\\.)*"|\S+')
 
 
+def table(options: dict[str, Any], rows: list[dict[str, Any]], columns: str, titles: dict[str, str]) -> int:
+    """Print rows as `ps` and `images` do: IDs only, by a template, or in columns under titles; the exit code."""
+    form, quiet = options.get("format"), "quiet" in options
+    if not form and not quiet:
+        out(columns.format(**titles))
+    for row in rows:
+        out(row["ID"] if quiet else render(form, row) if form else columns.format(**row))
+    return 0
+
+
 def show(options: dict[str, Any], found: list[dict[str, Any]], errors: list[str]) -> int:
     """Print what `inspect` found, then the errors; the exit code."""
     if "format" in options:

@@ -30,11 +30,11 @@ def programs(directory: Path) -> None:
     for name in canned_answers.QUESTIONS:
         bash = shutil.which("bash") if name in ASKED else None  # it alone can ask the lab's process
         text = _stub("canned").replace("exec PROGRAM", f"{_stub('ask')}exec PROGRAM" if bash else "exec PROGRAM")
-        _script(own / name, text.replace("PROGRAM", _program(name)).replace("NAME", name), bash or "/bin/sh")
+        _script(own / name, text.replace("NAME", name).replace("PROGRAM", _program(name)), bash or "/bin/sh")
     for name in CHEAP:
         real = shutil.which(name, path=PATH) or shutil.which(name)
-        text = _stub(name).replace("PROGRAM", _program(name))
-        _script(own / name, text.replace("REAL", shlex.quote(real) if real else _program(name)))
+        text = _stub(name).replace("REAL", shlex.quote(real) if real else "PROGRAM")
+        _script(own / name, text.replace("PROGRAM", _program(name)))
     if not shutil.which("python3", path=PATH):
         _script(own / "python3", f'exec {python} "$@"\n')
     modules = shlex.quote(os.path.join(PACKAGE_ROOT, "sparklab", "engine", "site"))
@@ -145,12 +145,13 @@ def _docker(made: Node) -> None:
 
 def inventory(directory: Path, nodes: list[Node]) -> str:
     """An Ansible-shaped inventory; JSON strings are YAML strings, so any path is quoted right."""
-    lines = [
-        "all:",
-        "  vars:",
-        f"    user: {USER}",
-        f"    port: {SSH_PORT}",
-        f"    key_file: {json.dumps(str(directory / 'keys' / 'client'))}",
-    ]
-    lines += ["  hosts:", *(f"    {made.name}: {{address: {made.address}}}" for made in nodes)]
-    return "\n".join(lines) + "\n"
+    key = json.dumps(str(directory / "keys" / "client"))
+    hosts = "".join(f"    {made.name}: {{address: {made.address}}}\n" for made in nodes)
+    return f"""\
+all:
+  vars:
+    user: {USER}
+    port: {SSH_PORT}
+    key_file: {key}
+  hosts:
+{hosts}"""
