@@ -28,10 +28,10 @@ def seconds(stamp: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def send(pid: int, number: int, start: int = 0) -> None:
+def send(pid: int, number: int, start: int | None = None) -> None:
     """Signal a process, if it lives and (with `start`) is still the one that began then."""
     process = processes.look(pid)
-    if process and start in (0, process.start):
+    if process and start in (None, process.start):
         processes.send([process], number)
 
 
