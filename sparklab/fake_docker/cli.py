@@ -7,15 +7,12 @@ from sparklab.fake_docker.errors import DockerError
 from sparklab.fake_docker.options import COMMANDS, parse
 from sparklab.layout import Node, here
 from sparklab.tools.say import err, out
-from sparklab.tree import canned_answers
 
 DENIED = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
 
 GROUPS = ("container", "image", "system")
 ALIASES = {"container ls": "ps", "image ls": "images", "image rm": "rmi", "image inspect": "image inspect"}
 READS_FILES = {"ps", "inspect", "logs", "images", "image inspect", "version", "info"}
-CHANGES_NOTHING = READS_FILES | {"wait", "save", "exec"}
-OF_IMAGES = {"rmi", "tag", "pull", "load", "build"}
 
 
 def main(name: str, words: list[str]) -> int:
@@ -54,16 +51,7 @@ def _dispatch(node: Node, words: list[str]) -> int:
         options["denied"] = DENIED
     module, _, function = COMMANDS[command][0].partition(".")
     call = getattr(importlib.import_module(f"sparklab.fake_docker.{module}"), function)
-    if command in CHANGES_NOTHING:
-        return int(call(node, options, rest))
-    changed = canned_answers.OF_IMAGES if command in OF_IMAGES else canned_answers.OF_CONTAINERS
-    canned_answers.forget(
-        node, *changed
-    )  # they are wrong from the first change on, and must not be kept after the last
-    try:
-        return int(call(node, options, rest))
-    finally:
-        canned_answers.forget(node, *changed)
+    return int(call(node, options, rest))
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:

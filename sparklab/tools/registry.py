@@ -30,6 +30,9 @@ INSIDE = {
 
 """What is called from elsewhere than a node's PATH; `curl` by its stub, where the machine has no real one."""
 
-ASKED = ("docker", "nvidia-smi")
-"""Whose answers change while a node runs: the lab's process is asked for them. Each module says by
-`at_once(node, words)` what can be answered without waiting."""
+ASKED = (
+    *("docker", "nvidia-smi", "ibdev2netdev", "ip", "rdma", "ethtool", "ping", "dpkg", "dpkg-query", "nvidia-ctk"),
+    *("systemctl", "nmcli", "uname", "lscpu", "nproc", "hostname", "id", "groups", "whoami", "free", "sysctl"),
+)
+"""What the lab's process answers, so that no Python starts: a fleet of hundreds is asked all the time. A module with a
+function `at_once(node, words)` says by it what can be answered without waiting."""

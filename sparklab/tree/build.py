@@ -13,11 +13,11 @@ from sparklab import files
 from sparklab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, prefix
 from sparklab.tools import knob
 from sparklab.tools.registry import ASKED, TOOLS
-from sparklab.tree import canned_answers, etc, images, keys, memory, models, network, vocabulary
+from sparklab.tree import etc, images, keys, memory, models, network, vocabulary
 
 EMPTY = "etc/cdi etc/netplan etc/ssh etc/sudoers.d etc/systemd/system dev/shm root run/lock run/user tmp var/lib/docker var/run"
 PROGRAMS = {"vllm-mxfp4": ("vllm", "ray"), "vllm": ("vllm", "ray"), "litellm": ("litellm",)}
-CHEAP = ("crontab", "curl", "date", "df", "ping", "sha256sum", "ss", "sudo", "tar")
+CHEAP = ("crontab", "curl", "date", "df", "sha256sum", "ss", "sudo", "tar")
 """Answered by a shell script of `tools/stubs` where that is enough: a fleet is asked all the time. In the script `PROGRAM`
 stands for the emulated program and `REAL` for this machine's own."""
 
@@ -25,12 +25,10 @@ stands for the emulated program and `REAL` for this machine's own."""
 def programs(directory: Path) -> None:
     """`bin` for the nodes, `images/KIND/bin` for the containers: shell stubs that start one small Python."""
     own, python = directory / "bin", shlex.quote(sys.executable)
+    bash = shutil.which("bash")  # it alone can ask the lab's process
     for name in (*TOOLS, "hubcurl"):
-        _script(own / name, f'exec {_program(name)} "$@"\n')
-    for name in canned_answers.QUESTIONS:
-        bash = shutil.which("bash") if name in ASKED else None  # it alone can ask the lab's process
-        text = _stub("canned").replace("exec PROGRAM", f"{_stub('ask')}exec PROGRAM" if bash else "exec PROGRAM")
-        _script(own / name, text.replace("NAME", name).replace("PROGRAM", _program(name)), bash or "/bin/sh")
+        ask = _stub("ask").replace("NAME", name) if bash and name in ASKED else ""
+        _script(own / name, f'{ask}exec {_program(name)} "$@"\n', bash if bash and ask else "/bin/sh")
     for name in CHEAP:
         real = shutil.which(name, path=PATH) or shutil.which(name)
         text = _stub(name).replace("REAL", shlex.quote(real) if real else "PROGRAM")
@@ -98,7 +96,6 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
     _docker(made)
     os.symlink(directory / "bin", home / "bin")
     _reached(directory, made)
-    canned_answers.publish(made)
     public = keys.make(home / "host_key", f"root@{made.hostname}")
     keys.make(home / "host_key_other", f"root@{made.hostname}")
     files.write(made.root("etc", "ssh", "ssh_host_ed25519_key.pub"), (home / "host_key.pub").read_text())

@@ -5,6 +5,7 @@ ask() { # where no answer comes the program says it
     printf '%s\0' "${SPARKLAB_ANSWERS##*/}" "${SPARKLAB_NODE##*/}" $(($# + 1)) NAME "$@" >&3
     while read -r what size 2>/dev/null <&3; do
         case $what in
+        all) exec cat <&3 3<&- ;;
         1) told=yes && head -c "$size" <&3 || exit ;;
         2) told=yes && head -c "$size" <&3 >&2 || exit ;;
         end) exit "$size" ;;
