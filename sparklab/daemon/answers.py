@@ -27,7 +27,7 @@ NO = b"no\n"
 
 
 class Answers:
-    """Only who was given the token may ask: a container's environment is nobody else's business."""
+    """Answers requests that carry the token, because `docker inspect` shows secrets of containers."""
 
     def __init__(self, nodes: Path, octet: int) -> None:
         self._nodes = nodes
@@ -60,7 +60,7 @@ async def _word(reader: asyncio.StreamReader) -> str:
 
 
 def _framed(told: Answer) -> bytes:
-    """Neighbours on one stream are one piece."""
+    """Encode an answer; neighbouring texts on one stream become one piece."""
     pieces = [
         (stream, "".join(text for _, text in group).encode("utf-8", "surrogateescape"))
         for stream, group in groupby(told.pieces, key=lambda piece: piece[0])

@@ -41,7 +41,7 @@ def info(node: Node, options: dict[str, Any], _: list[str]) -> int:
 
 
 def _say(options: dict[str, Any], value: dict[str, Any], text: str) -> int:
-    """What the client knows; then it fails if the user may not ask the engine."""
+    """Print the answer; then fail if the user may not ask the engine. Return the exit code."""
     out(template.render(options["format"], value) if "format" in options else text)
     if "denied" in options:
         raise DockerError(options["denied"])

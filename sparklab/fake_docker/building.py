@@ -54,7 +54,7 @@ def _play(node: Node, steps: list[str]) -> None:
 
 
 def _made(node: Node, steps: list[str], options: dict[str, Any], context: str) -> Image:
-    """Known names look as if they came with the node; others inherit from their base, or stand for 35 GB."""
+    """Return the image. Names of the lab's own images get their layers; others get those of their base, or 35 GB."""
     tags = [normal(tag) for tag in options.get("tag", [])]
     labels = dict(entry.partition("=")[::2] for entry in options.get("label", []))
     base = next((find(node, step.split()[1]) for step in steps if step.startswith("FROM ")), None)

@@ -1,4 +1,4 @@
-"""`docker`: which command goes where, and who may speak to the engine at all."""
+"""`docker`: calls the function of a command, if the user may use the engine."""
 
 import importlib
 import os
@@ -28,7 +28,7 @@ def main(name: str, words: list[str]) -> int:
 
 
 def at_once(node: Node, words: list[str]) -> bool:
-    """Is the answer in files, with nothing to wait for?"""
+    """Return whether the command only reads files and waits for nothing."""
     command, rest = _command(words)
     return command in READS_FILES and not (command == "logs" and "follow" in parse(command, rest)[0])
 
@@ -55,7 +55,7 @@ def _dispatch(node: Node, words: list[str]) -> int:
 
 
 def _command(words: list[str]) -> tuple[str, list[str]]:
-    """The command by its short name, and its words."""
+    """Return the command by its short name (`ps` for `container ls`), and its words."""
     command, *rest = words or [""]
     if command in GROUPS and rest:
         command, *rest = [ALIASES.get(f"{command} {rest[0]}", rest[0]), *rest[1:]]

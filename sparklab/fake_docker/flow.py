@@ -1,6 +1,6 @@
-"""How images pass by in small: a stream of a thousandth stands for the image, and says on /proc what it stands for.
+"""`docker save` and `docker load` of streams that have a thousandth of an image's size.
 
-A process that copies publishes `io` below the node's /proc, as the kernel does for real ones: bytes read and written.
+A process that copies publishes `io` below the node's /proc, as the kernel does: bytes of the image read and written.
 """
 
 import json
@@ -29,7 +29,7 @@ FULL = "no space left on device"
 
 @contextmanager
 def metered(node: Node, key: str) -> Iterator[Callable[[int], None]]:
-    """Publish how much has passed, in bytes of the image that is stood for."""
+    """Yield a function that publishes how many bytes of the whole image have passed."""
     folder = node.root("proc", str(os.getpid()))
     os.makedirs(folder, exist_ok=True)
 
@@ -44,7 +44,7 @@ def metered(node: Node, key: str) -> Iterator[Callable[[int], None]]:
 
 
 def save(node: Node, images: list[dict[str, Any]]) -> None:
-    """The records last, as in Docker's own archives, so that half a stream is no image."""
+    """Write the images to stdout, their records last as Docker does, so that half a stream is no image."""
     size = sum(int(image["Size"]) for image in images)
     filler = max(LEAST, size // SCALE)
     out = sys.stdout.buffer
@@ -67,7 +67,7 @@ def save(node: Node, images: list[dict[str, Any]]) -> None:
 
 
 def load(node: Node, source: BinaryIO) -> list[dict[str, Any]]:
-    """The images of such a stream; raises for half of one, and for anything else."""
+    """Return the images of such a stream; raise `DockerError` for an incomplete or other stream."""
     import tarfile
 
     with metered(node, "rchar") as tell:

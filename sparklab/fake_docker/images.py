@@ -19,7 +19,7 @@ TITLES = {"Repository": "REPOSITORY", "Tag": "TAG", "ID": "IMAGE ID", "CreatedSi
 
 
 def images(node: Node) -> list[Image]:
-    """None at all while the `no-image` fault is on."""
+    """Return the images of a node, newest first; none while the fault `no-image` is on."""
     if node.fault("no-image"):
         return []
     directory = node.path("docker", "images")
@@ -29,12 +29,12 @@ def images(node: Node) -> list[Image]:
 
 
 def _rebuilt(image: Image) -> Image:
-    """Another build of the same name."""
+    """Return a different build with the same name."""
     return image | {"RootFS": image["RootFS"] | {"Layers": [digest(layer) for layer in image["RootFS"]["Layers"]]}}
 
 
 def normal(reference: str) -> str:
-    """With a tag, without Docker Hub's host."""
+    """Return a reference with a tag and without Docker Hub's host."""
     reference = reference.removeprefix("docker.io/").removeprefix("library/")
     return reference if ":" in reference.rpartition("/")[2] or "@" in reference else f"{reference}:latest"
 
@@ -116,7 +116,7 @@ def tag(node: Node, options: dict[str, Any], names: list[str]) -> int:
 
 
 def put(node: Node, image: Image, *tags: str) -> None:
-    """Keep an image under these names, which other images lose."""
+    """Store an image under these names and take the names from other images."""
     for other in images(node):
         if other["Id"] != image["Id"] and set(other["RepoTags"]) & set(tags):
             _write(node, other, [name for name in other["RepoTags"] if name not in tags])

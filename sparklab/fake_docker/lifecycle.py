@@ -18,7 +18,7 @@ FOREVER = 10.0**9
 
 
 def _each(node: Node, names: list[str], do: Callable[[Container], None], may_be_gone: bool = False) -> int:
-    """Every name in turn; the errors do not keep the others from their turn."""
+    """Apply `do` to each container and print its name; an error is printed and the next container follows."""
     code = 0
     for name in names:
         try:
@@ -88,7 +88,7 @@ def remove(node: Node, options: dict[str, Any], names: list[str]) -> int:
 
 
 def execute(node: Node, options: dict[str, Any], words: list[str]) -> int:
-    """Becomes the command; without `-i` it reads nothing."""
+    """Replace this process by the command; without `-i` its stdin is empty."""
     name, *command = words
     container = find(node, name)
     if container.state()["status"] != "running":

@@ -89,7 +89,7 @@ def _status(state: dict[str, Any]) -> str:
 
 
 def inspect(node: Node, options: dict[str, Any], names: list[str]) -> int:
-    """Containers, else images, of these names."""
+    """Print the containers, else images, with these names."""
     found: list[dict[str, Any]] = []
     missing: list[str] = []
     for name in names:

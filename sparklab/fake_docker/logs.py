@@ -1,4 +1,4 @@
-"""`docker logs`: both streams to where they came from, with `--tail`, `--since`, `--until`, `-t` and `-f`."""
+"""`docker logs`: writes each line to the stream it came from; `--tail`, `--since`, `--until`, `-t` and `-f`."""
 
 import json
 import re
@@ -37,7 +37,7 @@ def read(container: Container, skip: int = 0) -> list[dict[str, Any]]:
 
 
 def follow(container: Container, seen: int = 0, stamps: bool = False) -> None:
-    """Until the container has ended and all is shown."""
+    """Print new lines until the container has ended and all its lines are printed."""
     while True:
         ended = not container.runs
         fresh = read(container, seen)
@@ -57,7 +57,7 @@ def _print(entry: dict[str, Any], stamps: bool) -> None:
 
 
 def _moment(text: str) -> float:
-    """Epoch seconds of a time stamp, of epoch seconds, or of how long ago something was (`10m`, `1h30m`)."""
+    """Return epoch seconds of a timestamp, of epoch seconds, or of a duration before now (`10m`, `1h30m`)."""
     if re.fullmatch(r"\d+(\.\d+)?|inf", text):
         return float(text)
     if re.fullmatch(r"(\d+(\.\d+)?(ms|h|m|s))+", text):

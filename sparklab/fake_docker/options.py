@@ -4,6 +4,7 @@ An option `env,e*` is `--env` or `-e` and may repeat, `name=` takes one value, o
 """
 
 import getopt
+from collections.abc import Iterator
 from typing import Any
 
 from sparklab.fake_docker.errors import DockerError
@@ -56,36 +57,45 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
 
 
 def parse(command: str, words: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """Options by their long names (True, a value or a list of values), then the other words.
+    """Return options by their long names (True, a value or a list of values) and the other words.
 
     The options of a command that starts a program end before its first other word.
     """
     _, arguments, options = COMMANDS[command]
-    named: dict[str, str] = {}
-    for option in options.split():
-        name, _, letter = option.rstrip("=*").partition(",")
-        named |= {f"--{name}": option, f"-{letter}": option}
+    named = {word: (name, kind) for option in options.split() for word, name, kind in _spellings(option)}
+    letters = "".join(word[1] + ":" * len(kind) for word, (_, kind) in named.items() if len(word) == 2)
+    longs = [name + "=" * len(kind) for name, kind in named.values()]
     split = getopt.getopt if "COMMAND" in arguments else getopt.gnu_getopt
-    valued = {word: "=" * option.endswith(("=", "*")) for word, option in named.items()}
-    letters = "".join(word[1:] + ":" * len(equals) for word, equals in valued.items() if len(word) == 2)
     try:
-        given, rest = split(words, letters, [word[2:] + equals for word, equals in valued.items() if len(word) > 2])
+        given, rest = split(words, letters, longs)
     except getopt.GetoptError as error:
-        long = len(error.opt) > 1
-        flag = f"flag: --{error.opt}" if long else f"shorthand flag: {error.opt!r}"
-        problem = f"flag needs an argument: --{error.opt}" if "requires" in error.msg else f"unknown {flag}"
-        raise DockerError(f"{problem}{usage(command)}", 125) from None
+        raise DockerError(f"{_problem(error)}{usage(command)}", 125) from None
     if arguments and not rest:
         code = 125 if command == "run" else 1
         raise DockerError(f"docker: 'docker {command}' requires at least 1 argument{usage(command)}", code)
     found: dict[str, Any] = {}
     for word, value in given:
-        name = named[word].rstrip("=*").partition(",")[0]
-        if named[word].endswith("*"):
+        name, kind = named[word]
+        if kind == "*":
             found.setdefault(name, []).append(value)
         else:
-            found[name] = value if valued[word] else True
+            found[name] = value if kind else True
     return found, rest
+
+
+def _spellings(option: str) -> Iterator[tuple[str, str, str]]:
+    """Yield how an option is written, its long name and its kind: `*`, `=` or empty for a flag."""
+    name, _, letter = option.rstrip("=*").partition(",")
+    kind = option[-1] if option[-1] in "=*" else ""
+    yield f"--{name}", name, kind
+    if letter:
+        yield f"-{letter}", name, kind
+
+
+def _problem(error: getopt.GetoptError) -> str:
+    if "requires" in error.msg:
+        return f"flag needs an argument: --{error.opt}"
+    return f"unknown flag: --{error.opt}" if len(error.opt) > 1 else f"unknown shorthand flag: {error.opt!r}"
 
 
 def usage(command: str) -> str:

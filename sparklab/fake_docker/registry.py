@@ -18,10 +18,10 @@ from sparklab.tree.images import digest, inspect
 LITELLM = "ghcr.io/berriai/litellm:main-stable"
 VLLM = ("eugr/spark-vllm:latest", "vllm/vllm-openai:latest", "nvcr.io/nvidia/vllm:26.04-py3")
 PUBLISHED = {LITELLM: LITELLM, **dict.fromkeys(VLLM, "vllm-node:latest")}
-"""Each looks like an image that nodes have."""
+"""Published reference -> the node image that its content equals."""
 
 CLOSED = {"nvcr.io": "nvapi-lab"}
-"""Hosts that ask for a login, and the password that opens them."""
+"""Hosts that require a login -> the accepted password."""
 
 LAYER_SECONDS = 0.4
 
@@ -50,7 +50,7 @@ def pull(node: Node, options: dict[str, Any], names: list[str]) -> int:
 
 
 def login(node: Node, options: dict[str, Any], hosts: list[str]) -> int:
-    """`--username U --password-stdin HOST`; keeps what it was given as Docker does."""
+    """`--username U --password-stdin HOST`: stores the credentials as Docker does."""
     host = hosts[0] if hosts else "https://index.docker.io/v1/"
     password = sys.stdin.readline().strip()
     if host in CLOSED and password != CLOSED[host]:

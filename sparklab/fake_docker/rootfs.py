@@ -49,7 +49,7 @@ def mount(container: Container, source: str, target: str) -> None:
 
 
 def on_host(container: Container, source: str) -> str:
-    """A path of the node, as a path of this machine; what is missing is created, as Docker does."""
+    """Return a node's path as a path of this machine; create a missing directory, as Docker does."""
     node = container.node
     if source.startswith(node.directory + os.sep):
         path = source
@@ -63,7 +63,7 @@ def on_host(container: Container, source: str) -> str:
 
 
 def environment(container: Container) -> dict[str, str]:
-    """The image's, then what `run` gave, with the programs of the emulated image first on the PATH."""
+    """Return the image's variables, then those of `run`; the emulated image's programs are first on the PATH."""
     node = container.node
     given = dict(entry.partition("=")[::2] for entry in container.config["env"])
     programs = os.path.join(node.lab_directory, "images", container.config["kind"], "bin")
@@ -82,17 +82,17 @@ def environment(container: Container) -> dict[str, str]:
 
 
 ENTRYPOINTS = {"/opt/nvidia/nvidia_entrypoint.sh": [], "docker/prod_entrypoint.sh": ["litellm"]}
-"""What the images' own entrypoints come to: they only print a banner or call the program."""
+"""What the images' own entrypoints run: they only print a banner or call the program."""
 
 
 def words(container: Container) -> list[str]:
-    """What is executed."""
+    """Return the words that the container executes."""
     entry = [word for given in container.config["entrypoint"] for word in ENTRYPOINTS.get(given, [given])]
     return [*entry, *container.config["command"]]
 
 
 def program(container: Container, name: str, path: str) -> str:
-    """Where the executable lies: in the container's files, else on its PATH."""
+    """Return the path of an executable in the container's files, else on its PATH."""
     if "/" in name:
         inside = container.path("rootfs", name.lstrip("/"))
         return inside if os.path.exists(inside) else name

@@ -1,4 +1,4 @@
-"""Stands over one container: starts its first process, keeps its log, ends what that leaves, restarts by policy."""
+"""Supervises one container: starts its first process, writes its log, kills leftover processes, restarts by policy."""
 
 import ctypes
 import os
@@ -90,7 +90,7 @@ class Shim:
                 files.append(self.container.log, {"log": line.decode(errors="replace"), "stream": name, "time": now()})
 
     def _reap(self, process: subprocess.Popen[bytes]) -> int:
-        """The container lives as long as its first process; orphans come to us, so all are reaped here."""
+        """Wait for the first process, reap orphans meanwhile, and return the exit code."""
         while True:
             pid, status = os.wait()
             if pid == process.pid:
@@ -99,9 +99,9 @@ class Shim:
         return code if code >= 0 else 128 - code
 
     def _clear(self, pid: int) -> None:
-        """Nothing of the first process is left, and its last word is in the log."""
+        """Kill what the first process left, and wait until its last line is in the log."""
         self._end_the_rest()
-        for copy in self.copies:  # nobody writes any more: to the end of the pipe
+        for copy in self.copies:  # no process has the pipe open any more
             copy.join(PATIENCE)
         files.clear(self.node.root("proc", str(pid)))
         memory.change(self.node, used={self.container.id: 0})
@@ -119,7 +119,7 @@ class Shim:
             time.sleep(0.01)
 
     def _again(self, code: int) -> bool:
-        """Whether its policy wants it back; then that is known before the rest of it ends."""
+        """Return whether the policy restarts it, and publish that before the rest of it ends."""
         policy, most = self.container.config["restart"]
         wanted = policy in ("always", "unless-stopped") or (
             policy == "on-failure" and code and (not most or self.restarts < most)

@@ -1,4 +1,4 @@
-"""Starting a container means starting its shim, detached, and hearing from it that the first process runs."""
+"""Starts a container: starts its shim, detached, and waits until the shim says that the first process runs."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ KEPT = ("SPARKLAB_LAB", "SPARKLAB_NODE", "PATH", "LANG", "HOME")
 
 
 def start(container: Container, attach_stdin: bool = False) -> None:
-    """Nothing to do where it runs."""
+    """Start a container unless it runs; raise `DockerError` if its program cannot start."""
     import subprocess
 
     if container.runs:
@@ -41,7 +41,7 @@ def start(container: Container, attach_stdin: bool = False) -> None:
 
 
 def main(name: str, words: list[str]) -> int:
-    """`dockerd` at boot: containers that ran come back where their policy says so."""
+    """`dockerd` at boot: start the containers whose restart policy wants it."""
     for container in reversed(containers(here())):
         state, policy = container.state(), container.config["restart"][0]
         if state["status"] in ("created", "running", "restarting"):  # began after the boot

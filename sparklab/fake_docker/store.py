@@ -1,4 +1,4 @@
-"""Containers as files: `config.json` never changes, `state.json` is the shim's, the log has Docker's own format."""
+"""Containers as files: `config.json` never changes, the shim writes `state.json`, the log has Docker's format."""
 
 import os
 import signal
@@ -15,13 +15,13 @@ SIGTERM_BIT = 1 << (signal.SIGTERM - 1)
 
 
 def now() -> str:
-    """Docker's timestamp, nine digits."""
+    """Return the time as Docker's timestamp, with nanoseconds."""
     moment = time.time_ns()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment // 10**9)) + f".{moment % 10**9:09d}Z"
 
 
 def seconds(stamp: str) -> float:
-    """Epoch seconds of such a timestamp; without an offset it is UTC."""
+    """Return epoch seconds of a timestamp; without an offset it is UTC."""
     from datetime import UTC, datetime
 
     moment = datetime.fromisoformat(stamp)
@@ -61,9 +61,9 @@ class Container:
         return [f"SPARKLAB_CONTAINER={self.id}"]
 
     def state(self) -> dict[str, Any]:
-        """What the shim last wrote, read again where it is gone: it may have written its end just before it went.
+        """Return what the shim wrote last, or `exited` if the shim is gone.
 
-        Else the container died with it.
+        The file is read twice, because the shim may have written the end just before it went.
         """
         found: dict[str, Any] = {}
         for _ in range(2):
@@ -81,13 +81,13 @@ class Container:
         return os.path.exists(self.path("stopped"))
 
     def processes(self) -> list[processes.Process]:
-        """All that runs in it, however it detached itself."""
+        """Return all processes of the container, detached ones included."""
         state = files.read_json(self.path("state.json")) or {}
         roots = [(state["pid"], state["start"])] if state.get("pid") else []
         return processes.family(self.markers, roots)
 
     def stop(self, patience: float) -> None:
-        """TERM to the first process where it handles it (the kernel's rule for pid 1); KILL to all after `patience`."""
+        """Send TERM to a first process that handles it, as the kernel does for pid 1; kill after `patience` seconds."""
         files.write(self.path("stopped"), "")
         state = self.state()
         if state["status"] not in LIVES:
@@ -104,7 +104,7 @@ class Container:
             send(state["pid"], number, state["start"])
 
     def kill(self) -> None:
-        """SIGKILL to all of it, then until the shim has taken note."""
+        """Send SIGKILL to all processes until the shim has recorded the end."""
         files.write(self.path("stopped"), "")
         until = time.monotonic() + 120
         while (state := self.state())["status"] in LIVES and time.monotonic() < until:
@@ -133,7 +133,7 @@ def handles_term(pid: int) -> bool:
 
 
 def containers(node: Node) -> list[Container]:
-    """All of them, newest first."""
+    """Return all containers, newest first."""
     try:
         names = os.listdir(node.path("docker", "containers"))
     except FileNotFoundError:
@@ -143,7 +143,7 @@ def containers(node: Node) -> list[Container]:
 
 
 def find(node: Node, word: str) -> Container:
-    """By name, ID or unambiguous prefix of one."""
+    """Return the container with this name, ID or unambiguous prefix of an ID."""
     every = containers(node)
     if exact := [one for one in every if word.removeprefix("/") == one.name or word == one.id]:
         return exact[0]

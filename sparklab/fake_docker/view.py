@@ -1,4 +1,4 @@
-"""One container as `docker inspect` shows it."""
+"""A container as `docker inspect` shows it."""
 
 import json
 from typing import Any

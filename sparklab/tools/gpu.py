@@ -16,7 +16,7 @@ IDLE = ("208 MHz", "3.60 W", "0 %", "43", "P8", "0x0000000000000001")
 BUSY = ("2405 MHz", "42.10 W", "3 %", "58", "P0", "0x0000000000000000")
 HOT = ("2405 MHz", "42.10 W", "97 %", "92", "P0", "0x0000000000000020")
 WEDGED = ("513 MHz", "14.02 W", "96 %", "58", "P0")
-"""Its reasons are those of the load."""
+"""Values of `LOAD`; a wedged GPU reports the reasons of a busy or an idle one."""
 MISMATCH = "Failed to initialize NVML: Driver/library version mismatch\nNVML library version: 580.178"
 LONG = f"""==============NVSMI LOG==============
 
@@ -35,7 +35,7 @@ UNITS = {
 
 
 def at_once(node: Node, words: list[str]) -> bool:
-    """Does it come back?"""
+    """Return whether it ends at all."""
     return not node.fault("gpu-hangs")
 
 
@@ -63,8 +63,8 @@ def main(name: str, words: list[str]) -> int:
     elif words[0] == "--version":
         out(f"NVIDIA-SMI version  : {DRIVER}\nDRIVER version      : {DRIVER}\nCUDA Version        : 13.0")
     else:
-        help_ = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
-        return fail(f'{help_}\nOption "{words[0]}" is not recognized.')
+        refusal = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
+        return fail(f'{refusal}\nOption "{words[0]}" is not recognized.')
     return 0
 
 

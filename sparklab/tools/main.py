@@ -1,4 +1,4 @@
-"""Started by every stub as `python -I -S main.py NAME ARGS…`: finds the module and lets it answer."""
+"""Every stub starts it as `python -I -S main.py NAME ARGS…`; it calls the program's module."""
 
 import os
 import sys

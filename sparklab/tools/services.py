@@ -42,7 +42,7 @@ def main(name: str, words: list[str]) -> int:
 
 
 def crontab(words: list[str]) -> int:
-    """Bytes come and go as they are; what lacks its last newline is refused, as by Debian's cron."""
+    """Store and print the table unchanged; refuse one without a final newline, as Debian's cron does."""
     table = Path(here().path("crontab"))
     if ("-l" in words or "-r" in words) and not table.exists():
         return fail(f"no crontab for {USER}")
@@ -86,7 +86,7 @@ def systemctl(words: list[str]) -> int:
 
 
 def active(name: str) -> bool:
-    """As it was switched last, else as DGX OS with earlyoom has it."""
+    """Return the state set last, else that of a DGX OS with earlyoom."""
     if name == "earlyoom" and here().fault("no-earlyoom"):
         return False
     return files.read(here().path("units", name), "on" if name in ACTIVE.split() else "off") == "on"

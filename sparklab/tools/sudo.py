@@ -1,5 +1,5 @@
-"""sudo and visudo: free of charge by default; with the `sudo-password` fault sudo wants the lab's password, as on a stock
-Spark, but for what a line in `/etc/sudoers.d` permits.
+"""sudo and visudo: sudo asks for no password by default. With the fault `sudo-password` it asks for the lab's password, as on
+a stock Spark, except for commands that a line in `/etc/sudoers.d` permits.
 """
 
 import getopt
@@ -33,7 +33,7 @@ def main(name: str, words: list[str]) -> int:
 
 
 def _refusal(node: Node, options: set[str], command: list[str]) -> str:
-    """Why the command may not run; empty when it may."""
+    """Return why the command may not run; empty if it may."""
     if not node.fault("sudo-password") or os.environ.get("SPARKLAB_SUDO") == "1" or _permitted(node, options, command):
         return ""
     if "-S" in options:
@@ -45,7 +45,7 @@ def _refusal(node: Node, options: set[str], command: list[str]) -> str:
 
 
 def visudo(words: list[str]) -> int:
-    """`visudo -c [-f FILE]`: whether each line names a user, hosts, and commands."""
+    """`visudo -c [-f FILE]`: check that each line names a user, hosts and commands."""
     node = here()
     named = words[-1] if any(word.startswith("-") and "f" in word for word in words) else None
     for path in [named] if named else _sudoers(node):
@@ -62,14 +62,14 @@ def _sudoers(node: Node) -> list[str]:
 
 
 def _lines(node: Node) -> list[str]:
-    """Commands that files in `/etc/sudoers.d` permit without a password."""
+    """Return the commands that files in `/etc/sudoers.d` permit without a password."""
     paths = [path for path in _sudoers(node) if "." not in os.path.basename(path)]
     found = (LINE.fullmatch(line) for path in paths for line in files.read(path).splitlines())
     return [one[1] for one in found if one]
 
 
 def _permitted(node: Node, options: set[str], command: list[str]) -> bool:
-    """A path of the node's own root counts as the path that the line names."""
+    """Return whether a line permits the command; paths below the node's root count as the paths in the line."""
     lines = _lines(node)
     if "-l" in options and not command:
         return bool(lines)
@@ -78,7 +78,7 @@ def _permitted(node: Node, options: set[str], command: list[str]) -> bool:
 
 
 def _split(words: list[str]) -> tuple[set[str], list[str]]:
-    """The options that stand before the command, then the command; `NAME=value` before it sets a variable."""
+    """Return the options and the command; set the variables of `NAME=value` words before it."""
     given, rest = getopt.getopt(words, "ABEHKSVbiklnvC:U:g:h:p:r:t:u:", list(LONG))
     while rest and "=" in rest[0] and rest[0].partition("=")[0].isidentifier():
         key, _, value = rest.pop(0).partition("=")
@@ -87,7 +87,7 @@ def _split(words: list[str]) -> tuple[set[str], list[str]]:
 
 
 def _password() -> bool:
-    """One line, byte by byte: what follows belongs to the command."""
+    """Read one line byte by byte, as the rest belongs to the command; return whether it is the password."""
     line = b""
     while len(line) < LONGEST_PASSWORD and (byte := os.read(0, 1)) not in (b"", b"\n"):
         line += byte
@@ -95,7 +95,7 @@ def _password() -> bool:
 
 
 def _run(node: Node, command: list[str]) -> int:
-    """As root: another home, and Docker lets it in. Files stay whose they are: no one here is really root."""
+    """Run a command as root: with root's home and the right to use Docker. Files keep their owner: this is no real root."""
     os.makedirs(node.root("root"), exist_ok=True)
     who = {"SUDO_USER": os.environ.get("USER", ""), "SUDO_UID": str(os.getuid()), "SUDO_GID": str(os.getgid())}
     os.environ.update(who, SPARKLAB_SUDO="1", USER="root", LOGNAME="root", HOME=node.root("root"))

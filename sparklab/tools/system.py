@@ -79,7 +79,7 @@ def _identity(flags: str, groups: dict[str, int]) -> str:
 
 
 def df(node: Node, words: list[str]) -> int:
-    """One big NVMe disk, whatever path is asked; a path that is not there fails as it does."""
+    """Print one big NVMe disk for every path; a missing path is an error."""
     paths = [word for word in words if not word.startswith("-")] or ["/"]
     there = [path for path in paths if os.path.exists(path)]
     for path in paths:
@@ -120,7 +120,7 @@ def _free(node: Node) -> str:
 
 
 def sysctl(node: Node, words: list[str]) -> int:
-    """Reads only."""
+    """Print values; setting one is not emulated."""
     code = 0
     for name in (word for word in words if not word.startswith("-")):
         path = node.root("proc", "sys", *name.split("."))

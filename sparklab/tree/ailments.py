@@ -1,4 +1,4 @@
-"""Faults that are nothing but other files below the node's root: what each writes, or (None) takes away."""
+"""Faults that only change files below the node's root: the text of each file, or None to remove it."""
 
 import contextlib
 import os
@@ -35,7 +35,7 @@ AILMENTS: dict[str, dict[str, str | None]] = {
 
 
 def publish(node: Node) -> None:
-    """Every file that a fault may touch, as the faults have it now."""
+    """Write every file that a fault may change, according to the faults that are on."""
     healthy = etc.contents(node)
     wanted = {path: healthy.get(path) for touched in AILMENTS.values() for path in touched}
     for kind, touched in AILMENTS.items():
@@ -61,7 +61,7 @@ def _put(node: Node, path: str, text: str | None) -> None:
 
 
 def machine_id(node: Node) -> str:
-    """A clone has that of the first node, or of the second where it is the first itself."""
+    """Return the machine-id; a cloned node has that of the first node, the first one that of the second."""
     if not node.fault("cloned"):
         return str(node.record["machine_id"])
     other = next(name for name in ("node1", "node2") if name != node.name)
@@ -69,7 +69,7 @@ def machine_id(node: Node) -> str:
 
 
 def driver(node: Node) -> str:
-    """The one that is loaded."""
+    """Return the version of the loaded driver."""
     if node.fault("driver-branch"):
         return "590.48.01"
     return "580.126.09" if node.fault("driver-differs") else etc.DRIVER

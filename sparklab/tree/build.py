@@ -63,7 +63,7 @@ def _script(path: Path, text: str, shell: str = "/bin/sh") -> None:
 
 
 def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -> str:
-    """One node; returns its line for known_hosts."""
+    """Write one node; return its line for known_hosts."""
     name = f"node{index}"
     home = directory / "nodes" / name
     (home / "faults").mkdir(parents=True)
@@ -124,7 +124,7 @@ def _home(made: Node, client_key: str) -> None:
 
 
 def _reached(directory: Path, made: Node) -> None:
-    """Who has which address, and how the kernel's table of sockets calls those of this node."""
+    """Record which addresses the node has, and how the kernel's table of sockets writes them."""
     mine = (made.address, *made.fabric, made.loopback)
     for address in mine:
         os.symlink(f"../nodes/{made.name}", directory / "at" / address)

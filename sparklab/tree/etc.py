@@ -11,7 +11,7 @@ ROOT = os.path.join(PACKAGE_ROOT, "sparklab", "data", "root")
 
 
 def volatile() -> dict[str, str]:
-    """What is new after every boot."""
+    """Return the files that are new after every boot."""
     import uuid
 
     return {

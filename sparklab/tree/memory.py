@@ -40,14 +40,14 @@ def reset(node: Node) -> None:
 
 
 def free_gib(node: Node) -> float:
-    """What `cudaMemGetInfo` calls free: page cache does not count."""
+    """Return the GiB that `cudaMemGetInfo` reports as free; the page cache counts as used."""
     now = state(node)
     taken = int(now["cached"]) + sum(int(size) for size in now["used"].values())
     return max(0, TOTAL - SYSTEM - taken) / KB_PER_GIB
 
 
 def _meminfo(node: Node, cached: int, used: int) -> str:
-    """/proc/meminfo as the node's faults have it."""
+    """Return /proc/meminfo (sizes in kB) with the node's faults applied."""
     room = TOTAL - SYSTEM - used
     cached = min(cached, room - KB_PER_GIB)
     free = max(LEAST_FREE, room - cached)

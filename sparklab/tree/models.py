@@ -35,7 +35,7 @@ class Model:
 
 @dataclass(frozen=True)
 class File:
-    """A file of a snapshot: small with all its content, or a head with a hole behind."""
+    """A file of a snapshot: a small file with all its content, or the head of a large one."""
 
     path: str
     head: bytes
@@ -67,7 +67,7 @@ def place(node: Node) -> None:
 
 
 def files(name: str, model: Model) -> Iterator[File]:
-    """What a server loads."""
+    """Yield the files that a server loads."""
     count, length = model.shards, int(model.gib * GIB) // model.shards
     shards = [f"model-{number:05d}-of-{count:05d}.safetensors" for number in range(1, count + 1)]
     weight_map = {f"model.layers.{number}.weight": shard for number, shard in enumerate(shards)}

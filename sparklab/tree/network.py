@@ -38,12 +38,12 @@ def interfaces(node: Node) -> list[Interface]:
         up, cx7 = name in ("lo", "enP7s7", *ours), name.startswith(CX7)
         if cx7 and node.fault("no-cable"):
             continue
-        large = 65536 if name == "lo" else 9000 if name in ours and not node.fault("small-mtu") else 1500
+        mtu = 65536 if name == "lo" else 9000 if name in ours and not node.fault("small-mtu") else 1500
         found.append(
             {
                 "name": name,
                 "up": up,
-                "mtu": large,
+                "mtu": mtu,
                 "mac": f"{node.record['mac']}:{MACS[name]:02x}" if name in MACS else "00:00:00:00:00:00",
                 "speed": (fast if cx7 else 10000) if up else -1,
                 "port": name[-2:] if cx7 else "",
@@ -54,17 +54,17 @@ def interfaces(node: Node) -> list[Interface]:
 
 
 def port_in_use(node: Node) -> tuple[str, str]:
-    """The two netdevs of the port that the cable is in."""
+    """Return the two netdevs of the port that has the cable."""
     return OTHER_PORT if node.fault("other-cage") else FABRIC
 
 
 def fabric(node: Node) -> tuple[str, ...]:
-    """The interfaces that are up, as the node's faults have it now."""
+    """Return the fabric interfaces that are up."""
     return () if node.unplugged else port_in_use(node)[:1] if node.fault("one-twin-down") else port_in_use(node)
 
 
 def addressed(node: Node) -> dict[str, str]:
-    """The interfaces that are up and have an IPv4 address."""
+    """Return the IPv4 address of each fabric interface that is up and has one."""
     up = fabric(node)[:1] if node.fault("twin-without-ipv4") else fabric(node)
     return dict(zip(up, node.fabric, strict=False))
 
@@ -129,6 +129,6 @@ def _put_all(node: Node, base: str, values: dict[str, Any]) -> None:
 
 
 def put(node: Node, path: str, text: str) -> None:
-    """A new file at once, an old one so that readers see either text."""
+    """Write a file; readers of an existing one see the old or the new text."""
     target = node.root(path)
     (files.write if os.path.exists(target) else files.make)(target, text)
