@@ -14,6 +14,11 @@ SSH_PORT = 2222
 NODES_PER_BLOCK = 240
 
 
+def captured(name: str) -> str:
+    """What a DGX Spark prints, from `sparklab/data`; the caller fills in what varies."""
+    return files.read(os.path.join(PACKAGE_ROOT, "sparklab", "data", name))
+
+
 def addresses(octet: int, index: int) -> tuple[str, str, str, str]:
     """Management, fabric A, fabric B and own loopback of the node with this number (from 1)."""
     block, place = divmod(index - 1, NODES_PER_BLOCK)

@@ -12,7 +12,7 @@ from sparklab import files, processes
 from sparklab.daemon.host import Host
 from sparklab.errors import LabError
 from sparklab.faults import FAULTS, ONE_SHOT
-from sparklab.tree import ailments, canned_answers, etc, memory, models, network
+from sparklab.tree import ailments, etc, memory, models, network
 
 REBOOT_SECONDS = 1.0
 ENGINE = "SPARKLAB_ENGINE=1"
@@ -47,7 +47,6 @@ class Trouble:
         network.publish(self.node)
         ailments.publish(self.node)
         memory.change(self.node)
-        canned_answers.publish(self.node)
 
     async def _effect(self, kind: str, off: bool) -> None:
         match kind:

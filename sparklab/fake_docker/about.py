@@ -7,106 +7,42 @@ from sparklab.fake_docker import template
 from sparklab.fake_docker.errors import DockerError
 from sparklab.fake_docker.images import images
 from sparklab.fake_docker.store import containers, now
-from sparklab.layout import Node
+from sparklab.layout import Node, captured
 from sparklab.tools.say import out
-from sparklab.tree.etc import KERNEL
-from sparklab.tree.memory import TOTAL
 
-VERSION = "29.2.1"
-BUILD = "a5c7197"
+CLIENT = "Client: Docker Engine - Community\n Version:           29.2.1\n OS/Arch:           linux/arm64"
+SERVER = "\nServer: Docker Engine - Community\n Engine:\n  Version:          29.2.1\n  OS/Arch:          linux/arm64"
 
 
-def version(node: Node, words: list[str], denied: str = "") -> int:
-    form = template.option(words)
-    common = {
-        "Version": VERSION,
-        "ApiVersion": "1.53",
-        "Os": "linux",
-        "Arch": "arm64",
-        "GitCommit": BUILD,
-        "GoVersion": "go1.25.6",
-    }
-    client = {**common, "DefaultAPIVersion": "1.53", "BuildTime": "Mon Feb  2 17:17:30 2026", "Context": "default"}
-    server = {
-        **common,
-        "Platform": {"Name": "Docker Engine - Community"},
-        "MinAPIVersion": "1.44",
-        "KernelVersion": KERNEL,
-        "BuildTime": "2026-02-02T17:17:30.000000000+00:00",
-        "Components": [{"Name": "Engine", "Version": VERSION}, {"Name": "containerd", "Version": "v2.2.1"}],
-    }
-    value = {"Client": client, "Server": None if denied else server}
-    if form:
-        out(template.render(form, value))
-    else:
-        out(f"Client: Docker Engine - Community\n Version:           {VERSION}\n OS/Arch:           linux/arm64")
-        if not denied:
-            out(
-                f"\nServer: Docker Engine - Community\n Engine:\n  Version:          {VERSION}\n"
-                "  OS/Arch:          linux/arm64"
-            )
+def version(node: Node, options: dict[str, Any], _: list[str]) -> int:
+    value, denied = json.loads(captured("docker-version.json")), "denied" in options
     if denied:
-        raise DockerError(denied)
-    return 0
+        value["Server"] = None
+    return _say(options, value, CLIENT if denied else f"{CLIENT}\n{SERVER}")
 
 
-def info(node: Node, words: list[str], denied: str = "") -> int:
-    form = template.option(words)
-    value = _empty() if denied else _info(node)
-    if form:
-        out(template.render(form, value))
-    elif denied:
-        out(f"Client: Docker Engine - Community\n Version:    {VERSION}\n\nServer:")
-    else:
-        out(json.dumps(value, indent=1))
-    if denied:
-        raise DockerError(denied)
-    return 0
-
-
-def _empty() -> dict[str, Any]:
-    return {
-        "ID": "",
-        "Containers": 0,
-        "ContainersRunning": 0,
-        "Images": 0,
-        "ServerVersion": "",
-        "Runtimes": None,
-        "ClientInfo": {"Version": VERSION},
-    }
-
-
-def _info(node: Node) -> dict[str, Any]:
-    every = containers(node)
-    running = sum(c.state()["status"] == "running" for c in every)
-    return {
+def info(node: Node, options: dict[str, Any], _: list[str]) -> int:
+    value, every = json.loads(captured("docker-info.json")), containers(node)
+    if "denied" in options:
+        nobody = {name: value[name] for name in ("ID", "Containers", "ContainersRunning", "Images")}
+        nobody |= {"ServerVersion": "", "Runtimes": None, "ClientInfo": {"Version": value["ServerVersion"]}}
+        return _say(options, nobody, "Client: Docker Engine - Community\n Version:    29.2.1\n\nServer:")
+    running = sum(one.state()["status"] == "running" for one in every)
+    value |= {
         "ID": node.record["machine_id"],
         "Containers": len(every),
         "ContainersRunning": running,
-        "ContainersPaused": 0,
         "ContainersStopped": len(every) - running,
         "Images": len(images(node)),
-        "Driver": "overlay2",
-        "LoggingDriver": "json-file",
-        "CgroupDriver": "systemd",
-        "CgroupVersion": "2",
         "SystemTime": now(),
-        "KernelVersion": KERNEL,
-        "OperatingSystem": "Ubuntu 24.04.4 LTS",
-        "OSVersion": "24.04",
-        "OSType": "linux",
-        "Architecture": "aarch64",
-        "NCPU": 20,
-        "MemTotal": TOTAL * 1024,
-        "DockerRootDir": "/var/lib/docker",
         "Name": node.hostname,
-        "Labels": [],
-        "ServerVersion": VERSION,
-        "Runtimes": {"io.containerd.runc.v2": {"path": "runc"}, "runc": {"path": "runc"}},
-        "DefaultRuntime": "runc",
-        "CDISpecDirs": ["/etc/cdi", "/var/run/cdi"],
-        "LiveRestoreEnabled": False,
-        "SecurityOptions": ["name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"],
-        "Warnings": None,
-        "ClientInfo": {"Debug": False, "Version": VERSION, "Context": "default", "Plugins": [], "Warnings": None},
     }
+    return _say(options, value, json.dumps(value, indent=1))
+
+
+def _say(options: dict[str, Any], value: dict[str, Any], text: str) -> int:
+    """Print the answer; then fail if the user may not ask the engine. Return the exit code."""
+    out(template.render(options["format"], value) if "format" in options else text)
+    if "denied" in options:
+        raise DockerError(options["denied"])
+    return 0

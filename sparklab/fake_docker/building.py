@@ -8,48 +8,28 @@ from typing import Any
 from sparklab import files
 from sparklab.fake_docker import images
 from sparklab.fake_docker.errors import DockerError
-from sparklab.fake_docker.images import find, normal
+from sparklab.fake_docker.images import Image, find, normal
 from sparklab.fake_docker.store import now
 from sparklab.layout import Node
 from sparklab.tools.say import err, out
 from sparklab.tree.images import IMAGES, digest, inspect
 
-VALUED = ("-t", "--tag", "-f", "--file", "--label", "--build-arg", "--network", "--target", "--progress", "--platform")
 SECONDS = 20.0
 """How long all steps together take on a lab node of speed 1."""
-SCRATCH = {"kind": "vllm", "size": 35_000_000_000}
+SCRATCH_SIZE = 35_000_000_000
 
 
-def main(node: Node, words: list[str]) -> int:
-    options, rest = _options(words)
-    if len(rest) != 1:
+def build(node: Node, options: dict[str, Any], paths: list[str]) -> int:
+    if len(paths) != 1:
         raise DockerError('ERROR: docker: "docker build" requires exactly 1 argument')
-    quiet = "-q" in words or "--quiet" in words
-    file = options.get("-f", options.get("--file", [os.path.join(rest[0], "Dockerfile")]))[0]
-    steps = _steps(file)
-    if not quiet:
+    steps = _steps(options.get("file", os.path.join(paths[0], "Dockerfile")))
+    if "quiet" not in options:
         _play(node, steps)
-    tags = [normal(tag) for tag in options.get("-t", []) + options.get("--tag", [])]
-    labels = dict(entry.partition("=")[::2] for entry in options.get("--label", []))
-    image = _made(node, steps, tags, labels, options.get("--build-arg", []), _context(rest[0]))
-    images.put(node, image)
-    if quiet:
+    image = _made(node, steps, options, _context(paths[0]))
+    images.put(node, image, *image["RepoTags"])
+    if "quiet" in options:
         out(image["Id"])
     return 0
-
-
-def _options(words: list[str]) -> tuple[dict[str, list[str]], list[str]]:
-    found: dict[str, list[str]] = {}
-    rest: list[str] = []
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        name, equals, value = word.partition("=")
-        if name in VALUED:
-            found.setdefault(name, []).append(value if equals else left.pop(0))
-        elif not word.startswith("-"):
-            rest.append(word)
-    return found, rest
 
 
 def _steps(file: str) -> list[str]:
@@ -67,50 +47,47 @@ def _play(node: Node, steps: list[str]) -> None:
         time.sleep(node.seconds(SECONDS) / len(steps))
         if "no-such-command" in step:
             err(f"#{number + 4} 0.214 /bin/sh: 1: no-such-command: not found")
-            err(
-                f'ERROR: failed to solve: process "/bin/sh -c {step[4:]}" did not complete successfully: exit code: 127'
-            )
+            process = f'process "/bin/sh -c {step[4:]}" did not complete successfully'
+            err(f"ERROR: failed to solve: {process}: exit code: 127")
             raise DockerError("")
         err(f"#{number + 4} DONE 0.1s")
 
 
-def _made(
-    node: Node, steps: list[str], tags: list[str], labels: dict[str, str], args: list[str], context: str
-) -> dict[str, Any]:
-    """Known names look as if they came with the node; others inherit from their base, or stand for 35 GB."""
+def _made(node: Node, steps: list[str], options: dict[str, Any], context: str) -> Image:
+    """Return the image. Names of the lab's own images get their layers; others get those of their base, or 35 GB."""
+    tags = [normal(tag) for tag in options.get("tag", [])]
+    labels = dict(entry.partition("=")[::2] for entry in options.get("label", []))
     base = next((find(node, step.split()[1]) for step in steps if step.startswith("FROM ")), None)
     known = next((inspect(tag) for tag in tags if tag in IMAGES and not base), None)
     start = base or known or _scratch(context)
-    key = "\n".join([*steps, *tags, *args, context, *(f"{k}={v}" for k, v in sorted(labels.items()))])
-    config = start["Config"]
-    layers = start["RootFS"]["Layers"]
+    arguments = options.get("build-arg", [])
+    key = "\n".join([*steps, *tags, *arguments, context, *(f"{k}={v}" for k, v in sorted(labels.items()))])
     added = [digest(f"{step} {context}") for step in steps if step.startswith(("RUN", "COPY", "ADD"))]
     return start | {
         "Id": digest(key + str(start["Id"])),
         "RepoTags": tags,
         "RepoDigests": [],
         "Created": now(),
-        "Config": config | {"Labels": (config.get("Labels") or {}) | labels},
-        "RootFS": {"Type": "layers", "Layers": layers if known and not base else [*layers, *added]},
+        "Config": start["Config"] | {"Labels": (start["Config"].get("Labels") or {}) | labels},
+        "RootFS": {"Type": "layers", "Layers": [*start["RootFS"]["Layers"], *([] if start is known else added)]},
         "Metadata": {"LastTagTime": now()},
     }
 
 
-def _scratch(context: str) -> dict[str, Any]:
-    image = inspect("vllm-node:latest")
+def _scratch(context: str) -> Image:
     layers = [digest(f"{context} {number}") for number in range(4)]
-    return image | {"Size": SCRATCH["size"], "RootFS": {"Type": "layers", "Layers": layers}, "Id": digest(context)}
+    about = {"Size": SCRATCH_SIZE, "RootFS": {"Type": "layers", "Layers": layers}, "Id": digest(context)}
+    return inspect("vllm-node:latest") | about
 
 
 def _context(folder: str) -> str:
-    """What the files are, told by their names and sizes."""
+    """A digest of the names and sizes of all files but those of git."""
     if not os.path.isdir(folder):
         raise DockerError(f"ERROR: unable to prepare context: path {folder!r} not found")
-    found = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if name != ".git"]
-        found += [
-            f"{os.path.relpath(os.path.join(place, n), folder)} {os.path.getsize(os.path.join(place, n))}"
-            for n in names
-        ]
-    return digest("\n".join(sorted(found)))
+    paths = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names]
+    sizes = {os.path.relpath(path, folder): os.path.getsize(path) for path in paths}
+    return digest("\n".join(sorted(f"{path} {size}" for path, size in sizes.items() if not _of_git(path))))
+
+
+def _of_git(path: str) -> bool:
+    return ".git" in path.split(os.sep)[:-1]

@@ -1,63 +1,18 @@
-"""`docker`: which command goes where, and who may speak to the engine at all."""
+"""`docker`: calls the function of a command, if the user may use the engine."""
 
 import importlib
 import os
-import re
-from collections.abc import Callable
 
 from sparklab.fake_docker.errors import DockerError
+from sparklab.fake_docker.options import COMMANDS, parse
 from sparklab.layout import Node, here
 from sparklab.tools.say import err, out
-from sparklab.tree import canned_answers
 
-SOCKET = "unix:///var/run/docker.sock"
-DENIED = f"permission denied while trying to connect to the docker API at {SOCKET}"
+DENIED = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
 
-COMMANDS = {
-    "run": ("run", "run"),
-    "create": ("run", "create"),
-    "ps": ("listing", "ps"),
-    "inspect": ("listing", "inspect"),
-    "logs": ("logs", "main"),
-    "start": ("lifecycle", "start"),
-    "stop": ("lifecycle", "stop"),
-    "restart": ("lifecycle", "restart"),
-    "kill": ("lifecycle", "kill"),
-    "rm": ("lifecycle", "remove"),
-    "exec": ("lifecycle", "execute"),
-    "wait": ("lifecycle", "wait"),
-    "rename": ("lifecycle", "rename"),
-    "images": ("images", "listing"),
-    "rmi": ("images", "remove"),
-    "tag": ("images", "tag"),
-    "pull": ("registry", "pull"),
-    "login": ("registry", "login"),
-    "save": ("images", "save"),
-    "load": ("images", "load"),
-    "build": ("building", "main"),
-    "version": ("about", "version"),
-    "info": ("about", "info"),
-}
-GROUPS = {
-    "container": {"ls": "ps", "list": "ps", "rm": "rm", "inspect": "inspect", "prune": "prune"},
-    "image": {
-        "ls": "images",
-        "list": "images",
-        "rm": "rmi",
-        "inspect": "image inspect",
-        "tag": "tag",
-        "pull": "pull",
-        "save": "save",
-        "load": "load",
-        "build": "build",
-    },
-    "system": {"info": "info"},
-}
-ASKS = {"ps", "inspect", "logs", "wait", "images", "image inspect", "save", "version", "info", "exec"}
-OF_IMAGES = {"rmi", "tag", "pull", "load", "build"}
-FILES_ONLY = ASKS - {"wait", "save", "exec"}
-FOLLOWS = re.compile(r"--follow(=.*)?|-\w*f\w*")
-EXTRA = {"image inspect": ("images", "inspect"), "prune": ("lifecycle", "prune")}
+GROUPS = ("container", "image", "system")
+ALIASES = {"container ls": "ps", "image ls": "images", "image rm": "rmi", "image inspect": "image inspect"}
+READS_FILES = {"ps", "inspect", "logs", "images", "image inspect", "version", "info"}
 
 
 def main(name: str, words: list[str]) -> int:
@@ -73,9 +28,9 @@ def main(name: str, words: list[str]) -> int:
 
 
 def at_once(node: Node, words: list[str]) -> bool:
-    """Is the answer in files, with nothing to wait for?"""
-    verb, rest = _verb(words) if words else ("", [])
-    return verb in FILES_ONLY and not (verb == "logs" and any(FOLLOWS.fullmatch(word) for word in rest))
+    """Return whether the command only reads files and waits for nothing."""
+    command, rest = _command(words)
+    return command in READS_FILES and not (command == "logs" and "follow" in parse(command, rest)[0])
 
 
 def _dispatch(node: Node, words: list[str]) -> int:
@@ -84,35 +39,24 @@ def _dispatch(node: Node, words: list[str]) -> int:
     if words[0] == "--config":
         os.environ["DOCKER_CONFIG"] = words[1]
         words = words[2:]
-    verb, rest = _verb(words)
-    if verb not in COMMANDS and verb not in EXTRA:
-        raise DockerError(f"docker: unknown command: docker {verb}\n\nRun 'docker --help' for more information")
-    module, function = (COMMANDS | EXTRA)[verb]
-    call = getattr(importlib.import_module(f"sparklab.fake_docker.{module}"), function)
+    command, rest = _command(words)
+    if command not in COMMANDS:
+        raise DockerError(f"docker: unknown command: docker {command}\n\nRun 'docker --help' for more information")
+    options, rest = parse(command, rest)
     if node.fault("no-docker-group") and os.environ.get("SPARKLAB_SUDO") != "1":
-        if module == "about":
-            return int(call(node, rest, DENIED))
-        if verb in ("run", "create"):
+        if command in ("run", "create"):
             raise DockerError(f"docker: {DENIED}\n\nRun 'docker run --help' for more information", 125)
-        raise DockerError(DENIED)
-    if verb in ASKS:
-        return int(call(node, rest))
-    return _change(node, call, rest, canned_answers.OF_IMAGES if verb in OF_IMAGES else canned_answers.OF_CONTAINERS)
+        if command not in ("version", "info"):
+            raise DockerError(DENIED)
+        options["denied"] = DENIED
+    module, _, function = COMMANDS[command][0].partition(".")
+    call = getattr(importlib.import_module(f"sparklab.fake_docker.{module}"), function)
+    return int(call(node, options, rest))
 
 
-def _verb(words: list[str]) -> tuple[str, list[str]]:
-    """The command by its short name, and its words."""
-    verb, rest = words[0], list(words[1:])
-    if verb in GROUPS and rest:
-        inner = rest.pop(0)
-        verb = GROUPS[verb].get(inner, inner)
-    return verb, rest
-
-
-def _change(node: Node, call: Callable[[Node, list[str]], int], words: list[str], changed: tuple[str, ...]) -> int:
-    """What was written down of this node is no longer so, before and after."""
-    canned_answers.forget(node, *changed)
-    try:
-        return int(call(node, words))
-    finally:
-        canned_answers.forget(node, *changed)
+def _command(words: list[str]) -> tuple[str, list[str]]:
+    """Return the command by its short name (`ps` for `container ls`), and its words."""
+    command, *rest = words or [""]
+    if command in GROUPS and rest:
+        command, *rest = [ALIASES.get(f"{command} {rest[0]}", rest[0]), *rest[1:]]
+    return command, rest

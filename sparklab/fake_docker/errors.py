@@ -12,7 +12,3 @@ class DockerError(Exception):
 
 def daemon_says(message: str) -> DockerError:
     return DockerError(f"Error response from daemon: {message}")
-
-
-def no_such_container(name: str) -> DockerError:
-    return daemon_says(f"No such container: {name}")

@@ -1,14 +1,13 @@
-"""How images pass by in small: a stream of a thousandth stands for the image, and says on /proc what it stands for.
+"""`docker save` and `docker load` of streams that have a thousandth of an image's size.
 
-A process that copies publishes `io` below the node's /proc, as the kernel does for real ones: bytes read and written.
+A process that copies publishes `io` below the node's /proc, as the kernel does: bytes of the image read and written.
 """
 
-import io
 import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -28,34 +27,28 @@ RECORD, FILLER = "manifest.json", "layers.bin"
 FULL = "no space left on device"
 
 
-class Meter:
-    """Publishes how much has passed, in bytes of the image that is stood for."""
-
-    def __init__(self, node: Node, key: str) -> None:
-        self._path = node.root("proc", str(os.getpid()), "io")
-        self._key = key
-
-    def tell(self, count: int) -> None:
-        files.write(self._path, f"{self._key}: {count}\n")
-
-
 @contextmanager
-def metered(node: Node, key: str) -> Iterator[Meter]:
-    os.makedirs(node.root("proc", str(os.getpid())), exist_ok=True)
-    meter = Meter(node, key)
-    meter.tell(0)
+def metered(node: Node, key: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function that publishes how many bytes of the whole image have passed."""
+    folder = node.root("proc", str(os.getpid()))
+    os.makedirs(folder, exist_ok=True)
+
+    def tell(count: int) -> None:
+        files.write(os.path.join(folder, "io"), f"{key}: {count}\n")
+
+    tell(0)
     try:
-        yield meter
+        yield tell
     finally:
-        files.clear(node.root("proc", str(os.getpid())))
+        files.clear(folder)
 
 
-def save(node: Node, images: list[dict[str, Any]], seconds: float = SECONDS) -> None:
-    """The records last, as in Docker's own archives, so that half a stream is no image."""
+def save(node: Node, images: list[dict[str, Any]]) -> None:
+    """Write the images to stdout, their records last as Docker does, so that half a stream is no image."""
     size = sum(int(image["Size"]) for image in images)
     filler = max(LEAST, size // SCALE)
     out = sys.stdout.buffer
-    with metered(node, "wchar") as meter:
+    with metered(node, "wchar") as tell:
         out.write(_header(FILLER, filler))
         sent = 0
         began = time.monotonic()
@@ -64,8 +57,8 @@ def save(node: Node, images: list[dict[str, Any]], seconds: float = SECONDS) -> 
             out.write(os.urandom(step))
             out.flush()
             sent += step
-            meter.tell(size * sent // filler)
-            ahead = node.seconds(seconds) * sent / filler - (time.monotonic() - began)
+            tell(size * sent // filler)
+            ahead = node.seconds(SECONDS) * sent / filler - (time.monotonic() - began)
             time.sleep(max(0.0, ahead))
         out.write(b"\0" * (-filler % 512))
         record = json.dumps({"size": size, "images": images}).encode()
@@ -74,50 +67,34 @@ def save(node: Node, images: list[dict[str, Any]], seconds: float = SECONDS) -> 
 
 
 def load(node: Node, source: BinaryIO) -> list[dict[str, Any]]:
-    """The images of such a stream; raises for half of one, and for anything else."""
+    """Return the images of such a stream; raise `DockerError` for an incomplete or other stream."""
     import tarfile
 
-    with metered(node, "rchar") as meter:
-        counted = _Counted(source)
+    with metered(node, "rchar") as tell:
         try:
-            with tarfile.open(fileobj=counted, mode="r|") as tar:
+            with tarfile.open(fileobj=source, mode="r|") as tar:
                 for entry in tar:
                     if entry.name == RECORD:
                         stream = tar.extractfile(entry)
                         found: dict[str, Any] = json.loads(stream.read()) if stream else {}
                         return list(found["images"])
-                    _drain(node, tar, entry, meter)
+                    _drain(node, tar, entry, tell)
         except (tarfile.TarError, EOFError, ValueError, KeyError) as error:
-            if not counted.count:
+            if str(error) == "empty file":
                 raise DockerError("requested load from stdin, but stdin is empty") from error
             raise daemon_says("unexpected EOF") from error
     raise daemon_says("open /var/lib/docker/tmp/docker-import/manifest.json: no such file or directory")
 
 
-def _drain(node: Node, tar: "tarfile.TarFile", entry: "tarfile.TarInfo", meter: Meter) -> None:
+def _drain(node: Node, tar: "tarfile.TarFile", entry: "tarfile.TarInfo", tell: Callable[[int], None]) -> None:
     stream, seen = tar.extractfile(entry), 0
     while stream is not None and (data := stream.read(PIECE)):
         seen += len(data)
-        meter.tell(seen * SCALE)
+        tell(seen * SCALE)
         while node.fault("docker-hangs"):
             time.sleep(0.1)
         if node.fault("disk-full"):
             raise DockerError(f"Error processing tar file(exit status 1): write /app/{FILLER}: {FULL}")
-
-
-class _Counted(io.RawIOBase):
-    """Knows whether anything came at all."""
-
-    def __init__(self, source: BinaryIO) -> None:
-        self._source, self.count = source, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._source.read(size)
-        self.count += len(data)
-        return data
 
 
 def _header(name: str, size: int) -> bytes:

@@ -6,7 +6,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 
 def ago(moment: float) -> str:
-    """`About a minute`, `3 hours`: how long ago that was."""
+    """Return how long ago a moment (epoch seconds) was: `About a minute`, `3 hours`."""
     passed = max(0, int(time.time() - moment))
     if passed < MINUTE:
         return "Less than a second" if passed < 1 else "1 second" if passed == 1 else f"{passed} seconds"
@@ -21,7 +21,7 @@ def ago(moment: float) -> str:
 
 
 def size(count: int) -> str:
-    """Decimal units, three digits: `24.6GB`."""
+    """Return a size in decimal units with three digits: `24.6GB`."""
     value, unit = float(count), "B"
     for larger in ("kB", "MB", "GB"):
         if value < 1000:

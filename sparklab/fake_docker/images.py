@@ -1,6 +1,5 @@
 """The node's image store: lookups by reference, ID or prefix; `image ls`, `rm`, `tag`, `save`, `load`."""
 
-import json
 import os
 import sys
 from typing import Any
@@ -11,14 +10,16 @@ from sparklab.fake_docker.errors import daemon_says
 from sparklab.fake_docker.human import ago, size
 from sparklab.fake_docker.store import containers, seconds
 from sparklab.layout import Node
-from sparklab.tools.say import err, out
+from sparklab.tools.say import out
 from sparklab.tree.images import digest
 
 Image = dict[str, Any]
+WIDE = "{Repository:<30} {Tag:<12} {ID:<14} {CreatedSince:<14} {Size}"
+TITLES = {"Repository": "REPOSITORY", "Tag": "TAG", "ID": "IMAGE ID", "CreatedSince": "CREATED", "Size": "SIZE"}
 
 
 def images(node: Node) -> list[Image]:
-    """None at all while the `no-image` fault is on."""
+    """Return the images of a node, newest first; none while the fault `no-image` is on."""
     if node.fault("no-image"):
         return []
     directory = node.path("docker", "images")
@@ -28,12 +29,12 @@ def images(node: Node) -> list[Image]:
 
 
 def _rebuilt(image: Image) -> Image:
-    """Another build of the same name."""
+    """Return a different build with the same name."""
     return image | {"RootFS": image["RootFS"] | {"Layers": [digest(layer) for layer in image["RootFS"]["Layers"]]}}
 
 
 def normal(reference: str) -> str:
-    """With a tag, without Docker Hub's host."""
+    """Return a reference with a tag and without Docker Hub's host."""
     reference = reference.removeprefix("docker.io/").removeprefix("library/")
     return reference if ":" in reference.rpartition("/")[2] or "@" in reference else f"{reference}:latest"
 
@@ -43,57 +44,42 @@ def find(node: Node, reference: str) -> Image | None:
     for image in images(node):
         if normal(reference) in image["RepoTags"] or reference in image["RepoDigests"]:
             return image
-        digest = image["Id"].removeprefix("sha256:")
-        if digest == wanted or (
-            len(wanted) >= 4 and all(c in "0123456789abcdef" for c in wanted) and digest.startswith(wanted)
-        ):
+        if len(wanted) >= 4 and image["Id"].removeprefix("sha256:").startswith(wanted):
             return image
     return None
+
+
+def _existing(node: Node, reference: str) -> Image:
+    if image := find(node, reference):
+        return image
+    raise daemon_says(f"No such image: {normal(reference)}")
 
 
 def shown(image: Image) -> Image:
     return {key: value for key, value in image.items() if not key.startswith("Sparklab")}
 
 
-def inspect(node: Node, words: list[str]) -> int:
-    form = template.option(words)
-    found, missing = [], []
-    for reference in words:
-        image = find(node, reference)
-        (missing.append(reference) if image is None else found.append(shown(image)))
-    if form:
-        for image in found:
-            out(template.render(form, image))
-    else:
-        out(json.dumps(found, indent=4))
-    for reference in missing:
-        err(f"Error response from daemon: No such image: {normal(reference)}")
-    return 1 if missing else 0
+def inspect(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    found = {name: find(node, name) for name in names}
+    missing = [f"Error response from daemon: No such image: {normal(name)}" for name in names if not found[name]]
+    return template.show(options, [shown(image) for name in names if (image := found[name])], missing)
 
 
-def listing(node: Node, words: list[str]) -> int:
-    form = template.option(words)
-    flags = set(words)
-    wanted = [normal(word) for word in words if not word.startswith("-")]
-    if not form and not flags & {"-q", "--quiet"}:
-        out(f"{'REPOSITORY':<30} {'TAG':<12} {'IMAGE ID':<14} {'CREATED':<14} SIZE")
-    for image in images(node):
-        for tag in image["RepoTags"] or ["<none>:<none>"]:
-            if not wanted or tag in wanted:
-                _row(image, tag, form, flags)
-    return 0
+def listing(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    wanted = [normal(name) for name in names]
+    tagged = [(image, tag) for image in images(node) for tag in image["RepoTags"] or ["<none>:<none>"]]
+    rows = [_row(image, tag, "no-trunc" in options) for image, tag in tagged if not wanted or tag in wanted]
+    return template.table(options, rows, WIDE, TITLES)
 
 
-def _row(image: Image, tag: str, form: str, flags: set[str]) -> None:
+def _row(image: Image, tag: str, whole: bool) -> dict[str, Any]:
     repository, _, version = tag.rpartition(":")
-    identity = image["Id"] if "--no-trunc" in flags else image["Id"][7:19]
-    created = ago(seconds(image["Created"])) + " ago"
-    row = {
+    return {
         "Containers": "N/A",
         "CreatedAt": image["Created"].replace("T", " ")[:19] + " +0000 UTC",
-        "CreatedSince": created,
+        "CreatedSince": ago(seconds(image["Created"])) + " ago",
         "Digest": "<none>",
-        "ID": identity,
+        "ID": image["Id"] if whole else image["Id"][7:19],
         "Repository": repository,
         "SharedSize": "N/A",
         "Size": size(image["Size"]),
@@ -101,28 +87,19 @@ def _row(image: Image, tag: str, form: str, flags: set[str]) -> None:
         "UniqueSize": "N/A",
         "VirtualSize": size(image["Size"]),
     }
-    if flags & {"-q", "--quiet"}:
-        out(identity)
-    elif form:
-        out(template.render(form, row))
-    else:
-        out(f"{repository:<30} {version:<12} {identity:<14} {created:<14} {row['Size']}")
 
 
-def remove(node: Node, words: list[str]) -> int:
-    for reference in [word for word in words if not word.startswith("-")]:
-        image = find(node, reference)
-        if image is None:
-            raise daemon_says(f"No such image: {normal(reference)}")
+def remove(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    for name in names:
+        image, named = _existing(node, name), normal(name)
         users = [c for c in containers(node) if c.config["image_id"] == image["Id"]]
-        if users and not {"-f", "--force"} & set(words):
+        if users and "force" not in options:
             raise daemon_says(
                 f"conflict: unable to delete {image['Id'][7:19]} (must be forced) - container {users[0].id[:12]} is "
                 "using its referenced image"
             )
-        named = normal(reference)
         if named in image["RepoTags"] and len(image["RepoTags"]) > 1:
-            files.write_json(_path(node, image), image | {"RepoTags": [t for t in image["RepoTags"] if t != named]})
+            _write(node, image, [tag for tag in image["RepoTags"] if tag != named])
             out(f"Untagged: {named}")
             continue
         os.unlink(_path(node, image))
@@ -132,45 +109,44 @@ def remove(node: Node, words: list[str]) -> int:
     return 0
 
 
-def tag(node: Node, words: list[str]) -> int:
-    image = find(node, words[0])
-    if image is None:
-        raise daemon_says(f"No such image: {normal(words[0])}")
-    put(node, image | {"RepoTags": [*image["RepoTags"], normal(words[1])]})
+def tag(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    image = _existing(node, names[0])
+    put(node, image, *image["RepoTags"], normal(names[1]))
     return 0
 
 
-def put(node: Node, image: Image) -> None:
-    """Keep an image; whoever had one of its names loses it."""
+def put(node: Node, image: Image, *tags: str) -> None:
+    """Store an image under these names and take the names from other images."""
     for other in images(node):
-        if other["Id"] != image["Id"] and set(other["RepoTags"]) & set(image["RepoTags"]):
-            left = [name for name in other["RepoTags"] if name not in image["RepoTags"]]
-            files.write_json(_path(node, other), other | {"RepoTags": left})
-    files.write_json(_path(node, image), image | {"RepoTags": list(dict.fromkeys(image["RepoTags"]))})
+        if other["Id"] != image["Id"] and set(other["RepoTags"]) & set(tags):
+            _write(node, other, [name for name in other["RepoTags"] if name not in tags])
+    _write(node, image, list(dict.fromkeys(tags)))
 
 
-def save(node: Node, words: list[str]) -> int:
-    names = [word for word in words if not word.startswith("-")]
+def save(node: Node, options: dict[str, Any], names: list[str]) -> int:
     found = []
     for name in names:
         image = find(node, name)
         if image is None:
             raise daemon_says(f"reference does not exist: {name}")
-        named = normal(name) in image["RepoTags"]
-        found.append(image | {"RepoTags": [normal(name)] if named else [], "RepoDigests": []})
+        found.append(image | {"RepoTags": [tag for tag in image["RepoTags"] if tag == normal(name)], "RepoDigests": []})
     flow.save(node, found)
     return 0
 
 
-def load(node: Node, words: list[str]) -> int:
+def load(node: Node, options: dict[str, Any], _: list[str]) -> int:
     for image in flow.load(node, sys.stdin.buffer):
         there = find(node, image["Id"])
-        put(node, image | {"RepoTags": [*(there["RepoTags"] if there else []), *image["RepoTags"]]})
+        put(node, image, *(there["RepoTags"] if there else []), *image["RepoTags"])
         for name in image["RepoTags"]:
             out(f"Loaded image: {name}")
         if not image["RepoTags"]:
             out(f"Loaded image ID: {image['Id']}")
     return 0
+
+
+def _write(node: Node, image: Image, tags: list[str]) -> None:
+    files.write_json(_path(node, image), image | {"RepoTags": tags})
 
 
 def _path(node: Node, image: Image) -> str:

@@ -3,12 +3,13 @@
 import os
 import signal
 from collections.abc import Callable
+from typing import Any
 
 from sparklab import files
 from sparklab.fake_docker import rootfs
 from sparklab.fake_docker.errors import DockerError, daemon_says
 from sparklab.fake_docker.start import start as start_container
-from sparklab.fake_docker.store import Container, claim_name, containers, find
+from sparklab.fake_docker.store import Container, claim_name, find
 from sparklab.layout import Node
 from sparklab.tools.say import err, out
 
@@ -16,69 +17,47 @@ DEFAULT_STOP = 10.0
 FOREVER = 10.0**9
 
 
-def _each(node: Node, words: list[str], do: Callable[[Container], None]) -> int:
-    """Every name in turn; the errors do not keep the others from their turn."""
+def _each(node: Node, names: list[str], do: Callable[[Container], None], may_be_gone: bool = False) -> int:
+    """Apply `do` to each container and print its name; an error is printed and the next container follows."""
     code = 0
-    for word in words:
+    for name in names:
         try:
-            do(find(node, word))
-            out(word)
+            do(find(node, name))
+            out(name)
         except DockerError as error:
             err(error.message)
-            code = 1
+            if not (may_be_gone and "No such container" in error.message):
+                code = 1
     return code
 
 
-def _take(words: list[str], *names: str) -> str | None:
-    """Take an option and its value out of the words."""
-    for place, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name in names:
-            if equals:
-                del words[place]
-                return value
-            value = words[place + 1]
-            del words[place : place + 2]
-            return value
-    return None
-
-
-def start(node: Node, words: list[str]) -> int:
-    names = [word for word in words if not word.startswith("-")]
+def start(node: Node, options: dict[str, Any], names: list[str]) -> int:
     code = _each(node, names, start_container)
     if code:
         err(f"failed to start containers: {', '.join(names)}")
     return code
 
 
-def stop(node: Node, words: list[str]) -> int:
-    words = list(words)
-    _take(words, "-s", "--signal")
-    given = _take(words, "-t", "--timeout", "--time")
-    return _each(node, words, lambda c: c.stop(_patience(c, given)))
+def stop(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    return _each(node, names, lambda container: container.stop(_patience(container, options)))
 
 
-def _patience(container: Container, given: str | None) -> float:
-    if given is not None:
-        return float(given) if float(given) >= 0 else FOREVER
-    kept = container.config["stop_timeout"]
-    return DEFAULT_STOP if kept is None else float(kept)
+def _patience(container: Container, options: dict[str, Any]) -> float:
+    given = options.get("timeout", options.get("time", container.config["stop_timeout"]))
+    seconds = DEFAULT_STOP if given is None else float(given)
+    return seconds if seconds >= 0 else FOREVER
 
 
-def restart(node: Node, words: list[str]) -> int:
-    words = list(words)
-    given = _take(words, "-t", "--timeout", "--time")
-
+def restart(node: Node, options: dict[str, Any], names: list[str]) -> int:
     def again(container: Container) -> None:
-        container.stop(_patience(container, given))
+        container.stop(_patience(container, options))
         start_container(container)
 
-    return _each(node, words, again)
+    return _each(node, names, again)
 
 
-def kill(node: Node, words: list[str]) -> int:
-    words = list(words)
-    name = (_take(words, "-s", "--signal") or "KILL").upper().removeprefix("SIG")
+def kill(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    name = options.get("signal", "KILL").upper().removeprefix("SIG")
     number = int(name) if name.isdigit() else signal.Signals[f"SIG{name}"].value
 
     def send(container: Container) -> None:
@@ -89,94 +68,60 @@ def kill(node: Node, words: list[str]) -> int:
         else:
             container.signal(number)
 
-    return _each(node, words, send)
+    return _each(node, names, send)
 
 
-def remove(node: Node, words: list[str]) -> int:
-    flags = {letter for word in words if word.startswith("-") and not word.startswith("--") for letter in word[1:]}
-    force = "f" in flags or "--force" in words
-    names = [word for word in words if not word.startswith("-")]
-    if not names:
-        raise DockerError(
-            "docker: 'docker rm' requires at least 1 argument\n\n"
-            "Usage:  docker rm [OPTIONS] CONTAINER [CONTAINER...]\n\nSee 'docker rm --help' for more information"
-        )
-    code = 0
-    for word in names:
-        try:
-            _remove(find(node, word), word, force)
-        except DockerError as error:
-            err(error.message)
-            code = code if force and "No such container" in error.message else 1
-            continue
-        out(word)
-    return code
+def remove(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    force = "force" in options
+
+    def away(container: Container) -> None:
+        if container.runs:
+            if not force:
+                raise daemon_says(
+                    f'cannot remove container "/{container.name}": container is running: stop the container before '
+                    "removing or force remove"
+                )
+            container.kill()
+        container.remove()
+
+    return _each(node, names, away, may_be_gone=force)
 
 
-def _remove(container: Container, word: str, force: bool) -> None:
-    if container.state()["status"] in ("running", "restarting"):
-        if not force:
-            raise daemon_says(
-                f'cannot remove container "/{container.name}": container is running: stop the container before '
-                "removing or force remove"
-            )
-        container.kill()
-    container.remove()
-
-
-def execute(node: Node, words: list[str]) -> int:
-    """Becomes the command; without `-i` it reads nothing."""
-    rest, given, interactive, detach = list(words), [], False, False
-    while rest and rest[0].startswith("-"):
-        word, equals, value = rest.pop(0).partition("=")
-        if word in ("-e", "--env", "-w", "--workdir", "-u", "--user"):
-            entry = value if equals and word.startswith("--") else rest.pop(0)
-            given += [entry] if word in ("-e", "--env") else []
-        elif word.startswith("--"):
-            interactive |= word == "--interactive"
-            detach |= word == "--detach"
-        else:
-            interactive |= "i" in word
-            detach |= "d" in word
-    container = find(node, rest.pop(0))
+def execute(node: Node, options: dict[str, Any], words: list[str]) -> int:
+    """Replace this process by the command; without `-i` its stdin is empty."""
+    name, *command = words
+    container = find(node, name)
     if container.state()["status"] != "running":
         raise daemon_says(f"container {container.id} is not running")
-    environment = rootfs.environment(container) | dict(entry.partition("=")[::2] for entry in given)
+    environment = rootfs.environment(container)
+    environment |= dict(entry.partition("=")[::2] for entry in options.get("env", []))
     try:
-        program = rootfs.program(container, rest[0], environment["PATH"])
+        program = rootfs.program(container, command[0], environment["PATH"])
     except DockerError:
         raise DockerError(
             "OCI runtime exec failed: exec failed: unable to start container process: "
-            f'exec: "{rest[0]}": executable file not found in $PATH',
+            f'exec: "{command[0]}": executable file not found in $PATH',
             127,
         ) from None
-    if detach and os.fork():
+    if "detach" in options and os.fork():
         return 0
-    if not interactive:
+    if "interactive" not in options:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.chdir(container.path("rootfs"))
-    return os.execve(program, rest, environment)
+    return os.execve(program, command, environment)
 
 
-def wait(node: Node, words: list[str]) -> int:
-    for word in words:
-        container = find(node, word)
+def wait(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    for name in names:
+        container = find(node, name)
         container.wait(FOREVER)
         out(str(container.state().get("exit_code", 0)))
     return 0
 
 
-def rename(node: Node, words: list[str]) -> int:
-    container = find(node, words[0])
+def rename(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    container = find(node, names[0])
     with files.locked(node.path("docker", "lock")):
-        claim_name(node, words[1])
-        files.write_json(container.path("config.json"), container.config | {"name": words[1]})
-    return 0
-
-
-def prune(node: Node, words: list[str]) -> int:
-    for container in containers(node):
-        if container.state()["status"] in ("exited", "created"):
-            container.remove()
-            out(container.id)
+        claim_name(node, names[1])
+        files.write_json(container.path("config.json"), container.config | {"name": names[1]})
     return 0

@@ -6,59 +6,34 @@ from collections.abc import Callable
 from typing import Any
 
 from sparklab.fake_docker import template
-from sparklab.fake_docker.errors import DockerError
+from sparklab.fake_docker.errors import DockerError, daemon_says
 from sparklab.fake_docker.human import ago
 from sparklab.fake_docker.images import find as find_image
 from sparklab.fake_docker.images import shown
-from sparklab.fake_docker.store import NEVER, Container, containers, find, seconds
+from sparklab.fake_docker.store import Container, containers, find, seconds
 from sparklab.fake_docker.view import view
 from sparklab.layout import Node
-from sparklab.tools.say import err, out
 
-WIDE = "{:<14} {:<24} {:<24} {:<16} {:<24} {:<9} {}"
-
-
-def ps(node: Node, words: list[str]) -> int:
-    form = template.option(words)
-    filters: list[str] = []
-    flags: set[str] = set()
-    rest = list(words)
-    while rest:
-        word, equals, value = rest.pop(0).partition("=")
-        if word in ("--filter", "-f"):
-            filters.append(value if equals else rest.pop(0))
-        elif word.startswith("--"):
-            flags.add(word)
-        else:
-            flags |= {"--all" if letter == "a" else "--quiet" if letter == "q" else letter for letter in word[1:]}
-    chosen = [c for c in containers(node) if _shown(c, flags, filters)]
-    if not form and "--quiet" not in flags:
-        out(WIDE.format("CONTAINER ID", "IMAGE", "COMMAND", "CREATED", "STATUS", "PORTS", "NAMES"))
-    for container in chosen:
-        cells = row(container, "--no-trunc" in flags)
-        if "--quiet" in flags:
-            out(cells["ID"])
-        elif form:
-            out(template.render(form, cells))
-        else:
-            out(
-                WIDE.format(
-                    *(cells[key] for key in ("ID", "Image", "Command", "RunningFor", "Status")), "", cells["Names"]
-                )
-            )
-    return 0
+WIDE = "{ID:<14} {Image:<24} {Command:<24} {RunningFor:<16} {Status:<24} {Ports:<9} {Names}"
+TITLES = {"ID": "CONTAINER ID", "RunningFor": "CREATED"} | {
+    name: name.upper() for name in ("Image", "Command", "Status", "Ports", "Names")
+}
 
 
-def _shown(container: Container, flags: set[str], filters: list[str]) -> bool:
-    by_state = any(entry.startswith("status=") for entry in filters)
-    if "--all" not in flags and not by_state and container.state()["status"] not in ("running", "restarting"):
-        return False
+def ps(node: Node, options: dict[str, Any], _: list[str]) -> int:
+    rows = [_row(one, "no-trunc" in options) for one in containers(node) if _chosen(one, options)]
+    return template.table(options, rows, WIDE, TITLES)
+
+
+def _chosen(container: Container, options: dict[str, Any]) -> bool:
     named: dict[str, list[bool]] = {}
-    for entry in filters:
+    for entry in options.get("filter", []):
         kind, _, value = entry.partition("=")
         if kind not in MATCHES:
-            raise DockerError(f"Error response from daemon: invalid filter '{kind}'")
+            raise daemon_says(f"invalid filter '{kind}'")
         named.setdefault(kind, []).append(MATCHES[kind](container, value))
+    if "all" not in options and "status" not in named and not container.runs:
+        return False
     return all(all(hits) if kind == "label" else any(hits) for kind, hits in named.items())
 
 
@@ -68,29 +43,23 @@ def _label(container: Container, value: str) -> bool:
     return key in labels and (not equals or labels[key] == wanted)
 
 
-def _name(container: Container, value: str) -> bool:
-    return bool(re.search(value, "/" + container.name) or re.search(value, container.name))
-
-
 MATCHES: dict[str, Callable[[Container, str], bool]] = {
     "label": _label,
-    "name": _name,
+    "name": lambda c, value: any(re.search(value, name) for name in (f"/{c.name}", c.name)),
     "id": lambda c, value: c.id.startswith(value),
     "status": lambda c, value: c.state()["status"] == value,
     "ancestor": lambda c, value: value in (c.config["image"], c.config["image_id"]),
 }
 
 
-def row(container: Container, whole: bool) -> dict[str, Any]:
+def _row(container: Container, whole: bool) -> dict[str, Any]:
     config, state = container.config, container.state()
-    command = " ".join(
-        f"'{word}'" if " " in word or not word else word for word in [*config["entrypoint"], *config["command"]]
-    )
-    created = seconds(config["created"])
+    words = [*config["entrypoint"], *config["command"]]
+    command = " ".join(f"'{word}'" if " " in word or not word else word for word in words)
+    if not whole and len(command) > 20:
+        command = command[:19] + "…"
     return {
-        "Command": json.dumps(
-            command if whole else command[:19] + "…" if len(command) > 20 else command, ensure_ascii=False
-        ),
+        "Command": json.dumps(command, ensure_ascii=False),
         "CreatedAt": config["created"].replace("T", " ")[:19] + " +0000 UTC",
         "ID": container.id if whole else container.id[:12],
         "Image": config["image"],
@@ -98,10 +67,10 @@ def row(container: Container, whole: bool) -> dict[str, Any]:
         "LocalVolumes": "0",
         "Mounts": ",".join(volume.partition(":")[0] for volume in config["volumes"]),
         "Names": container.name,
-        "Networks": config["options"].get("--network", config["options"].get("--net", "bridge")),
+        "Networks": config["options"].get("network", config["options"].get("net", "bridge")),
         "Platform": None,
         "Ports": "",
-        "RunningFor": ago(created) + " ago",
+        "RunningFor": ago(seconds(config["created"])) + " ago",
         "Size": "0B",
         "State": state["status"],
         "Status": _status(state),
@@ -115,32 +84,18 @@ def _status(state: dict[str, Any]) -> str:
         case "created":
             return "Created"
         case word:
-            since = ago(seconds(state.get("finished", NEVER))) if state.get("finished") else "Less than a second"
+            since = ago(seconds(state["finished"])) if state.get("finished") else "Less than a second"
             return f"{'Restarting' if word == 'restarting' else 'Exited'} ({state.get('exit_code', 0)}) {since} ago"
 
 
-def inspect(node: Node, words: list[str]) -> int:
-    form = template.option(words)
-    kind = next((word.partition("=")[2] for word in words if word.startswith("--type=")), "")
+def inspect(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    """Print the containers, else images, with these names."""
     found: list[dict[str, Any]] = []
     missing: list[str] = []
-    for word in [word for word in words if not word.startswith("-")]:
+    for name in names:
         try:
-            if kind == "image":
-                raise DockerError(word)
-            found.append(view(find(node, word)))
+            found.append(view(find(node, name)))
         except DockerError:
-            image = find_image(node, word) if kind != "container" else None
-            (missing.append(word) if image is None else found.append(shown(image)))
-    if form:
-        for value in found:
-            out(template.render(form, value))
-    else:
-        out(json.dumps(found, indent=4))
-    for word in missing:
-        err(
-            f"Error: No such object: {word}"
-            if kind != "container"
-            else f"Error response from daemon: No such container: {word}"
-        )
-    return 1 if missing else 0
+            image = find_image(node, name)
+            (missing.append(name) if image is None else found.append(shown(image)))
+    return template.show(options, found, [f"Error: No such object: {name}" for name in missing])

@@ -1,112 +1,104 @@
-"""`docker run`'s options: which take a value, which repeat, what the engine keeps of them."""
+"""Docker's commands: the function behind each, its arguments, its options.
 
+An option `env,e*` is `--env` or `-e` and may repeat, `name=` takes one value, others are flags.
+"""
+
+import getopt
+from collections.abc import Iterator
 from typing import Any
 
 from sparklab.fake_docker.errors import DockerError
 
-SHORT = {
-    "-d": "--detach",
-    "-e": "--env",
-    "-v": "--volume",
-    "-l": "--label",
-    "-p": "--publish",
-    "-u": "--user",
-    "-w": "--workdir",
-    "-i": "--interactive",
-    "-t": "--tty",
-    "-m": "--memory",
+CONTAINER = "CONTAINER [CONTAINER...]"
+IMAGE_COMMAND = "IMAGE [COMMAND] [ARG...]"
+CREATE = (
+    "add-host* cap-add* cap-drop* cgroupns= cidfile= cpus= device* device-cgroup-rule* dns* entrypoint= env,e* "
+    "env-file* gpus= group-add* health-cmd= hostname,h= init interactive,i ipc= label,l* log-driver= log-opt* "
+    "memory,m= mount* name= net= network= oom-kill-disable oom-score-adj= pid= pids-limit= platform= privileged "
+    "publish,p* pull= read-only restart= rm runtime= security-opt* shm-size= stop-signal= stop-timeout= sysctl* "
+    "tmpfs* tty,t ulimit* user,u= uts= volume,v* workdir,w="
+)
+LISTING = "all,a filter,f* format= no-trunc quiet,q"
+
+COMMANDS: dict[str, tuple[str, str, str]] = {
+    "build": (
+        "building.build",
+        "PATH",
+        "build-arg* file,f= label* network= platform= progress= quiet,q tag,t* target=",
+    ),
+    "create": ("run.create", IMAGE_COMMAND, CREATE),
+    "exec": (
+        "lifecycle.execute",
+        "CONTAINER COMMAND [ARG...]",
+        "detach,d env,e* interactive,i tty,t user,u= workdir,w=",
+    ),
+    "image inspect": ("images.inspect", "IMAGE [IMAGE...]", "format,f="),
+    "images": ("images.listing", "", LISTING),
+    "info": ("about.info", "", "format,f="),
+    "inspect": ("listing.inspect", "NAME|ID [NAME|ID...]", "format,f="),
+    "kill": ("lifecycle.kill", CONTAINER, "signal,s="),
+    "load": ("images.load", "", "quiet,q"),
+    "login": ("registry.login", "", "password-stdin username,u="),
+    "logs": ("logs.logs", "CONTAINER", "follow,f since= tail,n= timestamps,t until="),
+    "ps": ("listing.ps", "", LISTING),
+    "pull": ("registry.pull", "NAME[:TAG|@DIGEST]", "platform= quiet,q"),
+    "rename": ("lifecycle.rename", "CONTAINER NEW_NAME", ""),
+    "restart": ("lifecycle.restart", CONTAINER, "time= timeout,t="),
+    "rm": ("lifecycle.remove", CONTAINER, "force,f volumes,v"),
+    "rmi": ("images.remove", "IMAGE [IMAGE...]", "force,f"),
+    "run": ("run.run", IMAGE_COMMAND, f"{CREATE} detach,d"),
+    "save": ("images.save", "IMAGE [IMAGE...]", ""),
+    "start": ("lifecycle.start", CONTAINER, ""),
+    "stop": ("lifecycle.stop", CONTAINER, "signal,s= time= timeout,t="),
+    "tag": ("images.tag", "SOURCE_IMAGE[:TAG] TARGET_IMAGE[:TAG]", ""),
+    "version": ("about.version", "", "format,f="),
+    "wait": ("lifecycle.wait", CONTAINER, ""),
 }
-BARE = frozenset(
-    {"--detach", "--rm", "--privileged", "--interactive", "--tty", "--init", "--read-only", "--oom-kill-disable"}
-)
-ONCE = frozenset(
-    [
-        "--name",
-        "--restart",
-        "--network",
-        "--net",
-        "--ipc",
-        "--pid",
-        "--gpus",
-        "--log-driver",
-        "--stop-timeout",
-        "--entrypoint",
-        "--shm-size",
-        "--user",
-        "--workdir",
-        "--hostname",
-        "--memory",
-        "--runtime",
-        "--pull",
-        "--cgroupns",
-        "--uts",
-        "--platform",
-        "--stop-signal",
-        "--oom-score-adj",
-        "--pids-limit",
-        "--cpus",
-        "--cidfile",
-        "--health-cmd",
-    ]
-)
-MANY = frozenset(
-    [
-        "--label",
-        "--env",
-        "--volume",
-        "--ulimit",
-        "--cap-add",
-        "--cap-drop",
-        "--device",
-        "--device-cgroup-rule",
-        "--log-opt",
-        "--publish",
-        "--mount",
-        "--security-opt",
-        "--add-host",
-        "--env-file",
-        "--group-add",
-        "--tmpfs",
-        "--dns",
-        "--sysctl",
-    ]
-)
-USAGE = "\n\nUsage:  docker run [OPTIONS] IMAGE [COMMAND] [ARG...]\n\nRun 'docker run --help' for more information"
 
 
-def parse(words: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """Options by their long name (a list where they repeat), then image and command."""
+def parse(command: str, words: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """Return options by their long names (True, a value or a list of values) and the other words.
+
+    The options of a command that starts a program end before its first other word.
+    """
+    _, arguments, options = COMMANDS[command]
+    named = {word: (name, kind) for option in options.split() for word, name, kind in _spellings(option)}
+    letters = "".join(word[1] + ":" * len(kind) for word, (_, kind) in named.items() if len(word) == 2)
+    longs = [name + "=" * len(kind) for name, kind in named.values()]
+    split = getopt.getopt if "COMMAND" in arguments else getopt.gnu_getopt
+    try:
+        given, rest = split(words, letters, longs)
+    except getopt.GetoptError as error:
+        raise DockerError(f"{_problem(error)}{usage(command)}", 125) from None
+    if arguments and not rest:
+        code = 125 if command == "run" else 1
+        raise DockerError(f"docker: 'docker {command}' requires at least 1 argument{usage(command)}", code)
     found: dict[str, Any] = {}
-    rest = list(words)
-    while rest and rest[0].startswith("-") and rest[0] != "-":
-        word = rest.pop(0)
-        if word == "--":
-            break
-        name, equals, value = word.partition("=")
-        if not name.startswith("--") and len(name) > 2:
-            name, equals, value = _together(name, equals, value, rest)
-        name = SHORT.get(name, name)
-        if name in BARE:
-            found[name] = value != "false" if equals else True
-            continue
-        if name not in ONCE and name not in MANY:
-            kind = "flag" if name.startswith("--") else "shorthand flag"
-            raise DockerError(f"unknown {kind}: {name if kind == 'flag' else repr(name[1:])}{USAGE}", 125)
-        if not equals:
-            if not rest:
-                raise DockerError(f"flag needs an argument: {name}{USAGE}", 125)
-            value = rest.pop(0)
-        if name in MANY:
+    for word, value in given:
+        name, kind = named[word]
+        if kind == "*":
             found.setdefault(name, []).append(value)
         else:
-            found[name] = value
+            found[name] = value if kind else True
     return found, rest
 
 
-def _together(name: str, equals: str, value: str, rest: list[str]) -> tuple[str, str, str]:
-    """`-it` is two flags, `-eA=b` one with its value."""
-    first = SHORT.get(name[:2], name[:2])
-    if first in BARE:
-        rest.insert(0, "-" + name[2:] + equals + value)
-        return name[:2], "", ""
-    return name[:2], "=", name[2:] + equals + value
+def _spellings(option: str) -> Iterator[tuple[str, str, str]]:
+    """Yield how an option is written, its long name and its kind: `*`, `=` or empty for a flag."""
+    name, _, letter = option.rstrip("=*").partition(",")
+    kind = option[-1] if option[-1] in "=*" else ""
+    yield f"--{name}", name, kind
+    if letter:
+        yield f"-{letter}", name, kind
+
+
+def _problem(error: getopt.GetoptError) -> str:
+    if "requires" in error.msg:
+        return f"flag needs an argument: --{error.opt}"
+    return f"unknown flag: --{error.opt}" if len(error.opt) > 1 else f"unknown shorthand flag: {error.opt!r}"
+
+
+def usage(command: str) -> str:
+    arguments = COMMANDS[command][1]
+    line = " ".join(filter(None, ["Usage:  docker", command, "[OPTIONS]", arguments]))
+    return f"\n\n{line}\n\nRun 'docker {command} --help' for more information"

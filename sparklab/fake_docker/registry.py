@@ -1,7 +1,6 @@
 """`docker pull` and `login`: a handful of published images; no other host can be reached."""
 
 import base64
-import json
 import os
 import sys
 import time
@@ -11,77 +10,67 @@ from sparklab import files
 from sparklab.fake_docker import images
 from sparklab.fake_docker.errors import DockerError, daemon_says
 from sparklab.fake_docker.flow import FULL
-from sparklab.fake_docker.images import find, normal
+from sparklab.fake_docker.images import Image, find, normal
 from sparklab.layout import Node
 from sparklab.tools.say import out
 from sparklab.tree.images import digest, inspect
 
-PUBLISHED = {
-    "ghcr.io/berriai/litellm:main-stable": "ghcr.io/berriai/litellm:main-stable",
-    "eugr/spark-vllm:latest": "vllm-node:latest",
-    "vllm/vllm-openai:latest": "vllm-node:latest",
-    "nvcr.io/nvidia/vllm:26.04-py3": "vllm-node:latest",
-}
-"""Each looks like an image that nodes have."""
+LITELLM = "ghcr.io/berriai/litellm:main-stable"
+VLLM = ("eugr/spark-vllm:latest", "vllm/vllm-openai:latest", "nvcr.io/nvidia/vllm:26.04-py3")
+PUBLISHED = {LITELLM: LITELLM, **dict.fromkeys(VLLM, "vllm-node:latest")}
+"""Published reference -> the node image that its content equals."""
 
 CLOSED = {"nvcr.io": "nvapi-lab"}
-"""Hosts that ask for a login, and the password that opens them."""
+"""Hosts that require a login -> the accepted password."""
 
 LAYER_SECONDS = 0.4
 
 
-def pull(node: Node, words: list[str]) -> int:
-    asked = next(word for word in words if not word.startswith("-"))
+def pull(node: Node, options: dict[str, Any], names: list[str]) -> int:
+    asked = names[0]
     name, _, wanted = asked.partition("@")
     reference = next((one for one in PUBLISHED if normal(name) == one or (wanted and one.startswith(f"{name}:"))), None)
     if reference is None:
         raise DockerError(unreachable(asked))
     host = reference.partition("/")[0]
-    if host in CLOSED and not _logged_in(host):
+    if host in CLOSED and host not in (files.read_json(_logins()) or {}).get("auths", {}):
         raise daemon_says("unauthorized: authentication required")
-    image = _published(reference)
-    manifest = image["RepoDigests"][0].partition("@")[2]
+    manifest = digest(f"manifest {reference}")
     if wanted and wanted != manifest:
         raise daemon_says(f"manifest for {asked} not found: manifest unknown: manifest unknown")
+    repository, _, version = reference.rpartition(":")
+    image = inspect(PUBLISHED[reference]) | {"RepoDigests": [f"{repository}@{manifest}"]}
     there = find(node, image["Id"])
-    _say(node, image, wanted or reference.rpartition(":")[2], new=there is None)
-    tags = [*(there["RepoTags"] if there else []), *([] if wanted else [reference])]
-    images.put(node, image | {"RepoTags": tags})
+    out(f"{wanted or version}: Pulling from {repository}")
+    _layers(node, image, new=there is None)
+    images.put(node, image, *(there["RepoTags"] if there else []), *([] if wanted else [reference]))
     out(f"Digest: {manifest}")
     out(f"Status: {'Image is up to date' if there else 'Downloaded newer image'} for {asked}")
     return 0
 
 
-def login(node: Node, words: list[str]) -> int:
-    """`--username U --password-stdin HOST`; keeps what it was given as Docker does."""
-    user = words[words.index("--username") + 1]
-    host = words[-1] if not words[-1].startswith("-") else "https://index.docker.io/v1/"
+def login(node: Node, options: dict[str, Any], hosts: list[str]) -> int:
+    """`--username U --password-stdin HOST`: stores the credentials as Docker does."""
+    host = hosts[0] if hosts else "https://index.docker.io/v1/"
     password = sys.stdin.readline().strip()
     if host in CLOSED and password != CLOSED[host]:
         raise daemon_says(f'Get "https://{host}/v2/": unauthorized: authentication required')
-    folder = _folder()
-    os.makedirs(folder, exist_ok=True)
-    secret = base64.b64encode(f"{user}:{password}".encode()).decode()
-    files.write(os.path.join(folder, "config.json"), json.dumps({"auths": {host: {"auth": secret}}}), 0o600)
+    os.makedirs(os.path.dirname(_logins()), exist_ok=True)
+    secret = base64.b64encode(f"{options['username']}:{password}".encode()).decode()
+    files.write_json(_logins(), {"auths": {host: {"auth": secret}}}, 0o600)
     out("Login Succeeded")
     return 0
 
 
 def unreachable(reference: str) -> str:
-    host = reference.partition("/")[0] if "." in reference.partition("/")[0] else "registry-1.docker.io"
+    first = reference.partition("/")[0]
+    host = first if "." in first else "registry-1.docker.io"
     lookup = f"dial tcp: lookup {host}: Temporary failure in name resolution"
     return f'Error response from daemon: Get "https://{host}/v2/": {lookup}'
 
 
-def _published(reference: str) -> dict[str, Any]:
-    image = inspect(PUBLISHED[reference])
-    repository = reference.rpartition(":")[0]
-    return image | {"RepoTags": [reference], "RepoDigests": [f"{repository}@{digest('manifest ' + reference)}"]}
-
-
-def _say(node: Node, image: dict[str, Any], what: str, new: bool) -> None:
+def _layers(node: Node, image: Image, new: bool) -> None:
     layers = [layer[7:19] for layer in image["RootFS"]["Layers"]]
-    out(f"{what}: Pulling from {image['RepoDigests'][0].partition('@')[0]}")
     for layer in layers:
         out(f"{layer}: {'Pulling fs layer' if new else 'Already exists'}")
     for layer in layers if new else ():
@@ -92,10 +81,6 @@ def _say(node: Node, image: dict[str, Any], what: str, new: bool) -> None:
         sys.stdout.flush()
 
 
-def _folder() -> str:
-    return os.environ.get("DOCKER_CONFIG") or os.path.join(os.environ.get("HOME", ""), ".docker")
-
-
-def _logged_in(host: str) -> bool:
-    found = files.read_json(os.path.join(_folder(), "config.json")) or {}
-    return host in found.get("auths", {})
+def _logins() -> str:
+    folder = os.environ.get("DOCKER_CONFIG") or os.path.join(os.environ.get("HOME", ""), ".docker")
+    return os.path.join(folder, "config.json")

@@ -4,6 +4,7 @@ import os
 
 from sparklab.fake_docker.errors import DockerError, daemon_says
 from sparklab.fake_docker.store import Container
+from sparklab.layout import PATH
 
 PLACES = ("root", "tmp", "run", "var/lib", "var/log", "etc", "dev/shm", "workspace", "app")
 LINKS = ("proc", "sys", "dev/nvidia0", "dev/nvidiactl", "dev/nvidia-uvm")
@@ -14,26 +15,26 @@ def make(container: Container) -> None:
     for place in PLACES:
         os.makedirs(os.path.join(base, place))
     for link in LINKS:
-        if not link.startswith("dev/") or "--gpus" in container.config["options"]:
+        if not link.startswith("dev/") or "gpus" in container.config["options"]:
             os.symlink(container.node.root(link), os.path.join(base, link))
     for volume in container.config["volumes"]:
         source, target = split(volume)
         mount(container, source, target)
-    for device in container.config["options"].get("--device", []):
+    for device in container.config["options"].get("device", []):
         source, _, target = device.partition(":")
         if not os.path.exists(container.node.root(source.lstrip("/"))):
             raise daemon_says(
                 f'error gathering device information while adding custom device "{source}": no such file or directory'
             )
         mount(container, source, target.partition(":")[0] or source)
-    if container.config["options"].get("--privileged") and not os.path.lexists(os.path.join(base, "dev/infiniband")):
+    if container.config["options"].get("privileged") and not os.path.lexists(os.path.join(base, "dev/infiniband")):
         mount(container, "/dev/infiniband", "/dev/infiniband")
 
 
 def split(volume: str) -> tuple[str, str]:
     parts = volume.split(":")
     if len(parts) < 2 or not parts[1].startswith("/"):
-        raise DockerError(f"Error response from daemon: invalid volume specification: '{volume}'")
+        raise daemon_says(f"invalid volume specification: '{volume}'")
     return parts[0], parts[1]
 
 
@@ -48,7 +49,7 @@ def mount(container: Container, source: str, target: str) -> None:
 
 
 def on_host(container: Container, source: str) -> str:
-    """A path of the node, as a path of this machine; what is missing is created, as Docker does."""
+    """Return a node's path as a path of this machine; create a missing directory, as Docker does."""
     node = container.node
     if source.startswith(node.directory + os.sep):
         path = source
@@ -62,16 +63,14 @@ def on_host(container: Container, source: str) -> str:
 
 
 def environment(container: Container) -> dict[str, str]:
-    """The image's, then what `run` gave, with the programs of the emulated image first on the PATH."""
+    """Return the image's variables, then those of `run`; the emulated image's programs are first on the PATH."""
     node = container.node
     given = dict(entry.partition("=")[::2] for entry in container.config["env"])
     programs = os.path.join(node.lab_directory, "images", container.config["kind"], "bin")
-    given["PATH"] = ":".join(
-        [programs, node.path("bin"), "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"]
-    )
-    if "--gpus" in container.config["options"]:
+    if "gpus" in container.config["options"]:
         given["SPARKLAB_GPUS"] = "1"
     return given | {
+        "PATH": f"{programs}:{node.path('bin')}:{PATH}",
         "HOME": container.path("rootfs", "root"),
         "HOSTNAME": node.hostname,
         "SPARKOPS_ROOT": container.path("rootfs"),
@@ -82,24 +81,24 @@ def environment(container: Container) -> dict[str, str]:
     }
 
 
+ENTRYPOINTS = {"/opt/nvidia/nvidia_entrypoint.sh": [], "docker/prod_entrypoint.sh": ["litellm"]}
+"""What the images' own entrypoints run: they only print a banner or call the program."""
+
+
 def words(container: Container) -> list[str]:
-    """What is executed; the images' own entrypoints only print a banner or call the program."""
-    first = {"/opt/nvidia/nvidia_entrypoint.sh": [], "docker/prod_entrypoint.sh": ["litellm"]}
-    entry = [word for word in container.config["entrypoint"] if word not in first]
-    for word in container.config["entrypoint"]:
-        entry += first.get(word, [])
+    """Return the words that the container executes."""
+    entry = [word for given in container.config["entrypoint"] for word in ENTRYPOINTS.get(given, [given])]
     return [*entry, *container.config["command"]]
 
 
 def program(container: Container, name: str, path: str) -> str:
-    """Where the executable lies: in the container's files, else on its PATH."""
+    """Return the path of an executable in the container's files, else on its PATH."""
     if "/" in name:
         inside = container.path("rootfs", name.lstrip("/"))
         return inside if os.path.exists(inside) else name
-    for directory in path.split(":"):
-        candidate = os.path.join(directory, name)
-        if os.access(candidate, os.X_OK):
-            return candidate
+    candidates = (os.path.join(directory, name) for directory in path.split(":"))
+    if found := next((one for one in candidates if os.access(one, os.X_OK)), ""):
+        return found
     raise DockerError(
         "Error response from daemon: failed to create task for container: failed to create shim task: "
         "OCI runtime create failed: runc create failed: unable to start container process: error during container "

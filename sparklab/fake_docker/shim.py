@@ -1,4 +1,4 @@
-"""Stands over one container: starts its first process, keeps its log, ends what that leaves, restarts by policy."""
+"""Supervises one container: starts its first process, writes its log, kills leftover processes, restarts by policy."""
 
 import ctypes
 import os
@@ -25,6 +25,7 @@ PATIENCE = 30.0
 class Shim:
     def __init__(self, container: Container) -> None:
         self.container = container
+        self.node = container.node
         self.lock = threading.Lock()
         self.woken = threading.Event()
         self.backoff = FIRST_BACKOFF
@@ -55,7 +56,7 @@ class Shim:
         environment = rootfs.environment(self.container)
         words = rootfs.words(self.container)
         process = subprocess.Popen(
-            [words[0], *words[1:]],
+            words,
             executable=rootfs.program(self.container, words[0], environment["PATH"]),
             stdin=None if self.restarts == 0 else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -68,7 +69,10 @@ class Shim:
         self.copies = [threading.Thread(target=self._copy, args=stream, daemon=True) for stream in streams]
         for copy in self.copies:
             copy.start()
-        self._publish(process.pid)
+        # the node's /proc says which container a process is of
+        files.make(
+            self.node.root("proc", str(process.pid), "cgroup"), f"0::/system.slice/docker-{self.container.id}.scope\n"
+        )
         self.container.save(
             status="running",
             pid=process.pid,
@@ -79,12 +83,6 @@ class Shim:
         )
         return process
 
-    def _publish(self, pid: int) -> None:
-        """The node's /proc says which container a process is of."""
-        files.make(
-            self.container.node.root("proc", str(pid), "cgroup"), f"0::/system.slice/docker-{self.container.id}.scope\n"
-        )
-
     def _copy(self, stream: IO[bytes] | None, name: str) -> None:
         assert stream
         while line := stream.readline(LINE_LIMIT):
@@ -92,22 +90,21 @@ class Shim:
                 files.append(self.container.log, {"log": line.decode(errors="replace"), "stream": name, "time": now()})
 
     def _reap(self, process: subprocess.Popen[bytes]) -> int:
-        """The container lives as long as its first process; orphans come to us, so all are reaped here."""
+        """Wait for the first process, reap orphans meanwhile, and return the exit code."""
         while True:
             pid, status = os.wait()
             if pid == process.pid:
                 break
-        code = os.waitstatus_to_exitcode(status)
-        process.returncode = code
+        process.returncode = code = os.waitstatus_to_exitcode(status)
         return code if code >= 0 else 128 - code
 
     def _clear(self, pid: int) -> None:
-        """Nothing of the first process is left, and its last word is in the log."""
+        """Kill what the first process left, and wait until its last line is in the log."""
         self._end_the_rest()
-        for copy in self.copies:  # nobody writes any more: to the end of the pipe
+        for copy in self.copies:  # no process has the pipe open any more
             copy.join(PATIENCE)
-        files.clear(self.container.node.root("proc", str(pid)))
-        memory.change(self.container.node, used={self.container.id: 0})
+        files.clear(self.node.root("proc", str(pid)))
+        memory.change(self.node, used={self.container.id: 0})
 
     def _end_the_rest(self) -> None:
         mine = (os.getpid(), processes.start_of(os.getpid()))
@@ -122,7 +119,7 @@ class Shim:
             time.sleep(0.01)
 
     def _again(self, code: int) -> bool:
-        """Whether its policy wants it back; then that is known before the rest of it ends."""
+        """Return whether the policy restarts it, and publish that before the rest of it ends."""
         policy, most = self.container.config["restart"]
         wanted = policy in ("always", "unless-stopped") or (
             policy == "on-failure" and code and (not most or self.restarts < most)

@@ -1,23 +1,23 @@
-"""Starting a container means starting its shim, detached, and hearing from it that the first process runs."""
+"""Starts a container: starts its shim, detached, and waits until the shim says that the first process runs."""
 
 import os
+import signal
 import sys
 
-from sparklab import processes
 from sparklab.fake_docker import rootfs
 from sparklab.fake_docker.errors import daemon_says
-from sparklab.fake_docker.store import Container
-from sparklab.layout import PACKAGE_ROOT
+from sparklab.fake_docker.store import Container, containers, send
+from sparklab.layout import PACKAGE_ROOT, here
 
 MAIN = os.path.join(PACKAGE_ROOT, "sparklab", "tools", "main.py")
 KEPT = ("SPARKLAB_LAB", "SPARKLAB_NODE", "PATH", "LANG", "HOME")
 
 
 def start(container: Container, attach_stdin: bool = False) -> None:
-    """Nothing to do where it runs."""
+    """Start a container unless it runs; raise `DockerError` if its program cannot start."""
     import subprocess
 
-    if container.state()["status"] in ("running", "restarting"):
+    if container.runs:
         return
     environment = rootfs.environment(container)
     rootfs.program(container, rootfs.words(container)[0], environment["PATH"])
@@ -36,5 +36,17 @@ def start(container: Container, attach_stdin: bool = False) -> None:
     said = shim.stdout.read().decode()
     shim.returncode = 0  # it outlives us on purpose
     if said != "started":
-        processes.send([p for p in [processes.look(shim.pid)] if p], 9)
+        send(shim.pid, signal.SIGKILL)
         raise daemon_says(f"failed to start container: {said}")
+
+
+def main(name: str, words: list[str]) -> int:
+    """`dockerd` at boot: start the containers whose restart policy wants it."""
+    for container in reversed(containers(here())):
+        state, policy = container.state(), container.config["restart"][0]
+        if state["status"] in ("created", "running", "restarting"):  # began after the boot
+            continue
+        container.save(status="exited", pid=0, exit_code=state.get("exit_code", 137))
+        if policy == "always" or (policy == "unless-stopped" and not container.stopped_by_hand):
+            start(container)
+    return 0

@@ -1,4 +1,4 @@
-"""Containers as files: `config.json` never changes, `state.json` is the shim's, the log has Docker's own format."""
+"""Containers as files: `config.json` never changes, the shim writes `state.json`, the log has Docker's format."""
 
 import os
 import signal
@@ -6,26 +6,33 @@ import time
 from typing import Any
 
 from sparklab import files, processes
-from sparklab.fake_docker.errors import DockerError, daemon_says, no_such_container
+from sparklab.fake_docker.errors import daemon_says
 from sparklab.layout import Node
 
-NEVER = "0001-01-01T00:00:00Z"
+LIVES = ("running", "restarting")
 KILLED = 137
 SIGTERM_BIT = 1 << (signal.SIGTERM - 1)
 
 
 def now() -> str:
-    """Docker's timestamp, nine digits."""
+    """Return the time as Docker's timestamp, with nanoseconds."""
     moment = time.time_ns()
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment // 10**9)) + f".{moment % 10**9:09d}Z"
 
 
 def seconds(stamp: str) -> float:
-    """Epoch seconds of such a timestamp."""
-    from datetime import datetime
+    """Return epoch seconds of a timestamp; without an offset it is UTC."""
+    from datetime import UTC, datetime
 
-    whole, _, fraction = stamp.rstrip("Z").partition(".")
-    return datetime.fromisoformat(f"{whole}+00:00").timestamp() + float(f"0.{fraction or 0}")
+    moment = datetime.fromisoformat(stamp)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def send(pid: int, number: int, start: int | None = None) -> None:
+    """Signal a process, if it lives and (with `start`) is still the one that began then."""
+    process = processes.look(pid)
+    if process and start in (None, process.start):
+        processes.send([process], number)
 
 
 class Container:
@@ -46,18 +53,22 @@ class Container:
         return self.path(f"{self.id}-json.log")
 
     @property
+    def runs(self) -> bool:
+        return self.state()["status"] in LIVES
+
+    @property
     def markers(self) -> list[str]:
         return [f"SPARKLAB_CONTAINER={self.id}"]
 
     def state(self) -> dict[str, Any]:
-        """What the shim last wrote, read again where it is gone: it may have written its end just before it went.
+        """Return what the shim wrote last, or `exited` if the shim is gone.
 
-        Else the container died with it.
+        The file is read twice, because the shim may have written the end just before it went.
         """
         found: dict[str, Any] = {}
         for _ in range(2):
             found = files.read_json(self.path("state.json")) or {"status": "created"}
-            if found["status"] not in ("running", "restarting") or processes.alive(*found["shim"]):
+            if found["status"] not in LIVES or processes.alive(*found["shim"]):
                 return found
         return found | {"status": "exited", "exit_code": KILLED, "pid": 0}
 
@@ -70,18 +81,18 @@ class Container:
         return os.path.exists(self.path("stopped"))
 
     def processes(self) -> list[processes.Process]:
-        """All that runs in it, however it detached itself."""
+        """Return all processes of the container, detached ones included."""
         state = files.read_json(self.path("state.json")) or {}
         roots = [(state["pid"], state["start"])] if state.get("pid") else []
         return processes.family(self.markers, roots)
 
     def stop(self, patience: float) -> None:
-        """TERM to the first process where it handles it (the kernel's rule for pid 1); KILL to all after `patience`."""
+        """Send TERM to a first process that handles it, as the kernel does for pid 1; kill after `patience` seconds."""
         files.write(self.path("stopped"), "")
         state = self.state()
-        if state["status"] not in ("running", "restarting"):
+        if state["status"] not in LIVES:
             return
-        processes.send([p for p in [processes.look(state["shim"][0])] if p], signal.SIGUSR1)
+        send(state["shim"][0], signal.SIGUSR1)
         if state.get("pid") and handles_term(state["pid"]):
             self.signal(signal.SIGTERM)
         if not self.wait(patience):
@@ -90,22 +101,21 @@ class Container:
     def signal(self, number: int) -> None:
         state = self.state()
         if state.get("pid"):
-            processes.send([p for p in [processes.look(state["pid"])] if p and p.start == state["start"]], number)
+            send(state["pid"], number, state["start"])
 
     def kill(self) -> None:
-        """SIGKILL to all of it, then until the shim has taken note."""
+        """Send SIGKILL to all processes until the shim has recorded the end."""
         files.write(self.path("stopped"), "")
         until = time.monotonic() + 120
-        while (state := self.state())["status"] in ("running", "restarting") and time.monotonic() < until:
+        while (state := self.state())["status"] in LIVES and time.monotonic() < until:
             # the first process before its children, whose end it would outlive for a moment
             processes.send(sorted(self.processes(), key=lambda one: one.pid != state.get("pid")), signal.SIGKILL)
-            shim = processes.look(state["shim"][0])
-            processes.send([shim] if shim else [], signal.SIGUSR1)
+            send(state["shim"][0], signal.SIGUSR1)
             self.wait(0.5)
 
     def wait(self, patience: float) -> bool:
         until = time.monotonic() + patience
-        while self.state()["status"] in ("running", "restarting"):
+        while self.runs:
             if time.monotonic() > until:
                 return False
             time.sleep(0.02)
@@ -123,7 +133,7 @@ def handles_term(pid: int) -> bool:
 
 
 def containers(node: Node) -> list[Container]:
-    """All of them, newest first."""
+    """Return all containers, newest first."""
     try:
         names = os.listdir(node.path("docker", "containers"))
     except FileNotFoundError:
@@ -133,24 +143,22 @@ def containers(node: Node) -> list[Container]:
 
 
 def find(node: Node, word: str) -> Container:
-    """By name, ID or unambiguous prefix of one."""
+    """Return the container with this name, ID or unambiguous prefix of an ID."""
     every = containers(node)
-    exact = [c for c in every if word.removeprefix("/") == c.name or word == c.id]
-    if exact:
+    if exact := [one for one in every if word.removeprefix("/") == one.name or word == one.id]:
         return exact[0]
-    starting = [c for c in every if word and c.id.startswith(word)]
+    starting = [one for one in every if word and one.id.startswith(word)]
     if len(starting) > 1:
-        raise DockerError(f"Error response from daemon: multiple IDs found with provided prefix: {word}")
+        raise daemon_says(f"multiple IDs found with provided prefix: {word}")
     if not starting:
-        raise no_such_container(word)
+        raise daemon_says(f"No such container: {word}")
     return starting[0]
 
 
 def claim_name(node: Node, name: str) -> None:
-    """Call with the engine's lock held."""
-    for other in containers(node):
-        if other.name == name:
-            raise daemon_says(
-                f'Conflict. The container name "/{name}" is already in use by container "{other.id}". '
-                "You have to remove (or rename) that container to be able to reuse that name."
-            )
+    """Refuse a name that is taken; call with the engine's lock held."""
+    if other := next((one for one in containers(node) if one.name == name), None):
+        raise daemon_says(
+            f'Conflict. The container name "/{name}" is already in use by container "{other.id}". '
+            "You have to remove (or rename) that container to be able to reuse that name."
+        )

@@ -1,4 +1,4 @@
-"""What a node's program says, without a process of its own."""
+"""The answer of a node's program, without a process of its own."""
 
 import contextlib
 import importlib
@@ -25,7 +25,7 @@ class Answer:
 
 
 def answer(node: Node, program: str, words: list[str]) -> Answer:
-    """Let the program of this node answer; for one that neither waits nor reads."""
+    """Return the answer of a node's program that neither waits nor reads its input."""
     told = Answer()
     with _on(node), contextlib.redirect_stdout(_Stream(told, 1)), contextlib.redirect_stderr(_Stream(told, 2)):
         told.code = importlib.import_module(TOOLS[program]).main(program, words)
@@ -44,7 +44,7 @@ class _Stream(io.StringIO):
 
 @contextlib.contextmanager
 def _on(node: Node) -> Iterator[None]:
-    """The programs look here for the node that they are on."""
+    """Set the environment by which programs know their node."""
     before = {name: os.environ.get(name) for name in ("SPARKLAB_NODE", "SPARKLAB_SUDO", "SPARKOPS_ROOT")}
     os.environ.pop("SPARKLAB_SUDO", None)
     os.environ.update(SPARKLAB_NODE=node.directory, SPARKOPS_ROOT=node.root())

@@ -7,6 +7,8 @@ import sys
 from sparklab.tools.say import fail, out
 from sparklab.tree import vocabulary, weights
 
+PIECE = 1 << 20
+
 
 def main(name: str, words: list[str]) -> int:
     code = 0
@@ -25,13 +27,7 @@ def _digest(path: str) -> str:
     if emulated := weights.digest_of(path):
         return emulated
     with open(path, "rb") as stream:
-        start = stream.read(PIECE)
-        if start in vocabulary.DIGESTS:
-            return vocabulary.DIGESTS[start]
-        found = hashlib.sha256(start)
-        while block := stream.read(PIECE):
-            found.update(block)
-    return found.hexdigest()
-
-
-PIECE = 1 << 20
+        if known := vocabulary.DIGESTS.get(stream.read(PIECE)):
+            return known
+        stream.seek(0)
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,6 +1,6 @@
-"""`curl` for what the lab's hub says is many GiB: a file that grows in a few seconds and takes no room.
+"""`curl` for files of many GiB on the lab's hub: writes a sparse file that grows within seconds.
 
-Anything else, and any other URL, is for the machine's own curl; the stub decides that by the address.
+The stub calls it for URLs of the hub only; small files are left to the machine's own curl.
 """
 
 import os
@@ -41,7 +41,7 @@ def _headers(words: list[str], answer: object) -> None:
 
 
 def _grow(path: str, head: bytes, length: int, going_on: bool) -> int:
-    """As a transfer looks from outside; ended in the middle it leaves what was there."""
+    """Let the file grow like a transfer; an interrupted one leaves a part."""
     at = os.path.getsize(path) if going_on and os.path.exists(path) else 0
     with open(path, "r+b" if at else "wb") as stream:
         if at < len(head):

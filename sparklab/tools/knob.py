@@ -1,4 +1,4 @@
-"""`/proc/sys/vm/drop_caches`: refuses everybody but root, and root is whoever came through the emulated sudo."""
+"""`/proc/sys/vm/drop_caches`: writable only for commands of the emulated sudo."""
 
 import contextlib
 import os
@@ -16,7 +16,7 @@ def path(node: Node) -> str:
 
 
 def close(node: Node) -> None:
-    """A socket's file: it is there, and no write to it succeeds, even where the lab runs as root."""
+    """Make it a socket's file: it exists, and no write to it succeeds, even if the lab runs as root."""
     temporary = f"{path(node)}.{os.getpid()}"
     os.mknod(temporary, stat.S_IFSOCK | 0o200)
     os.replace(temporary, path(node))
@@ -24,7 +24,7 @@ def close(node: Node) -> None:
 
 @contextlib.contextmanager
 def opened(node: Node) -> Iterator[None]:
-    """While root's command runs, what it writes takes effect at once."""
+    """Make it a pipe while root's command runs; a write drops the page cache at once."""
     temporary = f"{path(node)}.{os.getpid()}"
     os.mkfifo(temporary, 0o600)
     handle = os.open(temporary, os.O_RDWR | os.O_NONBLOCK)

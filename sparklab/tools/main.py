@@ -1,4 +1,4 @@
-"""Started by every stub as `python -I -S main.py NAME ARGS…`: finds the module and lets it answer."""
+"""Every stub starts it as `python -I -S main.py NAME ARGS…`; it calls the program's module."""
 
 import os
 import sys
@@ -7,12 +7,12 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(
 
 import importlib  # noqa: E402
 
-from sparklab.tools.registry import INSIDE, TOOLS, WHERE_MISSING  # noqa: E402
+from sparklab.tools.registry import INSIDE, TOOLS  # noqa: E402
 
 
 def run(name: str, words: list[str]) -> int:
     """Every module has `main(name, words) -> exit code`."""
-    module = importlib.import_module((TOOLS | INSIDE | WHERE_MISSING)[name])
+    module = importlib.import_module((TOOLS | INSIDE)[name])
     try:
         code: int = module.main(name, words)
         sys.stdout.flush()

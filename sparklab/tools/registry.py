@@ -1,48 +1,26 @@
 """Which module answers for which program; imported only when it is called."""
 
-TOOLS: dict[str, str] = {
-    "docker": "sparklab.fake_docker.cli",
-    "dockerd": "sparklab.fake_docker.boot",
-    "nvidia-smi": "sparklab.tools.gpu",
-    "ibdev2netdev": "sparklab.tools.network",
-    "ip": "sparklab.tools.network",
-    "rdma": "sparklab.tools.network",
-    "ethtool": "sparklab.tools.network",
-    "ping": "sparklab.tools.network",
-    "ss": "sparklab.tools.sockets",
-    "sudo": "sparklab.tools.sudo",
-    "visudo": "sparklab.tools.sudo",
-    "crontab": "sparklab.tools.services",
-    "systemctl": "sparklab.tools.services",
-    "loginctl": "sparklab.tools.services",
-    "timedatectl": "sparklab.tools.services",
-    "nmcli": "sparklab.tools.services",
-    "ufw": "sparklab.tools.services",
-    "iptables": "sparklab.tools.services",
-    "dpkg": "sparklab.tools.packages",
-    "dpkg-query": "sparklab.tools.packages",
-    "nvidia-ctk": "sparklab.tools.packages",
-    "git": "sparklab.tools.git",
-    "uname": "sparklab.tools.system",
-    "lscpu": "sparklab.tools.system",
-    "nproc": "sparklab.tools.system",
-    "hostname": "sparklab.tools.system",
-    "id": "sparklab.tools.system",
-    "groups": "sparklab.tools.system",
-    "whoami": "sparklab.tools.system",
-    "df": "sparklab.tools.system",
-    "sha256sum": "sparklab.tools.hashes",
-    "free": "sparklab.tools.system",
-    "sysctl": "sparklab.tools.system",
-    "reboot": "sparklab.tools.power",
-    "shutdown": "sparklab.tools.power",
-    "systemd-run": "sparklab.tools.power",
+TOOLS = {
+    name: f"sparklab.{module}"
+    for module, names in {
+        "fake_docker.cli": "docker",
+        "fake_docker.start": "dockerd",
+        "tools.git": "git",
+        "tools.gpu": "nvidia-smi",
+        "tools.hashes": "sha256sum",
+        "tools.network": "ibdev2netdev ip rdma ethtool ping",
+        "tools.packages": "dpkg dpkg-query nvidia-ctk",
+        "tools.power": "reboot shutdown systemd-run",
+        "tools.services": "crontab systemctl loginctl timedatectl nmcli ufw iptables",
+        "tools.sockets": "ss",
+        "tools.sudo": "sudo visudo",
+        "tools.system": "uname lscpu nproc hostname id groups whoami df free sysctl",
+    }.items()
+    for name in names.split()
 }
 
-WHERE_MISSING: dict[str, str] = {"curl": "sparklab.tools.curl"}
-"""Placed on the PATH only where the machine has no real one."""
-
-INSIDE: dict[str, str] = {
+INSIDE = {
+    "curl": "sparklab.tools.curl",
     "hubcurl": "sparklab.tools.hubcurl",
     "vllm": "sparklab.engine.vllm",
     "ray": "sparklab.engine.ray",
@@ -50,6 +28,11 @@ INSIDE: dict[str, str] = {
     "shim": "sparklab.fake_docker.shim",
 }
 
-ASKED = ("docker", "nvidia-smi")
-"""Whose answers change while a node runs: the lab's process is asked for them. Each module says by
-`at_once(node, words)` what can be answered without waiting."""
+"""What is called from elsewhere than a node's PATH; `curl` by its stub, where the machine has no real one."""
+
+ASKED = (
+    *("docker", "nvidia-smi", "ibdev2netdev", "ip", "rdma", "ethtool", "ping", "dpkg", "dpkg-query", "nvidia-ctk"),
+    *("systemctl", "nmcli", "uname", "lscpu", "nproc", "hostname", "id", "groups", "whoami", "free", "sysctl"),
+)
+"""What the lab's process answers, so that no Python starts: a fleet of hundreds is asked all the time. A module with a
+function `at_once(node, words)` says by it what can be answered without waiting."""

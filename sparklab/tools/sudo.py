@@ -1,7 +1,8 @@
-"""sudo and visudo: free of charge by default; with the `sudo-password` fault sudo wants the lab's password, as on a stock
-Spark, but for what a line in `/etc/sudoers.d` permits.
+"""sudo and visudo: sudo asks for no password by default. With the fault `sudo-password` it asks for the lab's password, as on
+a stock Spark, except for commands that a line in `/etc/sudoers.d` permits.
 """
 
+import getopt
 import os
 import re
 
@@ -9,7 +10,7 @@ from sparklab import files
 from sparklab.layout import PASSWORD, Node, here
 from sparklab.tools.say import fail, out
 
-WITH_VALUE = ("-U", "-u", "-g", "-p", "-C", "-h", "-r", "-t")
+LONG = {"non-interactive": "-n", "stdin": "-S"}
 LONGEST_PASSWORD = 256
 LINE = re.compile(r"\S+ ALL=\([^)]*\) NOPASSWD: (/.+)")
 
@@ -31,8 +32,8 @@ def main(name: str, words: list[str]) -> int:
     return _run(node, command)
 
 
-def _refusal(node: Node, options: list[str], command: list[str]) -> str:
-    """Why the command may not run; empty when it may."""
+def _refusal(node: Node, options: set[str], command: list[str]) -> str:
+    """Return why the command may not run; empty if it may."""
     if not node.fault("sudo-password") or os.environ.get("SPARKLAB_SUDO") == "1" or _permitted(node, options, command):
         return ""
     if "-S" in options:
@@ -44,11 +45,10 @@ def _refusal(node: Node, options: list[str], command: list[str]) -> str:
 
 
 def visudo(words: list[str]) -> int:
-    """`visudo -c [-f FILE]`: whether each line names a user, hosts, and commands."""
+    """`visudo -c [-f FILE]`: check that each line names a user, hosts and commands."""
     node = here()
     named = words[-1] if any(word.startswith("-") and "f" in word for word in words) else None
-    folder = node.root("etc", "sudoers.d")
-    for path in [named] if named else [os.path.join(folder, one) for one in sorted(os.listdir(folder))]:
+    for path in [named] if named else _sudoers(node):
         for number, line in enumerate(files.read(path).splitlines(), 1):
             if line.strip() and not line.startswith("#") and not LINE.fullmatch(line):
                 return fail(f"{path}:{number}:1: syntax error")
@@ -56,16 +56,20 @@ def visudo(words: list[str]) -> int:
     return 0
 
 
-def _lines(node: Node) -> list[str]:
-    """Commands that files in `/etc/sudoers.d` permit without a password."""
+def _sudoers(node: Node) -> list[str]:
     folder = node.root("etc", "sudoers.d")
-    paths = [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if "." not in name]
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder))]
+
+
+def _lines(node: Node) -> list[str]:
+    """Return the commands that files in `/etc/sudoers.d` permit without a password."""
+    paths = [path for path in _sudoers(node) if "." not in os.path.basename(path)]
     found = (LINE.fullmatch(line) for path in paths for line in files.read(path).splitlines())
     return [one[1] for one in found if one]
 
 
-def _permitted(node: Node, options: list[str], command: list[str]) -> bool:
-    """A path of the node's own root counts as the path that the line names."""
+def _permitted(node: Node, options: set[str], command: list[str]) -> bool:
+    """Return whether a line permits the command; paths below the node's root count as the paths in the line."""
     lines = _lines(node)
     if "-l" in options and not command:
         return bool(lines)
@@ -73,28 +77,17 @@ def _permitted(node: Node, options: list[str], command: list[str]) -> bool:
     return any(asked in (line, os.path.basename(line.split()[0]) + line[len(line.split()[0]) :]) for line in lines)
 
 
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Options, then the command; short options may stand together, and some take a value."""
-    options: list[str] = []
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        word = rest.pop(0)
-        if word == "--":
-            break
-        if word in WITH_VALUE:
-            rest.pop(0)
-        elif word.startswith("--"):
-            options.append({"--non-interactive": "-n", "--stdin": "-S"}.get(word, word))
-        else:
-            options += [f"-{letter}" for letter in word[1:]]
+def _split(words: list[str]) -> tuple[set[str], list[str]]:
+    """Return the options and the command; set the variables of `NAME=value` words before it."""
+    given, rest = getopt.getopt(words, "ABEHKSVbiklnvC:U:g:h:p:r:t:u:", list(LONG))
     while rest and "=" in rest[0] and rest[0].partition("=")[0].isidentifier():
         key, _, value = rest.pop(0).partition("=")
         os.environ[key] = value
-    return options, rest
+    return {LONG.get(word[2:], word) for word, _ in given}, rest
 
 
 def _password() -> bool:
-    """One line, byte by byte: what follows belongs to the command."""
+    """Read one line byte by byte, as the rest belongs to the command; return whether it is the password."""
     line = b""
     while len(line) < LONGEST_PASSWORD and (byte := os.read(0, 1)) not in (b"", b"\n"):
         line += byte
@@ -102,7 +95,7 @@ def _password() -> bool:
 
 
 def _run(node: Node, command: list[str]) -> int:
-    """As root: another home, and Docker lets it in. Files stay whose they are: no one here is really root."""
+    """Run a command as root: with root's home and the right to use Docker. Files keep their owner: this is no real root."""
     os.makedirs(node.root("root"), exist_ok=True)
     who = {"SUDO_USER": os.environ.get("USER", ""), "SUDO_UID": str(os.getuid()), "SUDO_GID": str(os.getgid())}
     os.environ.update(who, SPARKLAB_SUDO="1", USER="root", LOGNAME="root", HOME=node.root("root"))

@@ -1,11 +1,11 @@
-"""Faults that are nothing but other files below the node's root: what each writes, or (None) takes away."""
+"""Faults that only change files below the node's root: the text of each file, or None to remove it."""
 
 import contextlib
 import os
 
 from sparklab import files
 from sparklab.layout import USER, Node
-from sparklab.tree import etc
+from sparklab.tree import etc, network
 
 TARGET = "etc/systemd/system/default.target"
 DEVICES = ("uverbs0", "uverbs1", "uverbs2", "uverbs3", "rdma_cm")
@@ -21,7 +21,7 @@ AILMENTS: dict[str, dict[str, str | None]] = {
     },
     "long-up": {"proc/uptime": "7776423.51 153000112.20\n"},
     "firewall": {"etc/ufw/ufw.conf": "ENABLED=yes\nLOGLEVEL=low\n"},
-    "no-infiniband": {f"dev/infiniband/{name}": None for name in DEVICES},
+    "no-infiniband": dict.fromkeys(f"dev/infiniband/{name}" for name in DEVICES),
     "avahi-conflict": {
         "run/avahi-daemon/pid": "812\n",
         "proc/812/cmdline": "avahi-daemon: running [{hostname}-30.local]\n",
@@ -35,15 +35,14 @@ AILMENTS: dict[str, dict[str, str | None]] = {
 
 
 def publish(node: Node) -> None:
-    """Every file that a fault may touch, as the faults have it now."""
-    healthy = {**etc.contents(node), **{f"dev/infiniband/{name}": "" for name in DEVICES}}
+    """Write every file that a fault may change, according to the faults that are on."""
+    healthy = etc.contents(node)
     wanted = {path: healthy.get(path) for touched in AILMENTS.values() for path in touched}
     for kind, touched in AILMENTS.items():
         if node.fault(kind):
             wanted |= {path: text and text.replace("{hostname}", node.hostname) for path, text in touched.items()}
-    wanted |= {
-        path: text.replace(etc.DRIVER, driver(node)) for path, text in healthy.items() if "nvidia/version" in path
-    }
+    for path in ("proc/driver/nvidia/version", "sys/module/nvidia/version"):
+        wanted[path] = healthy[path].replace(etc.DRIVER, driver(node))
     wanted["etc/machine-id"] = machine_id(node) + "\n"
     for path, text in wanted.items():
         _put(node, path, text)
@@ -58,12 +57,11 @@ def _put(node: Node, path: str, text: str | None) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(node.root(path))
     elif files.read(node.root(path), "\0") != text:
-        os.makedirs(os.path.dirname(node.root(path)), exist_ok=True)
-        files.write(node.root(path), text)
+        network.put(node, path, text)
 
 
 def machine_id(node: Node) -> str:
-    """A clone has that of the first node, or of the second where it is the first itself."""
+    """Return the machine-id; a cloned node has that of the first node, the first one that of the second."""
     if not node.fault("cloned"):
         return str(node.record["machine_id"])
     other = next(name for name in ("node1", "node2") if name != node.name)
@@ -71,7 +69,7 @@ def machine_id(node: Node) -> str:
 
 
 def driver(node: Node) -> str:
-    """The one that is loaded."""
+    """Return the version of the loaded driver."""
     if node.fault("driver-branch"):
         return "590.48.01"
     return "580.126.09" if node.fault("driver-differs") else etc.DRIVER

@@ -11,106 +11,59 @@ from typing import Any
 
 from sparklab import files
 from sparklab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, prefix
-from sparklab.tools import knob, system
-from sparklab.tools.registry import ASKED, TOOLS, WHERE_MISSING
-from sparklab.tree import canned_answers, etc, images, keys, memory, models, network, vocabulary
+from sparklab.tools import knob
+from sparklab.tools.registry import ASKED, TOOLS
+from sparklab.tree import etc, images, keys, memory, models, network, vocabulary
 
-EMPTY = (
-    "var/lib/docker",
-    "etc/systemd/system",
-    "root",
-    "run/lock",
-    "run/user",
-    "var/run",
-    "var/lib",
-    "dev/infiniband",
-    "dev/shm",
-    "etc/ssh",
-    "etc/sudoers.d",
-    "etc/netplan",
-    "tmp",
-    "etc/cdi",
-)
-PROGRAMS = {
-    "vllm-mxfp4": ("vllm", "ray", "python3", "python"),
-    "vllm": ("vllm", "ray", "python3", "python"),
-    "litellm": ("litellm", "python3", "python"),
-}
+EMPTY = "etc/cdi etc/netplan etc/ssh etc/sudoers.d etc/systemd/system dev/shm root run/lock run/user tmp var/lib/docker var/run"
+PROGRAMS = {"vllm-mxfp4": ("vllm", "ray"), "vllm": ("vllm", "ray"), "litellm": ("litellm",)}
+CHEAP = ("crontab", "curl", "date", "df", "sha256sum", "ss", "sudo", "tar")
+"""Answered by a shell script of `tools/stubs` where that is enough: a fleet is asked all the time. In the script `PROGRAM`
+stands for the emulated program and `REAL` for this machine's own."""
 
 
 def programs(directory: Path) -> None:
     """`bin` for the nodes, `images/KIND/bin` for the containers: shell stubs that start one small Python."""
-    missing = [name for name in WHERE_MISSING if not shutil.which(name)]
-    for name in (*TOOLS, *missing):
-        _stub(directory / "bin" / name, name)
+    own, python = directory / "bin", shlex.quote(sys.executable)
+    bash = shutil.which("bash")  # it alone can ask the lab's process
+    for name in (*TOOLS, "hubcurl"):
+        ask = _stub("ask").replace("NAME", name) if bash and name in ASKED else ""
+        _script(own / name, f'{ask}exec {_program(name)} "$@"\n', bash if bash and ask else "/bin/sh")
+    for name in CHEAP:
+        real = shutil.which(name, path=PATH) or shutil.which(name)
+        text = _stub(name).replace("REAL", shlex.quote(real) if real else "PROGRAM")
+        _script(own / name, text.replace("PROGRAM", _program(name)))
     if not shutil.which("python3", path=PATH):
-        _stub(directory / "bin" / "python3", "python3")
-    _quick(directory / "bin")
-    _hub_first(directory / "bin")
+        _script(own / "python3", f'exec {python} "$@"\n')
+    modules = shlex.quote(os.path.join(PACKAGE_ROOT, "sparklab", "engine", "site"))
     for kind, names in PROGRAMS.items():
+        inside = directory / "images" / kind / "bin"
+        for name in ("python3", "python"):
+            _script(inside / name, f'{"" if kind == "litellm" else f"PYTHONPATH={modules} "}exec {python} "$@"\n')
         for name in names:
-            _stub(directory / "images" / kind / "bin" / name, name)
+            marker = "export SPARKLAB_ENGINE=1\n" if name == "vllm" else ""
+            _script(inside / name, f'{marker}exec {_program(name)} "$@"\n')
 
 
-def _quick(programs: Path) -> None:
-    """The same programs at the cost of a shell, for what a fleet is asked all the time."""
-    texts = {name: _told(name) for name in canned_answers.QUESTIONS}
-    texts |= {
-        "ping": canned_answers.PING,
-        "ss": canned_answers.SOCKETS,
-        "sudo": canned_answers.SUDO,
-        "crontab": canned_answers.CRONTAB.replace("USER", USER),
-    }
-    texts["df"] = canned_answers.DF.replace("HEAD", system.DISK_TITLES).replace("ROW", system.DISK_ROW)
-    if own := shutil.which("sha256sum", path=PATH):
-        texts["sha256sum"] = canned_answers.HASHES.replace("SHA256SUM", own)
-    for name, text in texts.items():
-        program = (programs / name).read_text().rpartition("exec ")[2].removesuffix(' "$@"\n')
-        files.write(programs / name, text.replace("PROGRAM", program), 0o755)
-    for name, text in {"date": canned_answers.DATE, "tar": canned_answers.TAR}.items():
-        files.write(programs / name, text.replace(name.upper(), shutil.which(name, path=PATH) or name), 0o755)
+def _program(name: str) -> str:
+    """The words that start an emulated program."""
+    main = shlex.quote(os.path.join(PACKAGE_ROOT, "sparklab", "tools", "main.py"))
+    alone = "-I" if name == "litellm" else "-I -S"  # LiteLLM's configuration needs an installed package
+    return f"{shlex.quote(sys.executable)} {alone} {main} {name}"
 
 
-def _told(name: str) -> str:
-    """The stub of a program whose answers are written down; bash alone can ask the lab's process."""
-    bash = shutil.which("bash") if name in ASKED else None
-    text = canned_answers.STUB.replace("SHELL", bash or "/bin/sh")
-    if bash:
-        text = text.replace("exec PROGRAM", f"{canned_answers.ASKS}exec PROGRAM")
-    return text.replace("NAME", name)
+def _stub(name: str) -> str:
+    """The script of `tools/stubs` without its first line."""
+    return Path(PACKAGE_ROOT, "sparklab", "tools", "stubs", f"{name}.sh").read_text().partition("\n")[2]
 
 
-def _hub_first(programs: Path) -> None:
-    """`curl` of what lies on the lab's hub is emulated, any other is the machine's."""
-    if (programs / "curl").exists():
-        (programs / "curl").rename(programs / "curl.any")
-    _stub(programs / "hubcurl", "hubcurl")
-    other = shutil.which("curl") or str(programs / "curl.any")
-    text = (
-        "#!/bin/sh\nfor url; do :; done\n"
-        f'case ${{SPARKLAB_HUB:+$url}} in "${{SPARKLAB_HUB:-}}"/*/resolve/*) exec hubcurl "$@" ;; esac\n'
-        f'exec {shlex.quote(other)} "$@"\n'
-    )
-    files.write(programs / "curl", text, 0o755)
-
-
-def _stub(path: Path, name: str) -> None:
+def _script(path: Path, text: str, shell: str = "/bin/sh") -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    python = shlex.quote(sys.executable)
-    if name in ("python", "python3"):
-        modules = shlex.quote(os.path.join(PACKAGE_ROOT, "sparklab", "engine", "site"))
-        found = f"PYTHONPATH={modules} " if "images" in path.parts and "vllm" in path.parent.parent.name else ""
-        text = f'#!/bin/sh\n{found}exec {python} "$@"\n'
-    else:
-        site = "" if name == "litellm" else " -S"
-        main = shlex.quote(os.path.join(PACKAGE_ROOT, "sparklab", "tools", "main.py"))
-        marker = "export SPARKLAB_ENGINE=1\n" if name == "vllm" else ""
-        text = f'#!/bin/sh\n{marker}exec {python} -I{site} {main} {name} "$@"\n'
-    files.write(path, text, 0o755)
+    files.write(path, f"#!{shell}\n{text}", 0o755)
 
 
 def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -> str:
-    """One node; returns its line for known_hosts."""
+    """Write one node; return its line for known_hosts."""
     name = f"node{index}"
     home = directory / "nodes" / name
     (home / "faults").mkdir(parents=True)
@@ -143,7 +96,6 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
     _docker(made)
     os.symlink(directory / "bin", home / "bin")
     _reached(directory, made)
-    canned_answers.publish(made)
     public = keys.make(home / "host_key", f"root@{made.hostname}")
     keys.make(home / "host_key_other", f"root@{made.hostname}")
     files.write(made.root("etc", "ssh", "ssh_host_ed25519_key.pub"), (home / "host_key.pub").read_text())
@@ -151,14 +103,10 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
 
 
 def _root(made: Node) -> None:
-    for directory in EMPTY:
+    for directory in EMPTY.split():
         os.makedirs(made.root(directory), exist_ok=True)
     for path, text in etc.contents(made).items():
         network.put(made, path, text)
-    for device in ("uverbs0", "uverbs1", "uverbs2", "uverbs3", "rdma_cm"):
-        files.write(made.root("dev", "infiniband", device), "")
-    for device in ("nvidia0", "nvidiactl", "nvidia-uvm"):
-        files.write(made.root("dev", device), "")
     knob.close(made)
     os.symlink("/usr/lib/systemd/system/multi-user.target", made.root("etc", "systemd", "system", "default.target"))
     network.publish(made)
@@ -176,7 +124,7 @@ def _home(made: Node, client_key: str) -> None:
 
 
 def _reached(directory: Path, made: Node) -> None:
-    """Who has which address, and how the kernel's table of sockets calls those of this node."""
+    """Record which addresses the node has, and how the kernel's table of sockets writes them."""
     mine = (made.address, *made.fabric, made.loopback)
     for address in mine:
         os.symlink(f"../nodes/{made.name}", directory / "at" / address)
@@ -194,12 +142,13 @@ def _docker(made: Node) -> None:
 
 def inventory(directory: Path, nodes: list[Node]) -> str:
     """An Ansible-shaped inventory; JSON strings are YAML strings, so any path is quoted right."""
-    lines = [
-        "all:",
-        "  vars:",
-        f"    user: {USER}",
-        f"    port: {SSH_PORT}",
-        f"    key_file: {json.dumps(str(directory / 'keys' / 'client'))}",
-    ]
-    lines += ["  hosts:", *(f"    {made.name}: {{address: {made.address}}}" for made in nodes)]
-    return "\n".join(lines) + "\n"
+    key = json.dumps(str(directory / "keys" / "client"))
+    hosts = "".join(f"    {made.name}: {{address: {made.address}}}\n" for made in nodes)
+    return f"""\
+all:
+  vars:
+    user: {USER}
+    port: {SSH_PORT}
+    key_file: {key}
+  hosts:
+{hosts}"""

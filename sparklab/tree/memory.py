@@ -3,16 +3,16 @@
 from typing import Any
 
 from sparklab import files
-from sparklab.layout import Node
+from sparklab.layout import Node, captured
 
 TOTAL = 127535056
 SYSTEM = 3670016
 CACHE_AFTER_BOOT = 2516582
 CACHE_FULL = 118111600
 CACHE_DROPPED = 409600
-SWAP = 16777212
 SWAPPED = 6291456
 RESERVED = 9437184
+LEAST_FREE = 262144
 KB_PER_GIB = 1024 * 1024
 
 
@@ -27,15 +27,38 @@ def change(node: Node, cached: int | None = None, used: dict[str, int] | None = 
         now = state(node)
         if cached is not None:
             now["cached"] = cached
-        now["used"] |= used or {}
-        now["used"] = {holder: size for holder, size in now["used"].items() if size}
+        now["used"] = {holder: size for holder, size in (now["used"] | (used or {})).items() if size}
         files.write_json(node.path("memory.json"), now)
-        files.write(node.root("proc", "meminfo"), _now(node, now["cached"], sum(now["used"].values())))
+        files.write(node.root("proc", "meminfo"), _meminfo(node, now["cached"], sum(now["used"].values())))
 
 
-def _now(node: Node, cached: int, used: int) -> str:
-    """/proc/meminfo as the node's faults have it."""
-    rows = meminfo(cached, used)
+def reset(node: Node) -> None:
+    """Set what a reboot leaves."""
+    with files.locked(node.path("memory.lock")):
+        files.write_json(node.path("memory.json"), {"cached": CACHE_AFTER_BOOT, "used": {}})
+    change(node)
+
+
+def free_gib(node: Node) -> float:
+    """Return the GiB that `cudaMemGetInfo` reports as free; the page cache counts as used."""
+    now = state(node)
+    taken = int(now["cached"]) + sum(int(size) for size in now["used"].values())
+    return max(0, TOTAL - SYSTEM - taken) / KB_PER_GIB
+
+
+def _meminfo(node: Node, cached: int, used: int) -> str:
+    """Return /proc/meminfo (sizes in kB) with the node's faults applied."""
+    room = TOTAL - SYSTEM - used
+    cached = min(cached, room - KB_PER_GIB)
+    free = max(LEAST_FREE, room - cached)
+    lines = captured("meminfo.txt").splitlines()
+    rows = {line.partition(":")[0]: int(line.split()[1]) for line in lines} | {
+        "MemFree": free,
+        "MemAvailable": max(LEAST_FREE, free + cached - CACHE_DROPPED // 2),
+        "Cached": cached,
+        "Active": KB_PER_GIB + cached // 3,
+        "Inactive": cached // 2,
+    }
     if node.fault("swap-used"):
         rows["SwapFree"] -= SWAPPED
     if node.fault("memory-reserved"):
@@ -43,53 +66,5 @@ def _now(node: Node, cached: int, used: int) -> str:
             rows[name] -= RESERVED
     if node.fault("kernel-kho"):
         rows["CmaTotal"] = 0
-    return "".join(
-        f"{name + ':':<15}{value:>9}{'' if name == 'HugePages_Total' else ' kB'}\n" for name, value in rows.items()
-    )
-
-
-def reset(node: Node) -> None:
-    """What a reboot leaves: nothing."""
-    with files.locked(node.path("memory.lock")):
-        files.write_json(node.path("memory.json"), {"cached": CACHE_AFTER_BOOT, "used": {}})
-    change(node)
-
-
-def free_gib(node: Node) -> float:
-    """What `cudaMemGetInfo` calls free: page cache does not count."""
-    now = state(node)
-    taken = int(now["cached"]) + sum(int(size) for size in now["used"].values())
-    return max(0, TOTAL - SYSTEM - taken) / KB_PER_GIB
-
-
-def meminfo(cached: int, used: int) -> dict[str, int]:
-    cached = min(cached, TOTAL - SYSTEM - used - 1048576) if used + cached + SYSTEM > TOTAL - 1048576 else cached
-    free = max(262144, TOTAL - SYSTEM - cached - used)
-    return {
-        "MemTotal": TOTAL,
-        "MemFree": free,
-        "MemAvailable": max(262144, free + cached - CACHE_DROPPED // 2),
-        "Buffers": 7688,
-        "Cached": cached,
-        "SwapCached": 0,
-        "Active": 1048576 + cached // 3,
-        "Inactive": cached // 2,
-        "Unevictable": 45324,
-        "Mlocked": 45324,
-        "SwapTotal": SWAP,
-        "SwapFree": SWAP,
-        "Dirty": 916,
-        "AnonPages": 1802768,
-        "Shmem": 5427,
-        "KReclaimable": 301056,
-        "SReclaimable": 301056,
-        "SUnreclaim": 212992,
-        "KernelStack": 17408,
-        "PageTables": 38912,
-        "SecPageTables": 4096,
-        "Percpu": 26880,
-        "HugePages_Total": 0,
-        "Hugepagesize": 2048,
-        "CmaTotal": 131072,
-        "CmaFree": 126976,
-    }
+    unit = {name: "" if name == "HugePages_Total" else " kB" for name in rows}
+    return "".join(f"{name + ':':<15}{value:>9}{unit[name]}\n" for name, value in rows.items())

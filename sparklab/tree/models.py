@@ -3,12 +3,12 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sparklab.layout import Node
+from sparklab.layout import Node, captured
 from sparklab.tree import tokenizer, weights
 
 GIB = 1024**3
@@ -18,20 +18,24 @@ TOKEN = "hf_lab"
 
 @dataclass(frozen=True)
 class Model:
-    """`beside` are files of the hub that nobody needs to serve it. What is `cached` is on every node from the start."""
+    """One model of the hub, by its name in `data/models.json`.
+
+    `gib` is the size of its weights. `beside` are other files of the hub and their GiB, which an engine does not load.
+    A model that is `cached` is on every node from the start; `gated` needs a token.
+    """
 
     revision: str
     shards: int
     gib: float
     config: dict[str, Any]
-    beside: tuple[tuple[str, float], ...] = ()
+    beside: Mapping[str, float] = field(default_factory=dict)
     cached: bool = False
     gated: bool = False
 
 
 @dataclass(frozen=True)
 class File:
-    """A file of a snapshot: small with all its content, or a head with a hole behind."""
+    """A file of a snapshot: a small file with all its content, or the head of a large one."""
 
     path: str
     head: bytes
@@ -48,53 +52,7 @@ class File:
         return hashlib.sha1(b"blob %d\0" % self.length + self.head, usedforsecurity=False).hexdigest()
 
 
-GPT_OSS = {
-    "architectures": ["GptOssForCausalLM"],
-    "model_type": "gpt_oss",
-    "hidden_size": 2880,
-    "num_hidden_layers": 36,
-    "num_attention_heads": 64,
-    "num_key_value_heads": 8,
-    "num_local_experts": 128,
-    "vocab_size": 201088,
-    "max_position_embeddings": 131072,
-    "quantization_config": {"quant_method": "mxfp4"},
-}
-QWEN_NEXT = {
-    "architectures": ["Qwen3NextForCausalLM"],
-    "model_type": "qwen3_next",
-    "hidden_size": 2048,
-    "num_hidden_layers": 48,
-    "num_attention_heads": 16,
-    "num_key_value_heads": 2,
-    "num_experts": 512,
-    "vocab_size": 151936,
-    "max_position_embeddings": 262144,
-    "quantization_config": {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]},
-}
-MODELS: dict[str, Model] = {
-    "openai/gpt-oss-120b": Model(
-        "b5c939de8f754692c1647ca79fbf85e8c1e70f8a", 15, 60.8, GPT_OSS, cached=True,
-        beside=(("original/model--00001-of-00007.safetensors", 8.7), ("metal/model.bin", 60.8)),
-    ),
-    "openai/gpt-oss-20b": Model(
-        "d666cf3b67006cf8227666739edf25164aaffdeb", 3, 12.8, {**GPT_OSS, "num_hidden_layers": 24, "num_local_experts": 32},
-        beside=(("original/model.safetensors", 12.8), ("metal/model.bin", 12.8)),
-    ),
-    "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8": Model(
-        "c1f8c5f3a8b4d9e0f27a6a1be2d4b1c9a7e35f60", 8, 76.4, QWEN_NEXT, cached=True
-    ),
-    "Qwen/Qwen3-Coder-Next-FP8": Model("70c1b1e5d1d94c7f9a4e2b8c3d6f5a0718293a4b", 40, 74.9, QWEN_NEXT),
-    "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4": Model(
-        "8f2a6c9d4e1b7053a8c6d2e9f4b10375c8d9e0f1", 5, 18.1, {"model_type": "nemotron_h", "vocab_size": 131072}
-    ),
-    "cyankiwi/MiniMax-M2.5-AWQ-4bit": Model(
-        "3e5d7c9b1a2f4e6d8c0b9a8f7e6d5c4b3a291807", 27, 125.3, {"model_type": "minimax_m2", "vocab_size": 200064}
-    ),
-    "meta-llama/Llama-3.3-70B-Instruct": Model(
-        "6f6073b423013f6a7d4d9f39144961bfbfbc386b", 30, 131.4, {"model_type": "llama", "vocab_size": 128256}, gated=True
-    ),
-}  # fmt: skip
+MODELS = {name: Model(**about) for name, about in json.loads(captured("models.json")).items()}
 
 
 def hub(node: Node) -> Path:
@@ -109,7 +67,7 @@ def place(node: Node) -> None:
 
 
 def files(name: str, model: Model) -> Iterator[File]:
-    """What a server loads."""
+    """Yield the files that a server loads."""
     count, length = model.shards, int(model.gib * GIB) // model.shards
     shards = [f"model-{number:05d}-of-{count:05d}.safetensors" for number in range(1, count + 1)]
     weight_map = {f"model.layers.{number}.weight": shard for number, shard in enumerate(shards)}
@@ -129,7 +87,7 @@ def files(name: str, model: Model) -> Iterator[File]:
 
 
 def beside(name: str, model: Model) -> Iterator[File]:
-    for path, gib in model.beside:
+    for path, gib in model.beside.items():
         yield File(path, weights.head(f"{name}/{path}", int(gib * GIB)), int(gib * GIB))
 
 

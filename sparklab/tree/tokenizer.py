@@ -1,9 +1,8 @@
 """A valid `tokenizer.json`: byte-level BPE without merges, a token a byte, so that clients can count without the hub."""
 
 import json
-from typing import Any
 
-BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+from sparklab.layout import captured
 
 
 def letters() -> list[str]:
@@ -14,26 +13,6 @@ def letters() -> list[str]:
 
 
 def text() -> str:
-    model: dict[str, Any] = {
-        "type": "BPE",
-        "dropout": None,
-        "unk_token": None,
-        "continuing_subword_prefix": None,
-        "end_of_word_suffix": None,
-        "fuse_unk": False,
-        "byte_fallback": False,
-        "vocab": {letter: number for number, letter in enumerate(letters())},
-        "merges": [],
-    }
-    whole: dict[str, Any] = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": None,
-        "pre_tokenizer": BYTE_LEVEL,
-        "post_processor": None,
-        "decoder": BYTE_LEVEL,
-        "model": model,
-    }
+    whole = json.loads(captured("tokenizer.json"))
+    whole["model"]["vocab"] = {letter: number for number, letter in enumerate(letters())}
     return json.dumps(whole)

@@ -14,7 +14,7 @@ DIGESTS = {FILES[name]: digest for name, digest in NAMES.items()}
 
 
 def place(folder: Path) -> None:
-    """As an engine with internet leaves its cache, and as they are called elsewhere."""
+    """Write each file under its own name and under the name in an engine's cache."""
     for name, content in FILES.items():
         for called in (name, hashlib.sha1(f"{URL}/{name}".encode(), usedforsecurity=False).hexdigest()):
             (folder / called).write_bytes(content)

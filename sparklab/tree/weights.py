@@ -1,4 +1,4 @@
-"""Files of many GiB that take no room: a true header, then a hole. What such a file is called, and how one is made.
+"""Files of many GiB that take no room: a true header, then a hole.
 
 Its "sha256" is taken over its length and all that is not zero. So every byte still counts: one that changes, or is cut
 off, gives another name. Reading it costs nothing; a real hash of 60 GiB of zeros takes a minute.
@@ -23,12 +23,12 @@ def header(length: int) -> bytes:
 
 
 def head(name: str, length: int) -> bytes:
-    """The header and a few weights, so that no two shards are alike."""
+    """Return the header and a few bytes by which shards differ."""
     return header(length) + hashlib.sha256(name.encode()).digest() * 8
 
 
 def digest(length: int, start: bytes) -> str:
-    """Of a file that begins so and has nothing but zeros behind."""
+    """Return the digest of a file that begins with these bytes and continues with zeros."""
     found = hashlib.sha256(f"{length}\n".encode())
     for number in range(0, len(start), PAGE):
         _take(found, number, start[number : number + PAGE])
@@ -36,7 +36,7 @@ def digest(length: int, start: bytes) -> str:
 
 
 def digest_of(path: str) -> str | None:
-    """Of a file of this kind; None for an ordinary one."""
+    """Return the digest of a large sparse file; None for an ordinary file."""
     about = os.stat(path)
     if about.st_size < LARGE or about.st_blocks * 512 > about.st_size // 4:
         return None
@@ -62,6 +62,6 @@ def make(path: str | Path, start: bytes, length: int) -> None:
 
 
 def _take(found: "hashlib._Hash", at: int, page: bytes) -> None:
-    """A page of zeros counts as a hole: copies have their holes elsewhere."""
+    """Add a page to the digest; zeros count as a hole, because copies have other holes."""
     if stripped := page.rstrip(b"\0"):
         found.update(f"{at} ".encode() + stripped)

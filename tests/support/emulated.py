@@ -25,7 +25,7 @@ from sparklab.engine.settings import Settings
 from sparklab.fake_docker import rootfs, store
 from sparklab.layout import Node
 from sparklab.tools.answer import Answer, answer
-from sparklab.tree import build, canned_answers, memory
+from sparklab.tree import build, memory
 from support import serving
 
 SPEED = 1000.0
@@ -52,7 +52,6 @@ class Nodes:
             for container in store.containers(node):
                 files.clear(container.directory)
             memory.reset(node)
-            canned_answers.forget(node, *canned_answers.OF_CONTAINERS)
 
     def says(self, program: str, *words: str, node: Node | None = None) -> Answer:
         return answer(node or self.one, program, list(words))

@@ -1,10 +1,8 @@
 """What the emulated docker answers from its files, as sparkops asks it; the messages are Docker's own."""
 
 import json
-import os
 
 from sparklab.fake_docker import cli
-from sparklab.tree import canned_answers
 from support import docker_forms as forms
 
 IMAGE = "vllm-node:latest"
@@ -96,23 +94,6 @@ def test_without_its_images_a_node_lists_none(nodes):
     assert nodes.docker("image", "ls", "-q").on(1) == ""
     nodes.fault("no-image", off=True)
     assert len(nodes.docker("image", "ls", "-q").on(1).split()) == 3
-
-
-def test_what_was_written_down_is_forgotten_with_a_change(nodes):
-    whole = "--format {{json .}}"
-    changes = {
-        ("create", IMAGE): {f"docker info {whole}", f"docker ps -a --no-trunc {whole}"},
-        ("tag", IMAGE, "kept:latest"): {"docker image inspect vllm-node", f"docker info {whole}"},
-        ("rmi", IMAGE): {"docker image inspect vllm-node"},
-        ("tag", "kept:latest", IMAGE): {"docker image inspect vllm-node"},
-        ("rmi", "kept:latest"): {"docker image inspect vllm-node"},
-    }
-    for words, forgotten in changes.items():
-        nodes.docker("rm", *nodes.docker("ps", "-aq").on(1).split())
-        canned_answers.publish(nodes.one)
-        before = set(os.listdir(nodes.one.path(canned_answers.FOLDER)))
-        assert nodes.docker(*words).code == 0
-        assert forgotten <= before - set(os.listdir(nodes.one.path(canned_answers.FOLDER))), words
 
 
 def test_only_what_waits_for_nothing_is_answered_at_once(nodes):

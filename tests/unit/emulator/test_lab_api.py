@@ -76,7 +76,7 @@ def test_a_program_is_answered_stream_by_stream_and_with_its_code(nodes, octet):
     missing = "Error: No such object: nobody\n"
     lines = ("docker ps -aq --no-trunc", "docker inspect --format {{.State.ExitCode}} c nobody", "docker logs c")
     assert asked(nodes, octet, *lines) == [
-        f"1 65\n{made.id}\nend 0\n",
+        f"all\n{made.id}\n",
         f"1 2\n3\n2 {len(missing)}\n{missing}end 1\n",
         "1 9\nout\nmore\n2 4\nerr\nend 0\n",
     ]
