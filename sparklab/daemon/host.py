@@ -72,15 +72,10 @@ class Host:
         if not off:
             self._squatter = await asyncio.start_server(_silent, self.node.address, API_PORT)
 
-    def drop(self) -> None:
-        """Cut every connection without a goodbye."""
+    def drop(self, *addresses: str) -> None:
+        """Cut every connection, or those to these addresses of the node, without a goodbye."""
         for connection in list(self.open):
-            connection.abort()
-
-    def drop_fabric(self) -> None:
-        """Cut what came over the cable."""
-        for connection in list(self.open):
-            if connection.get_extra_info("sockname")[0] in self.node.fabric:
+            if not addresses or connection.get_extra_info("sockname")[0] in addresses:
                 connection.abort()
 
     def log(self, event: str, **more: Any) -> None:
@@ -109,11 +104,7 @@ class Host:
         self.commands += 1
         self.log("forced" if login.forced else "exec", connection=login.number, line=line)
         delay = LATENCY if self.node.fault("slow") else 0.0
-        loop = asyncio.get_running_loop()
-        if delay:
-            loop.call_later(delay, self._start, login, line, remote)
-        else:
-            loop.call_soon(self._start, login, line, remote)
+        asyncio.get_running_loop().call_later(delay, self._start, login, line, remote)
 
     def _start(self, login: "Login", line: str, remote: Remote) -> None:
         pid = remote.start(GARBAGE if self.node.fault("garbage") else line, self.environment())
@@ -172,9 +163,6 @@ class Login(asyncssh.SSHServer):
         if self.connection is not None:
             self._host.open.discard(self.connection)
         self._host.log("disconnect", connection=self.number)
-
-    def begin_auth(self, username: str) -> bool:
-        return True
 
     def public_key_auth_supported(self) -> bool:
         return True

@@ -1,6 +1,7 @@
 """The other ranks of an engine; here: none. `ray_ranks` and `mp_ranks` have some."""
 
 import threading
+import time
 
 from sparklab.engine.log import Voices
 from sparklab.engine.settings import Settings, StartError
@@ -13,6 +14,8 @@ class PeerDied(StartError):
 
 class Ranks:
     """One process alone: nothing to meet, nobody to lose."""
+
+    obituary = "RuntimeError: Executor failed."
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -42,10 +45,13 @@ class Ranks:
 
     def check(self) -> None:
         if self.lost.is_set():
-            raise PeerDied(self.obituary())
+            raise PeerDied(self.obituary)
 
-    def obituary(self) -> str:
-        return "RuntimeError: Executor failed."
+    def lose(self, notice: float) -> None:
+        """A peer has gone; noticed after so many seconds, if at all."""
+        if not self.ending and not self.unnoticed():
+            time.sleep(self.settings.node.seconds(notice))
+            self.lost.set()
 
     def announce(self, voices: Voices) -> None:
         """The lines of an engine whose peer has died."""

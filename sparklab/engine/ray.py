@@ -12,6 +12,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sparklab import files, processes
@@ -166,21 +168,19 @@ def _start_real(node: Node, options: dict[str, str], channel: Channel) -> subpro
     words = _real_words(options, address=f"{LOOPBACK}:{answer['real_port']}", block="")
     raylet = subprocess.Popen(words, env=real_environment(node), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert raylet.stdout
-    for line in raylet.stdout:
-        sys.stdout.write(line.decode(errors="replace"))
-        sys.stdout.flush()
-        if b"Ray runtime started" in line:
-            threading.Thread(target=_copy, args=(raylet,), daemon=True).start()
-            return raylet
-    raylet.wait()
+    lines = _shown(raylet.stdout)
+    if any(b"Ray runtime started" in line for line in lines):
+        threading.Thread(target=deque, args=(lines, 0), daemon=True).start()  # shows the others as they come
+    else:
+        raylet.wait()
     return raylet
 
 
-def _copy(raylet: subprocess.Popen[bytes]) -> None:
-    assert raylet.stdout
-    for line in raylet.stdout:
+def _shown(lines: Iterable[bytes]) -> Iterator[bytes]:
+    for line in lines:
         sys.stdout.write(line.decode(errors="replace"))
         sys.stdout.flush()
+        yield line
 
 
 def _end(raylet: subprocess.Popen[bytes] | None) -> None:

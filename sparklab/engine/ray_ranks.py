@@ -18,7 +18,9 @@ LOOK_EVERY = 0.3
 
 
 class RayRanks(Ranks):
-    """The workers that joined the Ray head; the coordinator says when one has gone."""
+    """The coordinator says when a worker has gone."""
+
+    obituary = "RuntimeError: cancelled"
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -26,10 +28,8 @@ class RayRanks(Ranks):
         self.members: list[dict[str, str]] = []
 
     def nodes(self) -> list[Node]:
-        found = [self.settings.node]
-        return found + [
-            Node(member["node"]) for member in self.members if member["node"] != self.settings.node.directory
-        ]
+        own = self.settings.node
+        return [own, *(Node(member["node"]) for member in self.members if member["node"] != own.directory)]
 
     def addresses(self) -> list[str]:
         return [member["ip"] for member in self.members]
@@ -125,12 +125,7 @@ class RayRanks(Ranks):
         for message in self.channel.messages():
             if "left" in message:
                 break
-        if not self.ending and not self.unnoticed():
-            time.sleep(self.settings.node.seconds(NOTICE_SECONDS))
-            self.lost.set()
-
-    def obituary(self) -> str:
-        return "RuntimeError: cancelled"
+        self.lose(NOTICE_SECONDS)
 
     def announce(self, voices: Voices) -> None:
         log.write(

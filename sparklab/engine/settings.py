@@ -1,6 +1,5 @@
 """What one `vllm serve` was asked for, and what it runs on."""
 
-import json
 import os
 from typing import Any
 
@@ -113,7 +112,8 @@ def _sized(config: dict[str, Any], snapshot: str) -> dict[str, Any]:
 
 
 def arguments(settings: Settings) -> str:
-    shown = {key: value for key, value in settings.given.items() if key != "api_key"}
-    if "api_key" in settings.given:
+    """What was given, as the log shows it: without the API key."""
+    shown = dict(settings.given)
+    if shown.pop("api_key", None):
         shown["api_key"] = "***"
-    return str(json.loads(json.dumps(shown)))
+    return str(shown)
