@@ -8,7 +8,7 @@ import ipaddress
 import json
 import random
 
-from sparklab.docker_backend.place import FABRIC, MANAGEMENT, PORTS, NodePlace, Place
+from sparklab.docker_backend.place import FABRIC, INTERFACES, MANAGEMENT, NodePlace, Place
 from sparklab.docker_backend.shell import run, tried
 from sparklab.errors import LabError
 
@@ -52,14 +52,13 @@ def down(place: Place) -> None:
 
 def plug(node: NodePlace, pid: int) -> None:
     """Give a node that has just started its interfaces; the node itself configures them."""
-    _connect(node, pid, MANAGEMENT, BRIDGES[MANAGEMENT])
-    for interface, _rdma, _cage in PORTS:
+    for interface in INTERFACES:
         _connect(node, pid, interface, BRIDGES.get(interface))
 
 
 def unplug(node: NodePlace) -> None:
     """All cables out: what is left of a dead node's network namespace answers no more."""
-    for interface in (MANAGEMENT, *(name for name, _rdma, _cage in PORTS)):
+    for interface in INTERFACES:
         tried("ip", "-n", node.lab.switch, "link", "del", node.cable(interface))
 
 

@@ -17,6 +17,7 @@ PORTS = (
 )
 FABRIC = {"enp1s0f0np0": "192.168.100", "enP2p1s0f0np0": "192.168.101"}
 MANAGEMENT = "enP7s7"
+INTERFACES = (MANAGEMENT, *(name for name, _rdma, _cage in PORTS))
 
 
 @dataclass(frozen=True)
@@ -112,15 +113,13 @@ class NodePlace:
 
     def cable(self, interface: str) -> str:
         """The switch's end of the veth pair that is this interface."""
-        ends = [MANAGEMENT, *(name for name, _rdma, _cage in PORTS)]
-        return f"n{self.index}p{ends.index(interface)}"
+        return f"n{self.index}p{INTERFACES.index(interface)}"
 
     def mac(self, interface: str) -> str:
-        ends = [MANAGEMENT, *(name for name, _rdma, _cage in PORTS)]
-        return f"4c:bb:47:{self.index:02x}:{self.identity[:2]}:{0x11 + ends.index(interface):02x}"
+        return f"4c:bb:47:{self.index:02x}:{self.identity[:2]}:{0x11 + INTERFACES.index(interface):02x}"
 
 
-def cache() -> Path:
+def cache_directory() -> Path:
     """Images outlive a lab here: `$XDG_CACHE_HOME/sparkops/lab`."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(os.path.abspath(home)) / "sparkops" / "lab"
