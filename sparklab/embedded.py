@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,16 +21,9 @@ from sparklab.tree import build, keys
 __all__ = ["FAULTS", "down", "fault", "running", "status", "up"]
 
 OURS = (
-    "at",
-    "bin",
-    "images",
-    "keys",
-    "nodes",
-    "inventory.yml",
-    "inventory.yml.known_hosts",
-    "daemon.log",
+    "at", "bin", "images", "keys", "nodes", "inventory.yml", "inventory.yml.known_hosts", "daemon.log",
     "processes.jsonl",
-)
+)  # fmt: skip
 START_SECONDS = 180.0
 CLAIM_PORT = 2221
 """Of the first node: held until the lab listens."""
@@ -103,13 +95,9 @@ def down(directory: Path, record: dict[str, Any]) -> None:
         roots.append((record["daemon"][0], record["daemon"][1]))
     processes.end([f"SPARKLAB_LAB={record['id']}"], roots)
     if short := record.get("short"):
-        shutil.rmtree(short, ignore_errors=True)
+        files.clear(short)
     for name in OURS:
-        path = directory / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        files.clear(directory / name)
 
 
 def _recorded(directory: Path) -> list[tuple[int, int]]:

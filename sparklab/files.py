@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 try:
@@ -48,11 +48,15 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         return None
 
 
-def clear(directory: str) -> None:
-    """Remove a directory and all that is in it, as far as that can be done."""
+def clear(path: str | os.PathLike[str]) -> None:
+    """Remove a file, a link, or a directory and all that is in it, as far as that can be done."""
     import shutil
 
-    shutil.rmtree(directory, ignore_errors=True)
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 def append(path: str | os.PathLike[str], value: Any) -> None:

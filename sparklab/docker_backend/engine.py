@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from sparklab import files, processes
-from sparklab.docker_backend import stores
 from sparklab.docker_backend.place import IMAGE, Place
 from sparklab.docker_backend.shell import logged, run, tried
 from sparklab.errors import LabError
@@ -66,7 +65,7 @@ def _own(place: Place, images: Path) -> dict[str, Any]:
     runtime(home / "bin")
     files.write(home / "daemon.json", "{}\n")
     if images.exists():
-        stores.copy(images, place.engine_data)
+        copy_store(images, place.engine_data)
     # fmt: off
     words = [
         "dockerd", "--config-file", str(home / "daemon.json"), "--data-root", str(place.engine_data),
@@ -75,10 +74,7 @@ def _own(place: Place, images: Path) -> dict[str, Any]:
         "--iptables=false", "--ip-forward=false", "--ip-masq=false",
     ]
     # fmt: on
-    env = {
-        **os.environ,
-        "PATH": f"{home / 'bin'}:{os.environ['PATH']}:/usr/sbin:/sbin",
-    }
+    env = {**os.environ, "PATH": f"{home / 'bin'}:{os.environ['PATH']}:/usr/sbin:/sbin"}
     with (home / "log").open("ab") as log:
         daemon = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=env, start_new_session=True
@@ -86,6 +82,16 @@ def _own(place: Place, images: Path) -> dict[str, Any]:
     _await(f"unix://{socket}", daemon, home / "log")
     daemon.returncode = 0  # it outlives us on purpose
     return {"host": f"unix://{socket}", "ours": [daemon.pid, processes.start_of(daemon.pid)]}
+
+
+def copy_store(source: Path, target: Path) -> None:
+    """Copy an engine's images into another data directory while its engine is down: metadata is copied, layers are
+    hard links, or copies where the disks differ."""
+    target.mkdir(parents=True)
+    run("cp", "-a", str(source / "image"), str(target))
+    if not tried("cp", "-al", str(source / "overlay2"), str(target), timeout=3600):
+        shutil.rmtree(target / "overlay2", ignore_errors=True)
+        run("cp", "-a", str(source / "overlay2"), str(target))
 
 
 def runtime(folder: Path) -> None:

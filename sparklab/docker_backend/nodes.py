@@ -1,19 +1,19 @@
 """Nodes: their files, their containers, the inventory, and what they count."""
 
 import json
-import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sparklab import files
-from sparklab.docker_backend import images, network
+from sparklab.docker_backend import engine, images, network
 from sparklab.docker_backend.engine import docker
 from sparklab.docker_backend.place import MANAGEMENT, PORTS, NodePlace, Place
 from sparklab.docker_backend.shell import run
 from sparklab.errors import LabError
 from sparklab.layout import USER
-from sparklab.tree import keys
+from sparklab.tree import keys, models
 
 DISK_BYTES = 512 << 30
 FORMAT = ("-q", "-F", "-m", "0", "-N", "131072", "-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard")
@@ -43,11 +43,11 @@ def up(place: Place) -> None:
 
 
 def _write(node: NodePlace, public: str) -> None:
-    images.clone(node)
+    engine.copy_store(images.seed(), node.directory / "docker")
     own = node.directory / "lab"
     node.state.mkdir(parents=True)
     (own / "host_keys").mkdir()
-    shutil.copy(images.tokenizer(), own / "tokenizer.json")
+    _models(own / "huggingface" / "hub")
     keys.make(own / "host_keys" / "ssh_host_ed25519_key", f"root@{node.name}")
     files.write(own / "authorized_keys", public + " lab\n", 0o600)
     ports = [
@@ -58,6 +58,17 @@ def _write(node: NodePlace, public: str) -> None:
         own / "node.json", about | {"management": {"interface": MANAGEMENT, "address": f"{node.address}/24"}}
     )
     _disk(node)
+
+
+def _models(hub: Path) -> None:
+    """The models that the embedded lab has cached, with weights of 512 bytes and the tokenizer of the tiny model."""
+    tokens = images.tokenizer().read_bytes()
+    tokenizer = models.File("tokenizer.json", tokens, len(tokens))
+    for name, model in models.MODELS.items():
+        if model.cached:
+            found = models.files(name, replace(model, gib=512 * model.shards / models.GIB))
+            snapshot = (tokenizer if file.path == tokenizer.path else file for file in found)
+            models.write(hub / f"models--{name.replace('/', '--')}", model.revision, snapshot)
 
 
 def _disk(node: NodePlace) -> None:
@@ -141,8 +152,3 @@ def status(place: Place, reset: bool) -> list[dict[str, Any]]:
         if reset and log.exists():
             log.write_text("")
     return found
-
-
-def remove(place: Place) -> None:
-    """The files of all nodes; nothing is mounted there any more."""
-    shutil.rmtree(place.inside, ignore_errors=True)

@@ -14,8 +14,6 @@ def run(
     *words: str,
     env: Mapping[str, str] | None = None,
     stdin: IO[bytes] | None = None,
-    stdout: IO[bytes] | None = None,
-    cwd: Path | None = None,
     timeout: float | None = None,
 ) -> str:
     """Standard output of a program that must succeed."""
@@ -24,18 +22,16 @@ def run(
             words,
             env=env,
             stdin=stdin or subprocess.DEVNULL,
-            stdout=stdout or subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
+            capture_output=True,
             timeout=timeout,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LabError(f"{words[0]}: {error}") from error
     if done.returncode:
-        said = (done.stderr or done.stdout or b"").decode(errors="replace").strip().splitlines()[-TAIL:]
+        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()[-TAIL:]
         raise LabError(f"`{' '.join(words)[:200]}` failed ({done.returncode}): " + "\n".join(said))
-    return (done.stdout or b"").decode(errors="replace")
+    return done.stdout.decode(errors="replace")
 
 
 def tried(*words: str, env: Mapping[str, str] | None = None, timeout: float | None = 60) -> bool:
@@ -49,13 +45,11 @@ def tried(*words: str, env: Mapping[str, str] | None = None, timeout: float | No
     return done.returncode == 0
 
 
-def logged(log: Path, *words: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
+def logged(log: Path, *words: str, env: Mapping[str, str] | None = None) -> None:
     """Run something long; its output goes to a file, whose end is told on failure."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as stream:
-        done = subprocess.run(
-            words, env=env, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=cwd, check=False
-        )
+        done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=False)
     if done.returncode:
         tail = log.read_text(errors="replace").strip().splitlines()[-TAIL:]
         raise LabError(f"`{' '.join(words)[:200]}` failed ({done.returncode}), all of it in {log}: " + "\n".join(tail))

@@ -34,7 +34,6 @@ Trouble = Callable[[NodePlace, bool], None]
 
 def switch(place: Place, name: str, kind: str, off: bool) -> None:
     """Do it, and remember what is on for `lab status`."""
-
     if kind not in TROUBLES:
         raise LabError(f"the docker lab has no fault called {kind}", "one of: " + ", ".join(FAULTS))
     node = place.node(name)
@@ -48,12 +47,12 @@ def switch(place: Place, name: str, kind: str, off: bool) -> None:
 
 
 def _in_node(*words: str, undo: tuple[str, ...] = ()) -> Trouble:
-    """Done by act.py on the node."""
+    """Done by act.sh on the node."""
 
     def act(node: NodePlace, off: bool) -> None:
         chosen = undo if off else words
         if chosen:
-            docker(node.lab, "exec", node.container, "python3", "/usr/local/lib/sparkops-lab/act.py", *chosen)
+            docker(node.lab, "exec", node.container, "sh", "/usr/local/lib/sparkops-lab/act.sh", *chosen)
 
     return act
 

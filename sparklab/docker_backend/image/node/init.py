@@ -5,19 +5,16 @@ Real files are given wherever possible: what cannot be real is mounted over the 
 on the node has to look elsewhere.
 """
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-import hub
 
 LAB = Path("/lab")
 RUN = Path("/run/lab")
@@ -54,7 +51,7 @@ def homes():
         (home / ".ssh").mkdir(mode=0o700)
         shutil.copy(LAB / "authorized_keys", home / ".ssh/authorized_keys")
         if user != "plain":
-            hub.write(home / ".cache/huggingface", (LAB / "tokenizer.json").read_bytes())
+            shutil.copytree(LAB / "huggingface", home / ".cache/huggingface", symlinks=True)
         run("chown", "-R", f"{user}:{user}", str(home))
         home.chmod(0o750)
 
@@ -273,14 +270,9 @@ class Services:
             os.close(log)
 
     def reap(self):
-        while True:
-            try:
-                pid, _status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if not pid:
-                return
-            self.pids.pop(pid, None)
+        with contextlib.suppress(ChildProcessError):
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                self.pids.pop(pid, None)
 
     def stop(self, *_signal):
         """What a shutdown does: stop the engine, which stops its containers; the rest dies with this process."""
