@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 PATIENCE = 3.0
+RAY_PORT = 6379
 Message = dict[str, Any]
 
 
@@ -50,19 +51,16 @@ class Channel:
         self._link.close()
 
 
-def connect(address: str, port: int, source: str = "") -> Channel | None:
-    """None where nobody listens."""
+def connect(address: str, source: str = "") -> Channel | None:
+    """To the coordinator beside the Ray head at HOST[:PORT]; None where nobody listens."""
+    host, _, port = address.partition(":")
+    own = (source, 0) if source else None
     try:
-        link = socket.create_connection((address, port), PATIENCE, source_address=(source, 0) if source else None)
+        link = socket.create_connection((host, int(port or RAY_PORT)), PATIENCE, source_address=own)
     except OSError:
         return None
     link.settimeout(None)
     return Channel(link)
-
-
-def engine_channel(ray_address: str) -> Channel | None:
-    host, _, port = ray_address.partition(":")
-    return connect(host, int(port or 6379))
 
 
 class Coordinator:

@@ -18,7 +18,7 @@ from typing import Any
 
 from sparklab import files, processes
 from sparklab.engine import ray_text
-from sparklab.engine.coordinator import Channel, Coordinator, connect
+from sparklab.engine.coordinator import RAY_PORT, Channel, Coordinator, connect
 from sparklab.engine.failures import TOTAL_GIB
 from sparklab.layout import Node, here
 from sparklab.tools.say import fail, out
@@ -99,7 +99,7 @@ def _ray_line(*words: str) -> list[str]:
 
 def head(node: Node, options: dict[str, str]) -> int:
     """Starts the head in the background, like the real one, and says how to join it."""
-    ip, port = options.get("--node-ip-address", node.fabric[0]), int(options.get("--port", "6379"))
+    ip, port = options.get("--node-ip-address", node.fabric[0]), int(options.get("--port", RAY_PORT))
     real_port = 0
     if _real(node):
         real_port = _free_port()
@@ -135,12 +135,12 @@ def _free_port() -> int:
 
 def worker(node: Node, options: dict[str, str]) -> int:
     """Joins, and with `--block` stays until the head goes or a stop comes."""
-    host, _, port = options.get("--address", "").partition(":")
+    address = options.get("--address", "")
     ip = options.get("--node-ip-address", node.fabric[0])
     if not _real(node):
         out(ray_text.joining(ip))
-    channel = _reach(node, host, int(port or 6379), ip)
-    files.write(os.path.join(node.record["short"], "current"), f"{host}:{port or 6379}")
+    channel = _reach(node, address, ip)
+    files.write(os.path.join(node.record["short"], "current"), address)
     raylet = _start_real(node, options, channel) if _real(node) else None
     if raylet is not None and raylet.poll() is not None:
         return raylet.returncode
@@ -154,11 +154,11 @@ def worker(node: Node, options: dict[str, str]) -> int:
     return _stay(node, channel, raylet)
 
 
-def _reach(node: Node, host: str, port: int, ip: str) -> Channel:
+def _reach(node: Node, address: str, ip: str) -> Channel:
     """The real one blocks for minutes without a word; so does this."""
     while True:
-        blocked = node.fault("worker-never-joins") or node.cut_off_from(host)
-        if not blocked and (channel := connect(host, port, ip)):
+        blocked = node.fault("worker-never-joins") or node.cut_off_from(address.partition(":")[0])
+        if not blocked and (channel := connect(address, ip)):
             return channel
         time.sleep(RETRY)
 
@@ -223,8 +223,7 @@ def status(node: Node, options: dict[str, str]) -> int:
             "ConnectionError: Could not find any running Ray instance. Please specify the one to connect to by setting "
             "`--address` flag or `RAY_ADDRESS` environment variable."
         )
-    host, _, port = address.partition(":")
-    channel = connect(host, int(port or 6379))
+    channel = connect(address)
     answer = channel.ask({"do": "list"}) if channel else None
     if answer is None:
         time.sleep(node.seconds(RETRY))

@@ -46,7 +46,7 @@ class RayRanks(Ranks):
             f"{stamp}\tINFO worker.py:1691 -- Using address {address} set in the environment variable RAY_ADDRESS"
         )
         log.write(f"{stamp}\tINFO worker.py:1841 -- Connecting to existing Ray cluster at address: {address}...")
-        self.channel = coordinator.engine_channel(address)
+        self.channel = coordinator.connect(address)
         if self.channel is None:
             raise StartError(f"ConnectionError: ray.init() failed: could not connect to Ray at {address}")
         log.write(f"{stamp}\tINFO worker.py:2029 -- Connected to Ray cluster.")
