@@ -26,7 +26,7 @@ OURS = (
 )  # fmt: skip
 START_SECONDS = 180.0
 CLAIM_PORT = 2221
-"""Of the first node: held until the lab listens."""
+"""Bound at the first node's address until the lab listens."""
 
 
 def up(directory: Path, record: dict[str, Any]) -> None:
@@ -81,7 +81,7 @@ def _start(directory: Path, record: dict[str, Any]) -> None:
                 f"the lab did not start: {' '.join(tail) or 'no answer'}", "`sparkops lab down`, then try again"
             )
         time.sleep(0.02)
-    daemon.returncode = 0  # it outlives us on purpose
+    daemon.returncode = 0  # it outlives this process on purpose
 
 
 def running(record: dict[str, Any]) -> bool:
@@ -119,9 +119,9 @@ def fault(directory: Path, record: dict[str, Any], node: str, kind: str, off: bo
 
 @contextmanager
 def claimed_octet() -> Iterator[int]:
-    """A second octet of 127.x that no other lab of this machine uses, or begins to use before the block ends.
+    """A second octet of 127.x that no other lab of this machine uses or can take before the block ends.
 
-    `$SPARKLAB_OCTET` names one, so that addresses, and with them plan ids and hashes, are those of the last time.
+    `$SPARKLAB_OCTET` names one, so that addresses, plan ids and hashes are equal in each run.
     """
     given = os.environ.get("SPARKLAB_OCTET")
     for octet in [int(given)] if given else random.sample(range(20, 250), 230):

@@ -1,4 +1,4 @@
-"""One node's SSH server: who may enter, what is counted, and the faults that show on the wire."""
+"""One node's SSH server: logins, counters, and the faults of connections."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ class Host:
         self._squatter: asyncio.Server | None = None
 
     async def refresh(self) -> None:
-        """Listen, or not, as the node's faults have it now."""
+        """Listen or not, by the faults that are on now."""
         self.close()
         if self.down or self.node.fault("unreachable"):
             return
@@ -65,7 +65,7 @@ class Host:
             self._acceptor = None
 
     async def squat(self, off: bool) -> None:
-        """Somebody listens where the API will want to, or no more."""
+        """Listen on the API's port, or stop, as another program would."""
         if self._squatter is not None:
             self._squatter.close()
             self._squatter = None
@@ -127,7 +127,7 @@ class Host:
 
 
 async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Whoever connects waits."""
+    """Accept, and send nothing."""
     await reader.read()
     writer.close()
 
@@ -185,7 +185,7 @@ class Login(asyncssh.SSHServer):
         return True
 
     def validate_password(self, username: str, password: str) -> bool:
-        """A password that stands in the manual opens the door only to the user who started the lab."""
+        """The password is public, so it is accepted only from the user who started the lab."""
         return username == USER and password == PASSWORD and self._same_user()
 
     def _same_user(self) -> bool:

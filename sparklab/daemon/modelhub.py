@@ -27,7 +27,7 @@ def url(octet: int) -> str:
 
 
 class Answer(Exception):
-    """What a request gets, wherever that turns out."""
+    """The response to a request; raised where a request is refused."""
 
     def __init__(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         super().__init__(status)

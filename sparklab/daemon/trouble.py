@@ -68,14 +68,14 @@ class Trouble:
                 self._tear(off)
 
     def _signal_engine(self, number: int) -> None:
-        """The engine is `vllm serve` on this node, or what a worker's container runs where there is none."""
+        """Signal `vllm serve` on this node, or the Ray worker in a container without one."""
         found = [
             p for p in processes.family([f"SPARKLAB_NODE={self.node.directory}"]) if processes.carries(p.pid, [ENGINE])
         ]
         processes.send(found, number)
 
     def _tear(self, off: bool) -> None:
-        """The first shard of each model is not there."""
+        """Hide the first shard of each model, or bring it back."""
         for shard in models.hub(self.node).glob("*/snapshots/*/*-00001-of-*.safetensors*"):
             if off == shard.name.endswith(ASIDE):
                 os.rename(shard, str(shard).removesuffix(ASIDE) if off else f"{shard}{ASIDE}")
@@ -90,7 +90,7 @@ class Trouble:
             os.rename(aside, here)
 
     async def _reboot(self) -> None:
-        """Power off and on: nothing that ran is left, /run is empty, containers come back by their policy."""
+        """Power off and on: all processes end, /run is emptied, containers restart by their policy."""
         if self.host.down:
             return
         self.host.down = True

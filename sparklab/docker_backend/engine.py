@@ -1,4 +1,4 @@
-"""The outer Docker engine: the machine's own where one answers, else one that belongs to this lab alone."""
+"""The outer Docker engine: the machine's own if it answers, else one only for this lab."""
 
 import os
 import shlex
@@ -28,9 +28,9 @@ LONGEST_SOCKET = 100
 
 
 def start(place: Place, images: Path) -> dict[str, Any]:
-    """What the record keeps of the engine: where it answers and, if it is ours, its process.
+    """Find or start the engine; returns its address and, if this lab started it, its process.
 
-    One of ours begins with the `images` of an earlier one, if they are there.
+    A new engine starts with a copy of the image store `images`, if that exists.
     """
     if os.geteuid() != 0:
         raise LabError(
@@ -80,7 +80,7 @@ def _own(place: Place, images: Path) -> dict[str, Any]:
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=env, start_new_session=True
         )
     _await(f"unix://{socket}", daemon, home / "log")
-    daemon.returncode = 0  # it outlives us on purpose
+    daemon.returncode = 0  # it outlives this process on purpose
     return {"host": f"unix://{socket}", "ours": [daemon.pid, processes.start_of(daemon.pid)]}
 
 
@@ -95,7 +95,7 @@ def copy_store(source: Path, target: Path) -> None:
 
 
 def runtime(folder: Path) -> None:
-    """A `runc` before the real one on the engine's PATH, with the Python that runs: `python3` may be a slow shim."""
+    """Write the `runc` that is first on the engine's PATH. It uses this Python: `python3` may be a slow shim."""
     folder.mkdir(parents=True)
     shutil.copy(IMAGE / "node" / "runc.py", folder / "runc.py")
     wrapper = (IMAGE / "node" / "tools" / "runc").read_text()
@@ -123,7 +123,7 @@ def _env(host: str) -> dict[str, str]:
 
 
 def environment(place: Place) -> dict[str, str]:
-    """For a `docker` command that speaks to the lab's engine, whatever the operator's own client is set to."""
+    """Variables for a `docker` command to the lab's engine; the operator's own DOCKER_ settings are left out."""
     return _env(place.record["engine"]["host"])
 
 

@@ -55,7 +55,7 @@ def provide(place: Place) -> None:
 
 
 def digest(*roots: Path) -> str:
-    """What a cached image depends on: every file below these directories and the Debian suite."""
+    """A hash of every file below these paths and of the Debian suite: a cached image depends on it."""
     made = hashlib.sha256(SUITE.encode())
     for root in roots:
         for path in sorted([root, *root.rglob("*")]):
@@ -76,13 +76,13 @@ def seed() -> Path:
 
 
 def tokenizer() -> Path:
-    """That of the tiny model: the model cache of a node shows it for every model."""
+    """The tiny model's tokenizer; the nodes' model caches have it for every model."""
     found = seed().glob("overlay2/*/diff/opt/lab/model/tokenizer.json")
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
 def contexts(folder: Path) -> None:
-    """The build contexts, with what this machine must hand in."""
+    """Write the build contexts, with the settings and wheels of this machine."""
     for name in HELD.values():
         target = folder / name
         _copy(IMAGE / name, target)
@@ -139,7 +139,7 @@ def _node_image(place: Place) -> None:
 
 
 def node_store() -> Path:
-    """For an engine of a lab: it holds the node's image, once that was built."""
+    """An image store for a lab's engine that holds the node's image; exists once that was built."""
     return cache_directory() / f"node-{node_image().partition(':')[2]}"
 
 
@@ -171,6 +171,6 @@ def _seed(place: Place) -> None:
 
 
 def _forget(pattern: str) -> None:
-    """Older ones of a kind; what a running lab still links to stays on the disk until it goes."""
+    """Remove older images of a kind; a running lab keeps its hard links to them."""
     for old in cache_directory().glob(pattern):
         files.clear(old)

@@ -57,7 +57,7 @@ def plug(node: NodePlace, pid: int) -> None:
 
 
 def unplug(node: NodePlace) -> None:
-    """All cables out: what is left of a dead node's network namespace answers no more."""
+    """Remove all cables, so that what is left of a dead node's network namespace cannot answer."""
     for interface in INTERFACES:
         tried("ip", "-n", node.lab.switch, "link", "del", node.cable(interface))
 
@@ -74,7 +74,7 @@ def _connect(node: NodePlace, pid: int, interface: str, bridge: str | None) -> N
 
 
 def cables(node: NodePlace, interfaces: tuple[str, ...], plugged: bool) -> None:
-    """Pull or put the cables of these interfaces: both ends of a cable see it, so with two nodes the peer does too."""
+    """Plug or unplug these interfaces. With two nodes, both ends of the CX7 cable lose the link."""
     others = [other for other in node.lab.nodes if other.index != node.index]
     ends = [node, *others] if len(others) == 1 and MANAGEMENT not in interfaces else [node]
     for end in ends:

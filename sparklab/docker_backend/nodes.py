@@ -1,4 +1,4 @@
-"""Nodes: their files, their containers, the inventory, and what they count."""
+"""Nodes: their files, containers, inventory and counters."""
 
 import json
 import time
@@ -72,7 +72,7 @@ def _models(hub: Path) -> None:
 
 
 def _disk(node: NodePlace) -> None:
-    """A file system of its own in a file that takes up what is written to it."""
+    """A sparse file with a file system, mounted."""
     image = node.directory / "disk.img"
     with image.open("wb") as file:
         file.truncate(DISK_BYTES)
@@ -98,7 +98,7 @@ def _run(node: NodePlace) -> None:
 
 
 def plug(node: NodePlace) -> None:
-    """Cables into a container that has just started: its network namespace is new."""
+    """Connect a container that has just started; its network namespace is new."""
     network.plug(node, int(docker(node.lab, "inspect", "--format", "{{.State.Pid}}", node.container)))
 
 

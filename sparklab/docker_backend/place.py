@@ -1,4 +1,4 @@
-"""Where everything of a docker lab lies and what it is called; all of it follows from the record."""
+"""Paths, names and addresses of a docker lab, all derived from its record."""
 
 import hashlib
 import os
@@ -33,7 +33,7 @@ class Place:
 
     @property
     def inside(self) -> Path:
-        """All that only this backend keeps."""
+        """The directory that only this backend uses."""
         return self.directory / "containers"
 
     @property
@@ -46,7 +46,7 @@ class Place:
 
     @property
     def contexts(self) -> Path:
-        """The build contexts as they were handed to `docker build`: the tool's own image step can take them."""
+        """The contexts given to `docker build`; `sparkops image build` can use them too."""
         return self.inside / "contexts"
 
     @property
@@ -112,7 +112,7 @@ class NodePlace:
         return f"{network}.{FIRST - 1 + self.index}/24" if network else None
 
     def cable(self, interface: str) -> str:
-        """The switch's end of the veth pair that is this interface."""
+        """The switch's end of this interface's veth pair."""
         return f"n{self.index}p{INTERFACES.index(interface)}"
 
     def mac(self, interface: str) -> str:
@@ -120,6 +120,6 @@ class NodePlace:
 
 
 def cache_directory() -> Path:
-    """Images outlive a lab here: `$XDG_CACHE_HOME/sparkops/lab`."""
+    """Images are kept here after `lab down`: `$XDG_CACHE_HOME/sparkops/lab`."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(os.path.abspath(home)) / "sparkops" / "lab"

@@ -1,4 +1,4 @@
-"""The one door to other programs: words in, text out, and a failure that says which program and why."""
+"""Run other programs; a failure names the program and the reason."""
 
 import subprocess
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def run(
 
 
 def tried(*words: str, env: Mapping[str, str] | None = None, timeout: float | None = 60) -> bool:
-    """Did it succeed? For what may well be gone already."""
+    """Did the program succeed? For things that may already be gone."""
     try:
         done = subprocess.run(
             words, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
@@ -46,7 +46,7 @@ def tried(*words: str, env: Mapping[str, str] | None = None, timeout: float | No
 
 
 def logged(log: Path, *words: str, env: Mapping[str, str] | None = None) -> None:
-    """Run something long; its output goes to a file, whose end is told on failure."""
+    """Run a long program with its output in a file; on failure the error quotes the file's last lines."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as stream:
         done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=False)

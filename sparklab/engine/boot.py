@@ -65,8 +65,8 @@ class Boot:
             self.api.info("api_utils.py:347", f" ▄▄ ▄█ █     █     █ ▀▄▀ █  version {self.version}")
             self.api.info("api_utils.py:347", f"  █▄█▀ █     █     █     █  model   {settings.model}")
             self.api.info("api_utils.py:286", f"non-default args: {arguments(settings)}")
-        for name in sorted(os.environ):
-            if name.startswith("VLLM_") and name in ("VLLM_FOO", "VLLM_MXFP4_BACKEND") and settings.build == "vllm":
+        for name in ("VLLM_FOO", "VLLM_MXFP4_BACKEND"):
+            if name in os.environ and settings.build == "vllm":
                 self.api.warning("envs.py:1901", f"Unknown vLLM environment variable detected: {name}")
         self.pause(0.1)
         architecture = settings.config.get("architectures", ["LlamaForCausalLM"])[0]

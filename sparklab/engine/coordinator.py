@@ -1,4 +1,4 @@
-"""The lab's side of a Ray head: who has joined, who has left. With the emulated Ray it is all there is of the head;
+"""The lab's part of a Ray head: the list of members and news of those that leave. The emulated Ray head is only this;
 beside the real one it carries what a real engine learns from its actors.
 
 JSON lines over TCP at the head's fabric address and Ray port. A connection that joined is a member until it closes.
@@ -33,7 +33,7 @@ class Channel:
         return True
 
     def messages(self) -> Iterator[Message]:
-        """Until the other side closes; its end is one more message, `{"left": ...}`."""
+        """All messages until the other side closes, then `{"left": ...}`."""
         with contextlib.suppress(OSError, ValueError):
             for line in self._reader:
                 yield json.loads(line)

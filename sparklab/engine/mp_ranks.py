@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - the lines of real logs are as long as they are
-"""`vllm serve --headless` on other nodes: rank 0 listens at the master address, the others connect and stay connected."""
+"""`vllm serve --headless` on other nodes: they connect to rank 0 at the master address and stay connected."""
 
 import contextlib
 import os

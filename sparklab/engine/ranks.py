@@ -3,7 +3,7 @@
 import threading
 import time
 
-from sparklab.engine.log import Voices
+from sparklab.engine.log import Speaker, Voices
 from sparklab.engine.settings import Settings, StartError
 from sparklab.layout import Node
 
@@ -23,11 +23,13 @@ class Ranks:
         self.ending = False
 
     def meet(self, voices: Voices) -> None:
-        voices.worker.info(
-            "parallel_state.py:2350",
-            f"rank {self.settings.rank} in world size {self.settings.world} is assigned as DP rank 0, PP rank 0, "
-            f"PCP rank 0, TP rank {self.settings.rank}, EP rank N/A",
-        )
+        self.assigned(voices.worker, self.settings.rank)
+
+    def assigned(self, speaker: Speaker, rank: int) -> None:
+        """The log line of a rank that has its place."""
+        place = f"DP rank 0, PP rank 0, PCP rank 0, TP rank {rank}, EP rank N/A"
+        text = f"rank {rank} in world size {self.settings.world} is assigned as {place}"
+        speaker.info("parallel_state.py:2350", text)
 
     def nodes(self) -> list[Node]:
         return [self.settings.node]

@@ -1,7 +1,7 @@
-"""`ray start` and `ray status`: the real Ray where this lab uses it, always with the lab's coordinator beside it.
+"""`ray start` and `ray status`: the real Ray if this lab uses it, always with the lab's coordinator beside it.
 
-The real one listens on every interface for any address but 127.0.0.1, so all of its nodes are there, told apart by
-their ids; each lab has a token of its own and a port of its own behind the one that was asked for.
+For any address but 127.0.0.1 the real Ray listens on every interface. So all its nodes have that address and differ by
+their ids; each lab has its own token, and its own port behind the one that was asked for.
 """
 
 import hashlib
@@ -155,7 +155,7 @@ def worker(node: Node, options: dict[str, str]) -> int:
 
 
 def _reach(node: Node, address: str, ip: str) -> Channel:
-    """The real one blocks for minutes without a word; so does this."""
+    """Like the real one, this blocks silently until the head answers."""
     while True:
         blocked = node.fault("worker-never-joins") or node.cut_off_from(address.partition(":")[0])
         if not blocked and (channel := connect(address, ip)):

@@ -55,25 +55,18 @@ class RayRanks(Ranks):
         self.channel.send({"do": "reserve", "gpus": self.settings.world, "utilization": self.settings.utilization})
         threading.Thread(target=self._listen, daemon=True).start()
         for rank, member in enumerate(self.members):
-            self._assigned(voices, rank, member)
+            self._joined(voices, rank, member)
 
-    def _assigned(self, voices: Voices, rank: int, member: dict[str, str]) -> None:
-        head = (
-            f"\x1b[36m(RayWorkerProc pid={os.getpid() + 2 + rank}, ip={member['ip']})\x1b[0m "
-            if rank
-            else voices.worker.head.split("(W")[0]
-        )
-        speaker = log.Speaker("Worker", 2 + rank, head)
+    def _joined(self, voices: Voices, rank: int, member: dict[str, str]) -> None:
+        head = f"\x1b[36m(RayWorkerProc pid={os.getpid() + 2 + rank}, ip={member['ip']})\x1b[0m "
+        speaker = log.Speaker("Worker", 2 + rank, head if rank else voices.worker.head.split("(W")[0])
         world = self.settings.world
         master = os.environ.get("VLLM_HOST_IP", member["ip"])
         speaker.info(
             "parallel_state.py:1906",
             f"world_size={world} rank={rank} local_rank=0 distributed_init_method=tcp://{master}:46693 backend=nccl",
         )
-        speaker.info(
-            "parallel_state.py:2350",
-            f"rank {rank} in world size {world} is assigned as DP rank 0, PP rank 0, PCP rank 0, TP rank {rank}, EP rank N/A",
-        )
+        self.assigned(speaker, rank)
 
     def _wait_for_gpus(self, voices: Voices) -> None:
         assert self.channel

@@ -1,4 +1,4 @@
-"""What one `vllm serve` was asked for, and what it runs on."""
+"""The options of one `vllm serve`, its model and its node."""
 
 import os
 from typing import Any
@@ -101,7 +101,7 @@ def _hub(root: str) -> str:
 
 
 def _sized(config: dict[str, Any], snapshot: str) -> dict[str, Any]:
-    """With the weights' real size and number of shards; a shard that is missing ends the start."""
+    """Add the weights' real size in GiB and the number of shards; raise StartError if a shard is missing."""
     index = files.read_json(os.path.join(snapshot, "model.safetensors.index.json")) or {"weight_map": {}}
     shards = sorted(set(index["weight_map"].values()))
     missing = [shard for shard in shards if not os.path.exists(os.path.join(snapshot, shard))]
