@@ -11,20 +11,12 @@ TAIL = 8
 
 
 def run(
-    *words: str,
-    env: Mapping[str, str] | None = None,
-    stdin: IO[bytes] | None = None,
-    timeout: float | None = None,
+    *words: str, env: Mapping[str, str] | None = None, stdin: IO[bytes] | None = None, timeout: float | None = None
 ) -> str:
     """Standard output of a program that must succeed."""
     try:
         done = subprocess.run(
-            words,
-            env=env,
-            stdin=stdin or subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeout,
-            check=False,
+            words, env=env, stdin=stdin or subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LabError(f"{words[0]}: {error}") from error
@@ -37,12 +29,10 @@ def run(
 def tried(*words: str, env: Mapping[str, str] | None = None, timeout: float | None = 60) -> bool:
     """Did the program succeed? For things that may already be gone."""
     try:
-        done = subprocess.run(
-            words, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        run(*words, env=env, timeout=timeout)
+    except LabError:
         return False
-    return done.returncode == 0
+    return True
 
 
 def logged(log: Path, *words: str, env: Mapping[str, str] | None = None) -> None:

@@ -99,11 +99,10 @@ def event(value: Any) -> bytes:
 
 def listen(node: Node, host: str, port: int, handler: type[Handler]) -> list[Server]:
     """On an emulated node `0.0.0.0` means its own addresses, and its loopback is not this machine's."""
-    everywhere = host in ("0.0.0.0", "::", "")
-    own = "127.0.0.1" if host == "localhost" else host
-    addresses = (
-        [node.address, *node.fabric, node.loopback] if everywhere else [node.loopback if own == "127.0.0.1" else own]
-    )
+    if host in ("0.0.0.0", "::", ""):
+        addresses = [node.address, *node.fabric, node.loopback]
+    else:
+        addresses = [node.loopback if host in ("127.0.0.1", "localhost") else host]
     servers: list[Server] = []
     try:
         servers.extend(Server((address, port), handler) for address in addresses)
