@@ -76,7 +76,7 @@ class StartError(Exception):
 
 
 def _model_config(settings: Settings) -> dict[str, Any]:
-    root = os.environ.get("SPARKOPS_ROOT", "")
+    root = os.environ.get("SPARKOPS_ROOT", "/")
     if settings.model.startswith("/"):
         path = os.path.join(root, settings.model.lstrip("/"))
         found = files.read_json(os.path.join(path, "config.json"))

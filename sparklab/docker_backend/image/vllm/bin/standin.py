@@ -90,7 +90,8 @@ def over_tcp(master, ranks):
 
 def other_rank(master):
     """Answer every step of the first rank until it is gone."""
-    print(f"Launching vLLM (stand-in) headless multiproc executor, with head node address {master}", flush=True)
+    where = f"{master[0]}:{master[1]}"
+    print(f"Launching vLLM (stand-in) headless multiproc executor, with head node address {where}", flush=True)
     while True:
         try:
             link = socket.create_connection(master)
