@@ -64,12 +64,9 @@ def while_reading_config(settings: Settings) -> str:
 
 
 def while_loading(settings: Settings) -> str:
-    forbidden = [
-        name
-        for name in ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_FLASHINFER_MOE_BACKEND")
-        if os.environ.get(name, "0") != "0"
-    ]
-    if settings.config.get("model_type") == "qwen3_next" and forbidden:
+    cutlass = ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_FLASHINFER_MOE_BACKEND")
+    asked = any(os.environ.get(name, "0") != "0" for name in cutlass)
+    if settings.config.get("model_type") == "qwen3_next" and asked:
         return "RuntimeError: FlashInfer CUTLASS MoE (fp8 block scale): kernel does not support current device cuda (sm_121)"
     if (
         settings.build != "vllm-mxfp4"
