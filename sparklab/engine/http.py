@@ -15,7 +15,6 @@ from sparklab.layout import Node
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
-    allow_reuse_address = True
 
     def server_bind(self) -> None:
         """Without the reverse lookup that the base class makes."""
