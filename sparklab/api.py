@@ -56,7 +56,9 @@ def up(
     with files.locked(directory.parent):
         record = _record(directory)
         if record and _backend(record).running(record):
-            return _already(directory, record, nodes)
+            if record["count"] != nodes:
+                raise LabError(f"a lab with {record['count']} nodes is up", "`sparkops lab down` first")
+            return _up(directory, record, started=False)
         if record:
             _remove(directory, record)
         if directory.exists() and any(directory.iterdir()):
@@ -75,12 +77,7 @@ def up(
         except BaseException:
             _forget(directory)
             raise
-    return {
-        "started": True,
-        "directory": str(directory),
-        "inventory": str(inventory_path(directory)),
-        **status(directory=directory),
-    }
+    return _up(directory, _record(directory), started=True)
 
 
 def down(*, directory: Path | None = None) -> dict[str, Any]:
@@ -151,11 +148,9 @@ def _running(directory: Path | None) -> tuple[Path, dict[str, Any]]:
     return directory, record
 
 
-def _already(directory: Path, record: dict[str, Any], nodes: int) -> dict[str, Any]:
-    if record["count"] != nodes:
-        raise LabError(f"a lab with {record['count']} nodes is up", "`sparkops lab down` first")
+def _up(directory: Path, record: dict[str, Any], started: bool) -> dict[str, Any]:
     found = _backend(record).status(directory, record, False)
-    return {"started": False, "directory": str(directory), "inventory": str(inventory_path(directory)), **found}
+    return {"started": started, "directory": str(directory), "inventory": str(inventory_path(directory)), **found}
 
 
 def _remove(directory: Path, record: dict[str, Any]) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import random
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,19 +21,12 @@ from sparklab.tree import build, keys
 __all__ = ["FAULTS", "down", "fault", "running", "status", "up"]
 
 OURS = (
-    "at",
-    "bin",
-    "images",
-    "keys",
-    "nodes",
-    "inventory.yml",
-    "inventory.yml.known_hosts",
-    "daemon.log",
+    "at", "bin", "images", "keys", "nodes", "inventory.yml", "inventory.yml.known_hosts", "daemon.log",
     "processes.jsonl",
-)
+)  # fmt: skip
 START_SECONDS = 180.0
 CLAIM_PORT = 2221
-"""Of the first node: held until the lab listens."""
+"""Bound at the first node's address until the lab listens."""
 
 
 def up(directory: Path, record: dict[str, Any]) -> None:
@@ -89,7 +81,7 @@ def _start(directory: Path, record: dict[str, Any]) -> None:
                 f"the lab did not start: {' '.join(tail) or 'no answer'}", "`sparkops lab down`, then try again"
             )
         time.sleep(0.02)
-    daemon.returncode = 0  # it outlives us on purpose
+    daemon.returncode = 0  # it outlives this process on purpose
 
 
 def running(record: dict[str, Any]) -> bool:
@@ -103,13 +95,9 @@ def down(directory: Path, record: dict[str, Any]) -> None:
         roots.append((record["daemon"][0], record["daemon"][1]))
     processes.end([f"SPARKLAB_LAB={record['id']}"], roots)
     if short := record.get("short"):
-        shutil.rmtree(short, ignore_errors=True)
+        files.clear(short)
     for name in OURS:
-        path = directory / name
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+        files.clear(directory / name)
 
 
 def _recorded(directory: Path) -> list[tuple[int, int]]:
@@ -131,9 +119,9 @@ def fault(directory: Path, record: dict[str, Any], node: str, kind: str, off: bo
 
 @contextmanager
 def claimed_octet() -> Iterator[int]:
-    """A second octet of 127.x that no other lab of this machine uses, or begins to use before the block ends.
+    """A second octet of 127.x that no other lab of this machine uses or can take before the block ends.
 
-    `$SPARKLAB_OCTET` names one, so that addresses, and with them plan ids and hashes, are those of the last time.
+    `$SPARKLAB_OCTET` names one, so that addresses, plan ids and hashes are equal in each run.
     """
     given = os.environ.get("SPARKLAB_OCTET")
     for octet in [int(given)] if given else random.sample(range(20, 250), 230):

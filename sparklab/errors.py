@@ -1,4 +1,4 @@
-"""The only exception that leaves this package on purpose."""
+"""The only exception that this package raises to its callers on purpose."""
 
 
 class LabError(Exception):

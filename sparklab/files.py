@@ -1,14 +1,14 @@
-"""Small file operations that stay correct with several writers; cheap to import, as every tool call does."""
+"""Small file operations that are safe with several writers. Every tool call imports them, so imports are few."""
 
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 try:
     import fcntl
-except ImportError:  # a Windows machine has no lab, and is told so by `lab up` and not by this import
+except ImportError:  # Windows has no lab; `lab up` says so, not this import
     fcntl = None  # type: ignore[assignment]
 
 
@@ -21,7 +21,7 @@ def write(path: str | os.PathLike[str], text: str, mode: int = 0o644) -> None:
 
 
 def make(path: str | os.PathLike[str], text: str) -> None:
-    """A file that is not there yet, with its directories."""
+    """Create a file and its directories."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(text)
@@ -40,7 +40,7 @@ def write_json(path: str | os.PathLike[str], value: Any, mode: int = 0o644) -> N
 
 
 def read_json(path: str | os.PathLike[str]) -> Any:
-    """The value, or None where the file is absent or half gone."""
+    """The value, or None if the file is absent or incomplete."""
     try:
         with open(path, encoding="utf-8") as stream:
             return json.load(stream)
@@ -48,11 +48,15 @@ def read_json(path: str | os.PathLike[str]) -> Any:
         return None
 
 
-def clear(directory: str) -> None:
-    """Remove a directory and all that is in it, as far as that can be done."""
+def clear(path: str | os.PathLike[str]) -> None:
+    """Remove a file, a link, or a directory and all that is in it, as far as that can be done."""
     import shutil
 
-    shutil.rmtree(directory, ignore_errors=True)
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 def append(path: str | os.PathLike[str], value: Any) -> None:
@@ -63,7 +67,7 @@ def append(path: str | os.PathLike[str], value: Any) -> None:
 
 @contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold an advisory lock on a file, or on a directory, which leaves nothing behind."""
+    """Hold an advisory lock on a directory, or on a file, which is created."""
     if os.path.isdir(path):
         handle = os.open(path, os.O_RDONLY)
     else:

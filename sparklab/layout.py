@@ -1,4 +1,4 @@
-"""Where everything of a lab lies, and what one node knows of itself."""
+"""Paths and addresses of a lab, and the record of one node."""
 
 import os
 from typing import Any
@@ -9,7 +9,7 @@ PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 USER = "spark"
 PASSWORD = "spark"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Behind a node's own programs."""
+"""After the directory of the node's own programs."""
 SSH_PORT = 2222
 NODES_PER_BLOCK = 240
 
@@ -27,7 +27,7 @@ def addresses(octet: int, index: int) -> tuple[str, str, str, str]:
 
 
 def prefix(nodes: int) -> int:
-    """Of the four networks, so that all nodes are in them."""
+    """Prefix length of the four networks of a lab with so many nodes."""
     return 24 if nodes <= NODES_PER_BLOCK else 18
 
 
@@ -65,7 +65,7 @@ class Node:
         return os.path.exists(self.path("faults", kind))
 
     def cut_off_from(self, address: str) -> bool:
-        """Does this address lie behind a CX7 link that is down at either end? Others are reached over Ethernet."""
+        """Is this a fabric address, and the CX7 link down at either end? Other addresses are reached over Ethernet."""
         owner = self.at(address)
         return owner is not None and address in owner.fabric and any(node.unplugged for node in (self, owner))
 
@@ -74,7 +74,7 @@ class Node:
         return self.fault("cx7-down") or self.fault("no-cable")
 
     def at(self, address: str) -> "Node | None":
-        """The node of this lab that has the address; a fleet of hundreds is not read for it."""
+        """The node of this lab with this address; found by a link, without reading all nodes."""
         path = os.path.join(self.lab_directory, "at", address)
         return Node(os.path.realpath(path)) if os.path.exists(path) else None
 
@@ -84,7 +84,7 @@ class Node:
         return [Node(os.path.join(nodes, name)) for name in sorted(os.listdir(nodes))]
 
     def seconds(self, healthy: float) -> float:
-        """How long something takes here that takes `healthy` seconds on a lab node without faults."""
+        """Seconds that something takes on this node, given what it takes on a lab node without faults."""
         return healthy / self.speed * (5.0 if self.fault("slow") else 1.0)
 
 

@@ -1,4 +1,4 @@
-"""Which processes belong to a lab, a node or a container, told by what only the lab can have given them.
+"""Find and end the processes of a lab, a node or a container.
 
 Every process that the lab starts carries `SPARKLAB_LAB`, `SPARKLAB_NODE` and, in a container, `SPARKLAB_CONTAINER` in
 its environment. Some programs overwrite theirs (Ray's workers do), so descendants and sessions count as well.
@@ -81,16 +81,13 @@ def send(processes: Iterable[Process], number: int) -> None:
                 continue
 
 
-def end(markers: Iterable[str], roots: Iterable[tuple[int, int]] = (), patience: float = 30.0) -> int:
-    """SIGKILL until none is left; returns how many there were."""
+def end(markers: Iterable[str], roots: Iterable[tuple[int, int]] = (), patience: float = 30.0) -> None:
+    """Send SIGKILL until none is left, for `patience` seconds at most."""
     markers, roots = list(markers), list(roots)
-    seen: set[int] = set()
     until = time.monotonic() + patience
     while time.monotonic() < until:
         left = family(markers, roots)
         if not left:
             break
-        seen |= {process.pid for process in left}
         send(left, signal.SIGKILL)
         time.sleep(0.02)
-    return len(seen)

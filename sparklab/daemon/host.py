@@ -1,4 +1,4 @@
-"""One node's SSH server: who may enter, what is counted, and the faults that show on the wire."""
+"""One node's SSH server: logins, counters, and the faults of connections."""
 
 import asyncio
 import os
@@ -35,7 +35,7 @@ class Host:
         self._squatter: asyncio.Server | None = None
 
     async def refresh(self) -> None:
-        """Listen, or not, as the node's faults have it now."""
+        """Listen or not, by the faults that are on now."""
         self.close()
         if self.down or self.node.fault("unreachable"):
             return
@@ -65,22 +65,17 @@ class Host:
             self._acceptor = None
 
     async def squat(self, off: bool) -> None:
-        """Somebody listens where the API will want to, or no more."""
+        """Listen on the API's port, or stop, as another program would."""
         if self._squatter is not None:
             self._squatter.close()
             self._squatter = None
         if not off:
             self._squatter = await asyncio.start_server(_silent, self.node.address, API_PORT)
 
-    def drop(self) -> None:
-        """Cut every connection without a goodbye."""
+    def drop(self, *addresses: str) -> None:
+        """Cut every connection, or those to these addresses of the node, without a goodbye."""
         for connection in list(self.open):
-            connection.abort()
-
-    def drop_fabric(self) -> None:
-        """Cut what came over the cable."""
-        for connection in list(self.open):
-            if connection.get_extra_info("sockname")[0] in self.node.fabric:
+            if not addresses or connection.get_extra_info("sockname")[0] in addresses:
                 connection.abort()
 
     def log(self, event: str, **more: Any) -> None:
@@ -109,11 +104,7 @@ class Host:
         self.commands += 1
         self.log("forced" if login.forced else "exec", connection=login.number, line=line)
         delay = LATENCY if self.node.fault("slow") else 0.0
-        loop = asyncio.get_running_loop()
-        if delay:
-            loop.call_later(delay, self._start, login, line, remote)
-        else:
-            loop.call_soon(self._start, login, line, remote)
+        asyncio.get_running_loop().call_later(delay, self._start, login, line, remote)
 
     def _start(self, login: "Login", line: str, remote: Remote) -> None:
         pid = remote.start(GARBAGE if self.node.fault("garbage") else line, self.environment())
@@ -136,7 +127,7 @@ class Host:
 
 
 async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Whoever connects waits."""
+    """Accept, and send nothing."""
     await reader.read()
     writer.close()
 
@@ -173,9 +164,6 @@ class Login(asyncssh.SSHServer):
             self._host.open.discard(self.connection)
         self._host.log("disconnect", connection=self.number)
 
-    def begin_auth(self, username: str) -> bool:
-        return True
-
     def public_key_auth_supported(self) -> bool:
         return True
 
@@ -197,7 +185,7 @@ class Login(asyncssh.SSHServer):
         return True
 
     def validate_password(self, username: str, password: str) -> bool:
-        """A password that stands in the manual opens the door only to the user who started the lab."""
+        """The password is public, so it is accepted only from the user who started the lab."""
         return username == USER and password == PASSWORD and self._same_user()
 
     def _same_user(self) -> bool:

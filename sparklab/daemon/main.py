@@ -61,10 +61,7 @@ class Daemon:
                 return self._status(request["reset"])
             case "fault":
                 host = self.hosts[request["node"]]
-                await Trouble(host, self.record).switch(request["kind"], request["off"], request.get("after", 0))
-                return {"ok": True}
-            case "stop":
-                self.done.set()
+                await Trouble(host).switch(request["kind"], request["off"], request.get("after", 0))
                 return {"ok": True}
         raise KeyError(request["do"])
 

@@ -8,6 +8,7 @@ import contextlib
 import json
 import re
 from functools import cache
+from http import HTTPStatus
 from urllib.parse import unquote
 
 from sparklab.tree import models, vocabulary
@@ -15,7 +16,6 @@ from sparklab.tree.models import MODELS, TOKEN, File
 
 PORT = 8880
 LENGTH = "X-Sparklab-Length"
-REASONS = {200: "OK", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found"}
 
 
 def address(octet: int) -> str:
@@ -27,7 +27,7 @@ def url(octet: int) -> str:
 
 
 class Answer(Exception):
-    """What a request gets, wherever that turns out."""
+    """The response to a request; raised where a request is refused."""
 
     def __init__(self, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
         super().__init__(status)
@@ -53,7 +53,7 @@ async def _client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
             answer = refused
         fields = {"Content-Length": str(len(answer.body)), "Connection": "close", **answer.headers}
         head = "".join(f"{key}: {value}\r\n" for key, value in fields.items())
-        writer.write(f"HTTP/1.1 {answer.status} {REASONS[answer.status]}\r\n{head}\r\n".encode())
+        writer.write(f"HTTP/1.1 {answer.status} {HTTPStatus(answer.status).phrase}\r\n{head}\r\n".encode())
         writer.write(b"" if verb == "HEAD" else answer.body)
         await writer.drain()
     writer.close()

@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable
 
 import asyncssh
-from asyncssh.packet import UInt32
+from asyncssh.packet import Boolean, String, UInt32
 
 CHUNK = 65536
 BACKLOG = 1 << 20
@@ -167,8 +167,7 @@ class Remote(asyncssh.SSHServerSession[bytes]):
             self._channel._send_request(b"exit-status", UInt32(code))
             return
         name = signal.Signals(-code).name.removeprefix("SIG").encode()
-        payload = b"".join(UInt32(len(part)) + part for part in (name,)) + b"\0" + UInt32(0) + UInt32(0)
-        self._channel._send_request(b"exit-signal", payload)
+        self._channel._send_request(b"exit-signal", String(name) + Boolean(False) + String(b"") + String(b""))
 
     def _close_when_done(self) -> None:
         if self._exited and not self._outputs and self.open:

@@ -6,12 +6,10 @@ import shutil
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
 
 from sparklab import files, processes
 from sparklab.daemon.host import Host
-from sparklab.errors import LabError
-from sparklab.faults import FAULTS, ONE_SHOT
+from sparklab.faults import ONE_SHOT
 from sparklab.tree import ailments, etc, memory, models, network
 
 REBOOT_SECONDS = 1.0
@@ -25,14 +23,11 @@ ASIDE = ".aside"
 class Trouble:
     """Faults of one node."""
 
-    def __init__(self, host: Host, record: dict[str, Any]) -> None:
+    def __init__(self, host: Host) -> None:
         self.host = host
         self.node = host.node
-        self.record = record
 
     async def switch(self, kind: str, off: bool, after: int) -> None:
-        if kind not in FAULTS:
-            raise LabError(f"no fault is called {kind}", "`sparkops lab fault --list` shows them")
         path = Path(self.node.path("faults", kind))
         if off:
             path.unlink(missing_ok=True)
@@ -40,10 +35,6 @@ class Trouble:
             files.write(path, str(after) if after else "")
         self.host.log("fault", kind=kind, off=off)
         await self._effect(kind, off)
-        self._publish()
-
-    def _publish(self) -> None:
-        """Everything that is written down of the node, as its faults have it now."""
         network.publish(self.node)
         ailments.publish(self.node)
         memory.change(self.node)
@@ -61,7 +52,7 @@ class Trouble:
                 await asyncio.to_thread(self._signal_engine, signal.SIGCONT if off else signal.SIGSTOP)
             case "cx7-down" | "no-cable":
                 await self.host.refresh()
-                self.host.drop_fabric()
+                self.host.drop(*self.node.fabric)
             case "page-cache-full":
                 memory.change(self.node, cached=memory.CACHE_AFTER_BOOT if off else memory.CACHE_FULL)
             case "no-model":
@@ -69,21 +60,21 @@ class Trouble:
             case "gpu-held":
                 memory.change(self.node, used={"somebody": 0 if off else HELD})
             case "gpu-stranger":
-                await asyncio.to_thread(self._docker, ("rm", "-f", STRANGER) if off else STRANGE)
+                await asyncio.to_thread(self._run, "docker", *(("rm", "-f", STRANGER) if off else STRANGE))
             case "port-taken":
                 await self.host.squat(off)
             case "model-torn":
                 self._tear(off)
 
     def _signal_engine(self, number: int) -> None:
-        """The engine is `vllm serve` on this node, or what a worker's container runs where there is none."""
+        """Signal `vllm serve` on this node, or the Ray worker in a container without one."""
         found = [
             p for p in processes.family([f"SPARKLAB_NODE={self.node.directory}"]) if processes.carries(p.pid, [ENGINE])
         ]
         processes.send(found, number)
 
     def _tear(self, off: bool) -> None:
-        """The first shard of each model is not there."""
+        """Hide the first shard of each model, or bring it back."""
         for shard in models.hub(self.node).glob("*/snapshots/*/*-00001-of-*.safetensors*"):
             if off == shard.name.endswith(ASIDE):
                 os.rename(shard, str(shard).removesuffix(ASIDE) if off else f"{shard}{ASIDE}")
@@ -98,7 +89,7 @@ class Trouble:
             os.rename(aside, here)
 
     async def _reboot(self) -> None:
-        """Power off and on: nothing that ran is left, /run is empty, containers come back by their policy."""
+        """Power off and on: all processes end, /run is emptied, containers restart by their policy."""
         if self.host.down:
             return
         self.host.down = True
@@ -117,13 +108,7 @@ class Trouble:
         self.host.down = False
         self.host.log("boot")
         await self.host.refresh()
-        await asyncio.to_thread(self._start_docker)
-
-    def _start_docker(self) -> None:
-        self._run("dockerd")
-
-    def _docker(self, words: tuple[str, ...]) -> None:
-        self._run("docker", *words)
+        await asyncio.to_thread(self._run, "dockerd")
 
     def _run(self, program: str, *words: str) -> None:
         subprocess.run(

@@ -1,4 +1,4 @@
-"""The outer Docker engine: the machine's own where one answers, else one that belongs to this lab alone."""
+"""The outer Docker engine: the machine's own if it answers, else one only for this lab."""
 
 import os
 import shlex
@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from sparklab import files, processes
-from sparklab.docker_backend import stores
 from sparklab.docker_backend.place import IMAGE, Place
 from sparklab.docker_backend.shell import logged, run, tried
 from sparklab.errors import LabError
@@ -29,9 +28,9 @@ LONGEST_SOCKET = 100
 
 
 def start(place: Place, images: Path) -> dict[str, Any]:
-    """What the record keeps of the engine: where it answers and, if it is ours, its process.
+    """Find or start the engine; returns its address and, if this lab started it, its process.
 
-    One of ours begins with the `images` of an earlier one, if they are there.
+    A new engine starts with a copy of the image store `images`, if that exists.
     """
     if os.geteuid() != 0:
         raise LabError(
@@ -66,7 +65,7 @@ def _own(place: Place, images: Path) -> dict[str, Any]:
     runtime(home / "bin")
     files.write(home / "daemon.json", "{}\n")
     if images.exists():
-        stores.copy(images, place.engine_data)
+        copy_store(images, place.engine_data)
     # fmt: off
     words = [
         "dockerd", "--config-file", str(home / "daemon.json"), "--data-root", str(place.engine_data),
@@ -75,21 +74,28 @@ def _own(place: Place, images: Path) -> dict[str, Any]:
         "--iptables=false", "--ip-forward=false", "--ip-masq=false",
     ]
     # fmt: on
-    env = {
-        **os.environ,
-        "PATH": f"{home / 'bin'}:{os.environ['PATH']}:/usr/sbin:/sbin",
-    }
+    env = {**os.environ, "PATH": f"{home / 'bin'}:{os.environ['PATH']}:/usr/sbin:/sbin"}
     with (home / "log").open("ab") as log:
         daemon = subprocess.Popen(
             words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", env=env, start_new_session=True
         )
     _await(f"unix://{socket}", daemon, home / "log")
-    daemon.returncode = 0  # it outlives us on purpose
+    daemon.returncode = 0  # it outlives this process on purpose
     return {"host": f"unix://{socket}", "ours": [daemon.pid, processes.start_of(daemon.pid)]}
 
 
+def copy_store(source: Path, target: Path) -> None:
+    """Copy an engine's images into another data directory while its engine is down: metadata is copied, layers are
+    hard links, or copies where the disks differ."""
+    target.mkdir(parents=True)
+    run("cp", "-a", str(source / "image"), str(target))
+    if not tried("cp", "-al", str(source / "overlay2"), str(target), timeout=3600):
+        shutil.rmtree(target / "overlay2", ignore_errors=True)
+        run("cp", "-a", str(source / "overlay2"), str(target))
+
+
 def runtime(folder: Path) -> None:
-    """A `runc` before the real one on the engine's PATH, with the Python that runs: `python3` may be a slow shim."""
+    """Write the `runc` that is first on the engine's PATH. It uses this Python: `python3` may be a slow shim."""
     folder.mkdir(parents=True)
     shutil.copy(IMAGE / "node" / "runc.py", folder / "runc.py")
     wrapper = (IMAGE / "node" / "tools" / "runc").read_text()
@@ -117,7 +123,7 @@ def _env(host: str) -> dict[str, str]:
 
 
 def environment(place: Place) -> dict[str, str]:
-    """For a `docker` command that speaks to the lab's engine, whatever the operator's own client is set to."""
+    """Variables for a `docker` command to the lab's engine; the operator's own DOCKER_ settings are left out."""
     return _env(place.record["engine"]["host"])
 
 

@@ -5,17 +5,14 @@ has run. The lab's engine and its nodes' start on copies whose layer files are h
 the disk, and one page cache for all.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from functools import cache
 from pathlib import Path
 
 from sparklab import files
-from sparklab.docker_backend import engine, machine, stores
-from sparklab.docker_backend import place as places
-from sparklab.docker_backend.place import IMAGE, NodePlace, Place
+from sparklab.docker_backend import engine, machine
+from sparklab.docker_backend.place import IMAGE, Place, cache_directory
 from sparklab.docker_backend.shell import logged, run, tried
 
 SUITE = "bookworm"
@@ -26,6 +23,9 @@ HELD = {
     "ghcr.io/berriai/litellm:main-stable": "litellm",
     "llama-benchy:0.4.0": "benchy",
 }
+PACKAGE = IMAGE.parents[1]
+ENGINE = ("__init__.py", "files.py", "layout.py", "data", "engine", "tree/__init__.py", "tree/memory.py")
+"""The parts of this package that the engine's image holds."""
 BUILD = """
 set -eu
 export PATH=/usr/local/lib/sparkops-lab/bin:$PATH DOCKER_BUILDKIT=0
@@ -48,17 +48,17 @@ wait "$engine" || true
 def provide(place: Place) -> None:
     """The node image in the engine, the seed in the cache, the contexts beside the lab; at most one process builds."""
     contexts(place.contexts)
-    places.cache().mkdir(parents=True, exist_ok=True)
-    with files.locked(places.cache()):
+    cache_directory().mkdir(parents=True, exist_ok=True)
+    with files.locked(cache_directory()):
         _node_image(place)
         _seed(place)
 
 
 def digest(*roots: Path) -> str:
-    """What a cached image depends on: every file below these directories and the Debian suite."""
+    """A hash of every file below these paths and of the Debian suite: a cached image depends on it."""
     made = hashlib.sha256(SUITE.encode())
     for root in roots:
-        for path in sorted(root.rglob("*")):
+        for path in sorted([root, *root.rglob("*")]):
             if path.is_file() and "__pycache__" not in path.parts:
                 made.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
     return made.hexdigest()[:16]
@@ -71,37 +71,50 @@ def node_image() -> str:
 
 @cache
 def seed() -> Path:
-    return places.cache() / f"seed-{digest(*(IMAGE / name for name in HELD.values()))}"
+    parts = (*(IMAGE / name for name in HELD.values()), *(PACKAGE / name for name in ENGINE))
+    return cache_directory() / f"seed-{digest(*parts)}"
 
 
 def tokenizer() -> Path:
-    """That of the tiny model: the model cache of a node shows it for every model."""
+    """The tiny model's tokenizer; the nodes' model caches have it for every model."""
     found = seed().glob("overlay2/*/diff/opt/lab/model/tokenizer.json")
     return max(found, key=lambda path: path.stat().st_mtime)
 
 
 def contexts(folder: Path) -> None:
-    """The build contexts, with what this machine must hand in."""
+    """Write the build contexts, with the settings and wheels of this machine."""
     for name in HELD.values():
         target = folder / name
-        shutil.copytree(IMAGE / name, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        _copy(IMAGE / name, target)
         copied = (target / "Dockerfile").read_text()
+        if "COPY sparklab" in copied:
+            for part in ENGINE:
+                _copy(PACKAGE / part, target / "sparklab" / part)
         if "COPY machine" in copied:
             machine.write(target / "machine")
         if "COPY wheels" in copied:
             machine.write_wheels(target / "wheels")
 
 
+def _copy(source: Path, target: Path) -> None:
+    """A file or a tree without what Python has compiled of it."""
+    if source.is_dir():
+        shutil.copytree(source, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+
+
 def _base() -> Path:
     """Debian as a tar file."""
-    made = places.cache() / f"base-{SUITE}.tar"
+    made = cache_directory() / f"base-{SUITE}.tar"
     if made.exists():
         return made
-    tree = places.cache() / "base.part"
+    tree = cache_directory() / "base.part"
     shutil.rmtree(tree, ignore_errors=True)
-    logged(places.cache() / "base.log", "debootstrap", "--variant=minbase", SUITE, str(tree))
+    logged(cache_directory() / "base.log", "debootstrap", "--variant=minbase", SUITE, str(tree))
     shutil.rmtree(tree / "var/cache/apt/archives", ignore_errors=True)
-    part = places.cache() / "base.tar.part"
+    part = cache_directory() / "base.tar.part"
     run("tar", "-C", str(tree), "-cf", str(part), ".")
     shutil.rmtree(tree)
     part.rename(made)
@@ -115,19 +128,19 @@ def _node_image(place: Place) -> None:
             with _base().open("rb") as stream:
                 run("docker", "import", "-", BASE, env=env, stdin=stream)
         words = ["docker", "build", "--network", "host", *machine.proxies(), "-t", name, str(IMAGE / "node")]
-        logged(places.cache() / "node.log", *words, env=env)
+        logged(cache_directory() / "node.log", *words, env=env)
     kept = node_store()
     if place.record["engine"]["ours"] and not kept.exists():
-        part = places.cache() / "node.part"
+        part = cache_directory() / "node.part"
         shutil.rmtree(part, ignore_errors=True)
-        stores.copy(place.engine_data, part)
+        engine.copy_store(place.engine_data, part)
         _forget("node-*")
         part.rename(kept)
 
 
 def node_store() -> Path:
-    """For an engine of a lab: it holds the node's image, once that was built."""
-    return places.cache() / f"node-{node_image().partition(':')[2]}"
+    """An image store for a lab's engine that holds the node's image; exists once that was built."""
+    return cache_directory() / f"node-{node_image().partition(':')[2]}"
 
 
 def _seed(place: Place) -> None:
@@ -135,10 +148,10 @@ def _seed(place: Place) -> None:
     made = seed()
     if made.exists():
         return
-    part = places.cache() / "seed.part"
-    older = next(iter(places.cache().glob("seed-*")), None)
+    part = cache_directory() / "seed.part"
+    older = next(iter(cache_directory().glob("seed-*")), None)
     if not part.exists() and older:
-        stores.copy(older, part)
+        engine.copy_store(older, part)
     part.mkdir(exist_ok=True)
     base, name = _base(), f"sparkops-lab-{place.id}-seed"
     # fmt: off
@@ -152,20 +165,12 @@ def _seed(place: Place) -> None:
     # fmt: on
     for reference, context in HELD.items():
         words += [reference, context]
-    logged(places.cache() / "seed.log", *words, env=engine.environment(place))
+    logged(cache_directory() / "seed.log", *words, env=engine.environment(place))
     _forget("seed-*")
     part.rename(made)
 
 
 def _forget(pattern: str) -> None:
-    """Older ones of a kind; what a running lab still links to stays on the disk until it goes."""
-    for old in places.cache().glob(pattern):
-        if old.is_dir():
-            shutil.rmtree(old, ignore_errors=True)
-        else:
-            old.unlink(missing_ok=True)
-
-
-def clone(node: NodePlace) -> None:
-    """A node's own image store: metadata copied, layers linked, or copied where the cache is on another disk."""
-    stores.copy(seed(), node.directory / "docker")
+    """Remove older images of a kind; a running lab keeps its hard links to them."""
+    for old in cache_directory().glob(pattern):
+        files.clear(old)

@@ -8,7 +8,7 @@ import ipaddress
 import json
 import random
 
-from sparklab.docker_backend.place import FABRIC, MANAGEMENT, PORTS, NodePlace, Place
+from sparklab.docker_backend.place import FABRIC, INTERFACES, MANAGEMENT, NodePlace, Place
 from sparklab.docker_backend.shell import run, tried
 from sparklab.errors import LabError
 
@@ -52,14 +52,13 @@ def down(place: Place) -> None:
 
 def plug(node: NodePlace, pid: int) -> None:
     """Give a node that has just started its interfaces; the node itself configures them."""
-    _connect(node, pid, MANAGEMENT, BRIDGES[MANAGEMENT])
-    for interface, _rdma, _cage in PORTS:
+    for interface in INTERFACES:
         _connect(node, pid, interface, BRIDGES.get(interface))
 
 
 def unplug(node: NodePlace) -> None:
-    """All cables out: what is left of a dead node's network namespace answers no more."""
-    for interface in (MANAGEMENT, *(name for name, _rdma, _cage in PORTS)):
+    """Remove all cables, so that what is left of a dead node's network namespace cannot answer."""
+    for interface in INTERFACES:
         tried("ip", "-n", node.lab.switch, "link", "del", node.cable(interface))
 
 
@@ -75,7 +74,7 @@ def _connect(node: NodePlace, pid: int, interface: str, bridge: str | None) -> N
 
 
 def cables(node: NodePlace, interfaces: tuple[str, ...], plugged: bool) -> None:
-    """Pull or put the cables of these interfaces: both ends of a cable see it, so with two nodes the peer does too."""
+    """Plug or unplug these interfaces. With two nodes, both ends of the CX7 cable lose the link."""
     others = [other for other in node.lab.nodes if other.index != node.index]
     ends = [node, *others] if len(others) == 1 and MANAGEMENT not in interfaces else [node]
     for end in ends:

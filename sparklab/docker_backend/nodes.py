@@ -1,19 +1,19 @@
-"""Nodes: their files, their containers, the inventory, and what they count."""
+"""Nodes: their files, containers, inventory and counters."""
 
 import json
-import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sparklab import files
-from sparklab.docker_backend import images, network
+from sparklab.docker_backend import engine, images, network
 from sparklab.docker_backend.engine import docker
 from sparklab.docker_backend.place import MANAGEMENT, PORTS, NodePlace, Place
 from sparklab.docker_backend.shell import run
 from sparklab.errors import LabError
 from sparklab.layout import USER
-from sparklab.tree import keys
+from sparklab.tree import keys, models
 
 DISK_BYTES = 512 << 30
 FORMAT = ("-q", "-F", "-m", "0", "-N", "131072", "-O", "^has_journal", "-E", "lazy_itable_init=1,nodiscard")
@@ -43,11 +43,11 @@ def up(place: Place) -> None:
 
 
 def _write(node: NodePlace, public: str) -> None:
-    images.clone(node)
+    engine.copy_store(images.seed(), node.directory / "docker")
     own = node.directory / "lab"
     node.state.mkdir(parents=True)
     (own / "host_keys").mkdir()
-    shutil.copy(images.tokenizer(), own / "tokenizer.json")
+    _models(own / "huggingface" / "hub")
     keys.make(own / "host_keys" / "ssh_host_ed25519_key", f"root@{node.name}")
     files.write(own / "authorized_keys", public + " lab\n", 0o600)
     ports = [
@@ -60,8 +60,19 @@ def _write(node: NodePlace, public: str) -> None:
     _disk(node)
 
 
+def _models(hub: Path) -> None:
+    """The models that the embedded lab has cached, with weights of 512 bytes and the tokenizer of the tiny model."""
+    tokens = images.tokenizer().read_bytes()
+    tokenizer = models.File("tokenizer.json", tokens, len(tokens))
+    for name, model in models.MODELS.items():
+        if model.cached:
+            found = models.files(name, replace(model, gib=512 * model.shards / models.GIB))
+            snapshot = (tokenizer if file.path == tokenizer.path else file for file in found)
+            models.write(hub / f"models--{name.replace('/', '--')}", model.revision, snapshot)
+
+
 def _disk(node: NodePlace) -> None:
-    """A file system of its own in a file that takes up what is written to it."""
+    """A sparse file with a file system, mounted."""
     image = node.directory / "disk.img"
     with image.open("wb") as file:
         file.truncate(DISK_BYTES)
@@ -87,7 +98,7 @@ def _run(node: NodePlace) -> None:
 
 
 def plug(node: NodePlace) -> None:
-    """Cables into a container that has just started: its network namespace is new."""
+    """Connect a container that has just started; its network namespace is new."""
     network.plug(node, int(docker(node.lab, "inspect", "--format", "{{.State.Pid}}", node.container)))
 
 
@@ -141,8 +152,3 @@ def status(place: Place, reset: bool) -> list[dict[str, Any]]:
         if reset and log.exists():
             log.write_text("")
     return found
-
-
-def remove(place: Place) -> None:
-    """The files of all nodes; nothing is mounted there any more."""
-    shutil.rmtree(place.inside, ignore_errors=True)

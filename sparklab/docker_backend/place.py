@@ -1,4 +1,4 @@
-"""Where everything of a docker lab lies and what it is called; all of it follows from the record."""
+"""Paths, names and addresses of a docker lab, all derived from its record."""
 
 import hashlib
 import os
@@ -17,6 +17,7 @@ PORTS = (
 )
 FABRIC = {"enp1s0f0np0": "192.168.100", "enP2p1s0f0np0": "192.168.101"}
 MANAGEMENT = "enP7s7"
+INTERFACES = (MANAGEMENT, *(name for name, _rdma, _cage in PORTS))
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Place:
 
     @property
     def inside(self) -> Path:
-        """All that only this backend keeps."""
+        """The directory that only this backend uses."""
         return self.directory / "containers"
 
     @property
@@ -45,7 +46,7 @@ class Place:
 
     @property
     def contexts(self) -> Path:
-        """The build contexts as they were handed to `docker build`: the tool's own image step can take them."""
+        """The contexts given to `docker build`; `sparkops image build` can use them too."""
         return self.inside / "contexts"
 
     @property
@@ -111,16 +112,14 @@ class NodePlace:
         return f"{network}.{FIRST - 1 + self.index}/24" if network else None
 
     def cable(self, interface: str) -> str:
-        """The switch's end of the veth pair that is this interface."""
-        ends = [MANAGEMENT, *(name for name, _rdma, _cage in PORTS)]
-        return f"n{self.index}p{ends.index(interface)}"
+        """The switch's end of this interface's veth pair."""
+        return f"n{self.index}p{INTERFACES.index(interface)}"
 
     def mac(self, interface: str) -> str:
-        ends = [MANAGEMENT, *(name for name, _rdma, _cage in PORTS)]
-        return f"4c:bb:47:{self.index:02x}:{self.identity[:2]}:{0x11 + ends.index(interface):02x}"
+        return f"4c:bb:47:{self.index:02x}:{self.identity[:2]}:{0x11 + INTERFACES.index(interface):02x}"
 
 
-def cache() -> Path:
-    """Images outlive a lab here: `$XDG_CACHE_HOME/sparkops/lab`."""
+def cache_directory() -> Path:
+    """Images are kept here after `lab down`: `$XDG_CACHE_HOME/sparkops/lab`."""
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     return Path(os.path.abspath(home)) / "sparkops" / "lab"

@@ -1,4 +1,4 @@
-"""The one door to other programs: words in, text out, and a failure that says which program and why."""
+"""Run other programs; a failure names the program and the reason."""
 
 import subprocess
 from collections.abc import Mapping
@@ -11,51 +11,35 @@ TAIL = 8
 
 
 def run(
-    *words: str,
-    env: Mapping[str, str] | None = None,
-    stdin: IO[bytes] | None = None,
-    stdout: IO[bytes] | None = None,
-    cwd: Path | None = None,
-    timeout: float | None = None,
+    *words: str, env: Mapping[str, str] | None = None, stdin: IO[bytes] | None = None, timeout: float | None = None
 ) -> str:
     """Standard output of a program that must succeed."""
     try:
         done = subprocess.run(
-            words,
-            env=env,
-            stdin=stdin or subprocess.DEVNULL,
-            stdout=stdout or subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=cwd,
-            timeout=timeout,
-            check=False,
+            words, env=env, stdin=stdin or subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise LabError(f"{words[0]}: {error}") from error
     if done.returncode:
-        said = (done.stderr or done.stdout or b"").decode(errors="replace").strip().splitlines()[-TAIL:]
+        said = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()[-TAIL:]
         raise LabError(f"`{' '.join(words)[:200]}` failed ({done.returncode}): " + "\n".join(said))
-    return (done.stdout or b"").decode(errors="replace")
+    return done.stdout.decode(errors="replace")
 
 
 def tried(*words: str, env: Mapping[str, str] | None = None, timeout: float | None = 60) -> bool:
-    """Did it succeed? For what may well be gone already."""
+    """Did the program succeed? For things that may already be gone."""
     try:
-        done = subprocess.run(
-            words, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        run(*words, env=env, timeout=timeout)
+    except LabError:
         return False
-    return done.returncode == 0
+    return True
 
 
-def logged(log: Path, *words: str, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> None:
-    """Run something long; its output goes to a file, whose end is told on failure."""
+def logged(log: Path, *words: str, env: Mapping[str, str] | None = None) -> None:
+    """Run a long program with its output in a file; on failure the error quotes the file's last lines."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as stream:
-        done = subprocess.run(
-            words, env=env, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=cwd, check=False
-        )
+        done = subprocess.run(words, env=env, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=False)
     if done.returncode:
         tail = log.read_text(errors="replace").strip().splitlines()[-TAIL:]
         raise LabError(f"`{' '.join(words)[:200]}` failed ({done.returncode}), all of it in {log}: " + "\n".join(tail))

@@ -1,10 +1,9 @@
 """Remove a lab, however it was left: containers, processes, mounts, cables, control groups, files. Only ours."""
 
 import os
-import shutil
 from pathlib import Path
 
-from sparklab import processes
+from sparklab import files, processes
 from sparklab.docker_backend import engine, network
 from sparklab.docker_backend.place import Place
 from sparklab.docker_backend.shell import tried
@@ -20,13 +19,8 @@ def down(place: Place) -> None:
     network.down(place)
     _mounts(place)
     _groups(containers)
-    shutil.rmtree(place.inside, ignore_errors=True)
-    for name in OURS:
-        path = place.directory / name
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
+    for path in (place.inside, *(place.directory / name for name in OURS)):
+        files.clear(path)
     if place.inside.exists():
         raise LabError(
             f"{place.inside} could not be removed", "`sparkops lab down` again; what it names is still in use"
@@ -35,7 +29,7 @@ def down(place: Place) -> None:
 
 def _containers(place: Place) -> list[str]:
     """Through the engine, if it still answers; their ids also name their control groups."""
-    data = place.engine / "data" / "containers"
+    data = place.engine_data / "containers"
     ids = [path.name for path in data.iterdir()] if data.is_dir() else []
     if place.record.get("engine") and engine.answers(place.record["engine"]["host"]):
         label = f"label=sparkops.lab={place.record['id']}"

@@ -1,4 +1,4 @@
-"""Everything that this backend can make go wrong on a node, and how: two tables with one line each."""
+"""Everything that this backend can make go wrong on a node, and how."""
 
 from collections.abc import Callable
 
@@ -8,52 +8,32 @@ from sparklab.docker_backend.engine import docker
 from sparklab.docker_backend.place import FABRIC, MANAGEMENT, NodePlace, Place
 from sparklab.errors import LabError
 
-FAULTS: dict[str, str] = {
-    "node-off": "the power is cut; --off gives it back and the node boots",
-    "reboot": "once: an orderly reboot, containers restart by their policy",
-    "power-loss": "once: the power is cut and comes back",
-    "unreachable": "the management cable is out; what runs on the node goes on",
-    "cx7-down": "the CX7 cable is out: with two nodes, both see it",
-    "packet-loss": "nothing passes the CX7 link, which still says that it is up",
-    "disk-full": "no byte is free where homes, /tmp and container logs are",
-    "engine-killed": "once: vLLM's engine processes get SIGKILL",
-    "ray-worker-killed": "once: the node's raylet gets SIGKILL",
-    "engine-frozen": "vLLM's engine processes are stopped (SIGSTOP) until --off",
-    "docker-restart": "once: the Docker daemon restarts",
-    "late-fabric": "from the next boot on, the CX7 addresses appear 60 s after the Docker daemon",
-    "late-device": "from the next boot on, /dev/infiniband appears 60 s after the Docker daemon",
-    "no-docker-group": "the user may not talk to Docker, as on a stock Spark (a new login sees it)",
-    "sudo-password": "sudo wants the password (`spark`), as on a stock Spark",
-    "bad-host-key": "sshd answers with another host key, as a re-installed or foreign machine does",
-}
-ONE_SHOT = frozenset({"reboot", "power-loss", "engine-killed", "ray-worker-killed", "docker-restart"})
-
 CABLES = tuple(FABRIC)
 Trouble = Callable[[NodePlace, bool], None]
 
 
 def switch(place: Place, name: str, kind: str, off: bool) -> None:
     """Do it, and remember what is on for `lab status`."""
-
     if kind not in TROUBLES:
         raise LabError(f"the docker lab has no fault called {kind}", "one of: " + ", ".join(FAULTS))
     node = place.node(name)
-    TROUBLES[kind](node, off)
+    act, text = TROUBLES[kind]
+    act(node, off)
     mark = node.directory / "faults" / kind
     mark.parent.mkdir(exist_ok=True)
     if off:
         mark.unlink(missing_ok=True)
-    elif kind not in ONE_SHOT:
+    elif not text.startswith("once:"):
         files.write(mark, "")
 
 
 def _in_node(*words: str, undo: tuple[str, ...] = ()) -> Trouble:
-    """Done by act.py on the node."""
+    """Done by act.sh on the node."""
 
     def act(node: NodePlace, off: bool) -> None:
         chosen = undo if off else words
         if chosen:
-            docker(node.lab, "exec", node.container, "python3", "/usr/local/lib/sparkops-lab/act.py", *chosen)
+            docker(node.lab, "exec", node.container, "sh", "/usr/local/lib/sparkops-lab/act.sh", *chosen)
 
     return act
 
@@ -119,21 +99,40 @@ def _reboot(node: NodePlace, off: bool) -> None:
         _start(node)
 
 
-TROUBLES: dict[str, Trouble] = {
-    "node-off": _power,
-    "reboot": _reboot,
-    "power-loss": _power_loss,
-    "unreachable": _cable(MANAGEMENT),
-    "cx7-down": _cable(*CABLES),
-    "packet-loss": _in_node("drop", *CABLES, undo=("pass", *CABLES)),
-    "disk-full": _in_node("fill", undo=("empty",)),
-    "engine-killed": _in_node("signal", "KILL", "VLLM::"),
-    "ray-worker-killed": _in_node("signal", "KILL", "raylet"),
-    "engine-frozen": _in_node("signal", "STOP", "VLLM::", undo=("signal", "CONT", "VLLM::")),
-    "docker-restart": _in_node("signal", "TERM", "dockerd"),
-    "late-fabric": _at_boot("late-fabric"),
-    "late-device": _at_boot("late-device"),
-    "no-docker-group": _in_node("group", "without", undo=("group", "with")),
-    "sudo-password": _in_node("sudo", "password", undo=("sudo", "free")),
-    "bad-host-key": _host_key,
+TROUBLES: dict[str, tuple[Trouble, str]] = {
+    "node-off": (_power, "the power is cut; --off gives it back and the node boots"),
+    "reboot": (_reboot, "once: an orderly reboot, containers restart by their policy"),
+    "power-loss": (_power_loss, "once: the power is cut and comes back"),
+    "unreachable": (_cable(MANAGEMENT), "the management cable is out; what runs on the node goes on"),
+    "cx7-down": (_cable(*CABLES), "the CX7 cable is out: with two nodes, both see it"),
+    "packet-loss": (
+        _in_node("drop", *CABLES, undo=("pass", *CABLES)),
+        "nothing passes the CX7 link, which still says that it is up",
+    ),
+    "disk-full": (_in_node("fill", undo=("empty",)), "no byte is free where homes, /tmp and container logs are"),
+    "engine-killed": (_in_node("signal", "KILL", "VLLM::"), "once: vLLM's engine processes get SIGKILL"),
+    "ray-worker-killed": (_in_node("signal", "KILL", "raylet"), "once: the node's raylet gets SIGKILL"),
+    "engine-frozen": (
+        _in_node("signal", "STOP", "VLLM::", undo=("signal", "CONT", "VLLM::")),
+        "vLLM's engine processes are stopped (SIGSTOP) until --off",
+    ),
+    "docker-restart": (_in_node("signal", "TERM", "dockerd"), "once: the Docker daemon restarts"),
+    "late-fabric": (
+        _at_boot("late-fabric"),
+        "from the next boot on, the CX7 addresses appear 60 s after the Docker daemon",
+    ),
+    "late-device": (
+        _at_boot("late-device"),
+        "from the next boot on, /dev/infiniband appears 60 s after the Docker daemon",
+    ),
+    "no-docker-group": (
+        _in_node("group", "without", undo=("group", "with")),
+        "the user may not talk to Docker, as on a stock Spark (a new login sees it)",
+    ),
+    "sudo-password": (
+        _in_node("sudo", "password", undo=("sudo", "free")),
+        "sudo wants the password (`spark`), as on a stock Spark",
+    ),
+    "bad-host-key": (_host_key, "sshd answers with another host key, as a re-installed or foreign machine does"),
 }
+FAULTS = {kind: text for kind, (_, text) in TROUBLES.items()}

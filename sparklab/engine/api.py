@@ -7,26 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from sparklab.engine import failures, log
-from sparklab.engine.http import Handler
+from sparklab.engine.http import Handler, event
 from sparklab.engine.metrics import Metrics
 from sparklab.engine.ranks import Ranks
 from sparklab.engine.settings import Settings
 
 WORDS = (
-    "Paris",
-    " is",
-    " the",
-    " capital",
-    " of",
-    " France",
-    ",",
-    " as",
-    " this",
-    " emulated",
-    " engine",
-    " says",
-    ".",
-)
+    "Paris", " is", " the", " capital", " of", " France", ",", " as", " this", " emulated", " engine", " says", ".",
+)  # fmt: skip
 TOKEN_SECONDS = 0.004
 PREFILL_SECONDS = 1 / 500
 """For each token of a prompt, before anything is sent, as vLLM does; slow enough to be seen beside the network."""
@@ -44,9 +32,6 @@ class Engine:
         self.created = int(time.time())
         self.dead = False
 
-    def hangs(self) -> bool:
-        return self.ranks.unnoticed()
-
 
 def handler(engine: Engine) -> type[Handler]:
     """A handler class bound to one engine."""
@@ -57,11 +42,10 @@ class EngineHandler(Handler):
     engine: Engine
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        if not self._allowed(path):
-            return
         engine = self.engine
-        match path:
+        if not self._allowed():
+            return
+        match self.route:
             case "/health" | "/ping":
                 self.reply(503 if engine.dead else 200, "", "text/plain; charset=utf-8")
             case "/version":
@@ -78,23 +62,23 @@ class EngineHandler(Handler):
                 self.reply(404, {"detail": "Not Found"})
 
     def do_POST(self) -> None:
-        path = self.path.partition("?")[0]
         body = self.body()
-        if not self._allowed(path):
+        if not self._allowed():
             return
-        if path not in ("/v1/completions", "/v1/chat/completions"):
-            self.reply(200 if path == "/ping" else 404, "" if path == "/ping" else {"detail": "Not Found"})
-        elif body is None:
-            self._refuse(
-                400, "BadRequestError", "[{'type': 'json_invalid', 'loc': ('body', 1), 'msg': 'JSON decode error'}]"
-            )
-        else:
-            self._complete(body, chat=path.endswith("chat/completions"))
+        match self.route, body:
+            case "/ping", _:
+                self.reply(200, "")
+            case "/v1/completions" | "/v1/chat/completions", None:
+                message = "[{'type': 'json_invalid', 'loc': ('body', 1), 'msg': 'JSON decode error'}]"
+                self._refuse(400, "BadRequestError", message)
+            case "/v1/completions" | "/v1/chat/completions" as route, dict(asked):
+                self._complete(asked, chat="chat" in route)
+            case _:
+                self.reply(404, {"detail": "Not Found"})
 
-    def _allowed(self, path: str) -> bool:
+    def _allowed(self) -> bool:
         keys = self.engine.settings.api_keys
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ")
-        if path.startswith("/v1") and keys and given not in keys:
+        if self.route.startswith("/v1") and keys and self.bearer not in keys:
             self.reply(401, {"error": "Unauthorized"})
             return False
         return True
@@ -120,9 +104,8 @@ class EngineHandler(Handler):
         model = body.get("model") or settings.names[0]
         if model not in settings.names:
             aliases = ", ".join(settings.names)
-            self._refuse(
-                404, "NotFoundError", f"The model `{model}` does not exist. Valid aliases: {aliases}.", "model"
-            )
+            message = f"The model `{model}` does not exist. Valid aliases: {aliases}."
+            self._refuse(404, "NotFoundError", message, "model")
             return
         if chat and (trace := failures.chat(settings)):
             log.Speaker("APIServer").error("serving.py:311", trace)
@@ -136,103 +119,79 @@ class EngineHandler(Handler):
             return
         engine.metrics.add("vllm:num_requests_running", 1)
         try:
-            while engine.hangs():
+            while engine.ranks.unnoticed():
                 time.sleep(HANG_CHECK)
-            self._generate(body, chat, prompt)
+            self._generate(Answer(engine, body, chat, prompt))
         finally:
             engine.metrics.add("vllm:num_requests_running", -1)
 
-    def _generate(self, body: dict[str, Any], chat: bool, prompt: int) -> None:
-        engine = self.engine
-        asked = body.get("max_tokens") or body.get("max_completion_tokens")
-        limit = min(int(asked or 16 if not chat else asked or len(WORDS)), engine.settings.context - prompt)
-        stops = limit > len(WORDS) and not body.get("ignore_eos")
-        count = len(WORDS) if stops else limit
-        began = time.monotonic()
-        engine.metrics.add("vllm:prompt_tokens_total", prompt)
-        engine.metrics.add("vllm:prefix_cache_queries_total", prompt)
-        time.sleep(engine.settings.node.seconds(prompt * PREFILL_SECONDS))
-        answer = Answer(engine, body, chat, prompt, count, "stop" if stops else "length")
-        if body.get("stream"):
+    def _generate(self, answer: "Answer") -> None:
+        engine, began = self.engine, time.monotonic()
+        engine.metrics.add("vllm:prompt_tokens_total", answer.prompt)
+        engine.metrics.add("vllm:prefix_cache_queries_total", answer.prompt)
+        time.sleep(engine.settings.node.seconds(answer.prompt * PREFILL_SECONDS))
+        if answer.body.get("stream"):
             self.stream(answer.events())
         else:
-            text = "".join(answer.pieces())
-            self.reply(200, answer.whole(text))
+            self.reply(200, answer.whole())
         engine.metrics.done(answer.reason, TOKEN_SECONDS, time.monotonic() - began)
 
 
 class Answer:
     """One request's tokens, whole or as events."""
 
-    def __init__(self, engine: Engine, body: dict[str, Any], chat: bool, prompt: int, count: int, reason: str) -> None:
-        self.engine, self.body, self.chat = engine, body, chat
-        self.prompt, self.count, self.reason = prompt, count, reason
+    def __init__(self, engine: Engine, body: dict[str, Any], chat: bool, prompt: int) -> None:
+        self.engine, self.body, self.chat, self.prompt = engine, body, chat, prompt
+        asked = body.get("max_tokens") or body.get("max_completion_tokens") or (len(WORDS) if chat else 16)
+        limit = min(int(asked), engine.settings.context - prompt)
+        stops = limit > len(WORDS) and not body.get("ignore_eos")
+        self.count, self.reason = (len(WORDS), "stop") if stops else (limit, "length")
         self.head = {
             "id": ("chatcmpl-" if chat else "cmpl-") + uuid.uuid4().hex,
             "created": int(time.time()),
             "model": body.get("model") or engine.settings.names[0],
         }
+        self.usage = {"prompt_tokens": prompt, "total_tokens": prompt + self.count, "completion_tokens": self.count}
 
-    def pieces(self) -> Iterator[str]:
+    def _pieces(self) -> Iterator[str]:
         for place in range(self.count):
             time.sleep(self.engine.settings.node.seconds(TOKEN_SECONDS))
             self.engine.metrics.add("vllm:generation_tokens_total", 1)
             yield WORDS[place % len(WORDS)]
 
-    @property
-    def usage(self) -> dict[str, Any]:
-        return {"prompt_tokens": self.prompt, "total_tokens": self.prompt + self.count, "completion_tokens": self.count}
-
-    def whole(self, text: str) -> dict[str, Any]:
+    def whole(self) -> dict[str, Any]:
+        text = "".join(self._pieces())
         choice: dict[str, Any] = {"index": 0, "logprobs": None, "finish_reason": self.reason, "stop_reason": None}
         if self.chat:
-            choice["message"] = {
-                "role": "assistant",
-                "content": text,
-                "refusal": None,
-                "reasoning": None,
-                "tool_calls": [],
-            }
+            empty: dict[str, Any] = {"refusal": None, "reasoning": None, "tool_calls": []}
+            choice["message"] = {"role": "assistant", "content": text, **empty}
         else:
             choice["text"] = text
-        return {
-            **self.head,
-            "object": "chat.completion" if self.chat else "text_completion",
-            "choices": [choice],
-            "usage": self.usage,
-        }
+        kind = "chat.completion" if self.chat else "text_completion"
+        return {**self.head, "object": kind, "choices": [choice], "usage": self.usage}
 
-    def events(self) -> Iterator[str]:
+    def events(self) -> Iterator[bytes]:
         if self.chat:
-            yield self._event({"delta": {"role": "assistant", "content": ""}}, None)
-        for place, piece in enumerate(self.pieces(), start=1):
-            yield self._event(
-                {"delta": {"content": piece}} if self.chat else {"text": piece},
-                self.reason if place == self.count else None,
-            )
+            yield self._event(self._choice({"delta": {"role": "assistant", "content": ""}}, None))
+        for place, piece in enumerate(self._pieces(), start=1):
+            part = {"delta": {"content": piece}} if self.chat else {"text": piece}
+            yield self._event(self._choice(part, self.reason if place == self.count else None))
         if (self.body.get("stream_options") or {}).get("include_usage"):
-            yield json.dumps({**self.head, "object": self._kind, "choices": [], "usage": self.usage})
-        yield "[DONE]"
+            yield self._event(usage=self.usage)
+        yield b"data: [DONE]\n\n"
 
-    @property
-    def _kind(self) -> str:
-        return "chat.completion.chunk" if self.chat else "text_completion"
+    def _choice(self, part: dict[str, Any], reason: str | None) -> dict[str, Any]:
+        return {"index": 0, **part, "logprobs": None, "finish_reason": reason}
 
-    def _event(self, part: dict[str, Any], reason: str | None) -> str:
-        return json.dumps(
-            {
-                **self.head,
-                "object": self._kind,
-                "choices": [{"index": 0, **part, "logprobs": None, "finish_reason": reason}],
-            }
-        )
+    def _event(self, *choices: dict[str, Any], **more: Any) -> bytes:
+        kind = "chat.completion.chunk" if self.chat else "text_completion"
+        return event({**self.head, "object": kind, "choices": choices, **more})
 
 
 def _tokens(body: dict[str, Any], chat: bool) -> int:
     """About four characters a token."""
     if chat:
-        text = json.dumps(body.get("messages", []))
-        return len(text) // 4 + 4
+        return len(json.dumps(body.get("messages", []))) // 4 + 4
     prompt = body.get("prompt", "")
     if isinstance(prompt, list) and prompt and isinstance(prompt[0], int):
         return len(prompt)

@@ -14,6 +14,9 @@ from sparklab.tree import memory
 VERSIONS = {"vllm-mxfp4": "0.1.dev12777+g3f1c8aad4.mxfp4", "vllm": "0.32.0"}
 CACHE_GROWTH_KB = 4 * memory.KB_PER_GIB
 CAPTURE_SIZES = 83
+CORE_FAILED = (
+    "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}"
+)
 
 
 class Boot:
@@ -54,9 +57,7 @@ class Boot:
     def _fail(self, stage: str, speaker: log.Speaker) -> None:
         if trace := failures.STAGES[stage](self.settings):
             speaker.error("multiproc_executor.py:832" if stage != "start" else "core.py:1104", trace)
-            raise StartError(
-                "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}"
-            )
+            raise StartError(CORE_FAILED)
 
     def _config(self) -> None:
         settings = self.settings
@@ -64,8 +65,8 @@ class Boot:
             self.api.info("api_utils.py:347", f" ▄▄ ▄█ █     █     █ ▀▄▀ █  version {self.version}")
             self.api.info("api_utils.py:347", f"  █▄█▀ █     █     █     █  model   {settings.model}")
             self.api.info("api_utils.py:286", f"non-default args: {arguments(settings)}")
-        for name in sorted(os.environ):
-            if name.startswith("VLLM_") and name in ("VLLM_FOO", "VLLM_MXFP4_BACKEND") and settings.build == "vllm":
+        for name in ("VLLM_FOO", "VLLM_MXFP4_BACKEND"):
+            if name in os.environ and settings.build == "vllm":
                 self.api.warning("envs.py:1901", f"Unknown vLLM environment variable detected: {name}")
         self.pause(0.1)
         architecture = settings.config.get("architectures", ["LlamaForCausalLM"])[0]
@@ -148,9 +149,7 @@ class Boot:
                 "multiproc_executor.py:267",
                 "Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor.",
             )
-            raise StartError(
-                "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore': 1}"
-            )
+            raise StartError(CORE_FAILED)
 
     def _profile(self) -> None:
         if not self.settings.eager:

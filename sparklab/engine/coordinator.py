@@ -1,4 +1,4 @@
-"""The lab's side of a Ray head: who has joined, who has left. With the emulated Ray it is all there is of the head;
+"""The lab's part of a Ray head: the list of members and news of those that leave. The emulated Ray head is only this;
 beside the real one it carries what a real engine learns from its actors.
 
 JSON lines over TCP at the head's fabric address and Ray port. A connection that joined is a member until it closes.
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 PATIENCE = 3.0
+RAY_PORT = 6379
 Message = dict[str, Any]
 
 
@@ -32,7 +33,7 @@ class Channel:
         return True
 
     def messages(self) -> Iterator[Message]:
-        """Until the other side closes; its end is one more message, `{"left": ...}`."""
+        """All messages until the other side closes, then `{"left": ...}`."""
         with contextlib.suppress(OSError, ValueError):
             for line in self._reader:
                 yield json.loads(line)
@@ -50,19 +51,16 @@ class Channel:
         self._link.close()
 
 
-def connect(address: str, port: int, source: str = "") -> Channel | None:
-    """None where nobody listens."""
+def connect(address: str, source: str = "") -> Channel | None:
+    """To the coordinator beside the Ray head at HOST[:PORT]; None where nobody listens."""
+    host, _, port = address.partition(":")
+    own = (source, 0) if source else None
     try:
-        link = socket.create_connection((address, port), PATIENCE, source_address=(source, 0) if source else None)
+        link = socket.create_connection((host, int(port or RAY_PORT)), PATIENCE, source_address=own)
     except OSError:
         return None
     link.settimeout(None)
     return Channel(link)
-
-
-def engine_channel(ray_address: str) -> Channel | None:
-    host, _, port = ray_address.partition(":")
-    return connect(host, int(port or 6379))
 
 
 class Coordinator:

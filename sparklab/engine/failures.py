@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - the lines of real logs are as long as they are
-"""How this engine fails where the real one does on GB10: when, and the lines that say so."""
+"""When vLLM fails on GB10, and the log lines of each failure. Each function returns a trace, or an empty string."""
 
 import os
 from collections.abc import Callable
@@ -40,7 +40,7 @@ def free_memory(settings: Settings, free: float) -> str:
 
 
 def at_start(settings: Settings) -> str:
-    """Before any weight is read: is the memory that was asked for there?"""
+    """Before any weight is read: too little free memory."""
     free = memory.free_gib(settings.node)
     if settings.build == "vllm-mxfp4" and settings.utilization >= 0.95:
         return free_memory(settings, min(free, 101.93))
@@ -48,7 +48,7 @@ def at_start(settings: Settings) -> str:
 
 
 def while_reading_config(settings: Settings) -> str:
-    """More ranks than GPUs need somebody to spread them; a model whose code comes with it is not loaded unasked."""
+    """More ranks than GPUs without Ray or nnodes; a model with its own code without trust_remote_code."""
     if settings.executor != "ray" and settings.world > settings.nnodes:
         return (
             f"ValueError: World size ({settings.world}) is larger than the number of available GPUs (1) in this node. If this is intentional "
@@ -64,12 +64,9 @@ def while_reading_config(settings: Settings) -> str:
 
 
 def while_loading(settings: Settings) -> str:
-    forbidden = [
-        name
-        for name in ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_FLASHINFER_MOE_BACKEND")
-        if os.environ.get(name, "0") != "0"
-    ]
-    if settings.config.get("model_type") == "qwen3_next" and forbidden:
+    cutlass = ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_FLASHINFER_MOE_BACKEND")
+    asked = any(os.environ.get(name, "0") != "0" for name in cutlass)
+    if settings.config.get("model_type") == "qwen3_next" and asked:
         return "RuntimeError: FlashInfer CUTLASS MoE (fp8 block scale): kernel does not support current device cuda (sm_121)"
     if (
         settings.build != "vllm-mxfp4"
@@ -102,7 +99,7 @@ def while_profiling(settings: Settings) -> str:
 
 
 def cache_too_small(settings: Settings) -> str:
-    """gpt-oss-120b with its whole context on one node: only few sequences at once, or less memory asked for."""
+    """gpt-oss-120b with its whole context on one node, many sequences and most of the memory."""
     long = settings.is_gpt_oss and settings.context >= LONG_CONTEXT and settings.tp == 1
     if not long or settings.utilization < 0.85 or settings.sequences <= SMALL_BATCH:
         return ""
@@ -120,7 +117,7 @@ def while_capturing(settings: Settings) -> str:
 
 
 def chat(settings: Settings) -> str:
-    """The January build fetches the harmony vocabulary at the first chat, unless it is told where it lies."""
+    """The January build downloads the harmony vocabulary at the first chat, unless a variable names its directory."""
     named = os.environ.get("TIKTOKEN_ENCODINGS_BASE") or os.environ.get("TIKTOKEN_RS_CACHE_DIR")
     if settings.is_gpt_oss and settings.build == "vllm-mxfp4" and not named:
         return "openai_harmony.HarmonyError: error downloading or loading vocab file: failed to download or load vocab file"

@@ -6,7 +6,7 @@ import socket
 import threading
 from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, ClassVar
+from typing import Any
 
 from sparklab.engine import log
 from sparklab.layout import Node
@@ -15,7 +15,6 @@ from sparklab.layout import Node
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
-    allow_reuse_address = True
 
     def server_bind(self) -> None:
         """Without the reverse lookup that the base class makes."""
@@ -34,23 +33,24 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     wbufsize = -1  # a short answer goes out whole, or not at all where the engine ends
-    REASONS: ClassVar[dict[int, str]] = {
-        200: "OK",
-        400: "Bad Request",
-        401: "Unauthorized",
-        404: "Not Found",
-        405: "Method Not Allowed",
-        500: "Internal Server Error",
-        503: "Service Unavailable",
-    }
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Said by `_begin` instead."""
+        """Written by `begin` instead."""
 
     def handle_expect_100(self) -> bool:
         done = super().handle_expect_100()
         self.wfile.flush()
         return done
+
+    @property
+    def route(self) -> str:
+        """The path without its query."""
+        return self.path.partition("?")[0]
+
+    @property
+    def bearer(self) -> str:
+        """The API key that was sent, or an empty string."""
+        return self.headers.get("Authorization", "").removeprefix("Bearer ")
 
     def body(self) -> dict[str, Any] | None:
         """The JSON object that was sent, or None where it is not one."""
@@ -62,9 +62,8 @@ class Handler(BaseHTTPRequestHandler):
         return found if isinstance(found, dict) else None
 
     def begin(self, code: int, kind: str, **headers: str) -> None:
-        path = self.path.partition("?")[0]
-        client = f"{self.client_address[0]}:{self.client_address[1]}"
-        log.write(f'INFO:     {client} - "{self.command} {path} HTTP/1.1" {code} {self.REASONS.get(code, "")}')
+        client, reason = f"{self.client_address[0]}:{self.client_address[1]}", self.responses.get(code, ("", ""))[0]
+        log.write(f'INFO:     {client} - "{self.command} {self.route} HTTP/1.1" {code} {reason}')
         self.send_response(code)
         self.send_header("Content-Type", kind)
         for name, value in headers.items():
@@ -77,28 +76,32 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def stream(self, events: Iterable[str], **headers: str) -> None:
+    def stream(self, events: Iterable[bytes], **headers: str) -> None:
         """One chunk an event; the connection stays usable."""
         self.begin(200, "text/event-stream; charset=utf-8", **headers)
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         self.wfile.flush()
         for event in events:
-            self.chunk(f"data: {event}\n\n".encode())
-        self.chunk(b"")
+            self._chunk(event)
+        self._chunk(b"")
 
-    def chunk(self, data: bytes) -> None:
+    def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
         self.wfile.flush()
 
 
+def event(value: Any) -> bytes:
+    """A server-sent event of one JSON value."""
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+
 def listen(node: Node, host: str, port: int, handler: type[Handler]) -> list[Server]:
     """On an emulated node `0.0.0.0` means its own addresses, and its loopback is not this machine's."""
-    everywhere = host in ("0.0.0.0", "::", "")
-    own = "127.0.0.1" if host == "localhost" else host
-    addresses = (
-        [node.address, *node.fabric, node.loopback] if everywhere else [node.loopback if own == "127.0.0.1" else own]
-    )
+    if host in ("0.0.0.0", "::", ""):
+        addresses = [node.address, *node.fabric, node.loopback]
+    else:
+        addresses = [node.loopback if host in ("127.0.0.1", "localhost") else host]
     servers: list[Server] = []
     try:
         servers.extend(Server((address, port), handler) for address in addresses)

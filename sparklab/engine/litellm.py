@@ -6,12 +6,10 @@ import threading
 from typing import Any
 
 from sparklab.engine import http, log
-from sparklab.engine.proxy import Router, handler
+from sparklab.engine.proxy import VERSION, Router, handler
 from sparklab.engine.proxy_config import Config, ConfigError
 from sparklab.layout import here
 from sparklab.tools.say import fail, out
-
-VERSION = "1.106.2"
 
 
 def main(name: str, words: list[str]) -> int:

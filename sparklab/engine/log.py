@@ -15,7 +15,7 @@ def write(text: str) -> None:
 
 
 class Speaker:
-    """One process of the engine; only its name and pid differ from the others."""
+    """One process of the engine, with its name and pid at the head of each line."""
 
     def __init__(self, name: str, offset: int = 0, prefix: str = "") -> None:
         self.head = f"{prefix}({name} pid={os.getpid() + offset})"

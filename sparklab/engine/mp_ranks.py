@@ -1,6 +1,7 @@
 # ruff: noqa: E501 - the lines of real logs are as long as they are
-"""`vllm serve --headless` on other nodes: rank 0 listens at the master address, the others connect and stay connected."""
+"""`vllm serve --headless` on other nodes: they connect to rank 0 at the master address and stay connected."""
 
+import contextlib
 import os
 import socket
 import threading
@@ -16,7 +17,9 @@ CONNECT_EVERY = 0.3
 
 
 class MpRanks(Ranks):
-    """torch.distributed over TCP: rank 0 listens at the master address, the others connect and stay connected."""
+    """torch.distributed over TCP."""
+
+    obituary = "RuntimeError: Worker failed"
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -60,33 +63,22 @@ class MpRanks(Ranks):
     def _join(self) -> None:
         mine = os.environ.get("VLLM_HOST_IP") or self.settings.node.fabric[0]
         while True:
-            if self.settings.node.cut_off_from(self.master[0]):
-                time.sleep(CONNECT_EVERY)
-                continue
-            try:
-                link = socket.create_connection(self.master, timeout=5, source_address=(mine, 0))
-                link.settimeout(None)
-                link.sendall(mine.encode() + b"\n")
-                if link.recv(16):
-                    self.sockets.append(link)
-                    self.peers.append(self.master[0])
-                    return
-            except OSError:
-                pass
+            if not self.settings.node.cut_off_from(self.master[0]):
+                with contextlib.suppress(OSError):
+                    link = socket.create_connection(self.master, timeout=5, source_address=(mine, 0))
+                    link.settimeout(None)
+                    link.sendall(mine.encode() + b"\n")
+                    if link.recv(16):
+                        self.sockets.append(link)
+                        self.peers.append(self.master[0])
+                        return
             time.sleep(CONNECT_EVERY)
 
     def _listen(self, peer: socket.socket) -> None:
-        try:
+        with contextlib.suppress(OSError):
             while peer.recv(64):
                 pass
-        except OSError:
-            pass
-        if not self.ending and not self.unnoticed():
-            time.sleep(self.settings.node.seconds(NOTICE_SECONDS))
-            self.lost.set()
-
-    def obituary(self) -> str:
-        return "RuntimeError: Worker failed"
+        self.lose(NOTICE_SECONDS)
 
     def announce(self, voices: Voices) -> None:
         other = self.peers[0] if self.peers else self.master[0]

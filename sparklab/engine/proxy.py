@@ -6,13 +6,15 @@ import json
 import random
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from sparklab.engine.http import Handler
+from sparklab.engine.http import Handler, event
 from sparklab.engine.proxy_auth import ProxyException
 from sparklab.engine.proxy_config import Config, Deployment
 
+VERSION = "1.106.2"
 HEALTH_PATIENCE = 5.0
 SERVER_ERROR = 500
 ROUTES = ("/chat/completions", "/completions", "/embeddings")
@@ -25,21 +27,19 @@ class Router:
         self.config = config
         self.lock = threading.Lock()
 
-    def order(self, model: str) -> list[Deployment]:
-        """Where to try, in this order; all of them when all are cooling down."""
+    def tries(self, model: str) -> list[Deployment]:
+        """The backends to ask one after the other: those that do not cool down, in random order, repeatedly."""
         every = [deployment for deployment in self.config.deployments if deployment.name == model]
         warm = [deployment for deployment in every if deployment.cold_until <= time.monotonic()]
         random.shuffle(warm)
-        return warm
+        count = self.config.retries + 1
+        return (warm * count)[:count]
 
     def failed(self, deployment: Deployment) -> None:
         with self.lock:
             deployment.failures += 1
             if deployment.failures > self.config.allowed_fails or len(self.config.deployments) > 1:
                 deployment.cold_until = time.monotonic() + self.config.cooldown
-
-    def worked(self, deployment: Deployment) -> None:
-        deployment.failures = 0
 
 
 class Unreachable(Exception):
@@ -70,10 +70,6 @@ def whole(answer: http.client.HTTPResponse) -> bytes:
         raise Unreachable(f"Server disconnected [{error!r}]") from error
 
 
-def _about(deployment: Deployment) -> dict[str, str]:
-    return {"x_litellm_model_id": deployment.id, "x_litellm_version": "1.106.2"}
-
-
 def handler(router: Router) -> type[Handler]:
     return type("ProxyHandler", (ProxyHandler,), {"router": router})
 
@@ -82,11 +78,11 @@ class ProxyHandler(Handler):
     router: Router
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
+        path = self.route
         if path in ("/health/liveliness", "/health/liveness"):
             self.reply(200, "I'm alive!")
         elif path == "/health/readiness":
-            self.reply(200, {"status": "healthy", "db": "Not connected", "litellm_version": "1.106.2"})
+            self.reply(200, {"status": "healthy", "db": "Not connected", "litellm_version": VERSION})
         elif not self._allowed():
             return
         elif path in ("/v1/models", "/models"):
@@ -99,21 +95,19 @@ class ProxyHandler(Handler):
             self.reply(404, {"detail": "Not Found"})
 
     def do_POST(self) -> None:
-        path = self.path.partition("?")[0].removeprefix("/v1")
-        body = self.body()
+        path, body = self.route.removeprefix("/v1"), self.body()
         if not self._allowed():
             return
-        if path not in ROUTES or body is None:
-            self.reply(
-                404 if body is not None else 400, {"detail": "Not Found" if body is not None else "Invalid JSON"}
-            )
-            return
-        self._forward(path, body)
+        if body is None:
+            self.reply(400, {"detail": "Invalid JSON"})
+        elif path not in ROUTES:
+            self.reply(404, {"detail": "Not Found"})
+        else:
+            self._forward(path, body)
 
     def _allowed(self) -> bool:
-        given = self.headers.get("Authorization", "").removeprefix("Bearer ") or self.headers.get("x-api-key", "")
         try:
-            self.router.config.check(self, given)
+            self.router.config.check(self, self.bearer or self.headers.get("x-api-key", ""))
         except ProxyException as error:
             self._error(int(error.code), error.message, error.type)
             return False
@@ -132,7 +126,7 @@ class ProxyHandler(Handler):
             return
         timeout = config.stream_timeout if body.get("stream") else config.timeout
         trouble = f"No deployments available for selected model, Try again in {config.cooldown:g} seconds."
-        for deployment in self._tries(model):
+        for deployment in self.router.tries(model):
             try:
                 answer = send(deployment, path, body, timeout)
                 flows = bool(body.get("stream")) and answer.status == 200
@@ -145,42 +139,26 @@ class ProxyHandler(Handler):
                 trouble = text.decode(errors="replace")
                 self.router.failed(deployment)
                 continue
-            self.router.worked(deployment)
-            self._flow(deployment, answer) if flows else self._pass(deployment, model, answer.status, text)
+            deployment.failures = 0
+            about = {"x_litellm_model_id": deployment.id, "x_litellm_version": VERSION}
+            if flows:
+                self.stream(self._flow(deployment, answer), **about)
+            else:
+                renamed = {"model": model} if answer.status == 200 else {}
+                self.reply(answer.status, json.loads(text or b"{}") | renamed, **about)
             return
-        self._error(
-            500,
-            f"litellm.InternalServerError: Hosted_vllmException - {trouble}. Received Model Group={model}",
-            "None",
-        )
+        told = f"litellm.InternalServerError: Hosted_vllmException - {trouble}. Received Model Group={model}"
+        self._error(500, told, "None")
 
-    def _tries(self, model: str) -> list[Deployment]:
-        order = self.router.order(model)
-        return (order * (self.router.config.retries + 1))[: self.router.config.retries + 1]
-
-    def _pass(self, deployment: Deployment, model: str, status: int, text: bytes) -> None:
-        value = json.loads(text or b"{}")
-        if status == 200:
-            value["model"] = model
-        self.reply(status, value, **_about(deployment))
-
-    def _flow(self, deployment: Deployment, answer: http.client.HTTPResponse) -> None:
-        self.begin(200, "text/event-stream; charset=utf-8", **_about(deployment))
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        self.wfile.flush()
+    def _flow(self, deployment: Deployment, answer: http.client.HTTPResponse) -> Iterator[bytes]:
+        """The lines of a streamed answer; where it breaks off, an event that says so."""
         try:
             while line := answer.readline():
-                self.chunk(line)
+                yield line
         except (OSError, http.client.HTTPException) as error:
             self.router.failed(deployment)
             told = f"litellm.APIConnectionError: Hosted_vllmException - Response payload is not completed: {error!r}"
-            self.chunk(
-                b"data: "
-                + json.dumps({"error": {"message": told, "type": None, "param": None, "code": "500"}}).encode()
-                + b"\n\n"
-            )
-        self.chunk(b"")
+            yield event({"error": {"message": told, "type": None, "param": None, "code": "500"}})
 
     def _health(self) -> dict[str, Any]:
         healthy, unhealthy = [], []

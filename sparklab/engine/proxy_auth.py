@@ -1,6 +1,6 @@
-"""Who may use the proxy: its master key, or a check of one's own beside the configuration (`custom_auth`).
+"""Access to the proxy: its master key, or a function in a file beside the configuration (`custom_auth`).
 
-Without a database LiteLLM knows no keys but the master's, and says so with 400 to any other.
+Without a database LiteLLM knows only the master key and answers 400 to any other.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class ProxyException(Exception):
-    """LiteLLM's own; what a check raises to refuse."""
+    """LiteLLM's exception: a check raises it to refuse a request."""
 
     def __init__(self, message: str, type: str, param: str | None, code: int | str | None = None) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class ProxyException(Exception):
 
 
 class UserAPIKeyAuth:
-    """What a check returns to let in."""
+    """A check returns it to accept a request."""
 
     def __init__(self, api_key: str | None = None, **more: Any) -> None:
         self.api_key = api_key

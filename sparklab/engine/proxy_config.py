@@ -9,16 +9,10 @@ import yaml
 from sparklab import files
 from sparklab.engine.proxy_auth import MasterKey, OwnCheck
 
-STRATEGIES = (
-    "simple-shuffle",
-    "lar1",
-    "least-busy",
-    "latency-based-routing",
-    "cost-based-routing",
-    "usage-based-routing-v2",
-    "usage-based-routing",
-    "provider-budget-routing",
-)
+STRATEGIES = [
+    "simple-shuffle", "lar1", "least-busy", "latency-based-routing", "cost-based-routing", "usage-based-routing-v2",
+    "usage-based-routing", "provider-budget-routing",
+]  # fmt: skip
 
 
 class ConfigError(Exception):
@@ -50,7 +44,7 @@ class Config:
         self.deployments = [Deployment(entry, number) for number, entry in enumerate(raw.get("model_list") or [])]
         self.strategy: str = router.get("routing_strategy", "simple-shuffle")
         if self.strategy not in STRATEGIES:
-            raise ConfigError(f"Invalid routing_strategy: '{self.strategy}'. Valid options: {list(STRATEGIES)}")
+            raise ConfigError(f"Invalid routing_strategy: '{self.strategy}'. Valid options: {STRATEGIES}")
         self.retries = int(router.get("num_retries", lite.get("num_retries", 2)))
         self.timeout = float(router.get("timeout", lite.get("request_timeout", 6000)))
         self.stream_timeout = float(router.get("stream_timeout", self.timeout))

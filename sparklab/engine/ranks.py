@@ -1,8 +1,9 @@
 """The other ranks of an engine; here: none. `ray_ranks` and `mp_ranks` have some."""
 
 import threading
+import time
 
-from sparklab.engine.log import Voices
+from sparklab.engine.log import Speaker, Voices
 from sparklab.engine.settings import Settings, StartError
 from sparklab.layout import Node
 
@@ -14,17 +15,21 @@ class PeerDied(StartError):
 class Ranks:
     """One process alone: nothing to meet, nobody to lose."""
 
+    obituary = "RuntimeError: Executor failed."
+
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.lost = threading.Event()
         self.ending = False
 
     def meet(self, voices: Voices) -> None:
-        voices.worker.info(
-            "parallel_state.py:2350",
-            f"rank {self.settings.rank} in world size {self.settings.world} is assigned as DP rank 0, PP rank 0, "
-            f"PCP rank 0, TP rank {self.settings.rank}, EP rank N/A",
-        )
+        self.assigned(voices.worker, self.settings.rank)
+
+    def assigned(self, speaker: Speaker, rank: int) -> None:
+        """The log line of a rank that has its place."""
+        place = f"DP rank 0, PP rank 0, PCP rank 0, TP rank {rank}, EP rank N/A"
+        text = f"rank {rank} in world size {self.settings.world} is assigned as {place}"
+        speaker.info("parallel_state.py:2350", text)
 
     def nodes(self) -> list[Node]:
         return [self.settings.node]
@@ -42,10 +47,13 @@ class Ranks:
 
     def check(self) -> None:
         if self.lost.is_set():
-            raise PeerDied(self.obituary())
+            raise PeerDied(self.obituary)
 
-    def obituary(self) -> str:
-        return "RuntimeError: Executor failed."
+    def lose(self, notice: float) -> None:
+        """A peer has gone; noticed after so many seconds, if at all."""
+        if not self.ending and not self.unnoticed():
+            time.sleep(self.settings.node.seconds(notice))
+            self.lost.set()
 
     def announce(self, voices: Voices) -> None:
         """The lines of an engine whose peer has died."""

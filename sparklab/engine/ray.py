@@ -1,7 +1,7 @@
-"""`ray start` and `ray status`: the real Ray where this lab uses it, always with the lab's coordinator beside it.
+"""`ray start` and `ray status`: the real Ray if this lab uses it, always with the lab's coordinator beside it.
 
-The real one listens on every interface for any address but 127.0.0.1, so all of its nodes are there, told apart by
-their ids; each lab has a token of its own and a port of its own behind the one that was asked for.
+For any address but 127.0.0.1 the real Ray listens on every interface. So all its nodes have that address and differ by
+their ids; each lab has its own token, and its own port behind the one that was asked for.
 """
 
 import hashlib
@@ -12,11 +12,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sparklab import files, processes
 from sparklab.engine import ray_text
-from sparklab.engine.coordinator import Channel, Coordinator, connect
+from sparklab.engine.coordinator import RAY_PORT, Channel, Coordinator, connect
 from sparklab.engine.failures import TOTAL_GIB
 from sparklab.layout import Node, here
 from sparklab.tools.say import fail, out
@@ -97,7 +99,7 @@ def _ray_line(*words: str) -> list[str]:
 
 def head(node: Node, options: dict[str, str]) -> int:
     """Starts the head in the background, like the real one, and says how to join it."""
-    ip, port = options.get("--node-ip-address", node.fabric[0]), int(options.get("--port", "6379"))
+    ip, port = options.get("--node-ip-address", node.fabric[0]), int(options.get("--port", RAY_PORT))
     real_port = 0
     if _real(node):
         real_port = _free_port()
@@ -133,12 +135,12 @@ def _free_port() -> int:
 
 def worker(node: Node, options: dict[str, str]) -> int:
     """Joins, and with `--block` stays until the head goes or a stop comes."""
-    host, _, port = options.get("--address", "").partition(":")
+    address = options.get("--address", "")
     ip = options.get("--node-ip-address", node.fabric[0])
     if not _real(node):
         out(ray_text.joining(ip))
-    channel = _reach(node, host, int(port or 6379), ip)
-    files.write(os.path.join(node.record["short"], "current"), f"{host}:{port or 6379}")
+    channel = _reach(node, address, ip)
+    files.write(os.path.join(node.record["short"], "current"), address)
     raylet = _start_real(node, options, channel) if _real(node) else None
     if raylet is not None and raylet.poll() is not None:
         return raylet.returncode
@@ -152,11 +154,11 @@ def worker(node: Node, options: dict[str, str]) -> int:
     return _stay(node, channel, raylet)
 
 
-def _reach(node: Node, host: str, port: int, ip: str) -> Channel:
-    """The real one blocks for minutes without a word; so does this."""
+def _reach(node: Node, address: str, ip: str) -> Channel:
+    """Like the real one, this blocks silently until the head answers."""
     while True:
-        blocked = node.fault("worker-never-joins") or node.cut_off_from(host)
-        if not blocked and (channel := connect(host, port, ip)):
+        blocked = node.fault("worker-never-joins") or node.cut_off_from(address.partition(":")[0])
+        if not blocked and (channel := connect(address, ip)):
             return channel
         time.sleep(RETRY)
 
@@ -166,21 +168,19 @@ def _start_real(node: Node, options: dict[str, str], channel: Channel) -> subpro
     words = _real_words(options, address=f"{LOOPBACK}:{answer['real_port']}", block="")
     raylet = subprocess.Popen(words, env=real_environment(node), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert raylet.stdout
-    for line in raylet.stdout:
-        sys.stdout.write(line.decode(errors="replace"))
-        sys.stdout.flush()
-        if b"Ray runtime started" in line:
-            threading.Thread(target=_copy, args=(raylet,), daemon=True).start()
-            return raylet
-    raylet.wait()
+    lines = _shown(raylet.stdout)
+    if any(b"Ray runtime started" in line for line in lines):
+        threading.Thread(target=deque, args=(lines, 0), daemon=True).start()  # shows the others as they come
+    else:
+        raylet.wait()
     return raylet
 
 
-def _copy(raylet: subprocess.Popen[bytes]) -> None:
-    assert raylet.stdout
-    for line in raylet.stdout:
+def _shown(lines: Iterable[bytes]) -> Iterator[bytes]:
+    for line in lines:
         sys.stdout.write(line.decode(errors="replace"))
         sys.stdout.flush()
+        yield line
 
 
 def _end(raylet: subprocess.Popen[bytes] | None) -> None:
@@ -223,8 +223,7 @@ def status(node: Node, options: dict[str, str]) -> int:
             "ConnectionError: Could not find any running Ray instance. Please specify the one to connect to by setting "
             "`--address` flag or `RAY_ADDRESS` environment variable."
         )
-    host, _, port = address.partition(":")
-    channel = connect(host, int(port or 6379))
+    channel = connect(address)
     answer = channel.ask({"do": "list"}) if channel else None
     if answer is None:
         time.sleep(node.seconds(RETRY))

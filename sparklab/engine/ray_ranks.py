@@ -18,7 +18,9 @@ LOOK_EVERY = 0.3
 
 
 class RayRanks(Ranks):
-    """The workers that joined the Ray head; the coordinator says when one has gone."""
+    """The coordinator says when a worker has gone."""
+
+    obituary = "RuntimeError: cancelled"
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -26,10 +28,8 @@ class RayRanks(Ranks):
         self.members: list[dict[str, str]] = []
 
     def nodes(self) -> list[Node]:
-        found = [self.settings.node]
-        return found + [
-            Node(member["node"]) for member in self.members if member["node"] != self.settings.node.directory
-        ]
+        own = self.settings.node
+        return [own, *(Node(member["node"]) for member in self.members if member["node"] != own.directory)]
 
     def addresses(self) -> list[str]:
         return [member["ip"] for member in self.members]
@@ -46,7 +46,7 @@ class RayRanks(Ranks):
             f"{stamp}\tINFO worker.py:1691 -- Using address {address} set in the environment variable RAY_ADDRESS"
         )
         log.write(f"{stamp}\tINFO worker.py:1841 -- Connecting to existing Ray cluster at address: {address}...")
-        self.channel = coordinator.engine_channel(address)
+        self.channel = coordinator.connect(address)
         if self.channel is None:
             raise StartError(f"ConnectionError: ray.init() failed: could not connect to Ray at {address}")
         log.write(f"{stamp}\tINFO worker.py:2029 -- Connected to Ray cluster.")
@@ -55,25 +55,18 @@ class RayRanks(Ranks):
         self.channel.send({"do": "reserve", "gpus": self.settings.world, "utilization": self.settings.utilization})
         threading.Thread(target=self._listen, daemon=True).start()
         for rank, member in enumerate(self.members):
-            self._assigned(voices, rank, member)
+            self._joined(voices, rank, member)
 
-    def _assigned(self, voices: Voices, rank: int, member: dict[str, str]) -> None:
-        head = (
-            f"\x1b[36m(RayWorkerProc pid={os.getpid() + 2 + rank}, ip={member['ip']})\x1b[0m "
-            if rank
-            else voices.worker.head.split("(W")[0]
-        )
-        speaker = log.Speaker("Worker", 2 + rank, head)
+    def _joined(self, voices: Voices, rank: int, member: dict[str, str]) -> None:
+        head = f"\x1b[36m(RayWorkerProc pid={os.getpid() + 2 + rank}, ip={member['ip']})\x1b[0m "
+        speaker = log.Speaker("Worker", 2 + rank, head if rank else voices.worker.head.split("(W")[0])
         world = self.settings.world
         master = os.environ.get("VLLM_HOST_IP", member["ip"])
         speaker.info(
             "parallel_state.py:1906",
             f"world_size={world} rank={rank} local_rank=0 distributed_init_method=tcp://{master}:46693 backend=nccl",
         )
-        speaker.info(
-            "parallel_state.py:2350",
-            f"rank {rank} in world size {world} is assigned as DP rank 0, PP rank 0, PCP rank 0, TP rank {rank}, EP rank N/A",
-        )
+        self.assigned(speaker, rank)
 
     def _wait_for_gpus(self, voices: Voices) -> None:
         assert self.channel
@@ -125,12 +118,7 @@ class RayRanks(Ranks):
         for message in self.channel.messages():
             if "left" in message:
                 break
-        if not self.ending and not self.unnoticed():
-            time.sleep(self.settings.node.seconds(NOTICE_SECONDS))
-            self.lost.set()
-
-    def obituary(self) -> str:
-        return "RuntimeError: cancelled"
+        self.lose(NOTICE_SECONDS)
 
     def announce(self, voices: Voices) -> None:
         log.write(

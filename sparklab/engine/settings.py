@@ -1,6 +1,5 @@
-"""What one `vllm serve` was asked for, and what it runs on."""
+"""The options of one `vllm serve`, its model and its node."""
 
-import json
 import os
 from typing import Any
 
@@ -77,7 +76,7 @@ class StartError(Exception):
 
 
 def _model_config(settings: Settings) -> dict[str, Any]:
-    root = os.environ.get("SPARKOPS_ROOT", "")
+    root = os.environ.get("SPARKOPS_ROOT", "/")
     if settings.model.startswith("/"):
         path = os.path.join(root, settings.model.lstrip("/"))
         found = files.read_json(os.path.join(path, "config.json"))
@@ -102,7 +101,7 @@ def _hub(root: str) -> str:
 
 
 def _sized(config: dict[str, Any], snapshot: str) -> dict[str, Any]:
-    """With the weights' real size and number of shards; a shard that is missing ends the start."""
+    """Add the weights' real size in GiB and the number of shards; raise StartError if a shard is missing."""
     index = files.read_json(os.path.join(snapshot, "model.safetensors.index.json")) or {"weight_map": {}}
     shards = sorted(set(index["weight_map"].values()))
     missing = [shard for shard in shards if not os.path.exists(os.path.join(snapshot, shard))]
@@ -113,7 +112,8 @@ def _sized(config: dict[str, Any], snapshot: str) -> dict[str, Any]:
 
 
 def arguments(settings: Settings) -> str:
-    shown = {key: value for key, value in settings.given.items() if key != "api_key"}
-    if "api_key" in settings.given:
+    """What was given, as the log shows it: without the API key."""
+    shown = dict(settings.given)
+    if shown.pop("api_key", None):
         shown["api_key"] = "***"
-    return str(json.loads(json.dumps(shown)))
+    return str(shown)

@@ -60,7 +60,7 @@ def _serve(settings: Settings) -> int:
     servers: list[http.Server] = []
     try:
         if not settings.headless:
-            _check_port(settings)
+            http.close(_listen(settings, http.Handler))  # vLLM binds its socket first, so a taken port shows at once
         boot.run()
         engine = Engine(settings, peers, boot.version)
         if not settings.headless:
@@ -82,20 +82,16 @@ def _ranks(settings: Settings) -> Ranks:
     return MpRanks(settings) if settings.nnodes > 1 else Ranks(settings)
 
 
-def _check_port(settings: Settings) -> None:
-    """vLLM binds its socket first of all, so that a taken port shows at once."""
+def _listen(settings: Settings, answers: type[http.Handler]) -> list[http.Server]:
     try:
-        http.close(http.listen(settings.node, settings.host, settings.port, http.Handler))
+        return http.listen(settings.node, settings.host, settings.port, answers)
     except OSError as error:
         raise StartError(f"OSError: [Errno 98] Address already in use ({settings.host}:{settings.port})") from error
 
 
 def _open(settings: Settings, engine: Engine, boot: Boot) -> list[http.Server]:
     boot.api.info("entry.py:136", "Supported tasks: ['generate']")
-    try:
-        servers = http.listen(settings.node, settings.host, settings.port, handler(engine))
-    except OSError as error:
-        raise StartError(f"OSError: [Errno 98] Address already in use ({settings.host}:{settings.port})") from error
+    servers = _listen(settings, handler(engine))
     boot.api.info("entry.py:140", f"Starting vLLM server on http://{settings.host}:{settings.port}")
     for route in ("/health", "/metrics", "/v1/models", "/v1/chat/completions", "/v1/completions"):
         boot.api.info("launcher.py:195", f"Route: {route}, Methods: {'POST' if 'completions' in route else 'GET'}")

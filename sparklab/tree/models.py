@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,7 @@ def place(node: Node) -> None:
     """Write the cached models; the `no-model` fault moves the whole `hub` directory away instead."""
     for name, model in MODELS.items():
         if model.cached:
-            _write(hub(node) / f"models--{name.replace('/', '--')}", name, model)
+            write(hub(node) / f"models--{name.replace('/', '--')}", model.revision, files(name, model))
 
 
 def files(name: str, model: Model) -> Iterator[File]:
@@ -91,11 +91,12 @@ def beside(name: str, model: Model) -> Iterator[File]:
         yield File(path, weights.head(f"{name}/{path}", int(gib * GIB)), int(gib * GIB))
 
 
-def _write(home: Path, name: str, model: Model) -> None:
-    snapshot = home / "snapshots" / model.revision
+def write(home: Path, revision: str, found: Iterable[File]) -> None:
+    """A model's directory of the Hugging Face cache: blobs by their hash, a snapshot of links, `refs/main`."""
+    snapshot = home / "snapshots" / revision
     for directory in (snapshot, home / "blobs", home / "refs"):
         directory.mkdir(parents=True, exist_ok=True)
-    (home / "refs" / "main").write_text(model.revision)
-    for file in files(name, model):
+    (home / "refs" / "main").write_text(revision)
+    for file in found:
         weights.make(home / "blobs" / file.blob, file.head, file.length)
         os.symlink(f"../../blobs/{file.blob}", snapshot / file.path)

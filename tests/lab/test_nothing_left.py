@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sparklab.docker_backend import engine, images, stores
+from sparklab.docker_backend import engine, images
 
 
 def spaces() -> str:
@@ -51,7 +51,7 @@ def running() -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="engine-", dir="/tmp"))
     engine.runtime(home / "bin")
     if images.node_store().exists():  # so that it need not be built once more
-        stores.copy(images.node_store(), home / "data")
+        engine.copy_store(images.node_store(), home / "data")
     address = f"unix://{home}/docker.sock"
     words = ["dockerd", "--host", address, "--data-root", f"{home}/data", "--exec-root", f"{home}/exec"]
     words += ["--pidfile", f"{home}/pid", "--bridge", "none", "--iptables=false", "--log-level", "warn"]

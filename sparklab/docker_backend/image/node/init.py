@@ -5,19 +5,16 @@ Real files are given wherever possible: what cannot be real is mounted over the 
 on the node has to look elsewhere.
 """
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 import uuid
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parent))
-import hub
 
 LAB = Path("/lab")
 RUN = Path("/run/lab")
@@ -31,10 +28,20 @@ MACHINE = {
     "board_name": "P4242",
     "bios_version": "5.36_0ACUM018",
 }
+LINK_UP = {"state": "4: ACTIVE", "phys_state": "5: LinkUp", "rate": "200 Gb/sec (4X HDR)"}
+LINK_DOWN = {"state": "1: DOWN", "phys_state": "3: Disabled", "rate": "40 Gb/sec (4X QDR)"}
 
 
 def run(*words):
     return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def put(folder, texts):
+    """Write a file with one line for each name and text, below FOLDER."""
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n")
 
 
 def over(source, target):
@@ -54,7 +61,7 @@ def homes():
         (home / ".ssh").mkdir(mode=0o700)
         shutil.copy(LAB / "authorized_keys", home / ".ssh/authorized_keys")
         if user != "plain":
-            hub.write(home / ".cache/huggingface", (LAB / "tokenizer.json").read_bytes())
+            shutil.copytree(LAB / "huggingface", home / ".cache/huggingface", symlinks=True)
         run("chown", "-R", f"{user}:{user}", str(home))
         home.chmod(0o750)
 
@@ -73,17 +80,11 @@ def identity(node):
     hosts = Path("/etc/hosts")
     if node["hostname"] not in hosts.read_text():
         hosts.write_text(hosts.read_text() + f"127.0.1.1 {node['hostname']}\n")
-    for folder, mode in (
-        ("/run/lock", 0o1777),
-        ("/run/sshd", 0o755),
-        ("/run/lab", 0o755),
-        ("/run/systemd/timesync", 0o755),
-    ):
+    modes = {"/run/sshd": 0o755, "/run/lab": 0o755, "/run/systemd/timesync": 0o755}
+    for folder, mode in (modes | dict.fromkeys(("/run/lock", "/tmp", "/var/tmp"), 0o1777)).items():
         Path(folder).mkdir(parents=True, exist_ok=True)
         Path(folder).chmod(mode)
     Path("/run/systemd/timesync/synchronized").touch()
-    for folder in ("/tmp", "/var/tmp"):
-        Path(folder).chmod(0o1777)
     boot = RUN / "boot_id"  # runc.py gives it to the node's containers too
     boot.write_text(f"{uuid.uuid4()}\n")
     over(boot, "/proc/sys/kernel/random/boot_id")
@@ -155,47 +156,38 @@ class Port(Netdev):
         """The RDMA device below the class tree that is being built."""
         device = classes / "infiniband" / self.rdma
         self.port = device / "ports/1"
-        for folder in ("gids", "gid_attrs/types", "gid_attrs/ndevs"):
-            (self.port / folder).mkdir(parents=True)
         (device / "device/net" / self.interface).mkdir(parents=True)
-        (device / "fw_ver").write_text("28.45.4028\n")
-        (self.port / "link_layer").write_text("Ethernet\n")
+        put(device, {"fw_ver": "28.45.4028", "ports/1/link_layer": "Ethernet"})
         for index in range(4):
-            (self.port / f"gid_attrs/types/{index}").write_text("RoCE v2\n" if index % 2 else "IB/RoCE v1\n")
-            (self.port / f"gid_attrs/ndevs/{index}").write_text(f"{self.interface}\n")
+            kind = "RoCE v2" if index % 2 else "IB/RoCE v1"
+            put(self.port / "gid_attrs", {f"types/{index}": kind, f"ndevs/{index}": self.interface})
         self.show(up=False)
 
     def gids(self):
         """Link-local twice, then the IPv4 address twice, as RoCE v1 and v2."""
-        mapped = [0] * 4
-        if self.address:
-            mapped = [int(part) for part in self.address.split("/")[0].split(".")]
+        if not self.address:
+            return ("0000:" * 7 + "0000",) * 4
+        mapped = [int(part) for part in self.address.split("/")[0].split(".")]
         local = "fe80:0000:0000:0000:4ebb:47ff:fe01:{:02x}{:02x}".format(*mapped[2:])
         global_ = "0000:0000:0000:0000:0000:ffff:{:02x}{:02x}:{:02x}{:02x}".format(*mapped)
-        return (local, local, global_, global_) if self.address else ("0000:" * 7 + "0000",) * 4
+        return (local, local, global_, global_)
 
     def show(self, up):
         if self.state == up:
             return
         self.state = up
-        (self.port / "state").write_text("4: ACTIVE\n" if up else "1: DOWN\n")
-        (self.port / "phys_state").write_text("5: LinkUp\n" if up else "3: Disabled\n")
-        (self.port / "rate").write_text("200 Gb/sec (4X HDR)\n" if up else "40 Gb/sec (4X QDR)\n")
-        for index, gid in enumerate(self.gids()):
-            (self.port / f"gids/{index}").write_text(f"{gid}\n")
+        put(self.port, LINK_UP if up else LINK_DOWN)
+        put(self.port / "gids", dict(zip("0123", self.gids(), strict=True)))
         if self.files.exists():
-            (self.files / "speed").write_text("200000\n" if up else "-1\n")
+            put(self.files, {"speed": 200000 if up else -1})
 
     def appeared(self):
         shutil.rmtree(self.files, ignore_errors=True)
-        (self.files / "device").mkdir(parents=True)
+        put(self.files, {"phys_port_name": f"p{self.cage}", "device/vendor": "0x15b3", "speed": -1})
         real = RUN / "sysfs/class/net" / self.interface
         for entry in real.iterdir():
             if entry.name not in ("speed", "device", "phys_port_name"):
                 (self.files / entry.name).symlink_to(entry)
-        (self.files / "phys_port_name").write_text(f"p{self.cage}\n")
-        (self.files / "device/vendor").write_text("0x15b3\n")
-        (self.files / "speed").write_text("-1\n")
         self.state = None
         over(self.files, self.sysfs.resolve())
 
@@ -221,9 +213,7 @@ def classes(ports):
             over(entry, tree / entry.name)
     for port in ports:
         port.tree(tree)
-    (tree / "dmi/id").mkdir(parents=True)
-    for name, value in MACHINE.items():
-        (tree / "dmi/id" / name).write_text(value + "\n")
+    put(tree / "dmi/id", MACHINE)
     run("mount", "--rbind", str(tree), "/sys/class")
 
 
@@ -273,14 +263,9 @@ class Services:
             os.close(log)
 
     def reap(self):
-        while True:
-            try:
-                pid, _status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if not pid:
-                return
-            self.pids.pop(pid, None)
+        with contextlib.suppress(ChildProcessError):
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                self.pids.pop(pid, None)
 
     def stop(self, *_signal):
         """What a shutdown does: stop the engine, which stops its containers; the rest dies with this process."""

@@ -21,6 +21,7 @@ VALUES = {
     "clocks_event_reasons.active": "0x0000000000000001",
     "persistence_mode": "Enabled",
 }
+UNITS = (" MiB", " MHz", " W", " %")
 TABLE = """\
 Tue May  5 10:44:29 2026       
 +-----------------------------------------------------------------------------------------+
@@ -38,42 +39,26 @@ Tue May  5 10:44:29 2026
 
 
 def engines():
-    """(pid, title, MiB) of each process that would hold the GPU."""
+    """A row for each process that would hold the GPU."""
     for folder in Path("/proc").iterdir():
         try:
             title = (folder / "cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
             if folder.name.isdigit() and title.startswith(("VLLM::EngineCore", "VLLM::Worker", "ray::RayWorkerProc")):
                 pages = int((folder / "statm").read_text().split()[1])
-                yield folder.name, title.split()[0], pages * os.sysconf("SC_PAGE_SIZE") >> 20
+                size, name = pages * os.sysconf("SC_PAGE_SIZE") >> 20, title.split()[0]
+                yield {"pid": folder.name, "process_name": name, "name": name, "used_memory": f"{size} MiB"}
         except OSError:
             continue
 
 
-def query(fields, form):
-    values = [VALUES.get(field, "[N/A]") for field in fields]
-    if "nounits" in form:
-        values = [
-            value
-            if value[:1] == "0" and "x" in value
-            else value.removesuffix(" %").removesuffix(" W").removesuffix(" MHz")
-            for value in values
-        ]
+def table(fields, form, rows):
     if "noheader" not in form:
         print(", ".join(fields))
-    print(", ".join(values))
-
-
-def compute(fields, form):
-    if "noheader" not in form:
-        print(", ".join(fields))
-    for pid, title, size in engines():
-        shown = {
-            "pid": pid,
-            "process_name": title,
-            "name": title,
-            "used_memory": f"{size}" if "nounits" in form else f"{size} MiB",
-        }
-        print(", ".join(shown.get(field, "[N/A]") for field in fields))
+    for row in rows:
+        values = [row.get(field, "[N/A]") for field in fields]
+        if "nounits" in form:
+            values = [value.rpartition(" ")[0] if value.endswith(UNITS) else value for value in values]
+        print(", ".join(values))
 
 
 def main():
@@ -86,9 +71,9 @@ def main():
     options = dict(word.split("=", 1) for word in sys.argv[1:] if "=" in word)
     form = options.get("--format", "csv").split(",")
     if "--query-gpu" in options:
-        query(options["--query-gpu"].split(","), form)
+        table(options["--query-gpu"].split(","), form, [VALUES])
     elif "--query-compute-apps" in options:
-        compute(options["--query-compute-apps"].split(","), form)
+        table(options["--query-compute-apps"].split(","), form, engines())
     elif "-L" in sys.argv:
         print(f"GPU 0: NVIDIA GB10 (UUID: {VALUES['uuid']})")
     else:

@@ -10,17 +10,8 @@ from pathlib import Path
 
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-SPECIAL = (
-    "<|pad|>",
-    "<|bos|>",
-    "<|eos|>",
-    "<|user|>",
-    "<|assistant|>",
-    "<|system|>",
-    "<|developer|>",
-    "<|tool|>",
-    "<|end|>",
-)
+ROLES = ("user", "assistant", "system", "developer", "tool")
+SPECIAL = [f"<|{name}|>" for name in ("pad", "bos", "eos", *ROLES, "end")]
 TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>{{ message['content'] }}<|end|>{% endfor %}"
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
@@ -59,7 +50,7 @@ def tokenizer():
     made.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     made.train_from_iterator(
-        text, trainers.BpeTrainer(vocab_size=4096, special_tokens=list(SPECIAL), initial_alphabet=alphabet)
+        text, trainers.BpeTrainer(vocab_size=4096, special_tokens=SPECIAL, initial_alphabet=alphabet)
     )
     return made
 

@@ -1,7 +1,5 @@
-"""The parser that vLLM builds its options with."""
+"""The parser that vLLM builds its options with; what the real one adds concerns how a command line is read."""
 
-import argparse
+from argparse import ArgumentParser as FlexibleArgumentParser
 
-
-class FlexibleArgumentParser(argparse.ArgumentParser):
-    """Argparse's; what the real one adds is about reading a command line, not about what it takes."""
+__all__ = ["FlexibleArgumentParser"]
