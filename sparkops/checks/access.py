@@ -84,8 +84,8 @@ def linger(here: Here) -> Iterator[Said]:
     if not lingers and "removeipc=no" not in logind.lower().replace(" ", ""):
         yield warn(
             (
-                "after the last logout systemd ends background jobs and removes shared memory: lingering "
-                "is off, RemoveIPC is on"
+                "lingering is off and RemoveIPC is on: after the last logout, systemd ends background jobs and "
+                "removes shared memory"
             ),
             evidence=logind,
         )

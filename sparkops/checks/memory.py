@@ -75,10 +75,10 @@ def fits(here: Here) -> Iterator[Said]:
     now, dropped = memory.free_kib + ours, memory.free_after_drop_kib + ours
     usable = dropped if may_drop(here.s, here.node) else now
     evidence = (
-        f"needs {gib(need)} ({wanted} of {gib(memory.total_kib)}); free {gib(memory.free_kib)}, after a cache drop "
-        f"{gib(memory.free_after_drop_kib)}, held by what is replaced {gib(ours)}, "
-        f"available {gib(memory.available_kib)}"
-        + (f", reserved as huge pages {gib(memory.huge_kib)}" if memory.huge_kib else "")
+        f"needs {gib(need)} ({wanted} of {gib(memory.total_kib)}); free now: {gib(memory.free_kib)}; free after a "
+        f"cache drop: {gib(memory.free_after_drop_kib)}; freed by stopping what is replaced: {gib(ours)}; "
+        f"MemAvailable: {gib(memory.available_kib)}"
+        + (f"; reserved as huge pages: {gib(memory.huge_kib)}" if memory.huge_kib else "")
     )
     if need <= usable:
         yield good(evidence=evidence)

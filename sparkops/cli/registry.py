@@ -18,6 +18,7 @@ class Verb(NamedTuple):
 
     `run` and `show` are `module:function` in that folder: `(options, report) -> Answer` and `(document, ink, how) ->
     lines`. First words also have a `section` and a `summary` for `sparkops --help`. A GROUP only has verbs below it.
+    Advice to type a command includes `-i` unless `needs_nodes` is false.
     """
 
     noun: str
@@ -25,6 +26,7 @@ class Verb(NamedTuple):
     show: str
     section: str = ""
     summary: str = ""
+    needs_nodes: bool = True
 
 
 GROUP = ""
@@ -32,7 +34,9 @@ SET_UP, DEPLOY, IMAGES, OPERATE = "Set up", "Deploy", "Images and models", "Oper
 INSPECT, RECIPES, BENCHMARKS, LAB = "Inspect", "Recipes and rules", "Benchmarks", "Lab"
 
 VERBS = {
-    "init": Verb("setup", "run:init", "show:init", SET_UP, "Write an inventory and pin the nodes' host keys."),
+    "init": Verb(
+        "setup", "run:init", "show:init", SET_UP, "Write an inventory and pin the nodes' host keys.", needs_nodes=False
+    ),
     "trust": Verb("setup", "run:trust", "show:trust", SET_UP, "Show the nodes' host keys and pin them."),
     "preflight": Verb(
         "preflight", "run:preflight", "show:preflight", SET_UP, "Check the nodes and show how to fix what is wrong."
@@ -46,6 +50,7 @@ VERBS = {
         "show:script",
         SET_UP,
         "Print the script that completes sparkops in bash, zsh or fish.",
+        needs_nodes=False,
     ),
     "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show what deploy would do, command by command."),
     "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),
@@ -73,7 +78,9 @@ VERBS = {
     "jobs wait": Verb("jobs", "run:wait", "show:jobs"),
     "jobs cancel": Verb("jobs", "run:cancel", "show:cancelled"),
     "play": Verb("play", "run:play", "show:play", OPERATE, "Run your playbook on the nodes."),
-    "playbook": Verb("play", GROUP, GROUP, OPERATE, "Show the included playbooks or check your own."),
+    "playbook": Verb(
+        "play", GROUP, GROUP, OPERATE, "Show the included playbooks or check your own.", needs_nodes=False
+    ),
     "playbook list": Verb("play", "playbooks:names", "show:names"),
     "playbook show": Verb("play", "playbooks:show", "show:shown"),
     "playbook lint": Verb("play", "playbooks:lint", "show:linted"),
@@ -90,10 +97,12 @@ VERBS = {
     ),
     "status": Verb("status", "run:status", "show:status", INSPECT, "Show what serves where, verified by a request."),
     "logs": Verb("status", "logs:logs", "show:logs", INSPECT, "Print the engines' logs, node by node."),
-    "endpoint": Verb("status", "key:endpoint", "show:endpoint", INSPECT, "Print the variables that a client needs."),
+    "endpoint": Verb(
+        "status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print the variables that a client needs."
+    ),
     "key": Verb("status", "key:key", "show:key", INSPECT, "Print the endpoint's API key or change it."),
     "key rotate": Verb("status", "key:key", "show:rotated"),
-    "recipe": Verb("recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes."),
+    "recipe": Verb("recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes.", needs_nodes=False),
     "recipe list": Verb("recipe", "list:recipes", "show_catalogue:recipes"),
     "recipe search": Verb("recipe", "list:search", "show_catalogue:found"),
     "recipe show": Verb("recipe", "describe:show", "show_catalogue:recipe"),
@@ -101,14 +110,33 @@ VERBS = {
     "recipe diff": Verb("recipe", "compare:diff", "show:differing"),
     "recipe lock": Verb("recipe", "recipe_lock:lock", "show:locked"),
     "recipe verify": Verb("recipe", "recipe_lock:verify", "show:verified"),
-    "advise": Verb("recipe", "advise:recommend", "show_advice:advice", RECIPES, "Recommend a topology for a workload."),
+    "advise": Verb(
+        "recipe",
+        "advise:recommend",
+        "show_advice:advice",
+        RECIPES,
+        "Recommend a topology for a workload.",
+        needs_nodes=False,
+    ),
     "rules": Verb(
-        "recipe", "rules:rules", "show_catalogue:rules", RECIPES, "List the rules that every deploy follows."
+        "recipe",
+        "rules:rules",
+        "show_catalogue:rules",
+        RECIPES,
+        "List the rules that every deploy follows.",
+        needs_nodes=False,
     ),
     "lint": Verb(
-        "recipe", "lint:lint", "show_lint:linted", RECIPES, "Check recipe files against the rules, without nodes."
+        "recipe",
+        "lint:lint",
+        "show_lint:linted",
+        RECIPES,
+        "Check recipe files against the rules, without nodes.",
+        needs_nodes=False,
     ),
-    "schema": Verb("recipe", "rules:schema", "show:schema", RECIPES, "Print the JSON Schema of a kind of file."),
+    "schema": Verb(
+        "recipe", "schema:schema", "show:schema", RECIPES, "Print the JSON Schema of a kind of file.", needs_nodes=False
+    ),
     "bench": Verb("bench", GROUP, GROUP, BENCHMARKS, "Measure a deployment, keep and compare the results."),
     "bench run": Verb("bench", "run:run", "show:run"),
     "bench topologies": Verb("topologies", "run:topologies", "show:topologies"),
@@ -117,7 +145,7 @@ VERBS = {
     "bench show": Verb("bench", "records:show", "show:shown"),
     "bench export": Verb("bench", "records:export", "show:exported"),
     "bench compare": Verb("bench", "records:compare", "show:compared"),
-    "lab": Verb("lab", GROUP, GROUP, LAB, "Run emulated nodes on this machine."),
+    "lab": Verb("lab", GROUP, GROUP, LAB, "Run emulated nodes on this machine.", needs_nodes=False),
     "lab up": Verb("lab", "run:up", "show:up"),
     "lab down": Verb("lab", "run:down", "show:down"),
     "lab status": Verb("lab", "run:status", "show:status"),
@@ -127,8 +155,7 @@ VERBS = {
 COMMANDS = {name: verb for name, verb in VERBS.items() if verb.section}
 """First words of a command line, in the order of `sparkops --help`."""
 
-WITHOUT_NODES = {"init", "completion", "playbook", "recipe", "advise", "rules", "lint", "schema", "lab"}
-NEED_NODES = frozenset(COMMANDS) - WITHOUT_NODES
+NEED_NODES = frozenset(name for name, verb in COMMANDS.items() if verb.needs_nodes)
 """First words that advice to type a command follows with `-i`."""
 
 

@@ -140,7 +140,7 @@ if [ -z "$reason" ]; then
     elif [ "$(counters)" != "$before" ]; then
         answered=busy
     else
-        blame "${lacking:-a short request came back without an answer}"
+        blame "${lacking:-the API did not answer a short request}"
     fi
 fi
 # Ray's own command takes seconds to start; a quick look believes the answer that came back over all ranks.

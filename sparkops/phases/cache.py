@@ -58,4 +58,4 @@ def _entry(one: WantedSchedule) -> Step:
     if one.schedule is None:
         return step(f"unschedule.{one.node}", one.node, "remove our crontab entry", caches.unschedule())
     entry = caches.schedule(one.schedule, one.cache_dir)
-    return step(f"schedule.{one.node}", one.node, "have cron drop the page cache", entry)
+    return step(f"schedule.{one.node}", one.node, "write the crontab entry that drops the page cache", entry)

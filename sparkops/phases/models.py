@@ -44,10 +44,10 @@ def compile_look(
     for node, cache in caches.items():
         path = manifest_path(facts[node], name)
         write = scripts.write(path, "644", manifest)
-        told.append(step(f"tell.{node}", node, "tell it what belongs to the model", write))
+        told.append(step(f"tell.{node}", node, "send the list of the model's files", write))
         look = Action(commands.lacks(job, name, cache, path, words), wait)
-        looked.append(step(f"look.{node}", node, f"look what it has of {name.title}", look))
-    phases = (Phase("tell what a copy must hold", tuple(told)), Phase("look what is there", tuple(looked)))
+        looked.append(step(f"look.{node}", node, f"list the missing files of {name.title}", look))
+    phases = (Phase("send the list of files", tuple(told)), Phase("compare the files", tuple(looked)))
     return Plan("model fetch", None, phases, on_failure="stop")
 
 

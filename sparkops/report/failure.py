@@ -1,4 +1,7 @@
-"""A failure on nodes as text or document: what, where, the nodes' last lines, the known cause, what to do. Pure."""
+"""A failure on nodes as text or document: what, where, the nodes' last lines, the known cause, what to do. Pure.
+
+The last lines of every failed node are shown. `session/execute.py` chooses the failure that the error names.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -112,7 +112,7 @@ def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster" or parallel < 2 or effective.eager:
         return None
     if captures(effective) and image(effective).stock:
-        message = f"CUDA graphs under tensor parallel {parallel} over nodes are kept, because the recipe asks for them"
+        message = f"CUDA graphs stay on with tensor parallel {parallel} over nodes, because the recipe asks for them"
         return warn(message, "if capture hangs or crashes: --set args.enforce-eager=true")
     message = f"tensor parallel {parallel} over nodes: no CUDA graphs"
     return fix(message, set_args(effective, {"enforce-eager": True}))

@@ -15,11 +15,11 @@ SLIP = 0.8
     Rule,
     id="unknown-flag",
     actions=("warn", "refuse"),
-    title="The target vLLM knows every flag",
+    title="The image's vLLM knows every flag",
     why=(
         "vLLM exits with code 2 on an unknown flag, about 13 seconds after the start. Flags change between versions: "
-        "old Spark recipes still have --swap-space. sparkops uses the flags of vLLM 0.32.0 unless it has read those of "
-        "the image."
+        "old Spark recipes still have --swap-space. sparkops compares with the flags of vLLM 0.32.0, or with the "
+        "image's own flags after `sparkops image flags`."
     ),
     source="vLLM 0.32.0's own argument parser",
     example_hit=Example(args={"max-model-length": 4096}),

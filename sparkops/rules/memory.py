@@ -61,7 +61,7 @@ def long_context_memory(effective: Effective, shape: Shape) -> Verdict | None:
     if "gpt-oss-120b" not in effective.model.lower() or not (unset or effective.number("max-model-len", 0) >= LONG):
         return None
     used = effective.number("gpu-memory-utilization", OLD_UTILIZATION)
-    said = f"a context of {LONG}{' (unset)' if unset else ''} at --gpu-memory-utilization {used}"
+    said = f"a context of {LONG}{', the default,' if unset else ''} at --gpu-memory-utilization {used}"
     if shape.kind == "cluster":
         hint = "--set args.gpu-memory-utilization=0.75, and `sparkops cache schedule --every 30m`"
         message = f"{said} runs out of memory after about 19 hours, as the page cache grows"

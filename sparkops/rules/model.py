@@ -112,7 +112,7 @@ def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
     targets = {mount.split(":")[1] for mount in effective.mounts if ":" in mount}
     missing = [name for name, (_, target) in MOUNTS.items() if name not in effective.mounts and target not in targets]
     changes = tuple(SettingChange("mounts", name, None, True) for name in missing)
-    return fix(f"caches that outlive the container: {', '.join(missing)}", changes)
+    return fix(f"mounts of caches, so that they survive the container: {', '.join(missing)}", changes)
 
 
 @partial(

@@ -127,7 +127,7 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
 
 _SILENT = {
     "health": "wait health: silent\nhealth silent\nmodel no\nanswer none\n",
-    "answer": "wait a short request came back without an answer\nhealth 200\nmodel yes\nanswer none\n",
+    "answer": "wait the API did not answer a short request\nhealth 200\nmodel yes\nanswer none\n",
 }
 
 

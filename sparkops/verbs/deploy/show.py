@@ -70,7 +70,7 @@ def rollback(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def stop(document: Document, ink: Ink, how: How) -> Iterator[str]:
     removed = document.get("removed", ())
     if not removed:
-        yield "No deployment of sparkops was running."
+        yield "No sparkops deployment was running on these nodes."
         return
     yield ink.good("Stopped:")
     yield from columns([[item["node"], item["container"]] for item in removed], "  ")

@@ -1,4 +1,4 @@
-"""`rules` and `schema`: show the rules and the JSON Schemas of files; no node."""
+"""`rules`: show the rules; no node."""
 
 import difflib
 from collections.abc import Mapping
@@ -8,7 +8,6 @@ from typing import Any
 from sparkops import rules as rulebook
 from sparkops.core.target import NameOptions
 from sparkops.errors import UsageError
-from sparkops.files import recipes
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.rules.rule import Example, Rule
@@ -53,7 +52,3 @@ def _flat(value: Any) -> str:
     if isinstance(value, Mapping):
         return " ".join(f"{key}={item}" for key, item in value.items())
     return " ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def schema(options: NameOptions, report: Ending) -> Answer:
-    return Answer({"kind": options.name, "json_schema": recipes.file_schema(options.name)})

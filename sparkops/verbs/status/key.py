@@ -1,8 +1,7 @@
-"""`key`, `key rotate` and `endpoint`: what a client must send, and where."""
+"""`key` and `key rotate`: the API key that clients must send."""
 
 from collections.abc import Mapping, Sequence
 
-from sparkops.core.endpoints import api_url
 from sparkops.core.facts import Facts
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused
@@ -15,16 +14,10 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import new_key, old_keys, read_key, readers, reads_home_key
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import find_deployment, front_of, ours_to_change
-from sparkops.session.open import opened, reached, selected
+from sparkops.session.find_deployment import find_deployment, ours_to_change
+from sparkops.session.open import reached
 from sparkops.session.session import Session
-from sparkops.verbs.status.options import EndpointOptions, KeyOptions
-
-ENDPOINT_VARIABLES = {
-    "openai": ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "/v1"),
-    "claude-code": ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", ""),
-}
-"""Which variables a client reads: base URL, key, model, and what the base URL ends with."""
+from sparkops.verbs.status.options import KeyOptions
 
 
 def key(options: KeyOptions, report: Report) -> Answer:
@@ -72,14 +65,3 @@ def _together(facts: Mapping[str, Facts], revision: DeployedRevision) -> tuple[l
         if not more:
             return found, list(nodes)
         found += more
-
-
-def endpoint(options: EndpointOptions, report: Report) -> Answer:
-    """The variables that a client needs."""
-    with opened(selected(options.where, report), report) as session:
-        facts = session.what_runs()
-        revision = find_deployment(session, facts, options.deployment)
-        base, token, model, path = ENDPOINT_VARIABLES[options.client]
-        url = f"{api_url(front_of(revision))}{path}"
-        variables = {base: url, token: read_key(session, facts, revision), model: revision.stored.served}
-        return Answer({"client": options.client, "variables": variables})

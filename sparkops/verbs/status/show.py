@@ -10,7 +10,7 @@ from sparkops.report.text import Document, How, Ink, away, columns
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
     deployments = document.get("deployments", ())
     if not deployments:
-        yield "Nothing is deployed."
+        yield "No sparkops deployment is on these nodes."
     for item in deployments:
         yield from _deployment(item, ink)
     yield from away(document, ink)
