@@ -137,7 +137,7 @@ WRONG = (
     ("http://127.0.0.1:9", GPT_MODEL, "Cannot connect to host 127.0.0.1:9", "does it serve"),
     ("https://{api}", GPT_MODEL, "WRONG_VERSION_NUMBER", "plain HTTP"),
     ("{website}", GPT_MODEL, "text/html", "is it the right port"),
-    ("{website}/cut", GPT_MODEL, "an answer ended after 20 of 200 tokens", "died during the run"),
+    ("{website}/cut", GPT_MODEL, "an answer ended after 20 of 200 tokens", "died in the middle"),
 )
 
 
