@@ -1,4 +1,4 @@
-"""An engine that is up at once: the emulated API, and an end like vLLM's when a peer is lost.
+"""An engine that is up in seconds: the emulated API, and an end like vLLM's when a peer is lost.
 
 With Ray every request passes an actor on each node of the real cluster, with `mp` a TCP connection between the ranks.
 """
@@ -14,6 +14,9 @@ from setproctitle import setproctitle
 from sparklab.engine.api import Engine, handler
 from sparklab.engine.http import Server
 from sparklab.engine.ranks import Ranks
+
+SILENT_SECONDS = 2.0
+"""Before the port opens: an entry script that finds it open at its first look takes it for another program's."""
 
 
 def gone(line):
@@ -113,6 +116,7 @@ def received(link):
 def serve(settings):
     setproctitle("VLLM::EngineCore")
     settings.node.speed = 1000.0
+    time.sleep(SILENT_SECONDS)
     master = (settings.given.get("master_addr"), settings.given.get("master_port", 29501))
     ranks = Ranks(settings)
     if settings.headless:
