@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from sparkops.core.facts import containers, images
-from sparkops.core.facts.raw import write_parts
+from sparkops.core.facts.raw import Probe, write_parts
 from sparkops.core.plan import Script
 from sparkops.node_commands import docker as builder
 from support.person import Ran
@@ -77,7 +77,7 @@ def rows(text: str) -> dict[str, list[Any]]:
 
 
 def details(text: str) -> list[Any]:
-    (one,) = containers.inspected(text)
+    (one,) = containers.ours(Probe("docker-ours", 0, text))
     times = [bool(one.started_at), bool(one.finished_at)]
     return [one.name, one.state, one.restarts, one.exit_code, one.oom_killed, one.gpu, own(dict(one.labels)), times]
 
