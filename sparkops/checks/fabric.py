@@ -101,8 +101,8 @@ def both_up(here: Here) -> Iterator[Said]:
     id="cx7-addresses",
     title="Both interfaces have an IPv4 address",
     why=(
-        "NCCL uses a device only if it has its own address. A link-local address may change, so an inventory cannot "
-        "name it."
+        "NCCL uses a device only if it has its own address. A link-local address may change, so do not use one in "
+        "the inventory."
     ),
     source="NVIDIA connect-two-sparks (current text): 192.168.100.N and 192.168.101.N",
     hint=f"add both to {NETPLAN}",
