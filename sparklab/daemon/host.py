@@ -168,7 +168,7 @@ class Login(asyncssh.SSHServer):
         return True
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """As sshd: `from=` must fit, `command=` is what runs instead of whatever is asked for."""
+        """Check `authorized_keys` as sshd does: `from=` must match the client, `command=` replaces its command."""
         text = files.read(Path(self._host.node.home, ".ssh", "authorized_keys"))
         try:
             known = asyncssh.import_authorized_keys(text)

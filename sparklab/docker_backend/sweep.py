@@ -41,7 +41,7 @@ def _containers(place: Place) -> list[str]:
 
 
 def _processes(place: Place) -> None:
-    """Our engine, whatever else `up` started, and what descends from them; an engine of the machine is left alone."""
+    """End the lab's engine, other processes of `up`, and their descendants; the machine's own engine keeps running."""
     ours = (place.record.get("engine") or {}).get("ours")
     processes.end([f"SPARKLAB_LAB={place.record['id']}"], [tuple(ours)] if ours else [], patience=20.0)
 

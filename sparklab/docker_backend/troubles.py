@@ -64,7 +64,7 @@ SHOWN = (
 
 
 def _host_key(node: NodePlace, off: bool) -> None:
-    """Done when sshd shows the key: it starts itself anew, and answers with the old one until then."""
+    """Change the host key and wait until sshd shows it: sshd restarts itself and shows the old key until then."""
     _in_node("hostkey", "other", undo=("hostkey", "own"))(node, off)
     docker(node.lab, "exec", node.container, "timeout", "100", "sh", "-c", SHOWN)
 
