@@ -129,7 +129,7 @@ COMMANDS = {name: verb for name, verb in VERBS.items() if verb.section}
 
 WITHOUT_NODES = {"init", "completion", "playbook", "recipe", "advise", "rules", "lint", "schema", "lab"}
 NEED_NODES = frozenset(COMMANDS) - WITHOUT_NODES
-"""First words that advice to type a command follows with `-i`."""
+"""First words of commands that reach nodes: in hints they get this run's `-i`."""
 
 
 def command(name: str) -> Any:
@@ -144,7 +144,7 @@ def run(verb: str) -> Run:
 
 
 def show(verb: str) -> Show:
-    """Return the function that turns the document of a verb into lines for a person."""
+    """Return the function that turns the document of a verb into lines of text."""
     function: Show = _load(VERBS[verb].noun, VERBS[verb].show)
     return function
 

@@ -28,7 +28,7 @@ def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resu
         return said()
     if verb == "remove":
         path = f"{words[3]}/logs/{name}.log"
-        node.files.pop(path, None)  # the newest stands last
+        node.files.pop(path, None)  # so that the newest log is last
         node.files[path] = "".join(f"{line}\n" for line in one.log)
     node.engine.stop(name, node.now)
     if verb == "remove":

@@ -7,10 +7,10 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """`url` (with `model`) measures an endpoint of which nothing else is known. `resume` goes on with a kept run.
+    """`url` (with `model`) measures an endpoint whose setup is unknown. `resume` is the id of a run to continue.
 
-    `tokenizer` and `book` are files here: else the tokenizer comes from the node, and llama-benchy fetches a book.
-    `sets` are `concurrency=1,2` and the like, laid over the suite.
+    `tokenizer` and `book` are files on this machine; by default the tokenizer is copied from the node, and llama-benchy
+    downloads a book. `sets` change the suite, such as `concurrency=1,2`.
     """
 
     where: Target
@@ -49,7 +49,7 @@ class CompareOptions:
 
 @dataclass(frozen=True)
 class TopologiesOptions:
-    """`bench` runs on each topology in turn; `anew` ignores the results of an interrupted experiment."""
+    """`bench` runs on each topology in turn; `anew` discards the results of an interrupted experiment."""
 
     bench: BenchOptions
     recipe: str | None = None

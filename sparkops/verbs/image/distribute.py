@@ -92,8 +92,8 @@ def _progress(session: Session, image: str, names: Sequence[str], origin: Image,
 
 
 def _follow(plan: Plan, session: Session, job: str) -> None:
-    told = f"run the command again: complete nodes are skipped (`sparkops jobs logs {job}` shows the log)"
-    follow_job(with_sudo(plan, session.sudo), session, job, lambda _: told)
+    advice = f"run the command again: complete nodes are skipped (`sparkops jobs logs {job}` shows the log)"
+    follow_job(with_sudo(plan, session.sudo), session, job, lambda _: advice)
 
 
 def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image:
@@ -123,9 +123,9 @@ def _fingerprint(facts: Facts, image: str) -> str | None:
 
 def room(node: str, facts: Facts, size: int) -> None:
     """Refuse if the node's disk is too small to load the image."""
-    if told := too_small(node, facts, size):
+    if message := too_small(node, facts, size):
         hint = "free space: `sparkops image prune`, `sparkops model prune`"
-        raise Refused(told, node=node, hint=hint)
+        raise Refused(message, node=node, hint=hint)
 
 
 def too_small(node: str, facts: Facts, size: int) -> str:

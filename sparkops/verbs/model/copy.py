@@ -64,8 +64,8 @@ def ensure_copied(
         if not left:
             return copied
         if 0 <= before <= left:
-            told = f"{name.title}: the copy to {', '.join(lacking)} made no progress"
-            raise StepFailed(told, hint=f"`sparkops jobs logs {wanted.job}`")
+            message = f"{name.title}: the copy to {', '.join(lacking)} made no progress"
+            raise StepFailed(message, hint=f"`sparkops jobs logs {wanted.job}`")
         before = left
         need = {node: copied.get(node, one["need"]) for node, one in lacking.items()}
         done = _copy(session, wanted, names, lacking, facts)

@@ -95,9 +95,9 @@ class _Playing:
         try:
             answer = registry.run(verb)(ask.options, self.report)
         except UsageError as error:
-            told = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
-            raise UsageError(told, node=error.node, step=error.step, hint=error.hint) from None
-        self.report.told(verb, answer)
+            text = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
+            raise UsageError(text, node=error.node, step=error.step, hint=error.hint) from None
+        self.report.show_answer(verb, answer)
         self.documents.append({"name": one.name, "verb": verb, "document": dict(answer.document)})
         if answer.error or answer.exit_code:
             raise answer.error or SparkopsError(f"{verb} ended with exit code {answer.exit_code}")

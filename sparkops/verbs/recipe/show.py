@@ -12,7 +12,7 @@ def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def differing(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Only what differs, each with where it comes from."""
+    """The differences, each with its origin."""
     a, b = (f"{side['recipe']} as {side['topology']}" for side in (document["a"], document["b"]))
     if document["equal"]:
         yield f"{ink.bold(a)} and {ink.bold(b)} are equal: command line, environment, image and mounts"

@@ -47,7 +47,7 @@ def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> 
 
 
 def _in_order(result: Result) -> str:
-    """Both streams of a container as one again, by the times that Docker put before the lines."""
+    """Merge both streams of a container by Docker's timestamps; returns the lines without these."""
     lines = [line for stream in (result.stdout, result.stderr) for line in stream.split("\n") if line]
     timed = sorted(lines, key=lambda line: found[0] if (found := _TIME.match(line)) else "")
     return "".join(f"{_TIME.sub('', line, count=1)}\n" for line in timed).replace("\r", "\n")

@@ -42,7 +42,7 @@ class EndpointOptions:
 
 @dataclass(frozen=True)
 class FactsOptions:
-    """`raw` answers with the capture itself, for one node: a fixture file as it stands."""
+    """`raw` prints the unparsed capture of one node, which can be stored as a test fixture."""
 
     where: Target
     node: str | None = None
