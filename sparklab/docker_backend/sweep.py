@@ -28,7 +28,7 @@ def down(place: Place) -> None:
 
 
 def _containers(place: Place) -> list[str]:
-    """Through the engine, if it still answers; their ids also name their control groups."""
+    """Remove the containers if the engine still answers; return their ids, which also name their control groups."""
     data = place.engine_data / "containers"
     ids = [path.name for path in data.iterdir()] if data.is_dir() else []
     if place.record.get("engine") and engine.answers(place.record["engine"]["host"]):

@@ -1,4 +1,4 @@
-"""What the verbs of `bench` take."""
+"""Options of the verbs of `bench`."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ class BenchOptions:
 
 @dataclass(frozen=True)
 class RecordsOptions:
-    """`names` are ids or beginnings of them, or files; `output` a file (or for a page a directory); None is stdout."""
+    """`names` are ids or their beginnings; `output` is a file, or a directory for SVG; None is stdout."""
 
     names: tuple[str, ...] = ()
     format: str = "md"

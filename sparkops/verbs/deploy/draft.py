@@ -1,4 +1,4 @@
-"""What was asked for, judged by the rules before any node is touched."""
+"""From options to settings and a placement, judged by the rules before any node is contacted."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What `plan`, `deploy`, `stop` and `rollback` are asked for."""
+"""Options of `plan`, `deploy`, `stop` and `rollback`."""
 
 from dataclasses import dataclass, field
 from typing import Literal

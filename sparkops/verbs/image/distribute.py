@@ -1,6 +1,5 @@
 """`image distribute`: copy one image to all nodes, from node to node."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ SPARE = 2_000_000_000
 
 
 def distribute(options: DistributeOptions, report: Report) -> Answer:
-    """Give every selected node this image; nothing is sent to those that have it."""
+    """Copy the image to every selected node that lacks it."""
     if "@" in options.image:
         plain = options.image.partition("@")[0]
         raise UsageError(
@@ -67,7 +66,7 @@ def ensure_everywhere(
                 _follow(Plan("image distribute", None, (Phase("copy the image", steps),)), session, job)
             else:
                 chains = transfer_routes(session, names, complete, facts)
-                for hop in itertools.chain.from_iterable(chains):
+                for hop in (hop for chain in chains for hop in chain):
                     room(hop.receiver, facts[hop.receiver], origin.size_bytes)
                 give_keys(session, chains)
                 copy = Copy(job, image, origin.size_bytes, chains, int(stall), {})

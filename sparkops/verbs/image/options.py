@@ -8,7 +8,7 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`target` is a recipe or an image. `context` and `dockerfile` are paths here and stand in for a recipe's `build`.
+    """`target` is a recipe or an image. `context` and `dockerfile` are paths on this machine and replace the recipe's `build`.
 
     `node` None is the first selected one; `force` builds also what is there.
     """

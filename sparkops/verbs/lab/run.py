@@ -1,4 +1,4 @@
-"""What runs for `lab` and for `-i lab`: the lab itself, its errors as ours."""
+"""`lab` and `-i lab`: call the lab, and turn its errors into usage errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

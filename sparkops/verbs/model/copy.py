@@ -26,7 +26,7 @@ BESIDE = 64 * 2**20
 
 @dataclass(frozen=True)
 class WantedCopy:
-    """`name` carries the commit; `manifest` is what the source has, `words` where nodes keep the vocabulary files.
+    """`name` has the commit; `manifest` lists the source's files, `words` is the directory of the vocabulary files.
 
     `stall` seconds without progress end a copy.
     """

@@ -119,7 +119,7 @@ def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsE
     bad = [(node, one["problems"]) for node, one in found.items() if one["problems"]]
     if bad:
         node, problems = bad[0]
-        first = ", ".join(map(_said, problems[:3]))
+        first = ", ".join(map(_problem_text, problems[:3]))
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
         others = f"; also on {len(bad) - 1} other nodes" if len(bad) > 1 else ""
         return Refused(f"{node}: {name}: {first}{more}{others}", node=node, hint=f"`sparkops model fetch {name}`")
@@ -130,7 +130,7 @@ def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsE
     return None
 
 
-def _said(problem: Mapping[str, str]) -> str:
+def _problem_text(problem: Mapping[str, str]) -> str:
     """Return a problem as text; the file `*` means the whole model."""
     return problem["problem"] if problem["file"] == "*" else f"{problem['file']} ({problem['problem']})"
 

@@ -25,7 +25,7 @@ READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "
 
 
 def play(options: PlayOptions, report: Report) -> Answer:
-    """Run a playbook, play by play; a verb that fails ends it, a node that fails is left out of what follows."""
+    """Run a playbook, play by play; a verb that fails ends it, a node that fails is left out of later plays."""
     options = _repeated(options)
     whole = playbooks.playbook(options.file, options.extra)
     _refuse_unused(whole, options.extra)

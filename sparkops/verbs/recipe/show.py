@@ -7,7 +7,7 @@ from sparkops.report.text import Document, How, Ink, columns, words
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """The file itself, so that it can be redirected into one."""
+    """The content of the file, to redirect it into one."""
     yield str(document.get("text", "")).rstrip("\n")
 
 

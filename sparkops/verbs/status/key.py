@@ -1,4 +1,4 @@
-"""`key`, `key rotate` and `endpoint`: what a client must send, and where."""
+"""`key`, `key rotate` and `endpoint`: the API key and the variables of a client."""
 
 from collections.abc import Mapping, Sequence
 
@@ -28,7 +28,7 @@ ENDPOINT_VARIABLES = {
 
 
 def key(options: KeyOptions, report: Report) -> Answer:
-    """The key that clients must send; `rotate` puts a new one in force."""
+    """Return the key that clients must send; with `rotate` first replace it."""
     with reached(options.where, report) as session:
         if options.rotate:
             session.lock(node.name for node in session.selected)
@@ -44,7 +44,7 @@ def key(options: KeyOptions, report: Report) -> Answer:
 def _rotate(
     session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, new: str
 ) -> Sequence[DeployedRevision]:
-    """Write the new key wherever the old one is used, and restart all that read it at its start."""
+    """Write the new key to every file that has the old one, and restart the containers that read it."""
     targets, nodes = _together(facts, revision)
     session.require(member.name for one in targets for member in one.stored.members)
     ours_to_change(one.stored for one in targets)
@@ -64,7 +64,7 @@ def _rotate(
 
 
 def _together(facts: Mapping[str, Facts], revision: DeployedRevision) -> tuple[list[DeployedRevision], list[str]]:
-    """The revision with all that shares a key file with it, directly or by another one, and the nodes of them all."""
+    """Return the revision and all that share a key file with it, directly or through another, and their nodes."""
     found = [revision]
     while True:
         nodes = dict.fromkeys(m.name for one in found for m in one.stored.members if m.port is not None)
@@ -75,7 +75,7 @@ def _together(facts: Mapping[str, Facts], revision: DeployedRevision) -> tuple[l
 
 
 def endpoint(options: EndpointOptions, report: Report) -> Answer:
-    """The variables that a client needs."""
+    """Return the variables that a client needs."""
     with opened(selected(options.where, report), report) as session:
         facts = session.what_runs()
         revision = find_deployment(session, facts, options.deployment)

@@ -1,4 +1,4 @@
-"""`status`: what the nodes say of every deployment, each API asked as a client would."""
+"""`status`: the state of every deployment; each API gets a request like a client's."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ from sparkops.verbs.status.options import StatusOptions
 
 
 def status(options: StatusOptions, report: Report) -> Answer:
-    """Two waves: facts, then one question to every API."""
+    """Read the facts, then ask every API; return the state of each deployment."""
     with opened(selected(options.where, report), report) as session:
         facts = session.what_runs()
         here = current(facts, session.names)
@@ -117,7 +117,7 @@ def _part(
 
 
 def _ray(stored: Stored, fronts: Iterable[ServingProbe]) -> dict[str, int | None] | None:
-    """Nulls where Ray did not tell in time."""
+    """Return the numbers of Ray's nodes and GPUs; null if Ray did not answer in time."""
     if not stored.ray:
         return None
     counts = next((front.ray for front in fronts if front.ray), (None, None))
