@@ -93,7 +93,7 @@ class Run:
         """Measure one point; None if it failed, which ends the run, because the next points would fail too."""
         self._emit("start", title=str(point))
         target = replace(self.subject.target, coherence=self.options.coherence and not self.raw)
-        ended = self.subject.measure(benchy.words(self.suite, point, target), self._tell(point, progress))
+        ended = self.subject.measure(benchy.words(self.suite, point, target), self._listener(point, progress))
         row, reason = self._judged(point, ended)
         if row is None:
             self.problems.append(f"{point}: {reason.removeprefix(f'{point}: ')}")
@@ -110,7 +110,7 @@ class Run:
             return found.rows[0], ""
         return None, reasons[0] if reasons else f"llama-benchy ended with exit code {ended.code} and no result"
 
-    def _tell(self, point: Point, progress: Progress) -> Callable[[Mapping[str, Any]], None]:
+    def _listener(self, point: Point, progress: Progress) -> Callable[[Mapping[str, Any]], None]:
         ended = 0
 
         def show(event: Mapping[str, Any]) -> None:
