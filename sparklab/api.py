@@ -93,7 +93,7 @@ def down(*, directory: Path | None = None) -> dict[str, Any]:
 
 
 def status(reset: bool = False, *, directory: Path | None = None) -> dict[str, Any]:
-    """`{nodes: [{name, address, port, connections, commands, faults}]}`; `reset` starts the counts anew."""
+    """`{nodes: [{name, address, port, connections, commands, faults}]}`; `reset` sets the counts to zero."""
     directory, record = _running(directory)
     return _backend(record).status(directory, record, reset)
 
@@ -114,7 +114,7 @@ def kinds(backend: str | None = None, *, directory: Path | None = None) -> dict[
 
 
 def inventory_path(directory: Path | None = None) -> Path:
-    """The file that `-i lab` stands for, whether or not the lab runs."""
+    """The inventory file that `-i lab` means; it exists only while a lab is up."""
     return (directory or lab_dir()) / "inventory.yml"
 
 

@@ -2,7 +2,7 @@
 
 
 class LabError(Exception):
-    """Something about the lab that a person can fix; `hint` says how."""
+    """An error that the user can fix; `hint` says how."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)

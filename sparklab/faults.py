@@ -67,4 +67,5 @@ FAULTS: dict[str, str] = {
     "avahi-conflict": "mDNS announces the node under another name",
 }
 
-ONE_SHOT = frozenset(kind for kind, text in FAULTS.items() if text.startswith("once:"))
+ONE_SHOT = frozenset({"engine-killed", "reboot"})
+"""Faults that happen once: `--off` does not end them."""

@@ -51,7 +51,7 @@ class Answers:
         try:
             at_once = getattr(importlib.import_module(TOOLS[program]), "at_once", lambda *_: True)
             return _framed(answer(asked, program, words)) if program in ASKED and at_once(asked, words) else NO
-        except Exception:  # whatever it is, the program will say it itself
+        except Exception:  # the program itself will report the error
             return NO
 
 

@@ -1,10 +1,10 @@
-"""Does a command line change a node? Told by the frame that a client may put around its commands."""
+"""Whether a command line changes a node, judged by the frame that a client may put around its commands."""
 
 import shlex
 
 
 def reads(line: str) -> bool:
-    """`sh -c TEXT run TIMEOUT BYTES - WORDS…` says by its `-` that it only reads; a lock is neither.
+    """Whether a command only reads: the `-` in `sh -c TEXT run TIMEOUT BYTES - WORDS…` marks it; a lock is neither.
 
     Anything without that frame counts as a change.
     """

@@ -100,7 +100,7 @@ class Host:
         }
 
     def accept(self, login: "Login", line: str, remote: Remote) -> None:
-        """An exec request: count it, write it down, run it, and lose the connection where a fault says so."""
+        """An exec request: count it, write it down, run it, and drop the connection if a fault is on."""
         self.commands += 1
         self.log("forced" if login.forced else "exec", connection=login.number, line=line)
         delay = LATENCY if self.node.fault("slow") else 0.0
@@ -133,7 +133,7 @@ async def _silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
 
 
 def owner(address: str, port: int) -> int:
-    """The user of the socket with this local end on this machine; -1 where there is none."""
+    """The user of the socket with this local end on this machine; -1 if there is none."""
     wanted = "".join(f"{int(part):02X}" for part in reversed(address.split("."))) + f":{port:04X}"
     for line in files.read("/proc/net/tcp").splitlines()[1:]:
         row = line.split()
@@ -168,7 +168,7 @@ class Login(asyncssh.SSHServer):
         return True
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """As sshd: `from=` must fit, `command=` is what runs instead of whatever is asked for."""
+        """Check `authorized_keys` as sshd does: `from=` must match the client, `command=` replaces its command."""
         text = files.read(Path(self._host.node.home, ".ssh", "authorized_keys"))
         try:
             known = asyncssh.import_authorized_keys(text)

@@ -18,14 +18,14 @@ FAULTS = troubles.FAULTS
 def up(directory: Path, record: dict[str, Any]) -> None:
     """Engine, images, nodes, cables; a failure leaves nothing."""
     record |= {"engine": None}
-    os.environ["SPARKLAB_LAB"] = record["id"]  # by which `down` knows what a killed `up` left running
+    os.environ["SPARKLAB_LAB"] = record["id"]  # `down` finds by it what a killed `up` left running
     files.write_json(directory / "lab.json", record)
     place = Place(directory, record)
     try:
         record["engine"] = engine.start(place, images.node_store())
         files.write_json(directory / "lab.json", record)
         images.provide(place)
-        with files.locked("/run"):  # until its route is there, another lab would choose the same
+        with files.locked("/run"):  # until the route exists, another lab could choose this subnet
             record["subnet"] = network.free_subnet()
             files.write_json(directory / "lab.json", record)
             network.up(place)
@@ -36,7 +36,7 @@ def up(directory: Path, record: dict[str, Any]) -> None:
 
 
 def running(record: dict[str, Any]) -> bool:
-    """From its network on; what was killed before that is taken away by the next `up`."""
+    """Whether the lab has a network and its engine answers; the next `up` removes one that was killed before that."""
     return "subnet" in record and bool(record.get("engine")) and engine.answers(record["engine"]["host"])
 
 

@@ -85,8 +85,10 @@ def _own(place: Place, images: Path) -> dict[str, Any]:
 
 
 def copy_store(source: Path, target: Path) -> None:
-    """Copy an engine's images into another data directory while its engine is down: metadata is copied, layers are
-    hard links, or copies where the disks differ."""
+    """Copy the images of an engine that does not run into another data directory.
+
+    Metadata is copied; layers are hard links, or copies if the directories are on different disks.
+    """
     target.mkdir(parents=True)
     run("cp", "-a", str(source / "image"), str(target))
     if not tried("cp", "-al", str(source / "overlay2"), str(target), timeout=3600):

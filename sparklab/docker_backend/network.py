@@ -45,7 +45,7 @@ def up(place: Place) -> None:
 
 
 def down(place: Place) -> None:
-    """All interfaces end with their namespace or their peer."""
+    """Remove the lab's network; interfaces go with their namespace or their peer."""
     tried("ip", "link", "del", place.uplink)
     tried("ip", "netns", "del", place.switch)
 

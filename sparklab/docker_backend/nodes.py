@@ -103,7 +103,7 @@ def plug(node: NodePlace) -> None:
 
 
 def await_ready(node: NodePlace) -> None:
-    """sshd listens at the node's address and its engine answers."""
+    """Wait until sshd listens at the node's address and its engine answers."""
     until = time.monotonic() + SECONDS
     script = f"read -r -t 2 line </dev/tcp/{node.address}/{SSH_PORT} && docker version >/dev/null"
     while True:

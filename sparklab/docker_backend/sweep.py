@@ -28,7 +28,7 @@ def down(place: Place) -> None:
 
 
 def _containers(place: Place) -> list[str]:
-    """Through the engine, if it still answers; their ids also name their control groups."""
+    """Remove the containers if the engine still answers; return their ids, which also name their control groups."""
     data = place.engine_data / "containers"
     ids = [path.name for path in data.iterdir()] if data.is_dir() else []
     if place.record.get("engine") and engine.answers(place.record["engine"]["host"]):
@@ -41,7 +41,7 @@ def _containers(place: Place) -> list[str]:
 
 
 def _processes(place: Place) -> None:
-    """Our engine, whatever else `up` started, and what descends from them; an engine of the machine is left alone."""
+    """End the lab's engine, other processes of `up`, and their descendants; the machine's own engine keeps running."""
     ours = (place.record.get("engine") or {}).get("ours")
     processes.end([f"SPARKLAB_LAB={place.record['id']}"], [tuple(ours)] if ours else [], patience=20.0)
 

@@ -13,17 +13,17 @@ Trouble = Callable[[NodePlace, bool], None]
 
 
 def switch(place: Place, name: str, kind: str, off: bool) -> None:
-    """Do it, and remember what is on for `lab status`."""
+    """Switch a fault, and record for `lab status` whether it is on."""
     if kind not in TROUBLES:
         raise LabError(f"the docker lab has no fault called {kind}", "one of: " + ", ".join(FAULTS))
     node = place.node(name)
-    act, text = TROUBLES[kind]
+    act, _ = TROUBLES[kind]
     act(node, off)
     mark = node.directory / "faults" / kind
     mark.parent.mkdir(exist_ok=True)
     if off:
         mark.unlink(missing_ok=True)
-    elif not text.startswith("once:"):
+    elif kind not in ONE_SHOT:
         files.write(mark, "")
 
 
@@ -64,7 +64,7 @@ SHOWN = (
 
 
 def _host_key(node: NodePlace, off: bool) -> None:
-    """Done when sshd shows the key: it starts itself anew, and answers with the old one until then."""
+    """Change the host key and wait until sshd shows it: sshd restarts itself and shows the old key until then."""
     _in_node("hostkey", "other", undo=("hostkey", "own"))(node, off)
     docker(node.lab, "exec", node.container, "timeout", "100", "sh", "-c", SHOWN)
 
@@ -135,4 +135,5 @@ TROUBLES: dict[str, tuple[Trouble, str]] = {
     ),
     "bad-host-key": (_host_key, "sshd answers with another host key, as a re-installed or foreign machine does"),
 }
+ONE_SHOT = frozenset({"reboot", "power-loss", "engine-killed", "ray-worker-killed", "docker-restart"})
 FAULTS = {kind: text for kind, (_, text) in TROUBLES.items()}

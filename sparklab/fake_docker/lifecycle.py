@@ -18,7 +18,10 @@ FOREVER = 10.0**9
 
 
 def _each(node: Node, names: list[str], do: Callable[[Container], None], may_be_gone: bool = False) -> int:
-    """Apply `do` to each container and print its name; an error is printed and the next container follows."""
+    """Apply `do` to each container and print its name or the error; return 1 after an error, else 0.
+
+    With `may_be_gone` a missing container does not count as an error.
+    """
     code = 0
     for name in names:
         try:

@@ -18,8 +18,9 @@ def logs(node: Node, options: dict[str, Any], names: list[str]) -> int:
     container, stamps = find(node, names[0]), "timestamps" in options
     since, until = _moment(options.get("since", "0")), _moment(options.get("until", "inf"))
     lines = [entry for entry in read(container) if since <= seconds(entry["time"]) <= until]
-    if (tail := int(options.get("tail", "all").replace("all", "-1"))) >= 0:
-        lines = lines[max(0, len(lines) - tail) :]
+    tail = options.get("tail", "all")
+    if tail != "all" and int(tail) >= 0:
+        lines = lines[max(0, len(lines) - int(tail)) :]
     for entry in lines:
         _print(entry, stamps)
     if "follow" in options:

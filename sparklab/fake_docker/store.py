@@ -108,7 +108,7 @@ class Container:
         files.write(self.path("stopped"), "")
         until = time.monotonic() + 120
         while (state := self.state())["status"] in LIVES and time.monotonic() < until:
-            # the first process before its children, whose end it would outlive for a moment
+            # the first process first, because it would outlive its children for a moment
             processes.send(sorted(self.processes(), key=lambda one: one.pid != state.get("pid")), signal.SIGKILL)
             send(state["shim"][0], signal.SIGUSR1)
             self.wait(0.5)

@@ -89,8 +89,8 @@ def ip(node: Node, words: list[str]) -> int:
             out(_brief(interface, addresses))
         elif {"o", "oneline"} & {*options} and addresses:
             for own, size in interface["addresses"]:
-                name = interface["name"]
-                out(f"{index}: {name}    inet {own}/{size} scope global {name}\\       valid_lft forever")
+                title = interface["name"]
+                out(f"{index}: {title}    inet {own}/{size} scope global {title}\\       valid_lft forever")
         else:
             out(_long(index, interface, addresses))
     return 0

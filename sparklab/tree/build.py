@@ -18,8 +18,8 @@ from sparklab.tree import etc, images, keys, memory, models, network, vocabulary
 EMPTY = "etc/cdi etc/netplan etc/ssh etc/sudoers.d etc/systemd/system dev/shm root run/lock run/user tmp var/lib/docker var/run"
 PROGRAMS = {"vllm-mxfp4": ("vllm", "ray"), "vllm": ("vllm", "ray"), "litellm": ("litellm",)}
 CHEAP = ("crontab", "curl", "date", "df", "sha256sum", "ss", "sudo", "tar")
-"""Answered by a shell script of `tools/stubs` where that is enough: a fleet is asked all the time. In the script `PROGRAM`
-stands for the emulated program and `REAL` for this machine's own."""
+"""Programs with a shell script in `tools/stubs` that answers common questions, because starting Python takes longer. In the
+script `PROGRAM` is replaced by the emulated program and `REAL` by this machine's own."""
 
 
 def programs(directory: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from sparklab.layout import captured
 
 IMAGES: dict[str, dict[str, Any]] = json.loads(captured("images.json"))
-"""By reference; the digests are left out, of the layers only the number is told."""
+"""By reference, without digests; `Layers` is the number of layers."""
 
 
 def digest(text: str) -> str:

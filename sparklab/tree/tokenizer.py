@@ -6,7 +6,7 @@ from sparklab.layout import captured
 
 
 def letters() -> list[str]:
-    """The printable letter that stands for each byte, in the order of the bytes, as GPT-2 has it."""
+    """GPT-2's printable letter for each byte, in the order of the bytes."""
     plain = {*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)}
     others = iter(range(256, 512))
     return [chr(byte if byte in plain else next(others)) for byte in range(256)]

@@ -23,7 +23,7 @@ class NameType(click.ParamType):  # type: ignore[type-arg]
         return self.metavar if isinstance(param, click.Option) else None
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """Propose names for the text behind the last comma."""
+        """Propose names for the text after the last comma."""
         before, comma, begun = incomplete.rpartition(",")
         try:
             known = [name for name in names(self.kind, ctx) if name.startswith(begun)]

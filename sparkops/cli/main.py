@@ -95,7 +95,7 @@ def _main(words: list[str], line: CommandLine) -> int:
 
 
 def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
-    """Parse the words; None or an exit code if click has answered itself (`--help`, `--version`)."""
+    """Parse the words; returns None or an exit code for `--help` and `--version`, which click answers."""
     try:
         with sparkops.make_context("sparkops", list(words), obj=line) as context:
             result: Invocation | int | None = sparkops.invoke(context)

@@ -156,7 +156,7 @@ COMMANDS = {name: verb for name, verb in VERBS.items() if verb.section}
 """First words of a command line, in the order of `sparkops --help`."""
 
 NEED_NODES = frozenset(name for name, verb in COMMANDS.items() if verb.needs_nodes)
-"""First words that advice to type a command follows with `-i`."""
+"""First words of commands that reach nodes: in hints they get this run's `-i`."""
 
 
 def command(name: str) -> Any:
@@ -171,7 +171,7 @@ def run(verb: str) -> Run:
 
 
 def show(verb: str) -> Show:
-    """Return the function that turns the document of a verb into lines for a person."""
+    """Return the function that turns the document of a verb into lines of text."""
     function: Show = _load(VERBS[verb].noun, VERBS[verb].show)
     return function
 

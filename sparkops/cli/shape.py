@@ -154,7 +154,7 @@ Shaped = TypeVar("Shaped", bound=click.Command)
 
 
 def example(text: str) -> Callable[[Shaped], Shaped]:
-    """Put examples below a command's help, as they stand."""
+    """Put examples below a command's help, unchanged."""
 
     def put(command: Shaped) -> Shaped:
         command.epilog = "\b\nExample:\n" + "\n".join(f"  {line.strip()}" for line in text.strip().splitlines())

@@ -18,7 +18,7 @@ def seconds(name: str, default: str, text: str) -> Decorator:
 
 
 def together(*decorators: Decorator) -> Decorator:
-    """Return one decorator for these, which stand in `--help` in this order."""
+    """Return one decorator that applies all of these; `--help` lists their options in this order."""
     return lambda function: reduce(lambda made, decorator: decorator(made), reversed(decorators), function)
 
 

@@ -17,29 +17,36 @@ from sparkops.errors import UsageError
 LAB = "lab"
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
+BECOME = click.option(
+    "--ask-become-pass", is_flag=True, help="Ask for the sudo password, or use $SPARKOPS_BECOME_PASSWORD."
+)
+
 Function = Callable[..., Any]
 
 
+def target(ask_become_pass: bool = False) -> Target:
+    """Return the nodes that the command line means; asks for the sudo password if that is wanted."""
+    context = click.get_current_context()
+    named = inventory(context)
+    password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
+    return Target(named, line(context).flags.get("limit"), password)
+
+
 def on_nodes(function: Function) -> Function:
-    """Call a command's function with `where`, the nodes that the command line means."""
+    """Call a command's function with `where`. A command that first checks its other options calls `target` itself."""
 
     @wraps(function)
     def called(*, ask_become_pass: bool = False, **given: Any) -> Any:
-        context = click.get_current_context()
-        if context.invoked_subcommand:
+        if click.get_current_context().invoked_subcommand:
             return None
-        named = inventory(context)
-        password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
-        return function(where=Target(named, line(context).flags.get("limit"), password), **given)
+        return function(where=target(ask_become_pass), **given)
 
     return called
 
 
 def on_nodes_by_sudo(function: Function) -> Function:
     """Like `on_nodes`, with an option to ask for the sudo password."""
-    return click.option(
-        "--ask-become-pass", is_flag=True, help="Ask for the sudo password, or use $SPARKOPS_BECOME_PASSWORD."
-    )(on_nodes(function))
+    return BECOME(on_nodes(function))
 
 
 def inventory(context: click.Context) -> str | None:

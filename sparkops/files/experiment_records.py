@@ -13,7 +13,7 @@ def find(name: str) -> Experiment | None:
 
 
 def keep(one: Experiment) -> None:
-    """Written before the first topology replaces what serves; raises UsageError."""
+    """Write an experiment before its first topology replaces what serves; raises UsageError."""
     try:
         state.write(KEPT, one.id, one.document())
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Put mods from a directory of this machine beside the Dockerfile that builds them into an image."""
+"""Make the build context of an image with mods: the mods' directories and a Dockerfile."""
 
 import shutil
 import tempfile

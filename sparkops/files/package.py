@@ -21,6 +21,6 @@ def commit() -> str | None:
 
 @cache
 def node_script(name: str) -> str:
-    """The text of a file in `node/`; empty when there is none."""
+    """The text of a file in `node/`; empty if there is none."""
     path = PACKAGE / "node" / name
     return path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -16,7 +16,7 @@ LARGEST_COPY = 10_000_000
 
 
 def playbook(path: str, extra: Iterable[str] = ()) -> Playbook:
-    """A playbook's file; `extra` are the names that `-e` gives."""
+    """Read a playbook; `extra` are the variables that `-e` sets."""
     place = Path(path)
     return reading.read(recipes.document(place), lambda name: _beside(place, name), extra)
 

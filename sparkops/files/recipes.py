@@ -66,7 +66,7 @@ def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
 
 
 def packaged(kind: str) -> Path:
-    """Our own `recipes`, `playbooks` or `inventories`: in the package of a wheel, else beside it in a checkout."""
+    """The packaged `recipes`, `playbooks` or `inventories`: a wheel has them in the package, a checkout next to it."""
     inside = PACKAGE / kind
     return inside if inside.is_dir() else PACKAGE.parent / kind
 
@@ -130,5 +130,5 @@ def _is_path(name: str) -> bool:
 
 
 def _label(path: Path) -> str:
-    """The path to show; the same for packaged recipes wherever the package is installed."""
+    """The path to show; for packaged recipes it does not depend on where the package is installed."""
     return f"recipes/{path.name}" if path.parent == packaged("recipes") else str(path)

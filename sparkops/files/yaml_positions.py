@@ -1,7 +1,7 @@
 """YAML to located values. Every error (tabs, duplicate keys, too many aliases) is one line with its place.
 
 Values are made from the parser's events, so that depth and size are bounded while a file is read, and so that PyYAML's
-C parser, ten times as fast where it is there, cannot be driven into the ground.
+C parser, ten times as fast where it is there, cannot be overloaded.
 """
 
 import re

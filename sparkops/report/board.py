@@ -39,13 +39,13 @@ def advance(rows: Rows, event: Event, now: float) -> Rows:
             return {**rows, event.node: BoardRow(event.node, f"undo: {title}", now)}
         case "progress":
             row = rows.get(event.node) or BoardRow(event.node, title, now)
-            return {**rows, event.node: _told(row, event.text)}
+            return {**rows, event.node: _progressed(row, event.text)}
         case "phase" | "note" | "warning":
             return rows
     return {name: row for name, row in rows.items() if name != event.node}
 
 
-def _told(row: BoardRow, evidence: str) -> BoardRow:
+def _progressed(row: BoardRow, evidence: str) -> BoardRow:
     """The row after a probe's output: its verdict and reason, then the engine's last lines."""
     first, _, rest = evidence.partition("\n")
     verdict, _, reason = first.strip().partition(" ")
@@ -103,8 +103,8 @@ def kept(event: Event, row: BoardRow | None, now: float, ink: Ink, verbose: bool
         case "undone":
             yield f"{where}undone: {title}{spent}"
         case "skipped":
-            told = "given up" if row else "skipped" if event.text else "not started"
-            yield ink.dim(f"{where}{told}: {title}")
+            reason = "given up" if row else "skipped" if event.text else "not started"
+            yield ink.dim(f"{where}{reason}: {title}")
         case "held":
             yield f"{where}{title}: nothing to do"
         case "undecided":

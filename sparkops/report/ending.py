@@ -86,8 +86,8 @@ class Ending:
         body = {"seconds": self.seconds, **answer.document}
         if self._json:
             head = {"schema": SCHEMA, "command": self.verb, "ok": code == 0, "exit_code": code, "run_log": self.run_log}
-            told = self._advised({**body, **error})
-            self._write(self._out, [json.dumps({**head, **told}, indent=2, default=str)])
+            advised = self._advised({**body, **error})
+            self._write(self._out, [json.dumps({**head, **advised}, indent=2, default=str)])
         elif answer.document:
             self._write(self._out, self.lines(self.verb, self._advised(body), self._out_ink))
         if answer.error and not self._json:
@@ -119,8 +119,8 @@ class Ending:
         else:
             self._write(self._err, [text])
         where = f"please report it with {self.run_log or 'the lines above'}"
-        told = SparkopsError(f"a bug in sparkops: {type(error).__name__}: {error}", hint=where)
-        return self.finish(Answer({}, exit_code=BUG, error=told))
+        failure = SparkopsError(f"a bug in sparkops: {type(error).__name__}: {error}", hint=where)
+        return self.finish(Answer({}, exit_code=BUG, error=failure))
 
     def _advised(self, value: Any) -> Any:
         """The document with hints that name this run's options."""

@@ -16,7 +16,7 @@ LAST_LINES = 12
 
 
 @dataclass(frozen=True)
-class ToldFailure:
+class ReadFailure:
     """An error with the output of the failed steps by node, and the best diagnosis of it."""
 
     error: SparkopsError
@@ -29,33 +29,33 @@ class ToldFailure:
         return tuple(dict.fromkeys(hint for hint in found if hint))
 
 
-def read(error: SparkopsError, failed: Sequence[Event]) -> ToldFailure:
+def read(error: SparkopsError, failed: Sequence[Event]) -> ReadFailure:
     texts = [(event.node or "", event.text) for event in failed if event.text]
     readings = [found for _, text in texts if (found := diagnose(text.splitlines()))]
     shown = tuple((node, tail(text, LAST_LINES)) for node, text in texts if tail(text, LAST_LINES) not in error.message)
-    return ToldFailure(error, shown, best(readings))
+    return ReadFailure(error, shown, best(readings))
 
 
-def document(told: ToldFailure) -> dict[str, Any]:
+def document(failure: ReadFailure) -> dict[str, Any]:
     """The keys that the output of failed steps adds to `error`."""
-    found: dict[str, Any] = {"hint": "; ".join(told.hints) or None}
-    if told.diagnosis:
-        found["diagnosis"] = {"id": told.diagnosis.id, "cause": told.diagnosis.cause, "line": told.diagnosis.line}
-    if told.evidence:
-        found["logs"] = [{"node": node, "tail": text} for node, text in told.evidence]
+    found: dict[str, Any] = {"hint": "; ".join(failure.hints) or None}
+    if known := failure.diagnosis:
+        found["diagnosis"] = {"id": known.id, "cause": known.cause, "line": known.line}
+    if failure.evidence:
+        found["logs"] = [{"node": node, "tail": text} for node, text in failure.evidence]
     return found
 
 
-def lines(told: ToldFailure, ink: Ink) -> Iterator[str]:
+def lines(failure: ReadFailure, ink: Ink) -> Iterator[str]:
     """The last lines that the user sees."""
-    for node, text in told.evidence:
+    for node, text in failure.evidence:
         yield ink.bold(f"last lines of {node}:" if node else "last lines:")
         yield from indented(text, "  ")
-    yield f"{ink.bad('error:')} {told.error.message}"
-    where = [part for part in (told.error.node, told.error.step) if part and part not in told.error.message]
+    yield f"{ink.bad('error:')} {failure.error.message}"
+    where = [part for part in (failure.error.node, failure.error.step) if part and part not in failure.error.message]
     if where:
         yield "  at " + ", ".join(where)
-    if told.diagnosis:
-        yield f"{ink.bold('cause:')} {told.diagnosis.cause}"
-    for hint in told.hints:
+    if failure.diagnosis:
+        yield f"{ink.bold('cause:')} {failure.diagnosis.cause}"
+    for hint in failure.hints:
         yield f"{ink.bold('next:')} {hint}"

@@ -49,7 +49,7 @@ class Report(Ending):
     def warn(self, text: str, node: str | None = None) -> None:
         self.emit(Event("warning", self.how.again(text), node))
 
-    def told(self, verb: str, answer: Answer) -> None:
+    def show_answer(self, verb: str, answer: Answer) -> None:
         """Show the answer of a verb that ran as part of this run."""
         with self._lock:
             lines = self.lines(verb, answer.document, self._err_ink) if answer.document else ()

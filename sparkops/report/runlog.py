@@ -22,7 +22,7 @@ def folder(environ: Mapping[str, str]) -> Path:
 class RunLog:
     """Secrets given to `hide` appear as `***` in all text.
 
-    The file begins with the first line, so that a run that only looks, every minute perhaps, leaves none.
+    The first line creates the file, so that a run which only reads, perhaps every minute, leaves none.
     """
 
     def __init__(self, environ: Mapping[str, str], verb: str, run: str) -> None:

@@ -107,7 +107,7 @@ def wrapped(text: str, indent: str, width: int = WIDTH) -> list[str]:
 def continued(command: str, indent: str, width: int = WIDTH) -> Iterator[str]:
     """A command over several lines for a shell: each but the last ends with a backslash.
 
-    A word is never broken, and an option is not parted from its value.
+    A word is never broken, and an option stays with its value.
     """
     line = indent
     pieces = _pieces(command)

@@ -21,7 +21,7 @@ NEVER = "0001-01-01T00:00:00Z"
 class SimulatedContainer:
     """`words` are the entry script's arguments; `looks` counts probes since the start.
 
-    `key` is what the file that is mounted as its key held at its last start.
+    `key` is the content of its mounted key file at its last start.
     """
 
     id: str

@@ -124,12 +124,14 @@ class SimulatedNode:
         self.now = now
         for job in self.jobs.values():
             job.look(now)
-        first, words = command.words[0], command.words
+        first = command.words[0]
         if isinstance(first, Script):
-            handler, words, name = self.handlers.get(first.name), words[1:], f"@{first.name}"
+            name, handler, words = f"@{first.name}", self.handlers.get(first.name), command.words[1:]
         else:
-            handler, name = self.commands.get(first), first
-        return handler(self, words, stdin) if handler else said(code=127, errors=f"sh: {name}: not found\n")
+            name, handler, words = first, self.commands.get(first), command.words
+        if handler is None:
+            return said(code=127, errors=f"sh: {name}: not found\n")
+        return handler(self, words, stdin)
 
     def away(self, now: float) -> bool:
         """Whether it is booting; starts a reboot that is due."""

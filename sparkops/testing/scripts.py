@@ -1,4 +1,4 @@
-"""What our node scripts do, for the simulated node: same arguments, same first lines, same exit codes.
+"""The node scripts for simulated nodes: equal arguments, first lines and exit codes.
 
 `SCRIPTS` and `COMMANDS` are defaults; a world takes its own (`SimulatedWorld(scripts={**SCRIPTS, "x": handler})`).
 """
@@ -28,7 +28,7 @@ def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resu
         return said()
     if verb == "remove":
         path = f"{words[3]}/logs/{name}.log"
-        node.files.pop(path, None)  # the newest stands last
+        node.files.pop(path, None)  # so that the newest log is last
         node.files[path] = "".join(f"{line}\n" for line in one.log)
     node.engine.stop(name, node.now)
     if verb == "remove":
@@ -85,7 +85,7 @@ def keptlog(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
 
 
 def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`probe NAME --api URL [--restarts N]`: is this node's part up?"""
+    """`probe NAME --api URL [--restarts N]`: whether this node's container is up."""
     name, options = str(words[0]), _options(words[1:])
     one = node.engine.containers.get(name)
     if one is None:
@@ -108,7 +108,7 @@ def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, st
 
 
 def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`serving --api URL --health PATH --model NAME …`: would a client get its answer?"""
+    """`serving --api URL --health PATH --model NAME …`: whether a client gets an answer."""
     options = _options(words)
     one = node.engine.containers.get(options.get("--container", ""))
     if one is not None:

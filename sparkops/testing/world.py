@@ -30,8 +30,8 @@ class Trouble:
 
     `lost-before`: the node is away, nothing was sent. `lost-unapplied` and `lost-applied`: the connection ends after
     the send, and the command did not run, or did. `crash-before`, `crash-after`: the control process is killed.
-    `interrupt`: Ctrl-C. `meets`: somebody else does `then` in the meantime, as over `beside()`. A lost node answers
-    again after `away` virtual seconds.
+    `interrupt`: Ctrl-C. `meets`: another user does `then` at that time, for example over `beside()`. A lost node
+    answers again after `away` virtual seconds.
     """
 
     kind: Literal["lost-before", "lost-unapplied", "lost-applied", "crash-before", "crash-after", "interrupt", "meets"]
@@ -53,8 +53,8 @@ class Sent:
 class SimulatedWorld:
     """A World, and what else a Fleet offers (`lock`, `close`). `sent` has every command that went out.
 
-    After a crash it is `dead`: whatever is asked of it raises Crash, and the locks are free. `survivors()` is a new
-    control process before the same nodes.
+    After a crash it is `dead`: every call raises Crash, and the locks are free. `survivors()` is a new control process
+    for these nodes.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class SimulatedWorld:
         return ThreadFlag()
 
     def held(self) -> AbstractContextManager[None]:
-        return nullcontext()  # interrupts come while somebody sends
+        return nullcontext()  # here an interrupt comes only during a send
 
     def each(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None:
         self.waves += 1
@@ -230,7 +230,7 @@ class SimulatedWorld:
         self._away[node] = self._schedule.now + seconds
 
     def heal(self, node: str) -> None:
-        """It answers again."""
+        """End what `lose` began."""
         self._away.pop(node, None)
 
     def shut(self, node: str, reason: str, kind: Kind = "auth") -> None:

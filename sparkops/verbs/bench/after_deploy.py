@@ -30,13 +30,13 @@ class WantedBench:
     refused: tuple[str, ...] = ()
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         return f"{self.suite.title}, {self.suite.requests} requests"
 
     def measure(self, deployment: str, session: Session) -> tuple[Mapping[str, Any], SparkopsError | None]:
         """Return the benchmark's document, and an error without numbers; the deployment serves in either case."""
         report = session.report
-        report.note(f"{deployment} serves; measuring it: {self.told}")
+        report.note(f"{deployment} serves; measuring it: {self.summary}")
         for line in self.refused:
             report.warn(f"the recipe's benchmark: {line}")
         try:

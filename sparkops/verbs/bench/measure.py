@@ -93,7 +93,7 @@ class Run:
         """Measure one point; None if it failed, which ends the run, because the next points would fail too."""
         self._emit("start", title=str(point))
         target = replace(self.subject.target, coherence=self.options.coherence and not self.raw)
-        ended = self.subject.measure(benchy.words(self.suite, point, target), self._tell(point, progress))
+        ended = self.subject.measure(benchy.words(self.suite, point, target), self._listener(point, progress))
         row, reason = self._judged(point, ended)
         if row is None:
             self.problems.append(f"{point}: {reason.removeprefix(f'{point}: ')}")
@@ -105,22 +105,22 @@ class Run:
     def _judged(self, point: Point, ended: BenchyEnded) -> tuple[Row | None, str]:
         """Return the row, or the reason for none: a failed request, a null, an exit code."""
         found = read([ended.document], self.suite.only(point)) if ended.document else None
-        told = [*ended.errors, *(found.problems if found else ()), *ended.said.splitlines()[-1:]]
-        if ended.code == 0 and not told and found is not None:
+        reasons = [*ended.errors, *(found.problems if found else ()), *ended.said.splitlines()[-1:]]
+        if ended.code == 0 and not reasons and found is not None:
             return found.rows[0], ""
-        return None, told[0] if told else f"llama-benchy ended with exit code {ended.code} and no result"
+        return None, reasons[0] if reasons else f"llama-benchy ended with exit code {ended.code} and no result"
 
-    def _tell(self, point: Point, progress: Progress) -> Callable[[Mapping[str, Any]], None]:
+    def _listener(self, point: Point, progress: Progress) -> Callable[[Mapping[str, Any]], None]:
         ended = 0
 
-        def told(event: Mapping[str, Any]) -> None:
+        def show(event: Mapping[str, Any]) -> None:
             nonlocal ended
             if event.get("type") == "request_end":
                 ended += 1
                 now = replace(progress, ended=ended)
                 self._emit("progress", now.line(time.monotonic() - self.began), str(point))
 
-        return told
+        return show
 
     def _emit(self, kind: EventKind, text: str = "", title: str = "") -> None:
         self.report.emit(Event(kind, text, self.subject.node, "measure", title))

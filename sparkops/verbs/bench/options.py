@@ -1,4 +1,4 @@
-"""What the verbs of `bench` take."""
+"""Options of the verbs of `bench`."""
 
 from dataclasses import dataclass, field
 
@@ -7,10 +7,10 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """`url` (with `model`) measures an endpoint of which nothing else is known. `resume` goes on with a kept run.
+    """`url` (with `model`) measures an endpoint whose setup is unknown. `resume` is the id of a run to continue.
 
-    `tokenizer` and `book` are files here: else the tokenizer comes from the node, and llama-benchy fetches a book.
-    `sets` are `concurrency=1,2` and the like, laid over the suite.
+    `tokenizer` and `book` are files on this machine; by default the tokenizer is copied from the node, and llama-benchy
+    downloads a book. `sets` change the suite, such as `concurrency=1,2`.
     """
 
     where: Target
@@ -30,7 +30,7 @@ class BenchOptions:
 
 @dataclass(frozen=True)
 class RecordsOptions:
-    """`names` are ids or beginnings of them, or files; `output` a file (or for a page a directory); None is stdout."""
+    """`names` are ids or their beginnings; `output` is a file, or a directory for SVG; None is stdout."""
 
     names: tuple[str, ...] = ()
     format: str = "md"
@@ -49,7 +49,7 @@ class CompareOptions:
 
 @dataclass(frozen=True)
 class TopologiesOptions:
-    """`bench` runs on each topology in turn; `anew` ignores the results of an interrupted experiment."""
+    """`bench` runs on each topology in turn; `anew` discards the results of an interrupted experiment."""
 
     bench: BenchOptions
     recipe: str | None = None

@@ -35,7 +35,7 @@ def run(options: BenchOptions, report: Report) -> Answer:
 
 
 def run_on(options: BenchOptions, wanted: Suite, session: Session) -> Record:
-    """Measure a deployment: drop caches before, watch the nodes meanwhile, and ask the engine after."""
+    """Measure a deployment: drop caches before, sample the nodes during the run, ask the engine after it."""
     subject = bench_subject.of_deployment(options, session)
     return Run(wanted, subject, options, session.report).measure()
 

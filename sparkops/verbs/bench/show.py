@@ -14,7 +14,7 @@ UNITS = ((RATES, "tokens/s"), (TIMES, "ms"))
 
 
 def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """The numbers, and what is wrong with them."""
+    """The numbers, and their problems."""
     yield from numbers(document.get("rows", ()), ink)
     if document.get("ok"):
         yield f"stored as {document['id']}"

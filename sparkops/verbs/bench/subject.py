@@ -35,7 +35,7 @@ from sparkops.verbs.recipe.recipe_lock import running
 class Subject:
     """`measure` runs llama-benchy, `watch` samples the nodes during the run, `verify` returns problems after it.
 
-    `node` is what progress is told of: the node that answers, or the host of a URL.
+    `node` is named in progress lines: the node that answers, or the host of a URL.
     """
 
     target: BenchTarget

@@ -1,4 +1,4 @@
-"""Charts to SVG by matplotlib, the same bytes for the same data."""
+"""Draw charts as SVG with matplotlib; equal data gives equal bytes."""
 
 import io
 from typing import Literal

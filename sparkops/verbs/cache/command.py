@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from sparkops.cli.shape import VerbGroup, duration, example
-from sparkops.cli.where import on_nodes, on_nodes_by_sudo
+from sparkops.cli.where import on_nodes, on_nodes_by_sudo, target
 from sparkops.core.schedule import Schedule, times, when
 from sparkops.core.target import ConfirmOptions, NodesOptions, Target
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
@@ -54,12 +54,11 @@ def drop(**given: Any) -> DropOptions:
 @click.option(
     "--when", "condition", metavar="EXPR", help=f'Only if, for example, "MemAvailable < 10GiB". {COLUMNS_HINT}'
 )
-@on_nodes
-def schedule(where: Target, every: float, condition: str | None) -> ScheduleOptions:
+def schedule(every: float, condition: str | None) -> ScheduleOptions:
     """Drop page caches by cron on each node: adds one line to the login's crontab."""
     times(every)
     wanted = Schedule(round(every), when(condition) if condition else None)
-    return ScheduleOptions(where, wanted)
+    return ScheduleOptions(target(), wanted)
 
 
 @example("sparkops cache unschedule")

@@ -30,7 +30,7 @@ PERMIT_HINT = "install the sudoers rule that permits it: `sparkops cache permit`
 
 
 def drop(options: DropOptions, report: Report) -> Answer:
-    """Drop the page cache on all selected nodes at once. Takes no lock: it is safe beside a running server."""
+    """Drop the page cache on all selected nodes at once. Takes no lock: it is safe while a server runs."""
     if options.quiet:
         inventory = load_inventory.inventory(options.where.inventory)
         chosen = Selected(inventory, inventory.select(options.where.limit), options.where.become_password)
@@ -63,8 +63,8 @@ def schedule(options: ScheduleOptions, report: Report) -> Answer:
         ]
         for entry in rows:
             if options.schedule and entry["installed"] and entry["permitted"] is False:
-                told = "without the right, only pages of model files can be dropped"
-                session.report.warn(f"{told}: {PERMIT_HINT}", entry["name"])
+                message = "without the right, only pages of model files can be dropped"
+                session.report.warn(f"{message}: {PERMIT_HINT}", entry["name"])
         changed = any(entry["changed"] for entry in rows)
         return session.answer({"nodes": rows, "changed": changed}, error)
 
@@ -116,12 +116,12 @@ def _dropped(name: str, result: Result | NodeLost) -> dict[str, Any]:
         return {"name": name, "dropped": False, "reachable": False, "problem": result.reason}
     found = read_drop(result.stdout) if result.ok else None
     if found is None:
-        said = (result.stderr or result.stdout).strip()[-500:] or f"exit code {result.code}"
-        return {"name": name, "dropped": False, "reachable": True, "problem": f"the page cache was not dropped: {said}"}
+        text = (result.stderr or result.stdout).strip()[-500:] or f"exit code {result.code}"
+        return {"name": name, "dropped": False, "reachable": True, "problem": f"the page cache was not dropped: {text}"}
     freed = found.free[1] - found.free[0]
-    told = {"name": name, "reachable": True, "freed_kib": freed, **(last_run(found, None) or {})}
+    shown = {"name": name, "reachable": True, "freed_kib": freed, **(last_run(found, None) or {})}
     problem = "" if found.dropped else "nothing could be dropped: the right is missing, and there are no model files"
-    return {**told, "problem": problem}
+    return {**shown, "problem": problem}
 
 
 def _differs(before: Facts, after: Facts) -> bool:

@@ -44,7 +44,7 @@ def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
         and last is not None
         and "no right" in last.how,
     }
-    return next((told for told, holds in problems.items() if told and holds), "")
+    return next((text for text, holds in problems.items() if text and holds), "")
 
 
 def _silence(found: Scheduled, every: int | None, now: float | None) -> str:

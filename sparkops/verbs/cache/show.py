@@ -18,8 +18,8 @@ def dropped(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def _drop(node: Document, ink: Ink) -> list[object]:
     if "free_kib" not in node:
         return [node["name"], None, None, None, ink.bad(str(node.get("problem")))]
-    told = str(node["how"]) if node["dropped"] else ink.bad(str(node["how"]))
-    return [node["name"], kib_text(node["freed_kib"]), _pair(node["free_kib"]), _pair(node["cached_kib"]), told]
+    method = str(node["how"]) if node["dropped"] else ink.bad(str(node["how"]))
+    return [node["name"], kib_text(node["freed_kib"]), _pair(node["free_kib"]), _pair(node["cached_kib"]), method]
 
 
 def scheduled(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -23,7 +23,7 @@ from sparkops.verbs.deploy.draft import Draft, refuse
 
 @dataclass(frozen=True)
 class OwnPlay:
-    """An operator's play with phases of deploy in it, and the names that `-e` gives."""
+    """An operator's play with phases of deploy, and the variables of `-e`."""
 
     play: StepsPlay
     extra: Names

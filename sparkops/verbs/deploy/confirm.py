@@ -29,8 +29,8 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
             *ask_from_here(revision, session.secrets[API_KEY.name]),
         ]
     except KeyboardInterrupt:
-        told = f"{revision.deployment} was deployed and serves; warnings may be missing"
-        raise Interrupted("interrupted", hint=told) from None
+        message = f"{revision.deployment} was deployed and serves; warnings may be missing"
+        raise Interrupted("interrupted", hint=message) from None
     for warning in warnings:
         session.report.warn(warning)
     return warnings
@@ -40,8 +40,8 @@ def older(situation: Situation) -> list[str]:
     """Warn of kept containers that this version of sparkops would start differently."""
     found = {m.name: situation.existing(m) for m in situation.revision.members if situation.todo(m) == "keep"}
     names = [name for name, container in found.items() if container and (container.spec or 0) < SPEC]
-    told = "was started by an older sparkops and still runs; --refresh replaces it"
-    return [f"{', '.join(names)}: {told}"] if names else []
+    reason = "was started by an older sparkops and still runs; --refresh replaces it"
+    return [f"{', '.join(names)}: {reason}"] if names else []
 
 
 def out_of_reach(situation: Situation) -> list[str]:
@@ -60,10 +60,10 @@ def by_marlin(session: Session, effective: Effective, revision: Revision) -> lis
     if not _should_not(effective):
         return []
     wanted = {m.name: scripts.logs(revision.container(m), BOOT_LINES) for m in revision.engines if m.port is not None}
-    said = "the boot log names the Marlin kernels, about half the speed of CUTLASS (`sparkops rules marlin-fallback`)"
+    text = "the boot log names the Marlin kernels, about half the speed of CUTLASS (`sparkops rules marlin-fallback`)"
     answers = {node: result for node, result in session.ask(wanted).items() if isinstance(result, Result)}
     logs = {node: [*result.stdout.splitlines(), *result.stderr.splitlines()] for node, result in answers.items()}
-    return [f"{node}: {said}" for node, lines in logs.items() if mxfp4_backend(lines) == "MARLIN"]
+    return [f"{node}: {text}" for node, lines in logs.items() if mxfp4_backend(lines) == "MARLIN"]
 
 
 def _should_not(effective: Effective) -> bool:

@@ -1,4 +1,4 @@
-"""What was asked for, judged by the rules before any node is touched."""
+"""From options to settings and a placement, judged by the rules before any node is contacted."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ SETUP = "or let deploy do that first (may take hours): add --setup"
 
 @dataclass(frozen=True)
 class Draft:
-    """What was asked for, judged by the rules; no node was touched yet."""
+    """The settings and placement of a deploy, after the rules; no node was contacted yet."""
 
     effective: Effective
     placement: Placement
@@ -96,5 +96,5 @@ def refuse(findings: tuple[Finding, ...]) -> None:
     lines = [f"{f'{finding.node}: ' if finding.node else ''}{finding.message} [{finding.id}]" for finding in bad]
     hints = dict.fromkeys(finding.hint for finding in bad if finding.hint)
     allow = " ".join(f"--allow {name}" for name in dict.fromkeys(finding.id for finding in bad))
-    ways = [*hints, *([SETUP] if {finding.id for finding in bad} <= GOT_BY_SETUP else [])]
-    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*ways, f"to deploy anyway: {allow}"]))
+    advice = [*hints, *([SETUP] if {finding.id for finding in bad} <= GOT_BY_SETUP else [])]
+    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*advice, f"to deploy anyway: {allow}"]))

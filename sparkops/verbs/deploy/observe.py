@@ -59,7 +59,7 @@ def _keys(
 
 
 def _broken(situation: Situation, session: Session) -> frozenset[str]:
-    """Return the nodes whose engine of this revision runs but hangs: it is replaced, not awaited."""
+    """Return the nodes whose engine of this revision runs but hangs; it is replaced at once."""
     members = [m for m in situation.revision.engines if m.port is not None and situation.todo(m) == "keep"]
     asked = session.ask({m.name: scripts.serving(question(situation, m), REPLACE_SECONDS) for m in members})
     return frozenset(name for name, one in asked.items() if isinstance(one, Result) and serving_probe(one.stdout).hangs)

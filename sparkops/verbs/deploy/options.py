@@ -1,4 +1,4 @@
-"""What `plan`, `deploy`, `stop` and `rollback` are asked for."""
+"""Options of `plan`, `deploy`, `stop` and `rollback`."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -10,13 +10,13 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class PlanOptions:
-    """For `plan` and `deploy` alike: `deploy` does exactly what `plan` prints.
+    """Options of `plan` and `deploy`, so that `deploy` does exactly what `plan` prints.
 
-    `sets` are `args.x=v` and `env.X=v` as typed, `extra` the words behind `--`, `allow` the rules switched off.
+    `sets` are `args.x=v` and `env.X=v` as typed, `extra` the words after `--`, `allow` the rules and checks to skip.
     `expect` is a plan id.
-    `keep` are hashes of stopped revisions that are not to be removed.
-    `bench` is the suite to run when it serves, "" for none, None for what the recipe says.
-    `setup` gets missing images and models first; `access` is how the model hub is asked for them.
+    `keep` are hashes of stopped revisions that must not be removed.
+    `bench` is the suite to run after the deploy; "" runs none, None runs that of the recipe.
+    `setup` gets missing images and models first; `access` is the access to the model hub.
     """
 
     where: Target

@@ -68,17 +68,17 @@ def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) ->
 def _lacking(want: Needs, session: Session) -> list[str]:
     facts = session.facts(images=list(want.images), model=str(want.model))
     session.require(want.nodes)
-    told = []
+    steps = []
     for image, names in want.images.items():
         have, all_equal = _have(facts, image, names)
         if not have:
-            told.append(f"{_way(image)} on {names[0]}" + (", copy it to the others" if len(names) > 1 else ""))
+            steps.append(f"{_way(image)} on {names[0]}" + (", copy it to the others" if len(names) > 1 else ""))
         elif not all_equal:
-            told.append(f"copy {image} from {have[0]}")
+            steps.append(f"copy {image} from {have[0]}")
     without = [name for name in want.engines if not complete(facts[name].model)]
     if without and not want.model.local:
-        told.append(f"fetch {want.model} for {', '.join(without)}")
-    return told
+        steps.append(f"fetch {want.model} for {', '.join(without)}")
+    return steps
 
 
 def _image(session: Session, image: str, names: Sequence[str], recipe: str | None) -> Iterator[str]:

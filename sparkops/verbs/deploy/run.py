@@ -31,11 +31,11 @@ def plan(options: PlanOptions, report: Report) -> Answer:
     benchmark = _benchmark(options, draft.effective.recipe, report)
     with connected(chosen, report) as session:
         if options.setup:
-            from sparkops.verbs.deploy import provision  # noqa: PLC0415  most find all in its place
+            from sparkops.verbs.deploy import provision  # noqa: PLC0415  most deploys need no setup
 
             provision.refuse_before_setup(options, draft, session)
         compiled = decide(options, session, draft)
-        then = (f"then measures it: {benchmark.told}",) if benchmark and compiled.plan.changes else ()
+        then = (f"then measures it: {benchmark.summary}",) if benchmark and compiled.plan.changes else ()
         return Answer(documents.plan(compiled, then))
 
 
@@ -89,6 +89,6 @@ def _benchmark(options: PlanOptions, recipe: Recipe, report: Report) -> "after_d
     by_recipe = recipe.benchmark is not None and recipe.benchmark.enabled
     if not (by_recipe if options.bench is None else options.bench):
         return None
-    from sparkops.verbs.bench import after_deploy  # noqa: PLC0415  most measure nothing
+    from sparkops.verbs.bench import after_deploy  # noqa: PLC0415  most deploys have no benchmark
 
     return after_deploy.wanted(options.where, options.bench, recipe, report)

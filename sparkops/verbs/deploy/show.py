@@ -37,7 +37,7 @@ def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Where the model answers and how to ask it."""
+    """The endpoints, and a request to paste."""
     endpoints = document.get("endpoints", ())
     if not document.get("changed", True):
         yield ink.good("Nothing changed: the nodes already run this.")

@@ -31,7 +31,7 @@ def stop(options: StopOptions, report: Report) -> Answer:
         targets = [one for one in chosen if _stops(one) and one.stored.hash not in options.but]
         ours_to_change(target.stored for target in targets)
         orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
-        # Apart, and to be stopped by a failure: a note may only be forgotten when what it names is gone.
+        # A second plan, which a failure stops: a note may only be removed after the container that it names.
         plans = (compile_stop(built_in("stop"), facts, targets), Plan("stop", None, orphans, on_failure="stop"))
         session.lock(step.node for plan in plans for step in plan.steps)
         outcome, error = tried(with_sudo(plans[0], session.sudo), session)

@@ -1,4 +1,4 @@
-"""The verbs over images: where they come from, and that all nodes have the same."""
+"""The verbs of images: build, pull, distribute, compare, prune, export, import."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import click
 from sparkops.cli.completion import NODE, RECIPE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
-from sparkops.cli.where import on_nodes_by_sudo, piped
+from sparkops.cli.where import BECOME, on_nodes_by_sudo, piped, target
 from sparkops.core.target import NodesOptions, PruneOptions
 from sparkops.verbs.image.options import BuildOptions, DistributeOptions, FileOptions, FlagsOptions, PullOptions
 
@@ -51,11 +51,11 @@ def build(**given: Any) -> BuildOptions:
 @NAME
 @ON
 @click.option("--user", metavar="NAME", help="Log in to the registry; reads the password from stdin.")
-@on_nodes_by_sudo
-def pull(user: str | None, **given: Any) -> PullOptions:
+@BECOME
+def pull(user: str | None, ask_become_pass: bool, **given: Any) -> PullOptions:
     """Pull an image on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST to pin it."""
     password = piped("registry password", "SPARKOPS_REGISTRY_PASSWORD") if user else None
-    return PullOptions(user=user, password=password, **given)
+    return PullOptions(target(ask_become_pass), user=user, password=password, **given)
 
 
 @example("sparkops image distribute vllm-node-mxfp4")

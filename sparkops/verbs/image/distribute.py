@@ -1,6 +1,5 @@
 """`image distribute`: copy one image to all nodes, from node to node."""
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -30,7 +29,7 @@ SPARE = 2_000_000_000
 
 
 def distribute(options: DistributeOptions, report: Report) -> Answer:
-    """Give every selected node this image; nothing is sent to those that have it."""
+    """Copy the image to every selected node that lacks it."""
     if "@" in options.image:
         plain = options.image.partition("@")[0]
         raise UsageError(
@@ -67,7 +66,7 @@ def ensure_everywhere(
                 _follow(Plan("image distribute", None, (Phase("copy the image", steps),)), session, job)
             else:
                 chains = transfer_routes(session, names, complete, facts)
-                for hop in itertools.chain.from_iterable(chains):
+                for hop in (hop for chain in chains for hop in chain):
                     room(hop.receiver, facts[hop.receiver], origin.size_bytes)
                 give_keys(session, chains)
                 copy = Copy(job, image, origin.size_bytes, chains, int(stall), {})
@@ -92,8 +91,8 @@ def _progress(session: Session, image: str, names: Sequence[str], origin: Image,
 
 
 def _follow(plan: Plan, session: Session, job: str) -> None:
-    told = f"run the command again: complete nodes are skipped (`sparkops jobs logs {job}` shows the log)"
-    follow_job(with_sudo(plan, session.sudo), session, job, lambda _: told)
+    advice = f"run the command again: complete nodes are skipped (`sparkops jobs logs {job}` shows the log)"
+    follow_job(with_sudo(plan, session.sudo), session, job, lambda _: advice)
 
 
 def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image:
@@ -123,9 +122,9 @@ def _fingerprint(facts: Facts, image: str) -> str | None:
 
 def room(node: str, facts: Facts, size: int) -> None:
     """Refuse if the node's disk is too small to load the image."""
-    if told := too_small(node, facts, size):
+    if message := too_small(node, facts, size):
         hint = "free space: `sparkops image prune`, `sparkops model prune`"
-        raise Refused(told, node=node, hint=hint)
+        raise Refused(message, node=node, hint=hint)
 
 
 def too_small(node: str, facts: Facts, size: int) -> str:

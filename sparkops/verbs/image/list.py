@@ -47,9 +47,9 @@ def stores(session: Session) -> dict[str, tuple[StoredImage, ...]]:
     found: dict[str, tuple[StoredImage, ...]] = {}
     for node, result in session.answers(dict.fromkeys(session.names, commands.listing())).items():
         if not result.ok:
-            said = (result.stderr or result.stdout).strip()[-500:]
-            told = f"{node}: its images cannot be listed: {said}"
-            raise StepFailed(told, node=node, step="list the images", hint=docker_hint(said))
+            output = (result.stderr or result.stdout).strip()[-500:]
+            told = f"{node}: its images cannot be listed: {output}"
+            raise StepFailed(told, node=node, step="list the images", hint=docker_hint(output))
         found[node] = listed(node, result.stdout)
     return found
 

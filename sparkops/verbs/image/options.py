@@ -8,9 +8,9 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """`target` is a recipe or an image. `context` and `dockerfile` are paths here and stand in for a recipe's `build`.
+    """`target` is a recipe or an image. `context` and `dockerfile` are paths here and replace the recipe's `build`.
 
-    `node` None is the first selected one; `force` builds also what is there.
+    `node` None is the first selected one; `force` builds even if an equal image exists.
     """
 
     where: Target

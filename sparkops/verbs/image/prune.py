@@ -36,7 +36,7 @@ class PruneTarget:
         return self.name or self.image.id
 
     @property
-    def told(self) -> str:
+    def title(self) -> str:
         return self.name or self.image.id[7:19]
 
 
@@ -53,7 +53,7 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         gone = [PruneTarget(one, name) for one in free for name in names if name in one.tags]
         if not names:
             gone = [PruneTarget(one) for one in free if not one.tags and not one.digests]
-        told = {
+        shown = {
             "images": [document(one.image) | {"name": one.name or None} for one in gone],
             "size_bytes": sum(one.image.size_bytes for one in gone if len(one.image.tags) < 2),
             "kept": sorted({name for one in found if one not in free for name in names if name in one.tags}),
@@ -62,12 +62,12 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         removed = bool(gone) and _agreed(gone, options, report)
         if removed:
             execute(with_sudo(_removal(gone), session.sudo), session)
-        return session.answer({**told, "removed": removed})
+        return session.answer({**shown, "removed": removed})
 
 
 def _agreed(gone: Sequence[PruneTarget], options: PruneOptions, report: Report) -> bool:
     for one in gone:
-        what = f"{one.told} of {one.image.created[:10]}, {gb(one.image.size_bytes)}"
+        what = f"{one.title} of {one.image.created[:10]}, {gb(one.image.size_bytes)}"
         report.note(what if one.name else f"{what}, has no name", one.image.node)
     return options.yes or report.confirm(f"Remove {len(gone)} images?")
 
@@ -94,9 +94,9 @@ def _needed(facts: Mapping[str, Facts]) -> frozenset[str]:
 def _removal(gone: Iterable[PruneTarget]) -> Plan:
     steps = (
         Step(
-            f"remove.{one.image.node}.{one.told}",
+            f"remove.{one.image.node}.{one.title}",
             one.image.node,
-            f"remove {one.told}",
+            f"remove {one.title}",
             Action(commands.remove(one.reference)),
         )
         for one in gone

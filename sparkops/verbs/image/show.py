@@ -14,8 +14,8 @@ def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def pulled(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    said = "is here" if document.get("changed") else "is already there"
-    yield ink.good(f"{_what(document)} {said}, on {document['node']}.")
+    state = "is here" if document.get("changed") else "is already there"
+    yield ink.good(f"{_what(document)} {state}, on {document['node']}.")
     yield _next(document, how)
 
 

@@ -1,4 +1,4 @@
-"""What the verbs of the lab are asked for."""
+"""Options of the verbs of `lab`."""
 
 from dataclasses import dataclass
 

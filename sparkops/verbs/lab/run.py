@@ -1,4 +1,4 @@
-"""What runs for `lab` and for `-i lab`: the lab itself, its errors as ours."""
+"""`lab` and `-i lab`: call the lab, and turn its errors into usage errors."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,30 +19,30 @@ def inventory() -> str:
 
 
 def up(options: LabOptions, report: Ending) -> Answer:
-    with _said():
+    with _usage_errors():
         return Answer(api.up(options.nodes, speed=options.speed, ray=options.ray, backend=options.backend))
 
 
 def down(options: LabOptions, report: Ending) -> Answer:
-    with _said():
+    with _usage_errors():
         return Answer(api.down())
 
 
 def status(options: LabOptions, report: Ending) -> Answer:
-    with _said():
+    with _usage_errors():
         return Answer(api.status(options.reset))
 
 
 def fault(options: LabOptions, report: Ending) -> Answer:
     if options.listing:
         return Answer({"kinds": api.kinds()})
-    with _said():
+    with _usage_errors():
         api.fault(options.node, options.kind, options.off, after=options.after)
     return Answer({"node": options.node, "kind": options.kind, "on": not options.off})
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _usage_errors() -> Iterator[None]:
     """Turn an error of the lab into a usage error."""
     try:
         yield

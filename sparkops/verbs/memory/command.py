@@ -4,8 +4,7 @@ import click
 
 from sparkops.cli.shape import VerbCommand, example, line
 from sparkops.cli.shared_options import seconds
-from sparkops.cli.where import on_nodes_by_sudo
-from sparkops.core.target import Target
+from sparkops.cli.where import BECOME, target
 from sparkops.verbs.memory.options import MemoryOptions
 
 
@@ -16,13 +15,13 @@ from sparkops.verbs.memory.options import MemoryOptions
 @click.command(cls=VerbCommand)
 @click.option("--watch", is_flag=True, help="Repeat until interrupted.")
 @seconds("--every", "5s", "How often, with --watch.")
-@on_nodes_by_sudo
+@BECOME
 @click.pass_context
-def memory(context: click.Context, /, where: Target, watch: bool, every: float) -> MemoryOptions:
+def memory(context: click.Context, /, watch: bool, every: float, ask_become_pass: bool) -> MemoryOptions:
     """Show where each node's memory is used.
 
     Growth comes from the log of `sparkops cache schedule`, so it needs a schedule that has run for hours.
     """
     if watch and line(context).flags.get("json"):
         raise click.UsageError("--watch is for people; --json prints one document", context)
-    return MemoryOptions(where, every if watch else None)
+    return MemoryOptions(target(ask_become_pass), every if watch else None)

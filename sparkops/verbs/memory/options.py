@@ -1,4 +1,4 @@
-"""What `memory` is asked for."""
+"""Options of `memory`."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class MemoryOptions:
-    """`every`: seconds between two looks, until interrupted; None looks once."""
+    """`every`: seconds between two reads, until interrupted; None reads once."""
 
     where: Target
     every: float | None = None

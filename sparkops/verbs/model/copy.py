@@ -26,7 +26,7 @@ BESIDE = 64 * 2**20
 
 @dataclass(frozen=True)
 class WantedCopy:
-    """`name` carries the commit; `manifest` is what the source has, `words` where nodes keep the vocabulary files.
+    """`name` has the commit; `manifest` lists the source's files, `words` is the directory of the vocabulary files.
 
     `stall` seconds without progress end a copy.
     """
@@ -64,8 +64,8 @@ def ensure_copied(
         if not left:
             return copied
         if 0 <= before <= left:
-            told = f"{name.title}: the copy to {', '.join(lacking)} made no progress"
-            raise StepFailed(told, hint=f"`sparkops jobs logs {wanted.job}`")
+            message = f"{name.title}: the copy to {', '.join(lacking)} made no progress"
+            raise StepFailed(message, hint=f"`sparkops jobs logs {wanted.job}`")
         before = left
         need = {node: copied.get(node, one["need"]) for node, one in lacking.items()}
         done = _copy(session, wanted, names, lacking, facts)

@@ -99,10 +99,10 @@ def _result(node: str, result: Result) -> dict[str, Any]:
 
 def parsed(node: str, text: str, otherwise: str = "") -> dict[str, Any]:
     """Return the JSON of the script's result line."""
-    told = [line.removeprefix(RESULT) for line in text.splitlines() if line.startswith(RESULT)]
-    if not told:
+    lines = [line.removeprefix(RESULT) for line in text.splitlines() if line.startswith(RESULT)]
+    if not lines:
         raise StepFailed(f"{node}: cannot read its models: {(text.strip() or otherwise)[-500:]}", node=node)
-    found: dict[str, Any] = json.loads(told[-1])
+    found: dict[str, Any] = json.loads(lines[-1])
     return found
 
 
@@ -119,24 +119,24 @@ def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsE
     bad = [(node, one["problems"]) for node, one in found.items() if one["problems"]]
     if bad:
         node, problems = bad[0]
-        first = ", ".join(map(_said, problems[:3]))
+        first = ", ".join(map(_problem_text, problems[:3]))
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
         others = f"; also on {len(bad) - 1} other nodes" if len(bad) > 1 else ""
         return Refused(f"{node}: {name}: {first}{more}{others}", node=node, hint=f"`sparkops model fetch {name}`")
     revisions = {str(one["revision"]) for one in found.values()}
     if len(revisions) > 1:
-        told = ", ".join(f"{node} {str(one['revision'])[:12]}" for node, one in found.items())
-        return Refused(f"{name} has different revisions: {told}", hint=f"`sparkops model fetch {name}`")
+        by_node = ", ".join(f"{node} {str(one['revision'])[:12]}" for node, one in found.items())
+        return Refused(f"{name} has different revisions: {by_node}", hint=f"`sparkops model fetch {name}`")
     return None
 
 
-def _said(problem: Mapping[str, str]) -> str:
-    """`*` stands for the whole model."""
+def _problem_text(problem: Mapping[str, str]) -> str:
+    """Return a problem as text; the file `*` means the whole model."""
     return problem["problem"] if problem["file"] == "*" else f"{problem['file']} ({problem['problem']})"
 
 
 def _needed(facts: Mapping[str, Facts]) -> dict[str, frozenset[str]]:
-    """Return by model the revisions that a deployment or its rollback needs; "" stands for any revision."""
+    """Return by model the revisions that a deployment or its rollback needs; "" means any revision."""
     found: dict[str, set[str]] = {}
     for _, stored, _ in deployed(facts):
         if model := stored.data.get("model"):

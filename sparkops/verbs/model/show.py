@@ -14,9 +14,9 @@ def fetched(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for node in document["nodes"]:
         good = not node["problems"]
-        told = f"{node['hashed']} of {node['files']} files verified by hash, {bytes_text(node['bytes'])}"
+        text = f"{node['hashed']} of {node['files']} files verified by hash, {bytes_text(node['bytes'])}"
         revision = (node["revision"] or "-")[:12]
-        yield f"{node['name']}  {revision}  {ink.good('complete') if good else ink.bad('not complete')}  {told}"
+        yield f"{node['name']}  {revision}  {ink.good('complete') if good else ink.bad('not complete')}  {text}"
         yield from (f"    {ink.bad(one['problem'])}: {one['file']}" for one in node["problems"])
         yield from (f"    {ink.warn('partial download')}: {name[:12]}" for name in node["half"])
 

@@ -1,4 +1,4 @@
-"""`run`: one command on every selected node, as it is."""
+"""`run`: one command, sent unchanged to every selected node."""
 
 from typing import Any
 

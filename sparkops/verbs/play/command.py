@@ -8,7 +8,7 @@ import click
 from sparkops.cli.completion import PLAYBOOK
 from sparkops.cli.shape import NodeCommand, VerbCommand, VerbGroup, example, line
 from sparkops.cli.shared_options import seconds
-from sparkops.cli.where import on_nodes_by_sudo
+from sparkops.cli.where import BECOME, on_nodes_by_sudo, target
 from sparkops.core.playbook.scope import GIVEN
 from sparkops.core.schema import exact
 from sparkops.verbs.play.options import PlaybookOptions, PlayOptions, RunOptions
@@ -101,9 +101,9 @@ def lint(file: str, extra: Mapping[str, Any]) -> PlaybookOptions:
 @click.command(cls=NodeCommand)
 @click.option("--become", is_flag=True, help="Run the command through sudo.")
 @seconds("--timeout", "1m", "Time limit on each node.")
-@on_nodes_by_sudo
+@BECOME
 @click.pass_context
-def run(context: click.Context, /, **given: Any) -> RunOptions:
+def run(context: click.Context, /, ask_become_pass: bool, **given: Any) -> RunOptions:
     """Run a command on every selected node.
 
     The words behind `--` are sent unchanged; no shell reads them.
@@ -111,4 +111,4 @@ def run(context: click.Context, /, **given: Any) -> RunOptions:
     words = line(context).extra
     if not words:
         raise click.UsageError("the command is missing: `sparkops run -- COMMAND`", context)
-    return RunOptions(words=words, **given)
+    return RunOptions(target(ask_become_pass), words, **given)

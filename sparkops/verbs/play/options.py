@@ -1,4 +1,4 @@
-"""What `play`, `playbook` and `run` take."""
+"""Options of `play`, `playbook` and `run`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class PlayOptions:
-    """`extra` are the names that `-e` gives; `check` shows what would be done, `list_steps` only what there is."""
+    """`extra` are the variables of `-e`; `check` shows what would be done, `list_steps` only the plays and steps."""
 
     where: Target
     file: str
@@ -22,7 +22,7 @@ class PlayOptions:
 
 @dataclass(frozen=True)
 class PlaybookOptions:
-    """`name` is a packaged playbook, or a file; `extra` are the names that `-e` will give."""
+    """`name` is a packaged playbook, or a file; `extra` are the variables that `-e` will set."""
 
     name: str
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class PlaybookOptions:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """`words` go to every selected node as they are; `timeout` is seconds."""
+    """`words` are sent unchanged to every selected node; `timeout` in seconds."""
 
     where: Target
     words: tuple[str, ...]

@@ -94,8 +94,8 @@ def _refuse_unknown_phases(one: StepsPlay) -> None:
     for step in one.steps:
         if isinstance(step.action, RunPhase) and step.action.phase not in PHASES:
             near = did_you_mean(step.action.phase, PHASES)
-            told = f"{step.where}: play {one.name!r}: no phase {step.action.phase!r} of deploy{near}"
-            raise UsageError(one_line(told), hint=_whose(step.action))
+            message = f"{step.where}: play {one.name!r}: no phase {step.action.phase!r} of deploy{near}"
+            raise UsageError(one_line(message), hint=_whose(step.action))
 
 
 def _whose(phase: RunPhase) -> str:

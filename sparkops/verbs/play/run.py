@@ -25,7 +25,7 @@ READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "
 
 
 def play(options: PlayOptions, report: Report) -> Answer:
-    """Run a playbook, play by play; a verb that fails ends it, a node that fails is left out of what follows."""
+    """Run a playbook, play by play; a verb that fails ends it, a node that fails is left out of later plays."""
     options = _repeated(options)
     whole = playbooks.playbook(options.file, options.extra)
     _refuse_unused(whole, options.extra)
@@ -95,9 +95,9 @@ class _Playing:
         try:
             answer = registry.run(verb)(ask.options, self.report)
         except UsageError as error:
-            told = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
-            raise UsageError(told, node=error.node, step=error.step, hint=error.hint) from None
-        self.report.told(verb, answer)
+            text = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
+            raise UsageError(text, node=error.node, step=error.step, hint=error.hint) from None
+        self.report.show_answer(verb, answer)
         self.documents.append({"name": one.name, "verb": verb, "document": dict(answer.document)})
         if answer.error or answer.exit_code:
             raise answer.error or SparkopsError(f"{verb} ended with exit code {answer.exit_code}")

@@ -53,7 +53,8 @@ def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("results", ()):
         groups.setdefault((one["stdout"], one["stderr"], one["code"], one["ended"]), []).append(one["node"])
     for (stdout, stderr, code, ended), nodes in groups.items():
-        told = f"  {ended} {code}" if ended == "exited" else f"  {ended}"
-        yield ink.bold(", ".join(nodes)) + ("" if told == "  exited 0" else ink.bad(told))
+        failure = f"  {ended} {code}" if ended == "exited" else f"  {ended}"
+        succeeded = ended == "exited" and code == 0
+        yield ink.bold(", ".join(nodes)) + ("" if succeeded else ink.bad(failure))
         yield from (f"  {line}" for text in (stdout, stderr) for line in text.splitlines())
     yield from away(document, ink)

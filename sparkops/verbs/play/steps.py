@@ -38,7 +38,7 @@ class Played:
 
 
 def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], report: Report) -> Played:
-    """Run it, or with `--check` only what it would decide. `without` are nodes that failed in an earlier play."""
+    """Run the play, or with `--check` only what reads. `without` are nodes that failed in an earlier play."""
     chosen = selected(options.where, report)
     if uses_phases(play):
         return _with_phases(play, options, chosen, report)
@@ -117,8 +117,8 @@ def _hosts(play: StepsPlay, chosen: Selected) -> Sequence[Node]:
     try:
         hosts = chosen.inventory.select(play.hosts)
     except UsageError as error:
-        told = error.message.replace("--limit ", "hosts: ", 1)
-        raise UsageError(f"{play.where}: play {play.name!r}: {told}", hint=error.hint) from None
+        reason = error.message.replace("--limit ", "hosts: ", 1)
+        raise UsageError(f"{play.where}: play {play.name!r}: {reason}", hint=error.hint) from None
     return [node for node in hosts if node in chosen.nodes]
 
 
@@ -127,8 +127,8 @@ def _undecided(events: Sequence[Event]) -> StepFailed | None:
     left = next((event for event in events if event.kind == "undecided"), None)
     if left is None:
         return None
-    told = "skipped: its condition needs the result of a step that did not run"
-    return StepFailed(f"{left.node}: {left.title}: {told}", node=left.node, step=left.title)
+    reason = "skipped: its condition needs the result of a step that did not run"
+    return StepFailed(f"{left.node}: {left.title}: {reason}", node=left.node, step=left.title)
 
 
 def first(*errors: SparkopsError | None) -> SparkopsError | None:

@@ -6,7 +6,7 @@ import click
 
 from sparkops.cli.completion import CHECK, RECIPE, TOPOLOGY
 from sparkops.cli.shape import Invocation, VerbCommand, example
-from sparkops.cli.where import on_nodes_by_sudo
+from sparkops.cli.where import BECOME, target
 from sparkops.core.target import NameOptions
 from sparkops.verbs.preflight.options import PreflightOptions
 
@@ -28,9 +28,14 @@ from sparkops.verbs.preflight.options import PreflightOptions
 @click.option("--yes", is_flag=True, help="With --fix: do not ask.")
 @click.option("--list", "listing", is_flag=True, help="List the checks; contact no node.")
 @click.option("--explain", type=CHECK, help="Explain a check: reason, source and remedy.")
-@on_nodes_by_sudo
+@BECOME
 def preflight(
-    only: tuple[str, ...], skip: tuple[str, ...], listing: bool, explain: str | None, **given: Any
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
+    listing: bool,
+    explain: str | None,
+    ask_become_pass: bool,
+    **given: Any,
 ) -> PreflightOptions | Invocation:
     """Check the nodes and show how to fix what is wrong.
 
@@ -41,7 +46,7 @@ def preflight(
         return Invocation(verb, NameOptions(explain or ""), logged=False)
     if given["yes"] and not given["fix"]:
         raise click.UsageError("--yes goes with --fix", click.get_current_context())
-    return PreflightOptions(only=_ids(only), skip=_ids(skip), **given)
+    return PreflightOptions(target(ask_become_pass), only=_ids(only), skip=_ids(skip), **given)
 
 
 def _ids(given: tuple[str, ...]) -> tuple[str, ...]:

@@ -61,10 +61,10 @@ class FindingGroup:
         return f"{len(names)} nodes" if len(names) > 1 and len(names) == self.all_nodes else _some(names)
 
     def _evidence(self) -> Iterator[str]:
-        told = dict.fromkeys(self.evidence.values())
-        for text in told:
+        texts = dict.fromkeys(self.evidence.values())
+        for text in texts:
             names = [name for name, evidence in self.evidence.items() if evidence == text and name]
-            same = len(told) == 1 or not names
+            same = len(texts) == 1 or not names
             yield from wrapped(text if same else f"{', '.join(names[:MOST_NAMES])}: {text}", INDENT + "| ")
 
 

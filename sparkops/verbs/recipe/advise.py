@@ -36,8 +36,8 @@ def recommend(options: AdviseOptions, report: Ending) -> Answer:
             "topology": given.topology,
             "agreed": given.agreed,
             "opinions": [
-                vars(said) | {"at": list(said.at), "values": {name: round(value, 1) for name, value in said.values}}
-                for said in given.opinions
+                vars(opinion) | {"at": list(opinion.at), "values": {name: round(x, 1) for name, x in opinion.values}}
+                for opinion in given.opinions
             ],
             "not_possible": [one for one in found if one["fit"] == "no"],
             "nodes": nodes,

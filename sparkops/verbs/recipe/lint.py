@@ -36,10 +36,10 @@ def lint(options: LintOptions, report: Ending) -> Answer:
     table = flag_tables.from_file(options.flags) if options.flags else None
     checked = [entry for file in options.files for entry in _file(file, wanted, table)]
     spoke = {found["id"] for entry in checked for found in entry["findings"]}
-    told = {
+    rules_found = {
         one.id: {"title": one.title, "why": one.why, "source": one.source} for one in rulebook.RULES if one.id in spoke
     }
-    return Answer({"files": checked, "rules": told, "format": options.format}, error=_error(checked))
+    return Answer({"files": checked, "rules": rules_found, "format": options.format}, error=_error(checked))
 
 
 def _error(checked: list[dict[str, Any]]) -> SparkopsError | None:

@@ -32,12 +32,12 @@ def _rule(rule: Rule) -> Mapping[str, Any]:
         "actions": list(rule.actions),
         "why": rule.why,
         "source": rule.source,
-        "example_hit": told(rule.example_hit),
-        "example_miss": told(rule.example_miss),
+        "example_hit": example_text(rule.example_hit),
+        "example_miss": example_text(rule.example_miss),
     }
 
 
-def told(example: Example) -> str:
+def example_text(example: Example) -> str:
     """Return an example as one line, without the fields that have their defaults."""
     plain, shown = asdict(Example()), asdict(example)
     always = ("topology", "model", "image")

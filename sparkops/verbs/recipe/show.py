@@ -7,12 +7,12 @@ from sparkops.report.text import Document, How, Ink, columns, words
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """The file itself, so that it can be redirected into one."""
+    """The content of the file, to redirect it into one."""
     yield str(document.get("text", "")).rstrip("\n")
 
 
 def differing(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Only what differs, each with where it comes from."""
+    """The differences, each with its origin."""
     a, b = (f"{side['recipe']} as {side['topology']}" for side in (document["a"], document["b"]))
     if document["equal"]:
         yield f"{ink.bold(a)} and {ink.bold(b)} are equal: command line, environment, image and mounts"

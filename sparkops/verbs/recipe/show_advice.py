@@ -17,12 +17,12 @@ def advice(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"no known evidence says which topology is best for {asked}"
     if len(opinions) > 1 and not document.get("agreed"):
         yield ink.warn("sources differ:")
-    for said in opinions:
-        yield f"  {ink.bold(said['topology'])} ({WHOSE[said['basis']]}): {said['why']}"
-        if said.get("values"):
+    for opinion in opinions:
+        yield f"  {ink.bold(opinion['topology'])} ({WHOSE[opinion['basis']]}): {opinion['why']}"
+        if opinion.get("values"):
             unit = UNITS.get(str(goal), "")
-            yield f"    {', '.join(f'{name} {value}' for name, value in said['values'].items())} {unit}"
-        yield ink.dim(f"    {said['source']}, {said['date']}")
+            yield f"    {', '.join(f'{name} {value}' for name, value in opinion['values'].items())} {unit}"
+        yield ink.dim(f"    {opinion['source']}, {opinion['date']}")
     yield from _limits(document, ink)
 
 
@@ -40,10 +40,11 @@ def _limits(document: Document, ink: Ink) -> Iterator[str]:
         yield f"  measured with {model}; this recipe's model may differ"
     if document.get("ceiling"):
         yield ink.bold("most that 273 GB/s can feed to one request")
-        rows = [
-            [one["topology"], f"{one['tokens_s']} tokens/s", f"{one['gb_per_token']} GB read a token{over}"]
-            for one in document["ceiling"]
-            for over in [f", over {one['nodes']} nodes" if one["nodes"] > 1 else ""]
-        ]
+        rows = []
+        for one in document["ceiling"]:
+            over = f", over {one['nodes']} nodes" if one["nodes"] > 1 else ""
+            rows.append(
+                [one["topology"], f"{one['tokens_s']} tokens/s", f"{one['gb_per_token']} GB read a token{over}"]
+            )
         yield from columns(rows, "  ")
         yield ink.dim("  more requests at once share what is read, so that all together get more")

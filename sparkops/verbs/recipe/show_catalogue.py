@@ -8,7 +8,7 @@ from sparkops.report.text import WIDTH, Document, How, Ink, clip, columns, conti
 
 
 def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """All as a list; one with its reason, source and examples."""
+    """All rules as a list, or one with its reason, source and examples."""
     known = document.get("rules", ())
     if len(known) != 1:
         yield from columns([[ink.bold(str(r["id"])), ", ".join(r.get("actions", ())), r["title"]] for r in known])
@@ -35,8 +35,8 @@ def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from _nowhere(document, ink)
     marks = {"tight": "~ means tight: little memory is left to the system and the page cache.",
              "unknown": "? means unknown: sparkops does not know the sizes of this model."}  # fmt: skip
-    said = {fit["fit"] for item in document.get("recipes", ()) for fit in item.get("fits", ())}
-    yield from (ink.dim(text) for fit, text in marks.items() if fit in said)
+    used = {fit["fit"] for item in document.get("recipes", ()) for fit in item.get("fits", ())}
+    yield from (ink.dim(text) for fit, text in marks.items() if fit in used)
     yield from _warnings(document, ink)
     yield ink.dim("`sparkops recipe show NAME [--topology T]` shows one; `sparkops recipe search WORD` finds some.")
 
@@ -81,8 +81,8 @@ def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def _fits(fits: Iterable[Document], ink: Ink) -> str:
     paint = {"fits": ink.good, "tight": ink.warn, "unknown": ink.dim}
     marks = {"fits": "", "tight": "~", "unknown": "?"}
-    said = [paint[one["fit"]](f"{marks[one['fit']]}{one['topology']}") for one in fits if one["fit"] in paint]
-    return "  ".join(said) or ink.bad("none")
+    cells = [paint[one["fit"]](f"{marks[one['fit']]}{one['topology']}") for one in fits if one["fit"] in paint]
+    return "  ".join(cells) or ink.bad("none")
 
 
 def _nowhere(document: Document, ink: Ink) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _warnings(document: Document, ink: Ink) -> Iterator[str]:
 
 
 def _memory(memory: Document, ink: Ink) -> Iterator[str]:
-    """The estimate as a sum that a person can follow."""
+    """The memory estimate as a sum."""
     if not memory:
         return
     paint = {"fits": ink.good, "tight": ink.warn, "no": ink.bad}.get(memory["fit"], ink.dim)
@@ -142,8 +142,8 @@ def reference(table: Document, ink: Ink) -> Iterator[str]:
     yield f"{ink.bold('reference:')} {table['title']}{where}"
     heads = [ink.dim(one["name"] + (f" [{one['unit']}]" if one.get("unit") else "")) for one in table["columns"]]
     yield from columns([heads, *(list(row) for row in table["rows"])], "  ")
-    said = [str(table[name]) for name in ("setup", "reading") if table.get(name)]
-    for text in (*said, f"{table['source']}, {table['date']}"):
+    texts = [str(table[name]) for name in ("setup", "reading") if table.get(name)]
+    for text in (*texts, f"{table['source']}, {table['date']}"):
         yield from wrapped(text, "  ")
 
 

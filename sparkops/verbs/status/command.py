@@ -1,4 +1,4 @@
-"""The verbs that read: status, logs, key, endpoint, facts. `key rotate` writes, and lives beside its noun."""
+"""The verbs that read: status, logs, key, endpoint, facts; and `key rotate`, which writes."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import click
 
 from sparkops.cli.completion import NODE
 from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
-from sparkops.cli.where import api_key, on_nodes_by_sudo
+from sparkops.cli.where import BECOME, api_key, on_nodes_by_sudo, target
 from sparkops.verbs.status.options import EndpointOptions, FactsOptions, KeyOptions, LogsOptions, StatusOptions
 
 
@@ -38,13 +38,13 @@ def status(**given: Any) -> StatusOptions:
     help="How many last lines of each node.",
 )
 @click.option("--follow", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
-@on_nodes_by_sudo
+@BECOME
 @click.pass_context
-def logs(context: click.Context, /, **given: Any) -> LogsOptions:
+def logs(context: click.Context, /, ask_become_pass: bool, **given: Any) -> LogsOptions:
     """Print the engines' logs, node by node."""
     if given["follow"] and (given["previous"] or line(context).flags.get("json")):
         raise click.UsageError("--follow has no end: it goes with neither --json nor --previous", context)
-    return LogsOptions(**given)
+    return LogsOptions(target(ask_become_pass), **given)
 
 
 @example("""
@@ -82,10 +82,10 @@ def endpoint(**given: Any) -> EndpointOptions:
 @click.command(cls=VerbCommand)
 @click.argument("node", type=NODE, required=False)
 @click.option("--raw", is_flag=True, help="Print the unparsed capture of one node.")
-@on_nodes_by_sudo
+@BECOME
 @click.pass_context
-def facts(context: click.Context, /, **given: Any) -> FactsOptions:
+def facts(context: click.Context, /, node: str | None, raw: bool, ask_become_pass: bool) -> FactsOptions:
     """Show what sparkops reads from the nodes."""
-    if given["raw"] and given["node"] is None:
+    if raw and node is None:
         raise click.UsageError("--raw is for one node: name it", context)
-    return FactsOptions(**given)
+    return FactsOptions(target(ask_become_pass), node, raw)

@@ -59,7 +59,7 @@ def _follow(session: Session, node: str, container: Container, label: str, tail:
 
 
 def _goes_on(session: Session, node: str, container: Container, cancel: Cancel) -> bool:
-    """Whether its engine will start again by itself."""
+    """Whether the container runs or Docker will restart it."""
     result = session.send(node, scripts.state(container.name), cancel)
     return result.stdout.strip() in ("running", "restarting", "paused")
 

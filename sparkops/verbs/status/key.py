@@ -21,7 +21,7 @@ from sparkops.verbs.status.options import KeyOptions
 
 
 def key(options: KeyOptions, report: Report) -> Answer:
-    """The key that clients must send; `rotate` puts a new one in force."""
+    """Return the key that clients must send; with `rotate` first replace it."""
     with reached(options.where, report) as session:
         if options.rotate:
             session.lock(node.name for node in session.selected)
@@ -37,7 +37,7 @@ def key(options: KeyOptions, report: Report) -> Answer:
 def _rotate(
     session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, new: str
 ) -> Sequence[DeployedRevision]:
-    """Write the new key wherever the old one is used, and restart all that read it at its start."""
+    """Write the new key to every file that has the old one, and restart the containers that read it."""
     targets, nodes = _together(facts, revision)
     session.require(member.name for one in targets for member in one.stored.members)
     ours_to_change(one.stored for one in targets)
@@ -57,7 +57,7 @@ def _rotate(
 
 
 def _together(facts: Mapping[str, Facts], revision: DeployedRevision) -> tuple[list[DeployedRevision], list[str]]:
-    """The revision with all that shares a key file with it, directly or by another one, and the nodes of them all."""
+    """Return the revision and all that share a key file with it, directly or through another, and their nodes."""
     found = [revision]
     while True:
         nodes = dict.fromkeys(m.name for one in found for m in one.stored.members if m.port is not None)

@@ -1,4 +1,4 @@
-"""`logs`: the last lines of every part, or of the revision before."""
+"""`logs`: the last lines of every container, or those of the previous revision."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+\S* ")
 
 
 def logs(options: LogsOptions, report: Report) -> Answer:
-    """The last lines of every part; `--previous` those of the revision before, also after it was removed."""
+    """Return the last lines of every container; with `--previous` of the previous revision, even if it was removed."""
     with opened(selected(options.where, report), report) as session:
         facts = session.what_runs()
         if options.previous:
@@ -37,7 +37,7 @@ def logs(options: LogsOptions, report: Report) -> Answer:
 
 
 def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
-    """The logs of (node, container, command) from the nodes that answer."""
+    """Return the logs of (node, container, command) from the nodes that answer."""
     answers = session.ask_in_turns([(node, command) for node, _, command in wanted])
     return [
         {"node": node, "container": container, "text": _in_order(result)}
@@ -47,14 +47,14 @@ def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> 
 
 
 def _in_order(result: Result) -> str:
-    """Both streams of a container as one again, by the times that Docker put before the lines."""
+    """Merge both streams of a container by Docker's timestamps; returns the lines without these."""
     lines = [line for stream in (result.stdout, result.stderr) for line in stream.split("\n") if line]
     timed = sorted(lines, key=lambda line: found[0] if (found := _TIME.match(line)) else "")
     return "".join(f"{_TIME.sub('', line, count=1)}\n" for line in timed).replace("\r", "\n")
 
 
 def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, Facts]) -> list[dict[str, Any]]:
-    """Stopped containers still have their logs; those of removed ones were kept as files."""
+    """Return the logs of stopped containers, else of removed ones, whose logs were kept as files."""
     stopped = [
         one for one in deployed_revisions(facts) if not one.runs and options.deployment in (None, one.stored.deployment)
     ]

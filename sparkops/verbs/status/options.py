@@ -1,4 +1,4 @@
-"""What `status`, `logs`, `key`, `endpoint` and `facts` are asked for."""
+"""Options of `status`, `logs`, `key`, `endpoint` and `facts`."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,7 +14,7 @@ class StatusOptions:
 
 @dataclass(frozen=True)
 class LogsOptions:
-    """`previous`: the log of the revision before the one that runs, or of what was removed last."""
+    """`previous`: the log of the revision before the running one, or of the one removed last."""
 
     where: Target
     deployment: str | None = None
@@ -25,7 +25,7 @@ class LogsOptions:
 
 @dataclass(frozen=True)
 class KeyOptions:
-    """`rotate` makes a new key (or takes `api_key`) and puts it in force."""
+    """`rotate` replaces the key by `api_key`, or by a new one."""
 
     where: Target
     deployment: str | None = None
@@ -42,7 +42,7 @@ class EndpointOptions:
 
 @dataclass(frozen=True)
 class FactsOptions:
-    """`raw` answers with the capture itself, for one node: a fixture file as it stands."""
+    """`raw` prints the unparsed capture of one node, which can be stored as a test fixture."""
 
     where: Target
     node: str | None = None

@@ -1,4 +1,4 @@
-"""`status`: what the nodes say of every deployment, each API asked as a client would."""
+"""`status`: the state of every deployment; each API gets a request like a client's."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ from sparkops.verbs.status.options import StatusOptions
 
 
 def status(options: StatusOptions, report: Report) -> Answer:
-    """Two waves: facts, then one question to every API."""
+    """Read the facts, then ask every API; return the state of each deployment."""
     with opened(selected(options.where, report), report) as session:
         facts = session.what_runs()
         here = current(facts, session.names)
@@ -48,18 +48,18 @@ Answers = Mapping[tuple[str, str], ServingProbe]
 
 
 def _ask_all(session: Session, facts: Mapping[str, Facts], revisions: Iterable[DeployedRevision]) -> Answers:
-    """What each API of a running revision says."""
+    """Ask each API of the running revisions; returns the answers, `wait` for an API that gives none."""
     asked = [
         (member.name, question(facts, revision.stored, member))
         for revision in revisions
         for member in revision.stored.members
         if member.port is not None and revision.runs and member.name in facts
     ]
-    told = session.ask_in_turns([(node, scripts.serving(one, LOOK_SECONDS)) for node, one in asked])
+    results = session.ask_in_turns([(node, scripts.serving(one, LOOK_SECONDS)) for node, one in asked])
     silent = ServingProbe("wait", "no answer")
     return {
         (node, one.container): serving_probe(result.stdout) if isinstance(result, Result) else silent
-        for (node, one), result in zip(asked, told, strict=True)
+        for (node, one), result in zip(asked, results, strict=True)
     }
 
 
@@ -70,10 +70,12 @@ def _deployment(
     found = {(node, container.name): container for node, container in revision.parts}
     there = [(member, found.get((member.name, stored.container(member)))) for member in stored.members]
     parts = [_part(session, facts, member, container) for member, container in there]
-    apis = (stored.fronts, [member for member in stored.engines if member.port is not None])
-    fronts, engines = (
-        [answers.get((m.name, stored.container(m)), ServingProbe("wait")) for m in members] for members in apis
-    )
+
+    def answer(member: StoredMember) -> ServingProbe:
+        return answers.get((member.name, stored.container(member)), ServingProbe("wait"))
+
+    fronts = [answer(member) for member in stored.fronts]
+    engines = [answer(member) for member in stored.engines if member.port is not None]
     state: State = condition(parts, fronts, engines)
     return {
         "name": stored.deployment,
@@ -82,11 +84,11 @@ def _deployment(
         "model": stored.served,
         "hash": stored.hash,
         "state": state,
-        "reason": next((answer.reason for answer in (*fronts, *engines) if not answer.serves and answer.reason), ""),
+        "reason": next((one.reason for one in (*fronts, *engines) if not one.serves and one.reason), ""),
         "newer": stored.newer,
         "endpoints": [
-            {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": answer.serves}
-            for m, answer in zip(stored.fronts, fronts, strict=True)
+            {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": one.serves}
+            for m, one in zip(stored.fronts, fronts, strict=True)
         ],
         "nodes": [
             {
@@ -115,7 +117,7 @@ def _part(
 
 
 def _ray(stored: Stored, fronts: Iterable[ServingProbe]) -> dict[str, int | None] | None:
-    """Nulls where Ray did not tell in time."""
+    """Return the numbers of Ray's nodes and GPUs; null if Ray did not answer in time."""
     if not stored.ray:
         return None
     counts = next((front.ray for front in fronts if front.ray), (None, None))

@@ -24,11 +24,10 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
         yield f"  {item['reason']}"
     if item.get("newer"):
         yield ink.warn("  started by a newer sparkops: this version shows it and never changes it")
-    rows = [
-        [node["name"], node.get("address"), node.get("role"), state, node.get("restarts")]
-        for node in item.get("nodes", ())
-        for state in [node.get("state") if node.get("reachable", True) else ink.bad("unreachable")]
-    ]
+    rows = []
+    for node in item.get("nodes", ()):
+        state = node.get("state") if node.get("reachable", True) else ink.bad("unreachable")
+        rows.append([node["name"], node.get("address"), node.get("role"), state, node.get("restarts")])
     if rows:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
     if ray := item.get("ray"):

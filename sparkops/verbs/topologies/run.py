@@ -21,19 +21,19 @@ AGAIN = "run the command again to continue; `--anew` starts over"
 
 def topologies(options: TopologiesOptions, report: Report) -> Answer:
     """Run one suite on each topology, then report; always restores what served before."""
-    course = begun(options, _recipe(options, report), report)
+    runner = begun(options, _recipe(options, report), report)
     interrupted = False
     try:
-        course.measure()
+        runner.measure()
     except (Interrupted, KeyboardInterrupt):
         interrupted = True
     finally:
-        restored = course.bring_back()
+        restored = runner.bring_back()
     if interrupted and restored.error:
         raise Interrupted(f"interrupted; {restored.error.message}", hint=restored.error.hint)
     if interrupted:
         raise Interrupted("interrupted; what served before was restored", hint=AGAIN)
-    return _answer(course, restored)
+    return _answer(runner, restored)
 
 
 def _recipe(options: TopologiesOptions, report: Report) -> str:
@@ -54,15 +54,15 @@ def _recipe(options: TopologiesOptions, report: Report) -> str:
     return names[0]
 
 
-def _answer(course: ExperimentRunner, restored: Restored) -> Answer:
+def _answer(runner: ExperimentRunner, restored: Restored) -> Answer:
     """Return the comparison, with an error if a topology was not measured or the restore failed."""
-    if not course.records:
-        raise restored.error or next(iter(course.failed.values()))
-    reasons = {wanted: error.message for wanted, error in course.failed.items()}
-    records = list(course.records.values())
-    made = comparison(records, frozenset({"topology"}), course.options.output, reasons)
-    told = {"runs": [one.id for one in records], "restored": ", ".join(restored.titles), "failed": reasons}
-    return replace(made, document={**made.document, **told}, error=restored.error or _failure(course.failed))
+    if not runner.records:
+        raise restored.error or next(iter(runner.failed.values()))
+    reasons = {wanted: error.message for wanted, error in runner.failed.items()}
+    records = list(runner.records.values())
+    made = comparison(records, frozenset({"topology"}), runner.options.output, reasons)
+    more = {"runs": [one.id for one in records], "restored": ", ".join(restored.titles), "failed": reasons}
+    return replace(made, document={**made.document, **more}, error=restored.error or _failure(runner.failed))
 
 
 def _failure(failed: dict[str, SparkopsError]) -> SparkopsError | None:

@@ -90,3 +90,16 @@ def test_a_password_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatc
     options = asked("status", "--ask-become-pass")
     assert options.where.become_password == "hunter2"
     assert "hunter2" not in repr(options)
+
+
+@pytest.mark.parametrize("words", ["preflight --list", "preflight --explain ray-port"])
+def test_checks_are_shown_without_a_lab_and_without_a_password(words: str) -> None:
+    assert parsed(["-i", "lab", *words.split(), "--ask-become-pass"], CommandLine()) is not None
+
+
+@pytest.mark.parametrize("words", ["run", "memory --watch --json", "facts --raw", "logs --follow --json"])
+def test_wrong_options_are_refused_before_the_password_is_asked_for(words: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parsed(["-i", "lab", *words.split(), "--ask-become-pass"], CommandLine())
+    assert "lab" not in refused.value.message
+    assert "terminal" not in refused.value.message
