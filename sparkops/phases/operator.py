@@ -121,4 +121,6 @@ def _message(text: str, known: Names) -> tuple[str | Path, ...]:
 
 def _checked(step: Step) -> Step:
     command = step.do.command
-    return replace(step, do=Action(command if command is not None and command.reads else None), undo=None)
+    if command is not None and not command.reads:
+        command = None
+    return replace(step, do=Action(command), undo=None)
