@@ -190,8 +190,10 @@ def _around(concurrency: int, counts: Sequence[int]) -> list[int]:
 
 
 def _cost(goal: Goal) -> Callable[[Evidence], float]:
-    """The key by which the best value is the least: a time as it is, a speed negated."""
-    return (lambda one: one.value) if goal == "ttft" else (lambda one: -one.value)
+    """A sort key: the best value has the lowest cost. The cost of a speed is negative."""
+    if goal == "ttft":
+        return lambda one: one.value
+    return lambda one: -one.value
 
 
 def _why(goal: Goal, concurrency: int, winners: Mapping[int, Evidence], rivals: Sequence[Evidence]) -> str:

@@ -85,7 +85,9 @@ def dockerfile(container: str, mods: Sequence[str], sources: Mapping[str, Source
     lines = [f"FROM {container}"]
     for mod in needed(mods):
         name, place = short(mod), f"{PLACE}/{short(mod)}"
-        verb, origin = ("ADD", sources[mod].url) if mod in sources else ("COPY", f"mods/{name}/")
-        lines.append(f"{verb} {json.dumps([origin, f'{place}/'])}")
+        if mod in sources:
+            lines.append(f"ADD {json.dumps([sources[mod].url, f'{place}/'])}")
+        else:
+            lines.append(f"COPY {json.dumps([f'mods/{name}/', f'{place}/'])}")
         lines.append(f'RUN export WORKSPACE_DIR="$PWD" && cd "{place}" && chmod +x run.sh && ./run.sh')
     return "\n".join(lines) + "\n"

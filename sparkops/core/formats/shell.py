@@ -11,9 +11,9 @@ from sparkops.core.schema import one_line
 
 _EXPANSION = r"\$\{[^}\n]*\}|\$\([^)\n]*\)|`[^`\n]*`|\$[A-Za-z_][A-Za-z0-9_]*|\$[0-9@*#?$!({-]|`"
 _PIECES = {
-    "continued": r"\\[ \t\r]*\n",  # blanks behind the backslash, which nobody sees, do not end the command
+    "continued": r"\\[ \t\r]*\n",  # invisible blanks after the backslash do not end the command
     "single": r"'[^']*'",
-    "double": rf'(?>"(?:\\.|{_EXPANSION}|[^"\\])*)"',
+    "double": rf'"(?:\\.|{_EXPANSION}|[^"\\])*+"',
     "escaped": r"\\.",
     "expansion": _EXPANSION,
     "plain": r"""[^ \t\r\f\v\n|&;<>()'"\\$`]+|\$""",
