@@ -68,12 +68,12 @@ def free(path: str) -> int:
 
 
 def no_room(what: str, folder: str, need: int) -> CacheTrouble:
-    """Need and have, in words; `folder` is on the disk that is meant."""
+    """The error with the bytes needed and the bytes free on the disk of `folder`."""
     return CacheTrouble(f"{what}: need {size(need)}, have {size(free(folder))} in {folder}", MAKE_ROOM)
 
 
 def forget(path: str) -> None:
-    """Out of the page cache: 60 GB of it would be missing to CUDA."""
+    """Drop the file from the page cache: CUDA could not use that memory."""
     with contextlib.suppress(OSError), open(path, "rb") as stream:
         os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
@@ -90,7 +90,7 @@ def length_of(path: str) -> int:
 
 
 class Meter:
-    """Says how far it is, how fast, how long still; a line a second while it moves."""
+    """Prints bytes done, rate and time left, one line a second."""
 
     def __init__(self, what: str, total: int, done: Callable[[], int]) -> None:
         self.what, self.total, self.done = what, max(total, 1), done
@@ -125,7 +125,7 @@ class Meter:
 
 
 def time_left(seconds: float) -> str:
-    """Nothing where a guess would be nonsense."""
+    """The text for the time left; empty from 100 hours on."""
     hours, rest = divmod(int(seconds), 3600)
     if hours >= 100:
         return ""
@@ -170,7 +170,7 @@ class Repo:
         return self.path("snapshots", revision, path)
 
     def member(self, name: str) -> str:
-        """Where a blob lies, below the model's folder."""
+        """The path of a blob relative to the model's folder."""
         return os.path.relpath(self.blob(name), self.folder)
 
     def learn(self, files: Iterable[CacheFile]) -> None:
@@ -208,7 +208,7 @@ class Repo:
             yield
 
     def keep_notes(self) -> None:
-        """Where the disk is full without them: what was proven is proven again then."""
+        """Save the notes; on a full disk go on without them, and hashes are computed again."""
         new = self.path(f"{NOTES}.new")
         try:
             with open(new, "w", encoding="utf-8") as stream:
@@ -220,7 +220,7 @@ class Repo:
                 raise
 
     def accept(self, path: str, name: str) -> None:
-        """Make a file, of which the hash was checked, the blob of this name."""
+        """Move a file with a checked hash to the blob of this name."""
         os.replace(path, self.blob(name))
         self.notes["verified"][name] = self.stamp(name)
         forget(self.blob(name))
@@ -230,7 +230,7 @@ class Repo:
         return [found.st_size, found.st_mtime_ns]
 
     def revision(self, wanted: str) -> str:
-        """The snapshot that this name means here, empty where there is none."""
+        """The cached snapshot of a branch, tag or commit; empty if there is none."""
         found = wanted
         with contextlib.suppress(OSError), open(self.path("refs", wanted), encoding="utf-8") as stream:
             found = stream.read().strip()
@@ -264,7 +264,7 @@ class Repo:
                 os.symlink(target, link)
 
     def entries(self, revision: str) -> Iterator[tuple[str, str]]:
-        """Path and blob (empty where it is no link) of all that lies in a snapshot."""
+        """Path and blob of every file in a snapshot; the blob is empty if the file is not a link."""
         top = self.path("snapshots", revision)
         for folder, _, names in os.walk(top):
             for name in names:
@@ -278,7 +278,7 @@ class Repo:
         return []
 
     def needs(self, revision: str, entries: Iterable[str]) -> set[str]:
-        """What an engine looks for: the configuration, and every shard that an index or another's name tells of."""
+        """Files that an engine needs: the configuration, and every shard by an index or by another shard's name."""
         here, wanted = set(entries), {"config.json"}
         for path in here:
             if path.endswith((".safetensors.index.json", ".bin.index.json")):
@@ -302,7 +302,7 @@ class Repo:
         return "empty" if not found and path.endswith(WEIGHTS) else ""
 
     def refs(self, revision: str | None = None) -> dict[str, str]:
-        """Names and the revisions that they mean; of one revision or of all."""
+        """Map branch or tag → commit, for one commit or for all."""
         found = {}
         for folder, _, names in os.walk(self.path("refs")):
             for path in (os.path.join(folder, name) for name in names):
@@ -318,7 +318,7 @@ class Repo:
         os.replace(f"{path}.new", path)
 
     def pin(self, revision: str) -> None:
-        """It was asked for by its commit: that no name means it does not make it superfluous."""
+        """Note that the user fetched it by its commit, so pruning keeps it although no name refers to it."""
         pinned = self.notes.setdefault("pinned", [])
         if revision not in pinned:
             pinned.append(revision)

@@ -32,7 +32,7 @@ from sparkops.node.modelvocabulary import VOCABULARY, vocabulary_file
 INCOMING = "incoming.sparkops"
 NO_ROOM_TO_UNPACK = "the disk is full"
 TAR_SAYS_FULL = ("No space left on device", "Wrote only ")
-"""What GNU tar 1.34 says about it: the first for a file that it cannot begin, the second for one it cannot end."""
+"""GNU tar 1.34 on a full disk: the first message if it cannot create a file, the second if it cannot complete one."""
 
 Manifest = dict[str, Any]
 
@@ -74,20 +74,20 @@ def lacks(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
 
 
 def send(repo: Repo, blobs: Iterable[str], words: str, names: Iterable[str]) -> int:
-    """To stdout; holes stay holes. Passed through here, so that who watches this process sees what was sent."""
+    """Write a tar stream to stdout, sparse files included; `relay.sh` reads the progress from this process's counters."""
     line = ["tar", "-C", repo.folder, "-cSf", "-", *(f"./{repo.member(blob)}" for blob in blobs)]
     line += ["-C", os.path.abspath(words), *names] if words else []
     with subprocess.Popen(line, stdout=subprocess.PIPE) as tar:
         assert tar.stdout is not None
         try:
             _pump(tar.stdout.fileno(), 1)
-        except BrokenPipeError:  # whoever takes it is gone
+        except BrokenPipeError:  # the receiver is gone
             tar.kill()
     return 1 if tar.returncode else 0
 
 
 def take(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
-    """From stdin. Whatever ends the stream, what came whole is kept and nothing else."""
+    """Read a tar stream from stdin; keep the files that arrived completely, also if the stream breaks."""
     repo.prepare()
     with repo.lock():
         files = named(wanted)
@@ -111,7 +111,7 @@ def take(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
 
 
 def _unpack(incoming: str) -> str:
-    """What was said about it; where that is a half file, its hash will tell."""
+    """Unpack stdin and return tar's error, if any; the hash of a partial file shows later that it is partial."""
     shutil.rmtree(incoming, ignore_errors=True)
     os.makedirs(incoming)
     line = ["tar", "-C", incoming, "-xSf", "-", "--no-same-owner", "--no-same-permissions"]

@@ -90,7 +90,7 @@ class Hub:
                 raise CacheTrouble(f"{self.endpoint} does not answer as a model hub does") from None
 
     def listing(self, model: str, revision: str) -> tuple[str, list[CacheFile]]:
-        """The commit that a revision means now, and its files."""
+        """The current commit of a revision, and its files."""
         name = urllib.parse.quote(revision, safe="")
         found = self.json(f"{self.endpoint}/api/models/{model}/revision/{name}?blobs=true", model, revision)
         commit = str(found.get("sha", ""))
@@ -120,7 +120,7 @@ class Hub:
         return f"{self.endpoint}/{model}/resolve/{commit}/{urllib.parse.quote(path)}"
 
     def download(self, url: str, part: str, length: int, model: str) -> None:
-        """All of it into `part`, going on where it ended; as long as something comes it is tried again."""
+        """Download the file into `part`, from its end on; retry until TRIES times in a row nothing arrives."""
         turn = 0
         while length_of(part) != length or not os.path.exists(part):
             before = length_of(part)
@@ -143,7 +143,7 @@ class Hub:
                 time.sleep(NAP * 2**turn)
 
     def refusal(self, answer: HubAnswer, model: str, revision: str) -> CacheTrouble:
-        """Which licence, which token, which name: what a person can do about it."""
+        """The error for a failed answer, with a hint about licence, token or name."""
         page, kind = f"{self.endpoint}/{model}", answer.headers.get("x-error-code", "")
         told = answer.headers.get("x-error-message", f"HTTP {answer.status}")
         if answer.status in (401, 403) and kind == "GatedRepo":
