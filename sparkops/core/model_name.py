@@ -1,4 +1,4 @@
-"""What a person calls a model: `org/name`, `org/name@revision`, or a directory of a node."""
+"""Names of models as users write them: `org/name`, `org/name@revision`, or a directory of a node."""
 
 import re
 from dataclasses import dataclass

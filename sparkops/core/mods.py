@@ -51,7 +51,7 @@ def needed(mods: Sequence[str]) -> tuple[str, ...]:
 
 
 def derived(container: str, mods: Sequence[str]) -> str:
-    """The reference of an image with these mods in it; the image itself where none is needed."""
+    """The reference of an image with these mods in it; the image itself if none is needed."""
     wanted = needed(mods)
     if not wanted:
         return container
@@ -76,7 +76,7 @@ def source(text: str) -> Source | None:
 
 
 def candidates(mod: str) -> tuple[str, ...]:
-    """Where below `--mods DIR` a mod may lie."""
+    """The places below `--mods DIR` to look for a mod."""
     return tuple(dict.fromkeys((mod.lstrip("@/"), f"mods/{short(mod)}", short(mod))))
 
 

@@ -63,7 +63,7 @@ def _executed(plan: Plan, world: World, emit: Emit) -> Outcome:
         run.forward()
     except KeyboardInterrupt as stop:
         interrupts = stop.args[0] if stop.args else 1
-    except Exception:  # a bug of ours must not leave half a deployment behind
+    except Exception:  # after a bug of sparkops, undo too, so that no half deployment is left
         _undo(run, plan, world, impatient=False)
         raise
     status = run.status(interrupted=interrupts > 0)

@@ -39,7 +39,7 @@ class Options:
 
 @dataclass(frozen=True)
 class SshTarget:
-    """Where one TCP connection goes, and as whom; `jump` is the machine it goes through."""
+    """Address, port and user of one SSH connection; `jump` is its jump host."""
 
     name: str
     address: str

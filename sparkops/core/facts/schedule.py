@@ -50,7 +50,7 @@ def drop(text: str) -> Drop | None:
 
 
 def drops(text: str) -> tuple[Drop, ...]:
-    """Every run that a log tells of, oldest first."""
+    """Every run in a log, oldest first."""
     return tuple(_drop(found) for found in _RUN.finditer(text))
 
 

@@ -204,7 +204,7 @@ def _read(found: Serving, words: list[Word], flags: FlagTable, where: Any) -> No
 
 
 def _lay_dotted(found: Serving, dotted: Mapping[str, list[tuple[str, Setting]]]) -> None:
-    """`--flag.key value` in its mapping. Beside a `--flag` of its own it stays as it is: the engine lets it win."""
+    """Put `--flag.key value` into the flag's mapping; if `--flag` is given too, keep both and add a caveat."""
     for name, settings in dotted.items():
         if name in found.args:
             said = f"--{name} is overridden by the engine, whole, because --{settings[0][0]} is given too"
