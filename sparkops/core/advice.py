@@ -19,7 +19,7 @@ Goal = Literal["decode", "prefill", "ttft", "latency"]
 Basis = Literal["own", "measured", "article"]
 
 BANDWIDTH_GB_S = 273
-"""Of a GB10's memory, nominal; tests reach 161 to 250."""
+"""Nominal bandwidth of a GB10's memory; tests reach 161 to 250 GB/s."""
 
 METRIC = {"decode": "decode", "prefill": "prefill", "ttft": "ttft", "latency": "decode"}
 """The metric that a goal is judged by. The speed of one request is its share of the speed of all."""

@@ -16,7 +16,7 @@ LABEL = "sparkops.build"
 
 UPSTREAM = "https://github.com/eugr/spark-vllm-docker.git"
 PINNED = "028b7cefba382c3d21f75913afb1dc510cb85c7e"
-"""spark-vllm-docker of September 2026, with the dependency pins without which its mxfp4 build rots."""
+"""A commit of spark-vllm-docker of September 2026 that pins the dependencies of its mxfp4 build."""
 
 KEYS = ("context", "dockerfile", "args", "git", "commit", "command")
 _COMMIT = re.compile(r"[0-9a-f]{40}")

@@ -1,7 +1,7 @@
-"""A model's folder in the Hugging Face cache, laid out as the hub's own library does it, and how work on it is told.
+"""A model's folder in the Hugging Face cache, laid out as by huggingface_hub, and the output of work on it.
 
-Runs on nodes (Python 3.9), as part of the scripts that import it. What is said on stdout: `progress: ...`, `error: ...`
-with `next: ...`, `result JSON`.
+Runs on nodes (Python 3.9), as part of the scripts that import it. Lines on stdout: `progress: ...`, `error: ...` with
+`next: ...`, `result JSON`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 
 
 class CacheTrouble(Exception):
-    """What ends the work, in words for a person, and what to do about it."""
+    """An error that ends the work, with a message for people and a hint."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ def size(count: float) -> str:
 
 
 def digest(path: str, name: str) -> str:
-    """As the hub names it: sha256 of what LFS keeps, git's hash of the rest. sha256sum runs beside others of it."""
+    """The hash that the hub uses in `name`: SHA-256 of an LFS file (64 digits), else git's. Several may run at once."""
     if len(name) == 64:
         done = subprocess.run(["sha256sum", "--", path], capture_output=True, text=True, check=False)
         if done.returncode:
@@ -62,7 +62,7 @@ def digest(path: str, name: str) -> str:
 
 
 def free(path: str) -> int:
-    """Bytes that this user may still write there."""
+    """Free bytes for this user on the disk of `path`."""
     rows = subprocess.run(["df", "-Pk", "--", path], capture_output=True, text=True, check=False).stdout.splitlines()
     return int(rows[-1].split()[3]) * 1024 if len(rows) > 1 else 0
 
@@ -174,7 +174,7 @@ class Repo:
         return os.path.relpath(self.blob(name), self.folder)
 
     def learn(self, files: Iterable[CacheFile]) -> None:
-        """What the blobs of a folder are called; here they are called by their hash."""
+        """Note the paths of blobs, for a `Folder`; a cache names blobs by their hash and needs no note."""
 
     def prepare(self) -> None:
         for part in self.parts:
@@ -193,7 +193,7 @@ class Repo:
 
     @contextlib.contextmanager
     def lock(self, name: str = "sparkops", wait: bool = True) -> Iterator[None]:
-        """The lock file that the hub's own library takes for this blob."""
+        """Hold the lock file that huggingface_hub uses for this blob; without `wait` raises BlockingIOError."""
         home = self.lock_folder()
         os.makedirs(home, exist_ok=True)
         with open(os.path.join(home, f"{name}.lock"), "a", encoding="utf-8") as stream:
@@ -237,7 +237,7 @@ class Repo:
         return found if os.path.isdir(self.path("snapshots", found)) else ""
 
     def holds(self, file: CacheFile) -> bool:
-        """Whether the blob is whole, by its hash unless that was found before and it did not change since."""
+        """Whether the blob is complete; its hash is computed unless a note has it for this size and time."""
         try:
             stamp = self.stamp(file.blob)
         except FileNotFoundError:
@@ -327,13 +327,13 @@ class Repo:
         return revision in self.notes.get("pinned", [])
 
     def drop(self, revision: str) -> None:
-        """A snapshot and its names; `sweep` frees the room."""
+        """Remove a snapshot and its names; `sweep` then removes its blobs."""
         shutil.rmtree(self.path("snapshots", revision), ignore_errors=True)
         for name in self.refs(revision):
             remove(self.path("refs", name))
 
     def sweep(self) -> int:
-        """Remove what no snapshot needs; bytes that became free. A model without snapshots leaves nothing."""
+        """Remove blobs that no snapshot needs, or the folder without snapshots; returns the bytes freed."""
         snapshots = os.listdir(self.path("snapshots")) if os.path.isdir(self.path("snapshots")) else []
         needed = {blob for revision in snapshots for _, blob in self.entries(revision)}
         freed = 0

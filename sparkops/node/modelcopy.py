@@ -1,4 +1,4 @@
-"""A model from node to node: what one has, what another lacks, the stream between them, and its proof at the end.
+"""Copy a model from node to node: what one has, what another lacks, the stream between them, and the final check.
 
 The stream is tar's of the missing blobs. It is kept apart until each file has the hash that it must have, so that a
 sender or a link that dies in the middle leaves no file that looks whole; what came whole is not sent again.
@@ -38,7 +38,7 @@ Manifest = dict[str, Any]
 
 
 def manifest(repo: Repo, revision: str, words: str) -> Manifest:
-    """What a copy of this snapshot must hold; for a directory the hashes are taken here, once."""
+    """What a copy of this snapshot must hold; for a model directory the hashes are computed here."""
     files = {}
     for path, blob in repo.entries(revision):
         if len(blob) not in (40, 64) and not repo.local:
@@ -57,7 +57,7 @@ def manifest(repo: Repo, revision: str, words: str) -> Manifest:
 
 
 def lacks(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
-    """What is not whole here, after what an earlier copy left has been looked through; `words`: vocabulary's folder."""
+    """The files that this node lacks, after using those of an interrupted copy; `words` is the vocabulary's folder."""
     repo.prepare()
     with repo.lock():
         files = named(wanted)
@@ -74,7 +74,7 @@ def lacks(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
 
 
 def send(repo: Repo, blobs: Iterable[str], words: str, names: Iterable[str]) -> int:
-    """Write a tar stream to stdout, sparse files included; `relay.sh` reads the progress from this process's counters."""
+    """Write a tar stream to stdout, with holes; `relay.sh` reads the progress from this process's counters."""
     line = ["tar", "-C", repo.folder, "-cSf", "-", *(f"./{repo.member(blob)}" for blob in blobs)]
     line += ["-C", os.path.abspath(words), *names] if words else []
     with subprocess.Popen(line, stdout=subprocess.PIPE) as tar:
@@ -152,7 +152,7 @@ def named(wanted: Manifest) -> list[CacheFile]:
 
 
 def _take_in(repo: Repo, files: list[CacheFile]) -> int:
-    """Blobs that came whole go to their place, the rest goes away; bytes that came."""
+    """Move received blobs with the right hash to their place, remove the others; returns the bytes moved."""
     incoming = repo.path(INCOMING)
     if not os.path.isdir(incoming):
         return 0
@@ -177,7 +177,7 @@ def _take_in(repo: Repo, files: list[CacheFile]) -> int:
 
 
 def _finish(repo: Repo, wanted: Manifest) -> None:
-    """The snapshot and its names appear when all of it is there."""
+    """Create the snapshot and its names; called when all blobs are complete."""
     repo.link(wanted["revision"], [CacheFile(path, blob, length) for path, (blob, length) in wanted["files"].items()])
     for name in wanted["refs"]:
         repo.name(name, wanted["revision"])

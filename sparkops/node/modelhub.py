@@ -1,4 +1,4 @@
-"""The model hub over HTTP, by curl: it knows proxies, redirects, certificates and how to go on in the middle of a file.
+"""The model hub over HTTP, by curl, which handles proxies, redirects, certificates and resumed downloads.
 
 A token travels on curl's stdin, never in a command line, and curl drops it when another host is redirected to.
 """
@@ -26,7 +26,7 @@ MALFORMED = (1, 3, 43)
 
 
 class HubAnswer:
-    """How one transfer ended: curl's exit code, the last status, its headers, what curl said."""
+    """The end of one transfer: curl's exit code, the last status, its headers, curl's message."""
 
     def __init__(self, code: int, said: str, headers: str) -> None:
         blocks = re.split(r"\r?\n\r?\n", headers.strip())
@@ -99,7 +99,7 @@ class Hub:
         return commit, [self.file(model, commit, one) for one in found.get("siblings", ())]
 
     def file(self, model: str, commit: str, one: dict[str, Any]) -> CacheFile:
-        """From the listing, or from the file's own headers where a mirror leaves hash and size out."""
+        """A file from the listing; hash and size from its headers if a mirror leaves them out."""
         path, large = one["rfilename"], one.get("lfs") or {}
         blob, length = large.get("sha256") or one.get("blobId"), large.get("size", one.get("size"))
         if not blob or length is None:
@@ -110,7 +110,7 @@ class Hub:
         return CacheFile(path, blob, int(length or 0))
 
     def fetch_small(self, url: str, path: str) -> None:
-        """A public file of another host, whole; the hub's token is not for it."""
+        """Download a public file of another host, without the hub's token; raises CacheTrouble."""
         answer = self.curl_again(url, "-o", path, "-m", "300", token=False)
         if not answer.ok:
             remove(path)

@@ -65,12 +65,12 @@ class Container:
 
     @property
     def runs(self) -> bool:
-        """The engine keeps it alive: it is up, or will be started again."""
+        """Whether it is up, or Docker will start it again."""
         return self.state in ("running", "restarting", "paused")
 
     @property
     def aside(self) -> bool:
-        """Left by a run that was killed while it replaced this container; nothing is to be started from it."""
+        """Whether a run was killed while it replaced this container; it must not be started again."""
         return self.name.endswith(ASIDE)
 
     @property

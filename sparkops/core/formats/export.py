@@ -101,7 +101,7 @@ def _ours(recipe: Recipe) -> dict[str, Any]:
 
 
 def _as_taken(args: Settings) -> dict[str, Any]:
-    """Flags as the engine takes them: of `--flag {…}` and `--flag.key` the second wins, whole."""
+    """Flags as the engine uses them: `--flag.key` replaces a whole `--flag {…}`."""
     dotted = {name.partition(".")[0] for name in args if "." in name}
     made: dict[str, Setting] = {name: one for name, one in args.items() if name not in dotted and "." not in name}
     for name, setting in args.items():
