@@ -175,7 +175,7 @@ def _measured(goal: Goal, concurrency: int, basis: Basis, found: Sequence[Eviden
     winners = {count: min(at[count], key=_cost(goal)) for count in near}
     nearest = min(near, key=lambda count: abs(math.log(count / concurrency)))
     best, rivals = winners[nearest], sorted(at[nearest], key=lambda one: one.topology)
-    values = tuple((one.topology, one.value / nearest if goal == "latency" else one.value) for one in rivals)
+    values = tuple((one.topology, _value(goal, one)) for one in rivals)
     why = _why(goal, concurrency, winners, at[nearest])
     return Opinion(basis, best.topology, why, best.source, best.date, tuple(near), values)
 
@@ -187,6 +187,11 @@ def _around(concurrency: int, counts: Sequence[int]) -> list[int]:
     below = [count for count in counts if count < concurrency][-1:]
     above = [count for count in counts if count > concurrency][:1]
     return below + above
+
+
+def _value(goal: Goal, one: Evidence) -> float:
+    """The value as it is shown: for `latency`, the share of one request."""
+    return one.value / one.concurrency if goal == "latency" else one.value
 
 
 def _cost(goal: Goal) -> Callable[[Evidence], float]:

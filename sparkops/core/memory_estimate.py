@@ -179,7 +179,9 @@ def _overhead(effective: Effective, old: bool, batched: float, hidden: int) -> t
 
 def _kv_bytes(effective: Effective) -> float:
     kind = str(effective.value("kv-cache-dtype", "auto"))
-    return 0.5625 if kind == "nvfp4" else 1.0 if kind.startswith("fp8") else 2.0
+    if kind == "nvfp4":
+        return 0.5625
+    return 1.0 if kind.startswith("fp8") else 2.0
 
 
 def _counted(base: Estimate, need: _Need, cache: float) -> Estimate:

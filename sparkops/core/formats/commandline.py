@@ -48,7 +48,7 @@ class Serving:
 
 
 def serving(text: str, flags: FlagTable, file: str, first: int, spread: bool = True) -> Serving:
-    """The engine that a rendered command starts. Its line 0 (all lines without `spread`) is line `first` of the file."""
+    """The engine that a rendered command starts. Its line 0 (without `spread` any line) is line `first` of the file."""
 
     def where(line: int) -> str:
         return f"{file}:{first + line if spread else first}"

@@ -82,13 +82,17 @@ def _word(text: str, line: int) -> Word:
         if kind == "continued":
             continue
         bare += part if kind in ("plain", "expansion") else _QUOTED
-        if kind == "double":
+        if kind == "single":
+            part = part[1:-1]
+        elif kind == "escaped":
+            part = part[1:]
+        elif kind == "double":
             part = part[1:-1]
             found = next((one[0] for one in _IN_DOUBLE_QUOTES.finditer(part) if one["expansion"]), "")
             part = _IN_DOUBLE_QUOTES.sub(lambda one: one["expansion"] or one["special"] or "", part)
         elif kind == "expansion":
             found = part
-        made += part[1:-1] if kind == "single" else part[1:] if kind == "escaped" else part
+        made += part
         expands = expands or found
     spread = _SPREAD.search(bare)
     return Word(made, line, expands or (spread[0].replace(_QUOTED, "…") if spread else ""))
