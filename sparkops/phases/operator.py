@@ -38,9 +38,10 @@ def _phase(
 ) -> Phase:
     if isinstance(step.action, RunPhase):
         return Phase(step.name, _built_in(step, step.action.phase, built_in) if first == 0 else ())
-    hosts = [] if step.run_once and first else nodes[:1] if step.run_once else nodes
+    if step.run_once:
+        nodes = nodes[:1] if first == 0 else []
     name = f"{number}. {step.name}"
-    return Phase(step.name, tuple(_step(step, f"{name} on {node.name}", node, known[node.name]) for node in hosts))
+    return Phase(step.name, tuple(_step(step, f"{name} on {node.name}", node, known[node.name]) for node in nodes))
 
 
 def _built_in(step: PlayStep, name: str, built_in: BuiltIn) -> tuple[Step, ...]:

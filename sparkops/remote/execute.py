@@ -254,7 +254,9 @@ class _Interrupt:
 def _turns(phase: Phase) -> list[list[str]]:
     """Groups of nodes that run at once: all, or one after the other."""
     nodes = list(dict.fromkeys(step.node for step in phase.steps))
-    return [[node] for node in nodes] if phase.serial else [nodes] if nodes else []
+    if phase.serial:
+        return [[node] for node in nodes]
+    return [nodes] if nodes else []
 
 
 def _reason(result: Result) -> str:
