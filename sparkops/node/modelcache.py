@@ -302,7 +302,7 @@ class Repo:
         return "empty" if not found and path.endswith(WEIGHTS) else ""
 
     def refs(self, revision: str | None = None) -> dict[str, str]:
-        """Map branch or tag → commit, for one commit or for all."""
+        """The commit of each branch or tag, by name: of one commit or of all."""
         found = {}
         for folder, _, names in os.walk(self.path("refs")):
             for path in (os.path.join(folder, name) for name in names):
