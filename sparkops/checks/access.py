@@ -1,4 +1,4 @@
-"""Checks of the way to a node, of what we may do there, and of whether it answered every question."""
+"""Checks of the connection to a node, of the user's rights there, and of whether every probe gave an answer."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,7 @@
 """What a check is: a pure judgement of one node, or of all nodes together, with where it was learnt and how to fix it.
 
-Below a `Check` stands its judge. It yields what it finds, and nothing if the node is fine. If a fact could not be read,
-`read` makes the check a `skip` with the reason, never a pass.
+The function below a `Check` is its judge: it yields what it finds, and nothing if the node is fine. If a fact could not
+be read, `read` makes the check a `skip` with the reason, never a pass.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

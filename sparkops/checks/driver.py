@@ -67,9 +67,11 @@ def branch(here: Here) -> Iterator[Said]:
 
 
 def version_of(facts: Facts) -> str | None:
-    """The driver's version by nvidia-smi, else that of the loaded module."""
-    gpu, module = facts.nvidia_smi, known(facts.driver, None)
-    return gpu.driver if isinstance(gpu, Gpu) else module.loaded if module else None
+    """The driver's version from nvidia-smi, else that of the loaded module; None if neither could be read."""
+    if isinstance(facts.nvidia_smi, Gpu):
+        return facts.nvidia_smi.driver
+    module = known(facts.driver, None)
+    return module.loaded if module else None
 
 
 @Check(

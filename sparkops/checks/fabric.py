@@ -130,7 +130,8 @@ def addresses(here: Here) -> Iterator[Said]:
 ).each_node
 def speed(here: Here) -> Iterator[Said]:
     read(here.facts.net)
-    for one in (one for one in cabled(here) if one.up):
+    up = [one for one in cabled(here) if one.up]
+    for one in up:
         if one.speed_mbps is None:
             yield fail(f"the speed of {one.name} is unknown")
         elif one.speed_mbps < FULL:
@@ -149,7 +150,8 @@ def speed(here: Here) -> Iterator[Said]:
     severity="fail",
 ).each_node
 def rdma(here: Here) -> Iterator[Said]:
-    for one in (one for one in cabled(here) if one.up):
+    up = [one for one in cabled(here) if one.up]
+    for one in up:
         if one.rdma is None:
             yield fail(f"{one.name} has no RDMA device")
         elif not one.rdma.active:

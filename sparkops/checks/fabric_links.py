@@ -71,7 +71,8 @@ def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterat
 def one_network(s: Situation) -> Iterator[Said]:
     if _is_ring(s):
         raise CannotTell("cabled as a ring (see no-ring)")
-    first, second = (_by_network(links(s), at) for at in (0, 1))
+    found = links(s)
+    first, second = _by_network(found, 0), _by_network(found, 1)
     if len(first) > 1:
         yield warn("the nodes' fabric addresses are in different subnets", evidence=apart(first))
     elif len(second) > 1:
@@ -105,11 +106,10 @@ def _is_ring(s: Situation) -> bool:
     deploys=True,
 ).all_nodes
 def one_owner(s: Situation) -> Iterator[Said]:
-    owners = grouped(
-        (address, name)
-        for name, both in links(s).items()
-        for address in dict.fromkeys(str(found.ip) for one in both if one.up for found in one.ipv4)
-    )
+    owners: dict[str, list[str]] = {}
+    for name, both in links(s).items():
+        for address in dict.fromkeys(str(found.ip) for one in both if one.up for found in one.ipv4):
+            owners.setdefault(address, []).append(name)
     for address, names in owners.items():
         if len(names) > 1:
             yield fail(
@@ -137,11 +137,10 @@ def _one_hardware(s: Situation) -> Iterator[Said]:
     hint=f"set mtu: 9000 for both interfaces in {NETPLAN}; a switch needs more than 9000",
 ).all_nodes
 def mtu(s: Situation) -> Iterator[Said]:
-    groups = grouped(
-        (str(size), name)
-        for name, both in links(s).items()
-        for size in dict.fromkeys(one.mtu for one in both if one.up and one.mtu)
-    )
+    groups: dict[str, list[str]] = {}
+    for name, both in links(s).items():
+        for size in dict.fromkeys(one.mtu for one in both if one.up and one.mtu):
+            groups.setdefault(str(size), []).append(name)
     if len(groups) > 1:
         yield warn("MTUs differ between the nodes or the interfaces", evidence=apart(groups))
     small = {size: names for size, names in groups.items() if int(size) < JUMBO}

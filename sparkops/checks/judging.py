@@ -41,14 +41,14 @@ def _check(s: Situation, nodes: tuple[Node, ...], check: Check) -> Iterator[Find
 
 
 def _out(here: Here, check: Check) -> str:
-    """Why this node is not asked, because nobody reached it or it does not take part; empty if it is."""
+    """Why the node is skipped: not reached, or not part of the plan; empty if it is judged."""
     if here.name in here.s.away and check.id not in REACH:
         return "not reached"
     return f"not part of {here.s.placement.topology}" if check.placed and not here.members else ""
 
 
 def _said(judge: Iterable[Said]) -> list[Said]:
-    """All that a judge yields; only why it could not judge, unless it found trouble before."""
+    """What a judge yields. If it raises CannotTell: a skip with the reason, unless it found a problem before."""
     said: list[Said] = []
     try:
         for one in judge:
@@ -60,7 +60,7 @@ def _said(judge: Iterable[Said]) -> list[Said]:
 
 
 def _verdict(check: Check, node: str | None, said: list[Said]) -> Finding:
-    """All that a judge says of one node: the worst status, first the messages that have it, then other trouble."""
+    """One finding from the judge's results: the worst status, its messages first, then other warnings."""
     status: CheckStatus = min((one.status for one in said), key=ORDER.index, default="pass")
     shown = [one for one in said if one.status in (status, "fail", "warn")]
     shown.sort(key=lambda one: one.status != status)

@@ -109,9 +109,10 @@ def _too_little(wanted: float, need: float, free: float, memory: Memory, evidenc
 
 
 def held(here: Here, memory: Memory) -> float:
-    """What containers of ours hold here that this plan replaces or starts again, in KiB.
+    """Memory in KiB of the sparkops engines on this node that the plan replaces or starts again.
 
-    Where nobody else computes, or nvidia-smi says [N/A], what nothing else accounts for is theirs, up to their share.
+    nvidia-smi lists it by process. If no other process uses the GPU, or it prints [N/A], memory that /proc does not
+    account for counts as theirs, up to their share.
     """
     engines = [(stored, found) for stored, found in here.going if found.role != "proxy"]
     size, processes = 0.0, known(here.facts.gpu_processes, ())

@@ -19,7 +19,7 @@ Goal = Literal["decode", "prefill", "ttft", "latency"]
 Basis = Literal["own", "measured", "article"]
 
 BANDWIDTH_GB_S = 273
-"""Of a GB10's memory, nominal; tests reach 161 to 250."""
+"""Nominal bandwidth of a GB10's memory; tests reach 161 to 250 GB/s."""
 
 METRIC = {"decode": "decode", "prefill": "prefill", "ttft": "ttft", "latency": "decode"}
 """The metric that a goal is judged by. The speed of one request is its share of the speed of all."""
@@ -175,7 +175,7 @@ def _measured(goal: Goal, concurrency: int, basis: Basis, found: Sequence[Eviden
     winners = {count: min(at[count], key=_cost(goal)) for count in near}
     nearest = min(near, key=lambda count: abs(math.log(count / concurrency)))
     best, rivals = winners[nearest], sorted(at[nearest], key=lambda one: one.topology)
-    values = tuple((one.topology, one.value / nearest if goal == "latency" else one.value) for one in rivals)
+    values = tuple((one.topology, _value(goal, one)) for one in rivals)
     why = _why(goal, concurrency, winners, at[nearest])
     return Opinion(basis, best.topology, why, best.source, best.date, tuple(near), values)
 
@@ -189,9 +189,16 @@ def _around(concurrency: int, counts: Sequence[int]) -> list[int]:
     return below + above
 
 
+def _value(goal: Goal, one: Evidence) -> float:
+    """The value as it is shown: for `latency`, the share of one request."""
+    return one.value / one.concurrency if goal == "latency" else one.value
+
+
 def _cost(goal: Goal) -> Callable[[Evidence], float]:
-    """The key by which the best value is the least: a time as it is, a speed negated."""
-    return (lambda one: one.value) if goal == "ttft" else (lambda one: -one.value)
+    """A sort key: the best value has the lowest cost. The cost of a speed is negative."""
+    if goal == "ttft":
+        return lambda one: one.value
+    return lambda one: -one.value
 
 
 def _why(goal: Goal, concurrency: int, winners: Mapping[int, Evidence], rivals: Sequence[Evidence]) -> str:

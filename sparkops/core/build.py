@@ -16,7 +16,7 @@ LABEL = "sparkops.build"
 
 UPSTREAM = "https://github.com/eugr/spark-vllm-docker.git"
 PINNED = "028b7cefba382c3d21f75913afb1dc510cb85c7e"
-"""spark-vllm-docker of September 2026, with the dependency pins without which its mxfp4 build rots."""
+"""A commit of spark-vllm-docker of September 2026 that pins the dependencies of its mxfp4 build."""
 
 KEYS = ("context", "dockerfile", "args", "git", "commit", "command")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -93,8 +93,7 @@ def read(image: str, given: Mapping[str, Any], where: str) -> Build:
         raise wrong("command", str(error)) from error
     if words and (args or texts["dockerfile"]):
         raise wrong("command", "stands beside dockerfile or args, which only docker build takes")
-    plain = {str(key): str(value).lower() if isinstance(value, bool) else str(value) for key, value in args.items()}
-    return Build(image, args=plain, command=tuple(words), **texts)
+    return Build(image, args={str(k): _plain(v) for k, v in args.items()}, command=tuple(words), **texts)
 
 
 def _text(given: Mapping[str, Any], key: str, wrong: Any) -> str | None:
@@ -102,6 +101,11 @@ def _text(given: Mapping[str, Any], key: str, wrong: Any) -> str | None:
     if value is not None and (not isinstance(value, str) or not value or value.startswith("-")):
         raise wrong(key, "must be text")
     return value
+
+
+def _plain(value: object) -> str:
+    """A build argument as text; true and false in lower case, as in YAML."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def job_id(kind: str, image: str, digest: str = "") -> str:

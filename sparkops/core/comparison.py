@@ -31,12 +31,10 @@ def compare(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> Iter
             yield Difference("model", key, Setting(x, a.recipe.source), Setting(y, b.recipe.source))
     yield from _settings("command", dict(_flat(a.args)), dict(_flat(b.args)))
     yield from _settings("env", a.env, b.env)
-    if a.image != b.image and (a.image not in fingerprints or fingerprints[a.image] != fingerprints.get(b.image)):
-        shown = {one: f"{one} ({fingerprints[one][:12]})" for one in (a.image, b.image) if one in fingerprints}
-        left, right = (Setting(shown.get(one, one), "") for one in (a.image, b.image))
-        yield Difference("image", "image", left, right)
+    if a.image != b.image and not _same(a.image, b.image, fingerprints):
+        yield Difference("image", "image", _image(a.image, fingerprints), _image(b.image, fingerprints))
     for mount in sorted({*a.mounts} ^ {*b.mounts}):
-        left, right = (Setting(mount in mounts or None, "") for mounts in (a.mounts, b.mounts))
+        left, right = Setting(mount in a.mounts or None, ""), Setting(mount in b.mounts or None, "")
         yield Difference("mounts", mount, left, right)
 
 
@@ -60,6 +58,16 @@ def _flat(args: Mapping[str, Setting]) -> Iterator[tuple[str, Setting]]:
             yield from _flat({f"{name}.{key}": Setting(value, setting.origin) for key, value in setting.value.items()})
         else:
             yield name, setting
+
+
+def _same(a: str, b: str, fingerprints: Mapping[str, str]) -> bool:
+    return a in fingerprints and fingerprints[a] == fingerprints.get(b)
+
+
+def _image(reference: str, fingerprints: Mapping[str, str]) -> Setting:
+    """The image as it is shown: its reference, and the start of its fingerprint if that is known."""
+    shown = f" ({fingerprints[reference][:12]})" if reference in fingerprints else ""
+    return Setting(reference + shown, "")
 
 
 def _plain(value: Any) -> Any:

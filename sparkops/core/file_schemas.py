@@ -48,12 +48,16 @@ def inventory() -> Schema:
     """Groups by their names, in Ansible's shape; variables that are not ours are allowed."""
     hints = get_type_hints(Node)
     own = {**{name: _of(hint) for name, hint in hints.items() if name != "name"}, "recipe": _of(str)}
-    variables = {name: one if "anyOf" in one else {"anyOf": [one, {"type": "null"}]} for name, one in own.items()}
+    variables = {name: _or_null(one) for name, one in own.items()}
     variables |= {alias: variables[name] for alias, name in ALIASES.items()}
     parts = {"vars": {"$ref": "#/$defs/vars"}, "hosts": _named("vars"), "children": _named("group")}
     definitions = {"vars": {"type": ["object", "null"], "properties": variables}, "group": _mapping(parts)}
     found = {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/group"}}
     return _document("An inventory of sparkops", {**found, "$defs": definitions})
+
+
+def _or_null(found: Schema) -> Schema:
+    return found if "anyOf" in found else {"anyOf": [found, {"type": "null"}]}
 
 
 def _named(definition: str) -> Schema:

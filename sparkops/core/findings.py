@@ -1,4 +1,4 @@
-"""What a rule or a check holds against something, and the changes that a rule makes."""
+"""Findings of rules and checks, and the changes that a rule makes."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -28,7 +28,7 @@ class SettingChange:
 
 @dataclass(frozen=True)
 class Finding:
-    """Rules and checks report the same thing; a rule's has no node, a check's has no changes."""
+    """A result of a rule or a check; a rule's has no node, a check's has no changes."""
 
     id: str
     action: RuleAction | CheckStatus

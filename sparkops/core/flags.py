@@ -98,7 +98,9 @@ class FlagTable:
     def find(self, name: str) -> Flag | None:
         """The flag of a canonical name, its `no-` form included."""
         target = self._names.get(name.partition(".")[0])
-        return None if target is None else self._flags.get(target) or Flag(target, nargs="0")
+        if target is None:
+            return None
+        return self._flags.get(target) or Flag(target, nargs="0")
 
     def nearest(self, name: str, cutoff: float = 0.6) -> str | None:
         return nearest(name, self._names, cutoff)

@@ -8,7 +8,7 @@ from sparkops.core.facts.schedule import Drop
 from sparkops.core.sizes import GIB_KIB
 
 JUMP_KIB = 4 * GIB_KIB
-"""Between two samples this much is an engine that came or went, not growth."""
+"""A change of this size between two samples is an engine that started or ended, not growth."""
 
 TROUBLE_KIB = 4 * GIB_KIB
 """Below this a GB10 does not kill a process but freezes: the driver livelocks before the kernel's OOM killer."""
@@ -28,7 +28,7 @@ class Growth:
     samples: int
 
     def seconds_left(self, available_kib: int) -> float | None:
-        """Until `TROUBLE_KIB` is reached; None while nothing grows."""
+        """Seconds until `TROUBLE_KIB` is reached; None if memory use grows by less than 1 MiB an hour."""
         if self.used < 1024:
             return None
         return max(0.0, (available_kib - TROUBLE_KIB) / self.used * HOUR)

@@ -1,4 +1,4 @@
-"""How a person asks the model hub."""
+"""The user's access to the model hub: endpoint, token, proxies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -47,7 +47,7 @@ def executor(reference: str) -> Literal["ray", "mp"]:
 
 
 def known(reference: str) -> KnownImage:
-    """What repository and tag say, whatever the registry."""
+    """What is known from repository and tag; the registry does not matter."""
     name = reference.removeprefix(mods.PREFIX).lower().partition("@")[0]
     repository, colon, tag = name.rpartition(":")
     if not colon or "/" in tag:

@@ -11,7 +11,7 @@ from sparkops.errors import UsageError
 
 @dataclass(frozen=True)
 class Node:
-    """One GB10 machine: where it is reached and as whom."""
+    """One GB10 machine, with its address and login."""
 
     name: str
     address: str
@@ -26,7 +26,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Inventory:
-    """Nodes in the order of the file; `recipes` is what `recipe` says for each node that says it."""
+    """Nodes in the order of the file; `recipes` maps each node with a `recipe` to it."""
 
     source: str
     nodes: tuple[Node, ...]

@@ -26,7 +26,7 @@ ALIASES = {
 }
 CLOSE = 0.8
 CLOSE_ANSIBLE = 0.9
-"""How similar to one of our names an unknown name must be to count as a typing mistake; Ansible's names are similar."""
+"""Similarity (0 to 1) from which an unknown name counts as a mistyped name of ours; higher for names in `ansible_`."""
 
 _ANSIBLE = (
     "become become_exe become_flags become_method become_pass become_password become_user connection network_os "
@@ -224,6 +224,8 @@ def _refuse_twins(nodes: tuple[Node, ...], walk: _Walk) -> None:
     seen: dict[str, str] = {}
     for node in nodes:
         for kind, address in (("address", node.address), ("fabric_address", node.fabric_address)):
-            other = seen.setdefault(address, node.name) if address else node.name
+            if address is None:
+                continue
+            other = seen.setdefault(address, node.name)
             if other != node.name:
                 fail(walk.places[node.name], f"{node.name}.{kind}", f"{address} is already the address of {other}")

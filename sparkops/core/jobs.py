@@ -25,5 +25,12 @@ def listed(node: str, text: str) -> Iterator[Job]:
         row = line.split("\t")
         if len(row) == 5 and row[3].isdigit():
             code = int(row[2]) if row[2].isdigit() else None
-            ended: State = "lost" if code is None else "failed" if code else "done"
-            yield Job(node, row[0], "running" if row[1] == "running" else ended, code, int(row[3]), row[4].strip())
+            yield Job(node, row[0], _state(row[1], code), code, int(row[3]), row[4].strip())
+
+
+def _state(word: str, code: int | None) -> State:
+    if word == "running":
+        return "running"
+    if code is None:
+        return "lost"
+    return "failed" if code else "done"

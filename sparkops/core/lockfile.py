@@ -54,7 +54,7 @@ class RecipeLock:
 
 @dataclass(frozen=True)
 class LockDifference:
-    """One thing that is not as it was locked; `node` is empty where it is the deployment's."""
+    """One value that differs from the lock; `node` is empty for values of the whole deployment."""
 
     what: str
     key: str
@@ -105,14 +105,25 @@ def _revision(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[LockDi
     for part in REVISION:
         before, after = old.get(part), new.get(part)
         if part in ("args", "env"):
-            what, prefix = ("flags", "--") if part == "args" else ("env", "")
-            x, y = (said if isinstance(said, Mapping) else {} for said in (before, after))
-            for key in sorted(key for key in {*x, *y} if x.get(key) != y.get(key)):
-                yield LockDifference(what, f"{prefix}{key}", x.get(key), y.get(key))
+            yield from _settings(part, _mapping(before), _mapping(after))
         elif before != after:
             yield LockDifference("revision", part, before, after)
     if old.get("schema", REVISION_SCHEMA) != new.get("schema", REVISION_SCHEMA):
         yield LockDifference("revision", "schema", old.get("schema"), new.get("schema"))
+
+
+def _settings(part: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[LockDifference]:
+    for key in sorted({*old, *new}):
+        if old.get(key) == new.get(key):
+            continue
+        if part == "args":
+            yield LockDifference("flags", f"--{key}", old.get(key), new.get(key))
+        else:
+            yield LockDifference("env", key, old.get(key), new.get(key))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _machines(locked: RecipeLock, now: RecipeLock) -> Iterator[LockDifference]:

@@ -57,7 +57,7 @@ class Estimate:
     weights: float | None
     overhead: float
     beyond: float = 0
-    """Of `claimed` what the image takes besides the engine's share."""
+    """The part of `claimed` that the image takes beyond the engine's share."""
 
     kv_cache: float | None = None
     kv_per_token: float | None = None
@@ -84,13 +84,13 @@ class _Need:
     model: KnownModel
     kv_bytes: float
     shared: int
-    """Over how many tensor parallel ranks heads are split."""
+    """The number of tensor parallel ranks that share the heads."""
 
     stages: int
     context: int
     batched: int
     given: bool = False
-    """The size of the cache is given, so that the share decides nothing."""
+    """The recipe gives the size of the cache, so the share has no effect."""
 
     @property
     def per_layer_token(self) -> float:
@@ -179,7 +179,9 @@ def _overhead(effective: Effective, old: bool, batched: float, hidden: int) -> t
 
 def _kv_bytes(effective: Effective) -> float:
     kind = str(effective.value("kv-cache-dtype", "auto"))
-    return 0.5625 if kind == "nvfp4" else 1.0 if kind.startswith("fp8") else 2.0
+    if kind == "nvfp4":
+        return 0.5625
+    return 1.0 if kind.startswith("fp8") else 2.0
 
 
 def _counted(base: Estimate, need: _Need, cache: float) -> Estimate:

@@ -1,4 +1,4 @@
-"""What a person calls a model: `org/name`, `org/name@revision`, or a directory of a node."""
+"""Names of models as users write them: `org/name`, `org/name@revision`, or a directory of a node."""
 
 import re
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ class ModelName:
         return self.model.startswith("/")
 
     def job(self, kind: str) -> str:
-        """Equal for equal work, so that asking again finds it."""
+        """The id of a background job, equal for equal work, so that a second command finds the job."""
         return job_id(kind, self.title.strip("/").replace("/", "--"))
 
     @property
     def title(self) -> str:
-        """With as much of a commit as a person needs."""
+        """The name with the first 12 digits of a commit."""
         known = _COMMIT.fullmatch(self.revision) is not None
         return f"{self.model}@{self.revision[:12]}" if known else str(self)
 

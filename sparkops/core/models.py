@@ -107,7 +107,7 @@ def known(model: str) -> KnownModel | None:
 
 
 def is_gpt_oss(model: str) -> bool:
-    """gpt-oss of any size and by anybody: quantised copies and fine-tunes keep the format."""
+    """Whether it is gpt-oss of any size, quantised copies and fine-tunes included: they keep its format."""
     return "gpt-oss" in model.lower()
 
 
@@ -122,7 +122,7 @@ def working_counts(model: KnownModel) -> tuple[int, ...]:
 
 
 def read(name: str, config: Mapping[str, Any], weights_bytes: int) -> KnownModel | None:
-    """A model from its `config.json` and the `total_size` of its safetensors index; None where that does not say."""
+    """A model from its `config.json` and the `total_size` of its safetensors index; None if they lack a value."""
     config = config.get("text_config") or config
     try:
         heads, layers = int(config["num_attention_heads"]), int(config["num_hidden_layers"])

@@ -51,7 +51,7 @@ def needed(mods: Sequence[str]) -> tuple[str, ...]:
 
 
 def derived(container: str, mods: Sequence[str]) -> str:
-    """The reference of an image with these mods in it; the image itself where none is needed."""
+    """The reference of an image with these mods in it; the image itself if none is needed."""
     wanted = needed(mods)
     if not wanted:
         return container
@@ -76,7 +76,7 @@ def source(text: str) -> Source | None:
 
 
 def candidates(mod: str) -> tuple[str, ...]:
-    """Where below `--mods DIR` a mod may lie."""
+    """The places below `--mods DIR` to look for a mod."""
     return tuple(dict.fromkeys((mod.lstrip("@/"), f"mods/{short(mod)}", short(mod))))
 
 
@@ -85,7 +85,9 @@ def dockerfile(container: str, mods: Sequence[str], sources: Mapping[str, Source
     lines = [f"FROM {container}"]
     for mod in needed(mods):
         name, place = short(mod), f"{PLACE}/{short(mod)}"
-        verb, origin = ("ADD", sources[mod].url) if mod in sources else ("COPY", f"mods/{name}/")
-        lines.append(f"{verb} {json.dumps([origin, f'{place}/'])}")
+        if mod in sources:
+            lines.append(f"ADD {json.dumps([sources[mod].url, f'{place}/'])}")
+        else:
+            lines.append(f"COPY {json.dumps([f'mods/{name}/', f'{place}/'])}")
         lines.append(f'RUN export WORKSPACE_DIR="$PWD" && cd "{place}" && chmod +x run.sh && ./run.sh')
     return "\n".join(lines) + "\n"

@@ -36,7 +36,7 @@ class _Topologies:
 
 @dataclass(frozen=True)
 class RecipeFile:
-    """A recipe file as it stands; None is "not said", which a parent may have said."""
+    """The content of a recipe file; None if a key is missing, so that a parent's value is used."""
 
     extends: str | None = None
     model: str | None = None
@@ -100,7 +100,7 @@ def _inherited(base: Recipe) -> dict[str, Any]:
 
 
 def _lay(made: dict[str, Any], file: RecipeFile, prefix: str, flags: FlagTable) -> None:
-    """One file over what its parents said."""
+    """Lay one file's settings over those of its parents (`made`)."""
     made |= {key: getattr(file, key) for key in INHERITED if getattr(file, key) is not None}
     if file.mods is not None:
         made["mods"], made["mod_sources"] = _mods(file.mods)

@@ -30,7 +30,7 @@ class Column:
     metric: str = ""
     topology: str = ""
     other: bool = False
-    """Somebody else's value, shown for comparison: not a measurement of this recipe."""
+    """The column is for comparison only: its values were not measured with this recipe."""
 
 
 @dataclass(frozen=True)

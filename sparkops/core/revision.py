@@ -126,7 +126,9 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") 
 
 
 def _short(value: Any) -> str:
-    text = "unset" if value is None else value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    if value is None:
+        text = "unset"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -10,9 +10,15 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 OPERATORS = {"<": "-lt", "<=": "-le", ">": "-gt", ">=": "-ge"}
 FIELDS = ("MemAvailable", "MemFree", "Cached", "Buffers", "SwapFree", "Dirty", "Shmem", "AnonPages")
 
+
+def _every(n: int) -> str:
+    """The field of a crontab line for every `n` minutes or hours."""
+    return "*" if n == 1 else f"*/{n}"
+
+
 PERIODS = {
-    **{n * MINUTE: f"{'*' if n == 1 else f'*/{n}'} * * * *" for n in range(1, 60) if 60 % n == 0},
-    **{n * HOUR: f"0 {'*' if n == 1 else f'*/{n}'} * * *" for n in range(1, 24) if 24 % n == 0},
+    **{n * MINUTE: f"{_every(n)} * * * *" for n in range(1, 60) if 60 % n == 0},
+    **{n * HOUR: f"0 {_every(n)} * * *" for n in range(1, 24) if 24 % n == 0},
     DAY: "0 0 * * *",
 }
 """The five fields of a crontab line by the period in seconds, for every period that divides an hour or a day."""

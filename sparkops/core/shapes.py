@@ -1,4 +1,4 @@
-"""Placements of recipes where there are no nodes to place them on."""
+"""Placements of recipes without an inventory."""
 
 import math
 
@@ -8,7 +8,7 @@ from sparkops.core.topology import Shape, Topology
 
 
 def usual(*recipes: Recipe) -> str:
-    """Return the topology that all of these recipes are for: solo where each fits one node, else cluster."""
+    """The topology that fits all of these recipes: solo if each runs on one node, else cluster."""
     alone = all("solo" in (recipe.only or ("solo",)) and recipe.nodes.min <= 1 for recipe in recipes)
     return "solo" if alone else "cluster"
 

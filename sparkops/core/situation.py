@@ -28,7 +28,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Away:
-    """Why a node could not be reached. `kind` tells a host key from a cable."""
+    """Why a node could not be reached; `kind` is that of `remote.connect_errors`."""
 
     reason: str
     hint: str = ""
@@ -37,7 +37,7 @@ class Away:
 
 @dataclass(frozen=True)
 class Span:
-    """When a node was asked and its answer was here, in seconds since 1970 by this machine's clock."""
+    """When a node was asked and when its answer arrived, in seconds since 1970 by this machine's clock."""
 
     sent: float
     received: float
@@ -172,10 +172,10 @@ def _by_address(facts: Mapping[str, Facts]) -> dict[str, str]:
 
 
 def state_dir(facts: Facts) -> str:
-    """Where sparkops keeps its own files on a node."""
+    """The directory of sparkops' own files on a node."""
     return f"{facts.home}/.local/state/sparkops"
 
 
 def key_path(facts: Facts) -> str:
-    """One key for all deployments whose front is this node, so that a switch does not lock clients out."""
+    """The file with the API key of all deployments whose front is this node, so clients keep access after a switch."""
     return f"{state_dir(facts)}/key"

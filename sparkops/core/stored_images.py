@@ -10,7 +10,7 @@ from sparkops.core.facts.reading import mapping, texts
 
 @dataclass(frozen=True)
 class StoredImage:
-    """`tags` is empty for what a newer image took the name of. `used` says that a container was made from it."""
+    """`tags` is empty if a newer image has the name now. `used`: a container was made from the image."""
 
     node: str
     id: str

@@ -114,7 +114,9 @@ def place(
         )
     taken = nodes[:count]
     servers = tuple(Place(node, "server", rank) for rank, node in enumerate(taken))
-    in_front = () if topology.kind == "solo" else taken if proxy == "all" else taken[:1]
+    in_front = taken if proxy == "all" else taken[:1]
+    if topology.kind == "solo":
+        in_front = ()
     proxies = tuple(Place(node, "proxy", rank) for rank, node in enumerate(in_front))
     return Placement(topology, executor, servers + proxies, _note(topology, taken, nodes))
 

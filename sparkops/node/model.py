@@ -36,7 +36,7 @@ VERBS = ("fetch", "verify", "list", "prune", "has", "lacks", "send", "take", "wo
 
 
 def listed(cache: str) -> dict[str, Any]:
-    """Every model of the cache with its revisions, what they take, and what is half."""
+    """Every model in the cache: its revisions with their bytes, and the bytes of partial downloads."""
     hub, models = os.path.join(cache, "hub"), []
     names = sorted(os.listdir(hub)) if os.path.isdir(hub) else []
     for name in names:
@@ -59,7 +59,7 @@ def _about(repo: Repo) -> dict[str, Any]:
 
 
 def prune(cache: str, targets: list[str]) -> dict[str, Any]:
-    """These snapshots, and the blobs that no snapshot needs any more."""
+    """Remove these snapshots, and the blobs that no snapshot needs any more; returns the bytes freed."""
     freed, removed = 0, []
     for target in targets:
         model, _, revision = target.partition("@")
@@ -90,7 +90,7 @@ def _cache(words: argparse.Namespace) -> str:
 
 
 def _send(words: argparse.Namespace) -> int:
-    """Nothing but the stream on stdout."""
+    """Write the stream of a copy to stdout, and nothing else; returns the exit code."""
     model, _, revision = words.models[0].partition("@")
     repo = repo_of(_cache(words), model)
     have = manifest(repo, _here(repo, revision or "main"), words.vocabulary)

@@ -1,7 +1,7 @@
-"""A model's folder in the Hugging Face cache, laid out as the hub's own library does it, and how work on it is told.
+"""A model's folder in the Hugging Face cache, laid out as by huggingface_hub, and the output of work on it.
 
-Runs on nodes (Python 3.9), as part of the scripts that import it. What is said on stdout: `progress: ...`, `error: ...`
-with `next: ...`, `result JSON`.
+Runs on nodes (Python 3.9), as part of the scripts that import it. Lines on stdout: `progress: ...`, `error: ...` with
+`next: ...`, `result JSON`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 
 
 class CacheTrouble(Exception):
-    """What ends the work, in words for a person, and what to do about it."""
+    """An error that ends the work, with a message for people and a hint."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -50,7 +50,7 @@ def size(count: float) -> str:
 
 
 def digest(path: str, name: str) -> str:
-    """As the hub names it: sha256 of what LFS keeps, git's hash of the rest. sha256sum runs beside others of it."""
+    """The hash that the hub uses in `name`: SHA-256 of an LFS file (64 digits), else git's. Several may run at once."""
     if len(name) == 64:
         done = subprocess.run(["sha256sum", "--", path], capture_output=True, text=True, check=False)
         if done.returncode:
@@ -62,18 +62,18 @@ def digest(path: str, name: str) -> str:
 
 
 def free(path: str) -> int:
-    """Bytes that this user may still write there."""
+    """Free bytes for this user on the disk of `path`."""
     rows = subprocess.run(["df", "-Pk", "--", path], capture_output=True, text=True, check=False).stdout.splitlines()
     return int(rows[-1].split()[3]) * 1024 if len(rows) > 1 else 0
 
 
 def no_room(what: str, folder: str, need: int) -> CacheTrouble:
-    """Need and have, in words; `folder` is on the disk that is meant."""
+    """The error with the bytes needed and the bytes free on the disk of `folder`."""
     return CacheTrouble(f"{what}: need {size(need)}, have {size(free(folder))} in {folder}", MAKE_ROOM)
 
 
 def forget(path: str) -> None:
-    """Out of the page cache: 60 GB of it would be missing to CUDA."""
+    """Drop the file from the page cache: CUDA could not use that memory."""
     with contextlib.suppress(OSError), open(path, "rb") as stream:
         os.posix_fadvise(stream.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
@@ -90,7 +90,7 @@ def length_of(path: str) -> int:
 
 
 class Meter:
-    """Says how far it is, how fast, how long still; a line a second while it moves."""
+    """Prints bytes done, rate and time left, one line a second."""
 
     def __init__(self, what: str, total: int, done: Callable[[], int]) -> None:
         self.what, self.total, self.done = what, max(total, 1), done
@@ -125,7 +125,7 @@ class Meter:
 
 
 def time_left(seconds: float) -> str:
-    """Nothing where a guess would be nonsense."""
+    """The text for the time left; empty from 100 hours on."""
     hours, rest = divmod(int(seconds), 3600)
     if hours >= 100:
         return ""
@@ -170,11 +170,11 @@ class Repo:
         return self.path("snapshots", revision, path)
 
     def member(self, name: str) -> str:
-        """Where a blob lies, below the model's folder."""
+        """The path of a blob relative to the model's folder."""
         return os.path.relpath(self.blob(name), self.folder)
 
     def learn(self, files: Iterable[CacheFile]) -> None:
-        """What the blobs of a folder are called; here they are called by their hash."""
+        """Note the paths of blobs, for a `Folder`; a cache names blobs by their hash and needs no note."""
 
     def prepare(self) -> None:
         for part in self.parts:
@@ -193,7 +193,7 @@ class Repo:
 
     @contextlib.contextmanager
     def lock(self, name: str = "sparkops", wait: bool = True) -> Iterator[None]:
-        """The lock file that the hub's own library takes for this blob."""
+        """Hold the lock file that huggingface_hub uses for this blob; without `wait` raises BlockingIOError."""
         home = self.lock_folder()
         os.makedirs(home, exist_ok=True)
         with open(os.path.join(home, f"{name}.lock"), "a", encoding="utf-8") as stream:
@@ -208,7 +208,7 @@ class Repo:
             yield
 
     def keep_notes(self) -> None:
-        """Where the disk is full without them: what was proven is proven again then."""
+        """Save the notes; on a full disk go on without them, and hashes are computed again."""
         new = self.path(f"{NOTES}.new")
         try:
             with open(new, "w", encoding="utf-8") as stream:
@@ -220,7 +220,7 @@ class Repo:
                 raise
 
     def accept(self, path: str, name: str) -> None:
-        """Make a file, of which the hash was checked, the blob of this name."""
+        """Move a file with a checked hash to the blob of this name."""
         os.replace(path, self.blob(name))
         self.notes["verified"][name] = self.stamp(name)
         forget(self.blob(name))
@@ -230,14 +230,14 @@ class Repo:
         return [found.st_size, found.st_mtime_ns]
 
     def revision(self, wanted: str) -> str:
-        """The snapshot that this name means here, empty where there is none."""
+        """The cached snapshot of a branch, tag or commit; empty if there is none."""
         found = wanted
         with contextlib.suppress(OSError), open(self.path("refs", wanted), encoding="utf-8") as stream:
             found = stream.read().strip()
         return found if os.path.isdir(self.path("snapshots", found)) else ""
 
     def holds(self, file: CacheFile) -> bool:
-        """Whether the blob is whole, by its hash unless that was found before and it did not change since."""
+        """Whether the blob is complete; its hash is computed unless a note has it for this size and time."""
         try:
             stamp = self.stamp(file.blob)
         except FileNotFoundError:
@@ -264,7 +264,7 @@ class Repo:
                 os.symlink(target, link)
 
     def entries(self, revision: str) -> Iterator[tuple[str, str]]:
-        """Path and blob (empty where it is no link) of all that lies in a snapshot."""
+        """Path and blob of every file in a snapshot; the blob is empty if the file is not a link."""
         top = self.path("snapshots", revision)
         for folder, _, names in os.walk(top):
             for name in names:
@@ -278,7 +278,7 @@ class Repo:
         return []
 
     def needs(self, revision: str, entries: Iterable[str]) -> set[str]:
-        """What an engine looks for: the configuration, and every shard that an index or another's name tells of."""
+        """Files that an engine needs: the configuration, and every shard by an index or by another shard's name."""
         here, wanted = set(entries), {"config.json"}
         for path in here:
             if path.endswith((".safetensors.index.json", ".bin.index.json")):
@@ -302,7 +302,7 @@ class Repo:
         return "empty" if not found and path.endswith(WEIGHTS) else ""
 
     def refs(self, revision: str | None = None) -> dict[str, str]:
-        """Names and the revisions that they mean; of one revision or of all."""
+        """The commit of each branch or tag, by name: of one commit or of all."""
         found = {}
         for folder, _, names in os.walk(self.path("refs")):
             for path in (os.path.join(folder, name) for name in names):
@@ -318,7 +318,7 @@ class Repo:
         os.replace(f"{path}.new", path)
 
     def pin(self, revision: str) -> None:
-        """It was asked for by its commit: that no name means it does not make it superfluous."""
+        """Note that the user fetched it by its commit, so pruning keeps it although no name refers to it."""
         pinned = self.notes.setdefault("pinned", [])
         if revision not in pinned:
             pinned.append(revision)
@@ -327,13 +327,13 @@ class Repo:
         return revision in self.notes.get("pinned", [])
 
     def drop(self, revision: str) -> None:
-        """A snapshot and its names; `sweep` frees the room."""
+        """Remove a snapshot and its names; `sweep` then removes its blobs."""
         shutil.rmtree(self.path("snapshots", revision), ignore_errors=True)
         for name in self.refs(revision):
             remove(self.path("refs", name))
 
     def sweep(self) -> int:
-        """Remove what no snapshot needs; bytes that became free. A model without snapshots leaves nothing."""
+        """Remove blobs that no snapshot needs, or the folder without snapshots; returns the bytes freed."""
         snapshots = os.listdir(self.path("snapshots")) if os.path.isdir(self.path("snapshots")) else []
         needed = {blob for revision in snapshots for _, blob in self.entries(revision)}
         freed = 0

@@ -1,4 +1,4 @@
-"""A model from node to node: what one has, what another lacks, the stream between them, and its proof at the end.
+"""Copy a model from node to node: what one has, what another lacks, the stream between them, and the final check.
 
 The stream is tar's of the missing blobs. It is kept apart until each file has the hash that it must have, so that a
 sender or a link that dies in the middle leaves no file that looks whole; what came whole is not sent again.
@@ -32,13 +32,13 @@ from sparkops.node.modelvocabulary import VOCABULARY, vocabulary_file
 INCOMING = "incoming.sparkops"
 NO_ROOM_TO_UNPACK = "the disk is full"
 TAR_SAYS_FULL = ("No space left on device", "Wrote only ")
-"""What GNU tar 1.34 says about it: the first for a file that it cannot begin, the second for one it cannot end."""
+"""GNU tar 1.34 on a full disk: the first message if it cannot create a file, the second if it cannot complete one."""
 
 Manifest = dict[str, Any]
 
 
 def manifest(repo: Repo, revision: str, words: str) -> Manifest:
-    """What a copy of this snapshot must hold; for a directory the hashes are taken here, once."""
+    """What a copy of this snapshot must hold; for a model directory the hashes are computed here."""
     files = {}
     for path, blob in repo.entries(revision):
         if len(blob) not in (40, 64) and not repo.local:
@@ -57,7 +57,7 @@ def manifest(repo: Repo, revision: str, words: str) -> Manifest:
 
 
 def lacks(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
-    """What is not whole here, after what an earlier copy left has been looked through; `words`: vocabulary's folder."""
+    """The files that this node lacks, after using those of an interrupted copy; `words` is the vocabulary's folder."""
     repo.prepare()
     with repo.lock():
         files = named(wanted)
@@ -74,20 +74,20 @@ def lacks(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
 
 
 def send(repo: Repo, blobs: Iterable[str], words: str, names: Iterable[str]) -> int:
-    """To stdout; holes stay holes. Passed through here, so that who watches this process sees what was sent."""
+    """Write a tar stream to stdout, with holes; `relay.sh` reads the progress from this process's counters."""
     line = ["tar", "-C", repo.folder, "-cSf", "-", *(f"./{repo.member(blob)}" for blob in blobs)]
     line += ["-C", os.path.abspath(words), *names] if words else []
     with subprocess.Popen(line, stdout=subprocess.PIPE) as tar:
         assert tar.stdout is not None
         try:
             _pump(tar.stdout.fileno(), 1)
-        except BrokenPipeError:  # whoever takes it is gone
+        except BrokenPipeError:  # the receiver is gone
             tar.kill()
     return 1 if tar.returncode else 0
 
 
 def take(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
-    """From stdin. Whatever ends the stream, what came whole is kept and nothing else."""
+    """Read a tar stream from stdin; keep the files that arrived completely, also if the stream breaks."""
     repo.prepare()
     with repo.lock():
         files = named(wanted)
@@ -111,7 +111,7 @@ def take(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
 
 
 def _unpack(incoming: str) -> str:
-    """What was said about it; where that is a half file, its hash will tell."""
+    """Unpack stdin and return tar's error, if any; the hash of a partial file shows later that it is partial."""
     shutil.rmtree(incoming, ignore_errors=True)
     os.makedirs(incoming)
     line = ["tar", "-C", incoming, "-xSf", "-", "--no-same-owner", "--no-same-permissions"]
@@ -152,7 +152,7 @@ def named(wanted: Manifest) -> list[CacheFile]:
 
 
 def _take_in(repo: Repo, files: list[CacheFile]) -> int:
-    """Blobs that came whole go to their place, the rest goes away; bytes that came."""
+    """Move received blobs with the right hash to their place, remove the others; returns the bytes moved."""
     incoming = repo.path(INCOMING)
     if not os.path.isdir(incoming):
         return 0
@@ -177,7 +177,7 @@ def _take_in(repo: Repo, files: list[CacheFile]) -> int:
 
 
 def _finish(repo: Repo, wanted: Manifest) -> None:
-    """The snapshot and its names appear when all of it is there."""
+    """Create the snapshot and its names; called when all blobs are complete."""
     repo.link(wanted["revision"], [CacheFile(path, blob, length) for path, (blob, length) in wanted["files"].items()])
     for name in wanted["refs"]:
         repo.name(name, wanted["revision"])

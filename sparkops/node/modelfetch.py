@@ -1,4 +1,4 @@
-"""A download: what is missing is got four at a time, and counts when its hash is right."""
+"""Download missing files, four at a time; a file counts if its hash is right."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LEFT_OUT = ("original/*", "metal/*")
 
 
 def fetch(repo: Repo, wanted: str, ask: dict[str, Any], exclude: list[str]) -> dict[str, Any]:
-    """Everything of this revision that is not here yet; the snapshot and its name come last."""
+    """Download the missing files of a revision; the snapshot and its name are created last."""
     hub = Hub(ask)
     repo.prepare()
     with repo.lock():
@@ -49,7 +49,7 @@ def fetch(repo: Repo, wanted: str, ask: dict[str, Any], exclude: list[str]) -> d
 
 
 def _missing(repo: Repo, files: list[CacheFile]) -> list[CacheFile]:
-    """One file for each blob that is not whole; what lies here unproven is hashed once."""
+    """One file for each blob that is not complete; files without a note of their hash are hashed."""
     unique = list({file.blob: file for file in files}.values())
     done: list[int] = []
 
@@ -94,7 +94,7 @@ def _download(repo: Repo, hub: Hub, revision: str, missing: list[CacheFile]) -> 
 
 
 def _get(repo: Repo, hub: Hub, url: str, file: CacheFile) -> None:
-    """A second whole try when what came is not what was announced: a proxy's page, a part from elsewhere."""
+    """Download a file, once more from the start if its hash is wrong (a proxy's page, a partial file of another)."""
     part = repo.part(file.blob)
     for _ in range(2):
         hub.download(url, part, file.length, repo.model)
@@ -109,7 +109,7 @@ def _get(repo: Repo, hub: Hub, url: str, file: CacheFile) -> None:
 
 
 def _out_of_room(repo: Repo, missing: list[CacheFile], error: OSError) -> Exception:
-    """A disk that filled up under us is given back what we took of it."""
+    """On a full disk, remove the partial downloads; returns the error to raise."""
     if error.errno != errno.ENOSPC:
         return error
     for file in missing:

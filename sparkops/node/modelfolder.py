@@ -1,4 +1,4 @@
-"""A model that is a directory of its own: no hub knows it, so its hashes are taken where it is copied from."""
+"""A model in a directory of its own: the hub has no hashes of it, so the node that has it computes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sparkops.node.modelcache import AT_ONCE, NOTES, CacheFile, CacheTrouble, Re
 
 
 class Folder(Repo):
-    """Answers what a folder of the cache answers. A revision is the hash over all of its files' hashes."""
+    """A model directory with the methods of a cache folder. Its revision is a hash over the hashes of its files."""
 
     local = True
 
@@ -35,7 +35,7 @@ class Folder(Repo):
             self.names.setdefault(file.blob, file.path)
 
     def revision(self, wanted: str) -> str:
-        """Of what is here now; what was hashed before and did not change is not hashed again."""
+        """The revision of the present files; unchanged files are not hashed again."""
         if not os.path.isdir(self.folder):
             return ""
         with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -50,7 +50,7 @@ class Folder(Repo):
             yield path, self._hash(path)
 
     def link(self, revision: str, files: Iterable[CacheFile]) -> None:
-        """Of equal files one was sent."""
+        """Copy each received file to every path with the same content."""
         for file in files:
             path, there = self.path(file.path), self.blob(file.blob)
             if path != there and not os.path.exists(path):
@@ -61,7 +61,7 @@ class Folder(Repo):
         return {}
 
     def problem(self, path: str, blob: str, length: int | None) -> str:
-        """Nothing names its hash, but a weights file says how long it must be."""
+        """There is no hash to compare with, but the header of a safetensors file gives its length."""
         found = os.stat(path).st_size
         if not path.endswith(".safetensors"):
             return super().problem(path, "", length)

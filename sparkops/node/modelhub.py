@@ -1,4 +1,4 @@
-"""The model hub over HTTP, by curl: it knows proxies, redirects, certificates and how to go on in the middle of a file.
+"""The model hub over HTTP, by curl, which handles proxies, redirects, certificates and resumed downloads.
 
 A token travels on curl's stdin, never in a command line, and curl drops it when another host is redirected to.
 """
@@ -26,7 +26,7 @@ MALFORMED = (1, 3, 43)
 
 
 class HubAnswer:
-    """How one transfer ended: curl's exit code, the last status, its headers, what curl said."""
+    """The end of one transfer: curl's exit code, the last status, its headers, curl's message."""
 
     def __init__(self, code: int, said: str, headers: str) -> None:
         blocks = re.split(r"\r?\n\r?\n", headers.strip())
@@ -90,7 +90,7 @@ class Hub:
                 raise CacheTrouble(f"{self.endpoint} does not answer as a model hub does") from None
 
     def listing(self, model: str, revision: str) -> tuple[str, list[CacheFile]]:
-        """The commit that a revision means now, and its files."""
+        """The current commit of a revision, and its files."""
         name = urllib.parse.quote(revision, safe="")
         found = self.json(f"{self.endpoint}/api/models/{model}/revision/{name}?blobs=true", model, revision)
         commit = str(found.get("sha", ""))
@@ -99,7 +99,7 @@ class Hub:
         return commit, [self.file(model, commit, one) for one in found.get("siblings", ())]
 
     def file(self, model: str, commit: str, one: dict[str, Any]) -> CacheFile:
-        """From the listing, or from the file's own headers where a mirror leaves hash and size out."""
+        """A file from the listing; hash and size from its headers if a mirror leaves them out."""
         path, large = one["rfilename"], one.get("lfs") or {}
         blob, length = large.get("sha256") or one.get("blobId"), large.get("size", one.get("size"))
         if not blob or length is None:
@@ -110,7 +110,7 @@ class Hub:
         return CacheFile(path, blob, int(length or 0))
 
     def fetch_small(self, url: str, path: str) -> None:
-        """A public file of another host, whole; the hub's token is not for it."""
+        """Download a public file of another host, without the hub's token; raises CacheTrouble."""
         answer = self.curl_again(url, "-o", path, "-m", "300", token=False)
         if not answer.ok:
             remove(path)
@@ -120,7 +120,7 @@ class Hub:
         return f"{self.endpoint}/{model}/resolve/{commit}/{urllib.parse.quote(path)}"
 
     def download(self, url: str, part: str, length: int, model: str) -> None:
-        """All of it into `part`, going on where it ended; as long as something comes it is tried again."""
+        """Download the file into `part`, from its end on; retry until TRIES times in a row nothing arrives."""
         turn = 0
         while length_of(part) != length or not os.path.exists(part):
             before = length_of(part)
@@ -143,7 +143,7 @@ class Hub:
                 time.sleep(NAP * 2**turn)
 
     def refusal(self, answer: HubAnswer, model: str, revision: str) -> CacheTrouble:
-        """Which licence, which token, which name: what a person can do about it."""
+        """The error for a failed answer, with a hint about licence, token or name."""
         page, kind = f"{self.endpoint}/{model}", answer.headers.get("x-error-code", "")
         told = answer.headers.get("x-error-message", f"HTTP {answer.status}")
         if answer.status in (401, 403) and kind == "GatedRepo":

@@ -1,4 +1,4 @@
-"""Whether a model is whole: every file there, and each what its hash says."""
+"""Whether a model is complete: every file exists and has its hash."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sparkops.node.modelvocabulary import VOCABULARY, vocabulary_file
 
 
 def offline(repo: Repo, wanted: str, words: str) -> dict[str, Any]:
-    """What `fetch` would have to get, without asking anybody; an error where that is anything.
+    """The result of a `fetch` without the hub; raises CacheTrouble if a file is missing or wrong.
 
-    `words` is the folder of the vocabulary files, empty where none are wanted.
+    `words` is the folder of the vocabulary files, empty if none are wanted.
     """
     found = verify(repo, wanted)
     lost = [name for name in VOCABULARY if words and not vocabulary_file(words, name)]
@@ -29,7 +29,7 @@ def offline(repo: Repo, wanted: str, words: str) -> dict[str, Any]:
 
 
 def verify(repo: Repo, wanted: str) -> dict[str, Any]:
-    """Every file there and, by hash, what its name says. What was proven before is proven again."""
+    """Check that every file exists and has its hash; hashes are computed even if they were checked before."""
     revision = repo.revision(wanted)
     answer: dict[str, Any] = {"model": repo.model, "revision": revision or None, "files": 0, "bytes": 0, "hashed": 0}
     problems: dict[str, str] = {}

@@ -22,15 +22,15 @@ class BenchTarget:
 def words(suite: Suite, point: Point, target: BenchTarget) -> tuple[str, ...]:
     """The options for one point of a suite; `node/benchy.py` adds those for key, progress and result.
 
-    `--model` and `--tokenizer` are always said, since it would ask huggingface.co; `--exit-on-first-fail`, since it
-    would end with 0 and null metrics; `--exact-tg`, since an answer that ends early measures something else.
+    Without `--model` and `--tokenizer` it would ask huggingface.co; without `--exit-on-first-fail` a failed request
+    would exit with 0 and null metrics; without `--exact-tg` an answer could end early.
     """
-    sizes = f"--pp {point.prompt} --tg {point.answer} --depth {point.depth} --concurrency {point.concurrency}"
     return (
         *("--base-url", target.url, "--model", target.model, "--served-model-name", target.model),
         *("--tokenizer", target.tokenizer),
-        *sizes.split(),
-        *("--runs", str(suite.runs), "--exact-tg", "--exit-on-first-fail"),
+        *("--pp", str(point.prompt), "--tg", str(point.answer), "--depth", str(point.depth)),
+        *("--concurrency", str(point.concurrency), "--runs", str(suite.runs)),
+        *("--exact-tg", "--exit-on-first-fail"),
         *(("--enable-prefix-caching",) if suite.prefix_caching else ()),
         *(() if target.coherence else ("--skip-coherence",)),
     )
@@ -55,7 +55,7 @@ MODEL_INSIDE, BOOK_INSIDE = "/model", "/book.txt"
 def in_container(script: str, words: Iterable[str], model: Snapshot, book: str | None, key: Secret) -> Command:
     """Run llama-benchy in a temporary container on a node; `script` is the text of `node/benchy.py`.
 
-    `--init` hands the signal on that ends it with its client. The whole folder is mounted, as snapshots are links.
+    `--init` forwards the signal that ends it with its client. Mount the whole folder: snapshots are links into it.
     """
     quiet = ("HF_HUB_OFFLINE=1", "TRANSFORMERS_OFFLINE=1", "NO_PROXY=*", "no_proxy=*")
     placed = (f"SPARKOPS_BOOK={BOOK_INSIDE}",) if book else ()

@@ -45,19 +45,18 @@ class ContainerCommand:
 
 def run(container: ContainerCommand) -> Command:
     """Start a container in the background; its entry script is sent whole, the image's entrypoint is cleared."""
-    words: tuple[Word, ...] = (
-        *("docker", "run", "-d", "--name", container.name),
-        *(word for key, value in sorted(container.labels.items()) for word in ("--label", f"{key}={value}")),
-        *_BASE,
-        *(("--gpus", "all") if container.gpu else ()),
-        *(_RDMA if container.rdma else ()),
-        *(word for mount in container.mounts for word in ("-v", mount)),
-        *(word for key, value in sorted(container.env.items()) for word in ("-e", f"{key}={value}")),
-        *("--entrypoint=", container.image),
-        Script("entry"),
-        *container.words,
-    )
-    return Command(words, timeout=120.0)
+    words: list[Word] = ["docker", "run", "-d", "--name", container.name]
+    for key, value in sorted(container.labels.items()):
+        words += ["--label", f"{key}={value}"]
+    words += _BASE
+    words += ["--gpus", "all"] if container.gpu else []
+    words += _RDMA if container.rdma else []
+    for mount in container.mounts:
+        words += ["-v", mount]
+    for key, value in sorted(container.env.items()):
+        words += ["-e", f"{key}={value}"]
+    words += ["--entrypoint=", container.image, Script("entry"), *container.words]
+    return Command(tuple(words), timeout=120.0)
 
 
 def labels(revision: Revision, member: Member, replaces: Iterable[str]) -> dict[str, str]:

@@ -68,8 +68,8 @@ def probe(name: str, health_url: str, restarts: int = 0) -> Command:
 class Question:
     """What to ask an API on its own node; the fields are the options of `serving.sh`.
 
-    `health` is a path; `key` a file on the node. The wait ends when the engine of `container` has ended; `ray` is how
-    many nodes and GPUs its Ray must show.
+    `health` is a path, `key` a file on the node. The wait ends when the engine of `container` ends. `ray` is the number
+    of nodes and GPUs that Ray must show, 0 without Ray.
     """
 
     api: str
@@ -84,10 +84,11 @@ class Question:
 
 def serving(question: Question, seconds: int) -> Command:
     """Ask what a client would ask; `seconds` bounds the short request, the whole ends within three times that."""
-    asked = {name: str(value) for name, value in vars(question).items() if name != "ray" or value}
-    options = (word for name, value in asked.items() for word in (f"--{name}", value))
-    words: tuple[Word, ...] = (Script("serving"), *options, "--seconds", str(seconds))
-    return Command(words, reads=True, timeout=3.0 * seconds + 15)
+    words: tuple[Word, ...] = (Script("serving"), "--api", question.api, "--health", question.health)
+    words += ("--model", question.model, "--kind", question.kind, "--key", question.key)
+    words += ("--container", question.container, "--restarts", str(question.restarts))
+    words += ("--ray", str(question.ray)) if question.ray else ()
+    return Command((*words, "--seconds", str(seconds)), reads=True, timeout=3.0 * seconds + 15)
 
 
 def peers(pings: Iterable[tuple[str, str, int]], image: str | None, *, sudo: bool) -> Command:

@@ -21,9 +21,9 @@ SLOWEST = 5_000_000
 
 @dataclass(frozen=True)
 class Copy:
-    """One image on its way. Each chain is hops in order; `left` are IDs of earlier copies that left traces, by node.
+    """One copy of an image or a model. A chain is its hops in order; `left` has earlier copies' IDs to clear, by node.
 
-    What is no image says by `give` and `take` how a node makes the stream and what takes it in.
+    For a model, `give` and `take` are the words of the commands that make and that read the stream, by node.
     """
 
     job: str

@@ -69,7 +69,7 @@ def compile_pull(node: str, facts: Facts, reference: str, tag: str, registry: st
 def detached(job: str, begin: Command, wait: Wait, facts: Facts) -> Action:
     """Start a job and wait for it; if it runs already, only wait.
 
-    It may end before the command arrives, and another one would lack what only the first was told.
+    No start command is sent for a running job: if the job ended first, a second one would lack the files of the first.
     """
     return Action(None if job in running(facts) else begin, wait)
 

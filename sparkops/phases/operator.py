@@ -38,9 +38,10 @@ def _phase(
 ) -> Phase:
     if isinstance(step.action, RunPhase):
         return Phase(step.name, _built_in(step, step.action.phase, built_in) if first == 0 else ())
-    hosts = [] if step.run_once and first else nodes[:1] if step.run_once else nodes
+    if step.run_once:
+        nodes = nodes[:1] if first == 0 else []
     name = f"{number}. {step.name}"
-    return Phase(step.name, tuple(_step(step, f"{name} on {node.name}", node, known[node.name]) for node in hosts))
+    return Phase(step.name, tuple(_step(step, f"{name} on {node.name}", node, known[node.name]) for node in nodes))
 
 
 def _built_in(step: PlayStep, name: str, built_in: BuiltIn) -> tuple[Step, ...]:
@@ -121,4 +122,6 @@ def _message(text: str, known: Names) -> tuple[str | Path, ...]:
 
 def _checked(step: Step) -> Step:
     command = step.do.command
-    return replace(step, do=Action(command if command is not None and command.reads else None), undo=None)
+    if command is not None and not command.reads:
+        command = None
+    return replace(step, do=Action(command), undo=None)

@@ -59,7 +59,10 @@ def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:
     """(path on the node, path in the container) of each mount of the recipe: a cache by name, or `SOURCE:TARGET`."""
     home = s.facts[member.name].home
     for mount in s.revision.mounts:
-        source, target = MOUNTS.get(mount) or mount.partition(":")[::2]
+        if mount in MOUNTS:
+            source, target = MOUNTS[mount]
+        else:
+            source, _, target = mount.partition(":")
         if mount == "huggingface" and member.cache_dir:
             yield member.cache_dir, target
         else:

@@ -72,17 +72,15 @@ def start(s: Situation) -> Iterator[Step]:
         if s.todo(member) in ("start", "restart"):
             begin, undo = scripts.container("start", *owner), scripts.container("stop", *owner)
         else:
-            begin, undo = (
-                docker.run((_proxy if member.role == "proxy" else _engine)(s, member)),
-                scripts.container("remove", *owner),
-            )
+            container = _proxy(s, member) if member.role == "proxy" else _engine(s, member)
+            begin, undo = docker.run(container), scripts.container("remove", *owner)
         yield step(f"start.{member.name}.{member.role}", member.name, f"start {name}", begin, undo)
         if member.role != "proxy":
             asked = health_url(member if member.port is not None else s.revision.fronts[0])
             seconds, model = int(s.choices.limits.deadline), _model_dir(s, member)
             watch = scripts.watch_caches(name, LOW_MEMORY_KIB, seconds, asked, model)
-            undo, title = scripts.cancel_job(f"cache-{name}"), "drop caches while the weights load"
-            yield step(f"watch-caches.{member.name}", member.name, title, watch, undo)
+            cancel = scripts.cancel_job(f"cache-{name}")
+            yield step(f"watch-caches.{member.name}", member.name, "drop caches while the weights load", watch, cancel)
 
 
 def load(s: Situation) -> Iterator[Step]:

@@ -1,4 +1,4 @@
-"""Steps and plans as nearly every phase makes them: from commands and waits."""
+"""Make steps and plans from commands and waits."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -9,7 +9,7 @@ Does = Command | Wait | Action
 
 
 def step(name: str, node: str, title: str, do: Does, undo: Does | None = None) -> Step:
-    """A step whose action, and whose undo, is one command or one wait, or both as an `Action`."""
+    """A step; `do` and `undo` are each a command, a wait, or an `Action` of both."""
     return Step(name, node, title, _action(do), None if undo is None else _action(undo))
 
 

@@ -1,4 +1,4 @@
-"""The only code that touches a node; here what a world is, of which there are two: `fleet` and `sparkops.testing`."""
+"""The only code that touches a node. `World` is what executing a plan needs: `fleet`, or `sparkops.testing`."""
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -16,37 +16,35 @@ class Cancel(Protocol):
 
 
 class World(Protocol):
-    """Transport, clock, fan-out and cancel: all that executing a plan needs of the outside."""
+    """Transport, clock, fan-out and cancel: everything outside that executing a plan needs."""
 
     def reach(self, node: str, cancel: Cancel) -> None:
-        """Make sure of a connection, so that the time of what is sent next is its own; raises NodeLost.
+        """Connect, so that the time of the next command does not include it; raises NodeLost.
 
-        A cancel that is set before prevents it, as it does what is sent then.
+        Does nothing if `cancel` is set already.
         """
 
     def send(self, node: str, command: Command, cancel: Cancel) -> Result:
-        """Run a command; a bad exit is a Result, only an unreachable node raises NodeLost.
+        """Run a command; a nonzero exit code is a Result, only a lost node raises NodeLost.
 
-        A cancel that is set before the command is sent prevents it (`ended` is `cancelled`). Later it drops a
-        command that only reads or that `ends`; another that changes something is awaited, since its effect would be
-        unknown.
+        If `cancel` is set before, the command is not sent (`ended` is `cancelled`). If it is set later, a command that
+        `reads` or `ends` is dropped; others are awaited, since their effect would be unknown.
         """
 
     def now(self) -> float:
         """Monotonic seconds."""
 
     def pause(self, seconds: float, cancel: Cancel) -> None:
-        """Returns early when cancelled."""
+        """Wait; returns early if `cancel` is set."""
 
     def held(self) -> AbstractContextManager[None]:
-        """Inside, an interrupt between two `each` is raised by the next one; one after the last is forgotten."""
+        """Inside, the next `each` raises an interrupt that came between two; one after the last is ignored."""
 
     def each(self, tasks: Mapping[str, Callable[[Cancel], None]], cancel: Cancel) -> None:
         """Run all tasks at once and wait for all.
 
-        An interrupt sets the cancel; KeyboardInterrupt is raised when all tasks have ended, its argument is how
-        many interrupts there were.
+        An interrupt sets `cancel`; when all tasks have ended, raises KeyboardInterrupt(number of interrupts).
         """
 
     def cancel(self) -> Cancel:
-        """A fresh one."""
+        """A new Cancel, not set."""

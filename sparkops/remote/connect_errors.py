@@ -29,7 +29,7 @@ class Unreached(NodeLost):
 
 
 def unreached(node: str, address: str, port: int, error: Exception) -> Unreached:
-    """An exception raised while connecting as Unreached; others are raised again."""
+    """An exception raised while connecting, as Unreached; raises any other again."""
     where = f"{address} port {port}"
     if isinstance(error, Unreached):
         return error

@@ -35,7 +35,7 @@ class Connection:
         return self._transport is not None and self._transport.is_active()
 
     def connect(self) -> paramiko.Transport:
-        """The living connection; raises Unreached."""
+        """The open connection, opened again if it broke; raises Unreached."""
         with self._opening:
             if self._transport is not None and self._transport.is_active():
                 return self._transport

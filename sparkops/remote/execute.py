@@ -63,7 +63,7 @@ def _executed(plan: Plan, world: World, emit: Emit) -> Outcome:
         run.forward()
     except KeyboardInterrupt as stop:
         interrupts = stop.args[0] if stop.args else 1
-    except Exception:  # a bug of ours must not leave half a deployment behind
+    except Exception:  # after a bug of sparkops, undo too, so that no half deployment is left
         _undo(run, plan, world, impatient=False)
         raise
     status = run.status(interrupted=interrupts > 0)
@@ -254,7 +254,9 @@ class _Interrupt:
 def _turns(phase: Phase) -> list[list[str]]:
     """Groups of nodes that run at once: all, or one after the other."""
     nodes = list(dict.fromkeys(step.node for step in phase.steps))
-    return [[node] for node in nodes] if phase.serial else [nodes] if nodes else []
+    if phase.serial:
+        return [[node] for node in nodes]
+    return [nodes] if nodes else []
 
 
 def _reason(result: Result) -> str:

@@ -43,7 +43,7 @@ _FUTURE = re.compile(r"^from __future__ import annotations\n", re.MULTILINE)
 
 
 def _python(name: str, carried: set[str]) -> Iterator[str]:
-    """The module after the modules of ours that it imports, each once: nodes do not have the package."""
+    """The text of each module of sparkops that this one imports, once, then its own: nodes lack the package."""
     carried.add(name)
     text = _node_file(f"{name}.py")
     for other in _CARRIED.findall(text):
@@ -57,7 +57,7 @@ def _node_file(name: str) -> str:
 
 
 def expand(words: tuple[Word, ...]) -> tuple[str, ...]:
-    """`Script("x")` becomes `sh -c TEXT x`, wherever it stands."""
+    """The words with each `Script("x")` replaced by `sh -c TEXT x`."""
     return tuple(plain for word in words for plain in _plain(word))
 
 

@@ -15,7 +15,7 @@ _SILENCE_MS = 30_000
 """A peer that acknowledges nothing for this long is gone (a laptop that slept, a node that lost power)."""
 
 _LATER = 5.0
-"""Seconds that Paramiko's own limits come after ours, whose error names a silent node."""
+"""Seconds added to Paramiko's own limits, so that ours end first: their error names the silent node."""
 
 
 def dial(address: str, port: int, timeout: float) -> socket.socket:
@@ -29,7 +29,7 @@ def dial(address: str, port: int, timeout: float) -> socket.socket:
 
 
 def resolve(name: str) -> str:
-    """The address behind a name, IPv4 where it has one."""
+    """The address of a name, IPv4 if it has one."""
     found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
     best = min(found, key=lambda one: one[0] != socket.AF_INET)
     return str(best[4][0])

@@ -46,7 +46,7 @@ class Network(Protocol):
 
 
 class Real:
-    """SSH and HTTP. Proxy variables are bypassed: the nodes are in the house."""
+    """SSH and HTTP. Proxy variables are ignored: the nodes are on the local network."""
 
     def fleet(self, nodes: Iterable[Node], options: Options) -> Fleet:
         return Fleet(nodes, options)

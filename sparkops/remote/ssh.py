@@ -39,7 +39,7 @@ class Options:
 
 @dataclass(frozen=True)
 class SshTarget:
-    """Where one TCP connection goes, and as whom; `jump` is the machine it goes through."""
+    """Address, port and user of one SSH connection; `jump` is its jump host."""
 
     name: str
     address: str
@@ -62,8 +62,8 @@ class Connector:
         found = self._config.lookup(node.address) if self._config else {}
         port = node.port if node.port != SSH_PORT else int(found.get("port", SSH_PORT))
         user = node.user or found.get("user") or self._options.login
-        key_file, jump = _key_file(node.key_file, found), self._jump(node.name, found)
-        return SshTarget(node.name, node.address, port, user, key_file, jump)
+        key_file = _key_file(node.key_file, found)
+        return SshTarget(node.name, node.address, port, user, key_file, self._jump(node.name, found))
 
     def shown_by(self, node: Node) -> SeenHostKey:
         """The host key that the node shows, through its jump host if it has one; no login."""
@@ -118,7 +118,9 @@ class Connector:
     def _authenticate(self, transport: paramiko.Transport, target: SshTarget) -> None:
         named = target.key_file
         keys = ssh_keys.named(target.name, named) if named else ssh_keys.default(self._options.home)
-        proofs: list[Proof] = [*keys, *(() if self._options.password is None else (self._options.password,))]
+        proofs: list[Proof] = [*keys]
+        if self._options.password is not None:
+            proofs.append(self._options.password)
         for number, proof in enumerate(proofs):
             try:
                 if offer(transport, target.user, proof, first=number == 0):
@@ -131,8 +133,10 @@ class Connector:
 
     def _refused(self, target: SshTarget, proofs: Sequence[Proof], more: str = "") -> Unreached:
         tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
-        none = "there is no key to try (for a key with a passphrase use the agent: ssh-add)"
-        reason = f"{target.user}@{target.address} refused the login: {f'tried {tried}' if tried else none}{more}"
+        told = "there is no key to try (for a key with a passphrase use the agent: ssh-add)"
+        if tried:
+            told = f"tried {tried}"
+        reason = f"{target.user}@{target.address} refused the login: {told}{more}"
         copy = f"ssh-copy-id -p {target.port} {target.user}@{target.address}"
         hint = f"install your key: `{copy}`; for new nodes: `sparkops init --ask-pass`"
         return Unreached(target.name, "auth", reason, hint)

@@ -21,7 +21,7 @@ def key_from(path: Path) -> paramiko.PKey:
     """The private key in a file, read once a run."""
     try:
         return paramiko.PKey.from_path(path)
-    except TypeError as error:  # cryptography's way to say that it needs a passphrase
+    except TypeError as error:  # cryptography raises it if the key has a passphrase
         raise paramiko.PasswordRequiredException(str(error)) from error
 
 

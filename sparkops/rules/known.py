@@ -37,7 +37,8 @@ def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
     hints = [f"did you mean --{close}?" for close in near if close]
     if unknown and table.image:
         hints.append(f"read the image's flags again: `sparkops image flags {table.image}`")
-    return (refuse if certain else warn)("; ".join(problems), "; ".join(hints))
+    verdict = refuse if certain else warn
+    return verdict("; ".join(problems), "; ".join(hints))
 
 
 def _certain(effective: Effective, name: str) -> bool:

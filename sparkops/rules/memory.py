@@ -10,7 +10,7 @@ from sparkops.rules.rule import Example, Rule, Verdict, image, refuse, warn
 
 LONG = models.MODELS["openai/gpt-oss-120b"].context
 FEW_SEQUENCES = 4
-"""With 131072 tokens on one node the community ran 2 at once; more than a few is another matter."""
+"""Most requests at once with 131072 tokens on one node for a warning instead of a refusal; the community ran 2."""
 
 USUAL_UTILIZATION = 0.85
 """The most that others set on a GB10 with images that follow upstream."""

@@ -154,7 +154,9 @@ def gpt_oss_parsers(effective: Effective, _shape: Shape) -> Verdict | None:
 def qwen3_next(effective: Effective, _shape: Shape) -> Verdict | None:
     if "qwen3-next" not in effective.model.lower():
         return None
-    sequences = effective.value("max-num-seqs")
-    changes = set_args(effective, {**QWEN_ARGS, "max-num-seqs": 16 if sequences is None else sequences})
+    wanted = dict(QWEN_ARGS)
+    if effective.value("max-num-seqs") is not None:
+        del wanted["max-num-seqs"]
+    changes = set_args(effective, wanted)
     changes += set_env(effective, {"VLLM_USE_DEEP_GEMM": "0"} | dict.fromkeys(QWEN_FORBIDDEN))
     return fix("settings that Qwen3-Next needs on this GPU", changes)

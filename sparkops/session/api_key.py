@@ -1,7 +1,7 @@
 """API keys: one for each node, read by containers when they start. The key on the front's node is the one in force.
 
-The file lies in the home of the user who deployed. Another user of the nodes reads the key from the container, which
-who may use Docker may do; changing it is for the one whose file it is.
+The file is in the home of the user who deployed. Other users of Docker on the node can read the key from the
+container; only the owner of the file can change it.
 """
 
 import hashlib
@@ -69,7 +69,7 @@ def given_keys(session: Session, containers: Mapping[str, Container]) -> dict[st
 def elsewhere(facts: Mapping[str, Facts], revision: Revision) -> dict[str, Container]:
     """Map node → running container that holds the key in force, where this user's key file is not the one in use.
 
-    That of this very revision, or any of ours while nothing there reads this user's file.
+    The container belongs to this revision; if no container there reads this user's file, any of ours counts.
     """
     found: dict[str, Container] = {}
     for member in revision.members:

@@ -133,14 +133,20 @@ class Session:
         return gather(self.fleet, wanted, spans)
 
     def ask_in_turns(self, commands: Sequence[tuple[str, Command]]) -> list[Result | NodeLost | None]:
-        """Ask several commands of a node in turn, all nodes at once; answers in this order, None for a node away."""
+        """Send (node, command) pairs: all nodes at once, the commands of one node in turn.
+
+        The answers are in the order of `commands`; that of a node in `away` is None.
+        """
         answers: list[Result | NodeLost | None] = [None] * len(commands)
-        left = dict(enumerate(commands))
+        left = list(range(len(commands)))
         while left:
-            turn = {node: number for number, (node, _) in reversed(left.items())}
-            told = self.ask({node: left.pop(number)[1] for node, number in turn.items()})
+            turn: dict[str, int] = {}
+            for number in left:
+                turn.setdefault(commands[number][0], number)
+            found = self.ask({node: commands[number][1] for node, number in turn.items()})
             for node, number in turn.items():
-                answers[number] = told.get(node)
+                answers[number] = found.get(node)
+            left = [number for number in left if number not in turn.values()]
         return answers
 
     def answers(

@@ -17,9 +17,9 @@ class Before:
 
 @dataclass(frozen=True)
 class Experiment:
-    """`id` stands for all that it asks. Runs whose ids are later than `began` are its own.
+    """`id` identifies the question. Runs with ids later than `began` belong to the experiment.
 
-    `owed` is what served before and does not serve again yet; None when the nodes are as they were found.
+    `owed` is what served before and was not started again yet; None if the nodes are as they were found.
     """
 
     id: str

@@ -92,10 +92,7 @@ def _frozen(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Series:
-    """Records that stand side by side in a report, by the labels that they go by there.
-
-    `failed` are reasons by the labels of what could not be measured.
-    """
+    """Records of one report by label; `failed` has the reason for each label that could not be measured."""
 
     title: str
     records: Mapping[str, Record] = field(default_factory=dict)

@@ -37,7 +37,7 @@ class Watched:
 
 
 def wedged(samples: Sequence[Sample], floor_mhz: float = 1000.0) -> dict[str, float]:
-    """Nodes whose GPU worked and never got going, with its best clock: a wedge that only unplugging cures.
+    """Highest clock (MHz) of each node whose GPU stayed below `floor_mhz` under load: unplug such a node.
 
     Healthy GB10s run at 2.0 to 2.5 GHz under load; wedged ones were reported at about 700 MHz.
     """

@@ -67,12 +67,15 @@ class Suite:
 
     @property
     def requests(self) -> int:
-        """How many requests are measured; each point also has a warm-up batch, which is not counted.
+        """How many requests are measured, without the warm-up batch of each point.
 
-        With prefix caching, what stands before the prompt is loaded by a request of its own.
+        With prefix caching, a separate request loads the context before the prompt.
         """
-        each = ((2 if self.prefix_caching and point.depth > 0 else 1) * point.concurrency for point in self.points)
-        return self.runs * sum(each)
+        total = 0
+        for point in self.points:
+            each = 2 if self.prefix_caching and point.depth > 0 else 1
+            total += self.runs * each * point.concurrency
+        return total
 
 
 _ARTICLE = "kubis.ai, two Sparks, 2026-03-22"

@@ -39,9 +39,9 @@ class DockerInfo:
 
 @dataclass(frozen=True)
 class Container:
-    """One container. `image_id`, `restarts` and times (ISO 8601, or empty) are known of ours only.
+    """One container. `image_id`, `restarts` and times (ISO 8601, or empty) are known only for sparkops containers.
 
-    `key_file` is the file on the node that holds the API key that it was given.
+    `key_file` is the node's file with the container's API key.
     """
 
     id: str
@@ -65,22 +65,22 @@ class Container:
 
     @property
     def runs(self) -> bool:
-        """The engine keeps it alive: it is up, or will be started again."""
+        """Whether it is up, or Docker will start it again."""
         return self.state in ("running", "restarting", "paused")
 
     @property
     def aside(self) -> bool:
-        """Left by a run that was killed while it replaced this container; nothing is to be started from it."""
+        """Whether a run was killed while it replaced this container; it must not be started again."""
         return self.name.endswith(ASIDE)
 
     @property
     def kept(self) -> bool:
-        """It ran and was stopped, so that it can be started again; what never came to run cannot."""
+        """Whether it ran and was stopped, so it can be started again; a container that never ran cannot."""
         return self.state == "exited" and not self.aside
 
     @property
     def gave_up(self) -> bool:
-        """The entry script stopped trying after too many failed starts; whatever comes later was started again."""
+        """Whether the entry script gave up after too many failed starts and nothing was logged since."""
         return self.runs and GAVE_UP in "".join(self.log_tail[-1:])
 
     @property
@@ -157,7 +157,7 @@ def ours(probe: Probe) -> tuple[Container, ...] | Unread:
 
 
 def gpu_requests(probe: Probe) -> Mapping[str, bool]:
-    """By container ID whether it asked for a GPU, by a request or by NVIDIA's runtime, which may stand behind it."""
+    """Map container ID → whether it requests a GPU, by a device request or by NVIDIA's runtime after it."""
     rows = (line.split(maxsplit=1) for line in lines(probe.text))
     return {row[0]: _asked_for(row[1]) for row in rows if len(row) == 2 and row[1][:1] in ("[", "n")}
 
@@ -178,7 +178,7 @@ def merge(
     tails: Mapping[str, tuple[str, ...]],
     gpu: Mapping[str, bool],
 ) -> tuple[Container, ...]:
-    """One value a container: the listing, with the details of ours, last log lines and GPU requests."""
+    """All listed containers, with details of those in `detailed`, last log lines and GPU requests."""
     details = {container.id: container for container in detailed}
     found = []
     for row in rows:
@@ -227,7 +227,7 @@ def _source(mounts: object, target: str) -> str | None:
 
 
 def _labels(text: str) -> dict[str, str]:
-    """`k=v,k=v` as docker ps prints it; a comma inside a value is told from one between labels by what follows."""
+    """`k=v,k=v` as docker ps prints it; a comma separates labels only if `NAME=` follows."""
     found = (part.partition("=") for part in re.split(r",(?=[A-Za-z0-9_./-]+=)", text) if "=" in part)
     return {key: value for key, _, value in found}
 

@@ -70,7 +70,7 @@ def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Fabric
 
 
 def ring(nodes: Mapping[str, Iterable[Interface]]) -> bool:
-    """Whether some node's two ports lead to different peers, told by the subnets that they share."""
+    """Whether the two ports of a node share subnets with different peers."""
     networks = {node: {port.name: port.networks for port in ports(found)} for node, found in nodes.items()}
     for node, own in networks.items():
         others = {peer: theirs for peer, theirs in networks.items() if peer != node}

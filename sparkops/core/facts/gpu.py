@@ -1,4 +1,4 @@
-"""The GPU as nvidia-smi tells it, and whether the node is a GB10 at all."""
+"""What nvidia-smi prints about the GPU, and whether the node is a GB10."""
 
 import re
 from collections.abc import Mapping
@@ -96,7 +96,7 @@ def identity(gpu: Gpu) -> Identity:
 
 
 def signs(cpu: Cpu | Unread, dmi: Mapping[str, str] | Unread, dgx: Dgx | Unread) -> list[str]:
-    """What else than the GPU's own answer tells a GB10."""
+    """Signs of a GB10 other than the GPU's own answer."""
     found = []
     if isinstance(cpu, Cpu) and set(CORES) <= set(cpu.models) and cpu.count == 20:
         found.append("20 CPUs, Cortex-X925 and Cortex-A725")

@@ -112,5 +112,5 @@ def _matters(name: str) -> bool:
 
 
 def complete(model: Model | Unread | None) -> Model | None:
-    """Return the model if all of its files are there."""
+    """The model if all of its files are there, else None."""
     return model if isinstance(model, Model) and model.complete else None

@@ -25,7 +25,7 @@ class Gid:
 
     @property
     def ipv4(self) -> str:
-        """The IPv4 address that it stands for, empty for one of IPv6."""
+        """The IPv4 address in it, empty for IPv6."""
         try:
             return str(IPv6Address(self.address).ipv4_mapped or "")
         except ValueError:
@@ -87,7 +87,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class Listener:
-    """A listening TCP socket. `process` is known only where the system lets us see it."""
+    """A listening TCP socket. `process` is None if the system hides it from this user."""
 
     address: str
     port: int
@@ -121,7 +121,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class Address:
-    """What `ip addr` says of one interface."""
+    """One interface in the output of `ip addr`."""
 
     state: str
     mtu: int

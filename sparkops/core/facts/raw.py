@@ -98,7 +98,7 @@ def _frames(data: bytes, header: bytes) -> Iterator[Probe]:
         if stop > len(data) or not frame_or_end.match(data, stop):
             following = next_frame.search(data, start - 1)
             stop = max(following.start(), start) if following else len(data)
-        name, text = (part.decode("utf-8", "replace") for part in (found["name"], data[start:stop]))
+        name, text = found["name"].decode("utf-8", "replace"), data[start:stop].decode("utf-8", "replace")
         yield Probe(name, int(found["exit"]), text, int(found.groupdict().get("ms", 0)))
         at = stop + 1
 

@@ -52,7 +52,7 @@ def tree(text: str) -> dict[str, str]:
 
 
 def document(text: str) -> Any:
-    """The JSON value in a tool's output, whatever warnings stand before or after it."""
+    """The JSON value in a tool's output; lines of warnings before and after it are ignored."""
     for line in re.finditer(r"^[{\[]", text, re.M):
         try:
             return json.JSONDecoder().raw_decode(text, line.start())[0]

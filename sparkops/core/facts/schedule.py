@@ -50,7 +50,7 @@ def drop(text: str) -> Drop | None:
 
 
 def drops(text: str) -> tuple[Drop, ...]:
-    """Every run that a log tells of, oldest first."""
+    """Every run in a log, oldest first."""
     return tuple(_drop(found) for found in _RUN.finditer(text))
 
 
@@ -70,5 +70,6 @@ def schedule(text: str) -> Scheduled:
 
 
 def _drop(found: re.Match[str]) -> Drop:
-    free, available, cached = ((int(found[at]), int(found[at + 1])) for at in (4, 6, 8))
+    sizes = [int(found[at]) for at in range(4, 10)]
+    free, available, cached = (sizes[0], sizes[1]), (sizes[2], sizes[3]), (sizes[4], sizes[5])
     return Drop(int(found["time"] or 0), found["word"] == "dropped", found["how"], free, available, cached)

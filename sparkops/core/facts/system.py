@@ -202,6 +202,6 @@ def locale(text: str) -> Mapping[str, str]:
 
 
 def temperatures(text: str) -> tuple[float, ...]:
-    """Degrees Celsius of every thermal zone that tells; one of a radio that is off does not."""
+    """°C of every thermal zone that can be read; that of a radio that is off cannot."""
     found = (number(value) for path, value in tree(text).items() if path.endswith("/temp"))
     return tuple(value / 1000 for value in found if value is not None)

@@ -48,7 +48,7 @@ class Serving:
 
 
 def serving(text: str, flags: FlagTable, file: str, first: int, spread: bool = True) -> Serving:
-    """The engine that a rendered command starts. Line 0 of it is line `first` of the file; all are without `spread`."""
+    """The engine that a rendered command starts. Its line 0 (without `spread` any line) is line `first` of the file."""
 
     def where(line: int) -> str:
         return f"{file}:{first + line if spread else first}"
@@ -204,7 +204,7 @@ def _read(found: Serving, words: list[Word], flags: FlagTable, where: Any) -> No
 
 
 def _lay_dotted(found: Serving, dotted: Mapping[str, list[tuple[str, Setting]]]) -> None:
-    """`--flag.key value` in its mapping. Beside a `--flag` of its own it stays as it is: the engine lets it win."""
+    """Put `--flag.key value` into the flag's mapping; if `--flag` is given too, keep both and add a caveat."""
     for name, settings in dotted.items():
         if name in found.args:
             said = f"--{name} is overridden by the engine, whole, because --{settings[0][0]} is given too"

@@ -12,7 +12,7 @@ from sparkops.core.flags import FlagTable
 from sparkops.core.formats import sparkrun
 from sparkops.core.formats.text import Block, lines
 from sparkops.core.formats.values import bare
-from sparkops.core.recipe import Effective, Metadata, Recipe, Setting, Settings, command_line, put, written
+from sparkops.core.recipe import Benchmark, Effective, Metadata, Recipe, Setting, Settings, command_line, put, written
 from sparkops.core.schema import one_line
 
 SCHEMAS = ("1", "2", "sparkops")
@@ -34,7 +34,7 @@ _PLACEHOLDER = re.compile(r"\{\{|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
 
 def exported(recipe: Recipe, schema: str, effective: Effective | None = None) -> str:
-    """The text of the file, of the recipe as it stands or as `effective` has it for a topology."""
+    """The text of the file: the recipe itself, or its settings for a topology (`effective`)."""
     words = written(recipe) if effective is None else command_line(effective)
     if effective is not None:
         recipe = replace(recipe, args=effective.args, env=effective.env, mounts=effective.mounts, topologies={})
@@ -88,7 +88,7 @@ def _ours(recipe: Recipe) -> dict[str, Any]:
     sources = recipe.mod_sources
     mods = [{"name": mod, "source": sources[mod]} if mod in sources else mod for mod in recipe.mods]
     layers = {kind: _given(args=_values(one.args), env=_values(one.env)) for kind, one in recipe.topologies.items()}
-    nodes, benchmark = asdict(recipe.nodes), recipe.benchmark
+    nodes = asdict(recipe.nodes)
     return {
         **_given(metadata=_metadata(recipe.metadata), model=recipe.model, revision=recipe.revision),
         "container": recipe.container,
@@ -96,18 +96,22 @@ def _ours(recipe: Recipe) -> dict[str, Any]:
         **_given(nodes=nodes if nodes != {"min": 1, "max": None} else {}, mounts=list(recipe.mounts)),
         **_given(args=_as_taken(recipe.args), env=_values(recipe.env)),
         **_given(topologies={kind: said for kind, said in layers.items() if said}),
-        **_given(benchmark=benchmark and {**asdict(benchmark), "args": list(benchmark.args)}),
+        **_given(benchmark=_benchmark(recipe.benchmark)),
     }
 
 
 def _as_taken(args: Settings) -> dict[str, Any]:
-    """Flags as the engine takes them: of `--flag {…}` and `--flag.key` the second wins, whole."""
+    """Flags as the engine uses them: `--flag.key` replaces a whole `--flag {…}`."""
     dotted = {name.partition(".")[0] for name in args if "." in name}
     made: dict[str, Setting] = {name: one for name, one in args.items() if name not in dotted and "." not in name}
     for name, setting in args.items():
         if "." in name:
             put(made, name, setting)
     return _values(made)
+
+
+def _benchmark(found: Benchmark | None) -> dict[str, Any]:
+    return {} if found is None else {**asdict(found), "args": list(found.args)}
 
 
 def _template(

@@ -58,12 +58,15 @@ def limits(entries: Entries) -> tuple[tuple[str, ...], Nodes]:
         key = "solo_only" if "solo_only" in entries else "mode"
         schema.fail(entries[key], key, "excludes cluster_only: no topology is left")
     least, most = count(entries, "min_nodes") or 1, count(entries, "max_nodes")
-    least = max(least, LEAST_CLUSTER) if cluster else 1 if solo else least
-    most = 1 if solo else most
+    if solo:
+        least = most = 1
+    if cluster:
+        least = max(least, LEAST_CLUSTER)
     if most is not None and most < least:
         place = entries.get("max_nodes") or entries["min_nodes"]
         schema.fail(place, "max_nodes", f"{most} is less than {least}")
-    return (("solo",) if solo else ("cluster",) if cluster else ()), Nodes(least, most)
+    only = [kind for kind, chosen in (("solo", solo), ("cluster", cluster)) if chosen]
+    return tuple(only), Nodes(least, most)
 
 
 def env(entries: Entries) -> tuple[dict[str, Setting], list[Caveat]]:

@@ -11,9 +11,9 @@ from sparkops.core.schema import one_line
 
 _EXPANSION = r"\$\{[^}\n]*\}|\$\([^)\n]*\)|`[^`\n]*`|\$[A-Za-z_][A-Za-z0-9_]*|\$[0-9@*#?$!({-]|`"
 _PIECES = {
-    "continued": r"\\[ \t\r]*\n",  # blanks behind the backslash, which nobody sees, do not end the command
+    "continued": r"\\[ \t\r]*\n",  # invisible blanks after the backslash do not end the command
     "single": r"'[^']*'",
-    "double": rf'(?>"(?:\\.|{_EXPANSION}|[^"\\])*)"',
+    "double": rf'"(?:\\.|{_EXPANSION}|[^"\\])*+"',
     "escaped": r"\\.",
     "expansion": _EXPANSION,
     "plain": r"""[^ \t\r\f\v\n|&;<>()'"\\$`]+|\$""",
@@ -82,13 +82,17 @@ def _word(text: str, line: int) -> Word:
         if kind == "continued":
             continue
         bare += part if kind in ("plain", "expansion") else _QUOTED
-        if kind == "double":
+        if kind == "single":
+            part = part[1:-1]
+        elif kind == "escaped":
+            part = part[1:]
+        elif kind == "double":
             part = part[1:-1]
             found = next((one[0] for one in _IN_DOUBLE_QUOTES.finditer(part) if one["expansion"]), "")
             part = _IN_DOUBLE_QUOTES.sub(lambda one: one["expansion"] or one["special"] or "", part)
         elif kind == "expansion":
             found = part
-        made += part[1:-1] if kind == "single" else part[1:] if kind == "escaped" else part
+        made += part
         expands = expands or found
     spread = _SPREAD.search(bare)
     return Word(made, line, expands or (spread[0].replace(_QUOTED, "…") if spread else ""))

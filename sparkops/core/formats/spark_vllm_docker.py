@@ -40,7 +40,7 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
 
 
 def _said(entries: parts.Entries, served: str) -> dict[str, object]:
-    """What a field of ours holds in another form, for `recipe export`."""
+    """Keys whose text a Recipe holds in another form, for `recipe export`."""
     said: dict[str, object] = {
         "name": parts.text(entries, "name"),
         "build_args": list(parts.words(entries, "build_args")),
@@ -51,9 +51,9 @@ def _said(entries: parts.Entries, served: str) -> dict[str, object]:
 
 
 def _exported(env: dict[str, Setting]) -> tuple[dict[str, Setting], list[Caveat]]:
-    """Variables as they arrive: the launcher exports each between double quotes, so a shell reads them once more.
+    """The variables as the engine gets them: the launcher exports each in double quotes, so a shell unescapes them.
 
-    Quotes inside, which that shell would take away, are kept: nobody means JSON without them.
+    Quotes inside a value are kept, although that shell would remove them: JSON needs them.
     """
     left = [
         Caveat(setting.origin, f"a shell would expand {name}: {setting.value}", True)

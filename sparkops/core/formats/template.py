@@ -48,9 +48,9 @@ def _field(field: str, spec: str, conversion: str | None, values: Mapping[str, A
 
 
 def substituted(template: str, values: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """`{key}` replaced until nothing changes, and which names were left.
+    """The text with each `{key}` replaced, again until nothing changes, and the names without a value.
 
-    Doubled braces are one where a template opens any; a brace that opens no `{key}` stands for itself, as in JSON.
+    If the template contains `{{`, doubled braces become single ones. Braces around anything but a key stay, as in JSON.
     """
     text = _masked(template)
     for _ in range(PASSES):

@@ -32,7 +32,7 @@ def lines(entries: Mapping[str, Any], indent: str = "") -> Iterator[str]:
 
 
 class Block(str):
-    """Text of several lines that stands as it is."""
+    """Text of several lines, to be written as a block."""
 
 
 def one(value: Any) -> str:

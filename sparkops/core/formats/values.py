@@ -4,7 +4,6 @@ Both launchers load with PyYAML and put `str(value)` into the command: `0.70` ar
 """
 
 import re
-from functools import reduce
 from typing import Any
 
 from sparkops.core import schema
@@ -49,7 +48,10 @@ def _whole(digits: str, text: str) -> int | str:
     sign, digits = (-1 if digits.startswith("-") else 1), digits.lstrip("+-")
     try:
         if ":" in digits:
-            return sign * reduce(lambda total, part: 60 * total + int(part), digits.split(":"), 0)
+            total = 0
+            for part in digits.split(":"):
+                total = total * 60 + int(part)
+            return sign * total
         base = {"0b": 2, "0x": 16}.get(digits[:2], 8 if digits.startswith("0") and len(digits) > 1 else 10)
         return sign * int(digits, base)
     except ValueError:

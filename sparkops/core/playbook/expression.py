@@ -22,10 +22,11 @@ SIGNS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 class Expression:
     def names(self) -> "Iterator[Name]":
-        """Every name that stands in it."""
+        """Every name in the expression, from left to right; by default those of the fields."""
         for value in vars(self).values():
             for part in value if isinstance(value, tuple) else (value,):
-                yield from part.names() if isinstance(part, Expression) else ()
+                if isinstance(part, Expression):
+                    yield from part.names()
 
     def settle(self, known: Names) -> "Expression":
         """The expression with the known names replaced by their values; a `Const` when none is left."""
