@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import Any
 
 from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core.facts import WHAT_RUNS, Facts, Unreadable, parse
+from sparkops.core.facts.reading import grouped
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Plan, Result, Script, Word
 from sparkops.errors import SparkopsError, StepFailed, Unreachable
@@ -138,15 +140,12 @@ class Session:
         The answers are in the order of `commands`; that of a node in `away` is None.
         """
         answers: list[Result | NodeLost | None] = [None] * len(commands)
-        left = list(range(len(commands)))
-        while left:
-            turn: dict[str, int] = {}
-            for number in left:
-                turn.setdefault(commands[number][0], number)
-            found = self.ask({node: commands[number][1] for node, number in turn.items()})
-            for node, number in turn.items():
+        of_node = grouped((node, number) for number, (node, _) in enumerate(commands))
+        for turn in zip_longest(*of_node.values()):
+            asked = {commands[number][0]: number for number in turn if number is not None}
+            found = self.ask({node: commands[number][1] for node, number in asked.items()})
+            for node, number in asked.items():
                 answers[number] = found.get(node)
-            left = [number for number in left if number not in turn.values()]
         return answers
 
     def answers(

@@ -1,6 +1,5 @@
 """Warnings after a successful deploy."""
 
-from sparkops.core import models
 from sparkops.core.enginelog import mxfp4_backend
 from sparkops.core.plan import Result
 from sparkops.core.recipe import Effective
@@ -10,6 +9,7 @@ from sparkops.errors import Interrupted
 from sparkops.node_commands import scripts
 from sparkops.phases.orphans import missing
 from sparkops.phases.prepare import API_KEY
+from sparkops.rules.rule import is_mxfp4
 from sparkops.session.reachability import ask_from_here
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.compile import Compiled
@@ -68,5 +68,4 @@ def by_marlin(session: Session, effective: Effective, revision: Revision) -> lis
 
 def _should_not(effective: Effective) -> bool:
     chosen = {str(effective.value(name, "")).upper() for name in ("mxfp4-backend", "moe-backend")}
-    is_mxfp4 = models.is_gpt_oss(effective.model) or effective.value("quantization") == "mxfp4"
-    return is_mxfp4 and "MARLIN" not in chosen
+    return is_mxfp4(effective) and "MARLIN" not in chosen

@@ -79,6 +79,12 @@ def endpoints(revision: Revision | Stored) -> list[dict[str, Any]]:
 
 
 def rule(finding: Finding) -> dict[str, Any]:
-    """A finding without its evidence, which preflight shows."""
-    shown = {name: value for name, value in vars(finding).items() if name != "evidence"}
-    return shown | {"changes": [str(change) for change in finding.changes]}
+    return {
+        "id": finding.id,
+        "action": finding.action,
+        "message": finding.message,
+        "why": finding.why,
+        "hint": finding.hint,
+        "node": finding.node,
+        "changes": [str(change) for change in finding.changes],
+    }

@@ -72,8 +72,14 @@ def _everywhere(name: str, found: Mapping[str, tuple[StoredImage, ...]]) -> dict
 
 
 def document(one: StoredImage) -> dict[str, Any]:
-    """An image of one node, without the names that it has there."""
-    return {name: value for name, value in vars(one).items() if name not in ("tags", "digests", "labels")}
+    return {
+        "node": one.node,
+        "id": one.id,
+        "fingerprint": one.fingerprint,
+        "size_bytes": one.size_bytes,
+        "created": one.created,
+        "used": one.used,
+    }
 
 
 def _differs(wrong: list[dict[str, Any]]) -> SparkopsError | None:

@@ -90,19 +90,20 @@ def _deployment(
             {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": one.serves}
             for m, one in zip(stored.fronts, fronts, strict=True)
         ],
-        "nodes": [
-            {
-                "name": member.name,
-                "address": member.address,
-                "role": member.role,
-                "reachable": part.reachable,
-                "container": part.container,
-                "state": part.shown,
-                "restarts": (container.restarts or 0) if container else 0,
-            }
-            for (member, container), part in zip(there, parts, strict=True)
-        ],
+        "nodes": [_node(member, container, part) for (member, container), part in zip(there, parts, strict=True)],
         "ray": _ray(stored, fronts),
+    }
+
+
+def _node(member: StoredMember, container: Container | None, part: MemberContainer) -> dict[str, Any]:
+    return {
+        "name": member.name,
+        "address": member.address,
+        "role": member.role,
+        "reachable": part.reachable,
+        "container": part.container,
+        "state": part.shown,
+        "restarts": (container.restarts or 0) if container else 0,
     }
 
 

@@ -31,9 +31,8 @@ def told(verb: str, document: dict[str, Any], verbose: bool = False) -> list[str
     return list(registry.show(verb)(document, PLAIN, How(verbose, "sparkops -i lab")))
 
 
-@pytest.mark.parametrize("verb", [name for name, verb in registry.VERBS.items() if verb.show])
-def test_an_answer_without_keys_prints_nothing(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert Report(verb, show=registry.show).finish(Answer({})) == 0
+def test_an_answer_without_keys_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert Report("deploy", show=registry.show).finish(Answer({})) == 0
     assert capsys.readouterr().out == ""
 
 
