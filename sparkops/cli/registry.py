@@ -60,7 +60,7 @@ VERBS = {
     ),
     "image": Verb("image", GROUP, GROUP, IMAGES, "Build, pull, copy and compare engine images."),
     "image build": Verb("image", "build:build", "show:built"),
-    "image pull": Verb("image", "build:pull", "show:pulled"),
+    "image pull": Verb("image", "pull:pull", "show:pulled"),
     "image distribute": Verb("image", "distribute:distribute", "show:distributed"),
     "image list": Verb("image", "list:listing", "show:listing"),
     "image verify": Verb("image", "list:verify", "show:verified"),

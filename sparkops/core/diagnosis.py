@@ -232,11 +232,15 @@ def diagnose(lines: Iterable[str]) -> Diagnosis | None:
     return _first_error(log)
 
 
-def best(readings: Iterable[Diagnosis]) -> Diagnosis | None:
-    """The most trusted reading of several logs: a known cause, then any error, then a wait that ended."""
+def most_telling(logs: Iterable[str]) -> tuple[int, Diagnosis] | None:
+    """Choose the log that explains a failure best: its index and its diagnosis; None if no log has a known line.
+
+    A known cause comes before any other error, and that before a wait that ended.
+    """
+    readings = [(index, found) for index, log in enumerate(logs) if (found := diagnose(log.splitlines()))]
     causes = [name for name, known in KNOWN.items() if known.during is None]
     trust = [*causes, FIRST_ERROR, *(name for name in KNOWN if name not in causes)]
-    return min(readings, key=lambda found: trust.index(found.id), default=None)
+    return min(readings, key=lambda reading: trust.index(reading[1].id), default=None)
 
 
 def _first_error(log: list[str]) -> Diagnosis | None:

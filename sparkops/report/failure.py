@@ -1,13 +1,13 @@
 """A failure on nodes as text or document: what, where, the nodes' last lines, the known cause, what to do. Pure.
 
-The last lines of every failed node are shown. `session/execute.py` chooses the failure that the error names.
+The last lines of every failed node are shown. `most_telling` in `core/diagnosis.py` chooses the log that is diagnosed.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sparkops.core.diagnosis import Diagnosis, best, diagnose
+from sparkops.core.diagnosis import Diagnosis, most_telling
 from sparkops.core.plan import Event
 from sparkops.errors import SparkopsError
 from sparkops.report.text import Ink, indented, tail
@@ -31,9 +31,9 @@ class ReadFailure:
 
 def read(error: SparkopsError, failed: Sequence[Event]) -> ReadFailure:
     texts = [(event.node or "", event.text) for event in failed if event.text]
-    readings = [found for _, text in texts if (found := diagnose(text.splitlines()))]
+    _, diagnosis = most_telling(text for _, text in texts) or (0, None)
     shown = tuple((node, tail(text, LAST_LINES)) for node, text in texts if tail(text, LAST_LINES) not in error.message)
-    return ReadFailure(error, shown, best(readings))
+    return ReadFailure(error, shown, diagnosis)
 
 
 def document(failure: ReadFailure) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sparkops.core.diagnosis import best, diagnose
+from sparkops.core.diagnosis import most_telling
 from sparkops.core.plan import Plan
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
 from sparkops.remote.execute import Outcome, StepFailure
@@ -32,17 +32,14 @@ def error_of(outcome: Outcome) -> SparkopsError | None:
         return Interrupted("interrupted", hint=hint)
     if not outcome.failures:
         return SparkopsError("the plan ended without a result")
-    first = _root(outcome.failures)
+    first = _failure_to_show(outcome.failures)
     return _error(first, first.reason, hint)
 
 
-def _root(failures: tuple[StepFailure, ...]) -> StepFailure:
+def _failure_to_show(failures: tuple[StepFailure, ...]) -> StepFailure:
     """The failure to show: a lost node first, else the one whose log explains most."""
-    lost = [failure for failure in failures if failure.lost]
-    readings = [(failure, diagnose(failure.evidence.splitlines())) for failure in failures]
-    cause = best(reading for _, reading in readings if reading)
-    telling = [failure for failure, reading in readings if reading and reading == cause]
-    return [*lost, *telling, *failures][0]
+    index, _ = most_telling(failure.evidence for failure in failures) or (0, None)
+    return next((failure for failure in failures if failure.lost), failures[index])
 
 
 def attempt(plan: Plan, session: Session, hint: str | None = None) -> SparkopsError | None:

@@ -16,8 +16,10 @@ from sparkops.node_commands.models import Fetch
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft
 from sparkops.verbs.deploy.options import PlanOptions
-from sparkops.verbs.image.build import build_of, ensure_built, ensure_pulled, references, source_of
+from sparkops.verbs.image.build import ensure_built
+from sparkops.verbs.image.build_inputs import build_of, source_of
 from sparkops.verbs.image.distribute import ensure_everywhere
+from sparkops.verbs.image.pull import ensure_pulled, references
 from sparkops.verbs.model.copy import ensure_copied
 from sparkops.verbs.model.fetch import ensure_fetched
 

@@ -16,8 +16,8 @@ from sparkops.session.away import unreachable
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.transfer_progress import TransferProgress
-from sparkops.verbs.image.build import facts_of, one_of
 from sparkops.verbs.image.distribute import room
+from sparkops.verbs.image.node_images import facts_of, one_of
 from sparkops.verbs.image.options import FileOptions
 
 

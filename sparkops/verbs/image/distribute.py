@@ -21,7 +21,7 @@ from sparkops.session.execute import follow_job
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.transfer_routes import clear, give_keys, transfer_routes
-from sparkops.verbs.image.build import facts_by_node
+from sparkops.verbs.image.node_images import facts_by_node
 from sparkops.verbs.image.options import DistributeOptions
 
 SPARE = 2_000_000_000

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.core.diagnosis import KNOWN, best, diagnose
+from sparkops.core.diagnosis import KNOWN, diagnose, most_telling
 from sparkops.core.enginelog import MARKS, mxfp4_backend, progress
 from support import golden
 
@@ -55,12 +55,9 @@ def test_every_known_cause_and_phase_has_its_example() -> None:
 
 
 def test_a_cause_is_trusted_before_an_error_and_that_before_what_only_waited() -> None:
-    logs = (
-        "sparkops: joining the Ray head at 10.0.0.1:6379",
-        "ERROR ValueError: no\nEngine core initialization failed.",
-        "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:77, remote process exited",
-    )
-    waited, first, known = (found for text in logs if (found := diagnose(log(text))) is not None)
-    assert best([waited, first, known]) == best([known, waited]) == known
-    assert best([waited, first]) == first
-    assert best([]) is None
+    waited = "sparkops: joining the Ray head at 10.0.0.1:6379"
+    error = "ERROR ValueError: no\nEngine core initialization failed."
+    known = "torch.distributed.DistBackendError: NCCL error in: NCCLUtils.cpp:77, remote process exited"
+    for logs, chosen in {(waited, error, known): 2, ("", known, waited, known): 1, (waited, error): 1}.items():
+        assert most_telling(logs) == (chosen, diagnose(logs[chosen].splitlines()))
+    assert most_telling(["nothing known"]) is None

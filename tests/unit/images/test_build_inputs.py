@@ -15,7 +15,8 @@ from sparkops.core.build import BENCHY, KNOWN, job_id, read
 from sparkops.errors import UsageError
 from sparkops.files.build_context import pack
 from sparkops.node_commands import benchy
-from sparkops.verbs.image.build import build_of, references, source_of
+from sparkops.verbs.image.build_inputs import build_of, source_of
+from sparkops.verbs.image.pull import references
 from support import golden
 
 HERE = Path(__file__).parent
