@@ -13,8 +13,6 @@ copyright = "the sparkops authors, Apache-2.0"  # noqa: A001  the name that Sphi
 release = re.search(r'__version__ = "(.+?)"', (ROOT / "sparkops" / "__init__.py").read_text())[1]  # type: ignore[index]
 
 extensions = ["myst_parser"]
-# Records of how the tests were measured: for contributors who look for them in the tree.
-exclude_patterns = ["tests-moved.md", "mutation-*.md"]
 myst_heading_anchors = 3
 # Editors fetch the schemas from the site.
 html_extra_path = ["../sparkops/data/schemas"]

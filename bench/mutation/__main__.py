@@ -1,9 +1,9 @@
 """How many small mistakes in what decides would the tests see? The same sample of mutants, whatever the tests are.
 
-    python bench/mutation draw 700                    # once: writes docs/mutation-sample.jsonl
-    python bench/mutation run docs/mutation-after.md  # an hour or two: every mutant of the sample, then the report
-    python bench/mutation try 1a2b3c4d ...            # single ones, with what their tests say
-    python bench/mutation put 1a2b3c4d                # writes one into the checkout; `git checkout sparkops` ends it
+    python bench/mutation draw 700                      # once: writes bench/mutation/sample.jsonl
+    python bench/mutation run bench/mutation/result.md  # every mutant of the sample, then the report: an hour or two
+    python bench/mutation try 1a2b3c4d ...              # single ones, with what their tests say
+    python bench/mutation put 1a2b3c4d                  # writes one into the checkout; `git checkout sparkops` ends it
 
 Needs the extra `mutation`: mutmut makes the mutants. `[tool.mutmut]` in pyproject.toml names the modules to change and,
 in `pytest_add_cli_args_test_selection`, the tests that judge. Call it at the top of the checkout.
@@ -13,7 +13,7 @@ nothing of it before: by the files with tests that reach its function, the quick
 minutes of tests have seen nothing. A function that runs while the package is imported is judged by all files.
 Hypothesis tries the same examples every time. A test of more than a minute is a timeout.
 
-`run` goes on where it was ended, and begins again when sources or tests are others. docs/mutation-equal.txt names the
+`run` goes on where it was ended, and begins again when sources or tests are others. bench/mutation/equal.txt names the
 mutants that behave as the original does, an id and a reason a line.
 """
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from mutmut.configuration import config
 from sample import SAMPLE, SEED, Mutant, group
 
-EQUAL = Path("docs/mutation-equal.txt")
+EQUAL = Path("bench/mutation/equal.txt")
 KINDS = ("killed", "timeout", "survived", "no tests", "gone")
 ALIVE = ("survived", "no tests")
 Verdicts = dict[str, dict[str, str]]

@@ -18,7 +18,7 @@ import libcst
 from mutmut.mutation.file_mutation import Mutation, create_mutations
 from mutmut.utils.file_utils import walk_mutatable_files
 
-SAMPLE = Path("docs/mutation-sample.jsonl")
+SAMPLE = Path("bench/mutation/sample.jsonl")
 SEED = 2026
 
 

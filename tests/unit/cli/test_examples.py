@@ -15,7 +15,6 @@ from support.paths import ROOT
 PAGES = sorted(
     str(path.relative_to(ROOT))
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md"))
-    if not path.name.startswith(("mutation-", "tests-moved"))
 )
 FENCE = re.compile(r"^ *```(.*)\n((?:.*\n)*?) *```$", re.MULTILINE)
 ENDS = "<>|;&"
