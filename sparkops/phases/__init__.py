@@ -1,4 +1,4 @@
-"""Phases: named generators of steps from a situation. The packaged playbook gives their order."""
+"""Phases: named generators of steps from a situation. `playbooks/deploy.yml` gives their order."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace

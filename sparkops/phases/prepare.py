@@ -1,4 +1,4 @@
-"""Steps that can fail before anything is stopped: directories, the API key, the proxy's configuration."""
+"""Steps that write what the containers mount: directories, the proxy's configuration, the API key."""
 
 from collections.abc import Iterator
 

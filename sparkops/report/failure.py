@@ -22,6 +22,8 @@ class ReadFailure:
     error: SparkopsError
     evidence: tuple[tuple[str, str], ...]
     diagnosis: Diagnosis | None
+    node: str | None = None
+    """The node of the diagnosed log."""
 
     @property
     def hints(self) -> tuple[str, ...]:
@@ -31,9 +33,9 @@ class ReadFailure:
 
 def read(error: SparkopsError, failed: Sequence[Event]) -> ReadFailure:
     texts = [(event.node or "", event.text) for event in failed if event.text]
-    _, diagnosis = most_telling(text for _, text in texts) or (0, None)
+    index, diagnosis = most_telling(text for _, text in texts) or (0, None)
     shown = tuple((node, tail(text, LAST_LINES)) for node, text in texts if tail(text, LAST_LINES) not in error.message)
-    return ReadFailure(error, shown, diagnosis)
+    return ReadFailure(error, shown, diagnosis, texts[index][0] if diagnosis else None)
 
 
 def document(failure: ReadFailure) -> dict[str, Any]:
@@ -56,6 +58,7 @@ def lines(failure: ReadFailure, ink: Ink) -> Iterator[str]:
     if where:
         yield "  at " + ", ".join(where)
     if failure.diagnosis:
-        yield f"{ink.bold('cause:')} {failure.diagnosis.cause}"
+        where_else = f"on {failure.node}: " if failure.node not in (None, "", failure.error.node) else ""
+        yield f"{ink.bold('cause:')} {where_else}{failure.diagnosis.cause}"
     for hint in failure.hints:
         yield f"{ink.bold('next:')} {hint}"

@@ -1,6 +1,7 @@
 """`plan` and `deploy`: draft, connect, lock, observe, judge, compile, execute, confirm.
 
-`plan` is the same list up to compile, so deploy executes exactly what plan prints.
+`plan` is the same list up to compile, so deploy executes exactly what plan prints. `playbooks/deploy.yml` gives the
+order of the steps on the nodes.
 """
 
 from typing import TYPE_CHECKING

@@ -20,7 +20,10 @@ from sparkops.verbs.image.options import BuildOptions
 
 
 def build(options: BuildOptions, report: Report) -> Answer:
-    """Send the context and follow the build; an image of equal inputs is not built again."""
+    """Send the context and follow the build; an image of equal inputs is not built again.
+
+    Raises UsageError (exit 2) before a node is asked, then Refused (3), Unreachable (4) or StepFailed (5).
+    """
     chosen = selected(options.where, report)
     source = wanted(options)
     with connected(chosen, report) as session:

@@ -17,7 +17,7 @@ from sparkops.verbs.status.options import EndpointOptions, FactsOptions, KeyOpti
 def status(**given: Any) -> StatusOptions:
     """Show what serves where, verified by a request.
 
-    Exit 0: serving or stopped; 5: degraded or failed; 4: a node could not be reached.
+    Exit 0: serving or stopped; 5: starting, degraded or failed; 4: a node could not be reached.
     """
     return StatusOptions(**given)
 
