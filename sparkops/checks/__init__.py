@@ -44,6 +44,6 @@ def chosen(only: Iterable[str], skip: Iterable[str]) -> tuple[Check, ...]:
     known = [check.id for check in CHECKS]
     for name in (*only, *skip):
         if name not in known:
-            hint = "`sparkops preflight --list` shows them"
+            hint = "`sparkops preflight --list` shows all checks"
             raise UsageError(f"no such check: {name}{did_you_mean(name, known)}", hint=hint)
     return tuple(check for check in CHECKS if check.id not in skip and (not only or check.id in only))

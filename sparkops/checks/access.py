@@ -17,10 +17,10 @@ TOLD = ("ibdev2netdev", "nvidia_smi")
 
 @Check(
     id="ssh",
-    title="The node accepts our SSH login",
-    why="sparkops reads everything over SSH, with one connection for each run.",
+    title="The SSH login to the node works",
+    why="sparkops reads everything from the node over SSH. Each run opens one connection.",
     source="OpenSSH; NVIDIA dgx-spark-playbooks, connect-to-your-spark",
-    hint="check that the node is on, and address, user and key in the inventory: ssh -v USER@ADDRESS",
+    hint="check that the node is on; check address, user and key in the inventory; try: ssh -v USER@ADDRESS",
     severity="fail",
     reads=("clock",),
 ).each_node
@@ -32,10 +32,10 @@ def ssh(here: Here) -> Iterator[Said]:
 
 @Check(
     id="host-key",
-    title="The node has the pinned host key",
-    why="An unknown or changed key may belong to another machine. Cloned and reinstalled units have one.",
+    title="The node shows the SSH host key that you pinned",
+    why="An unknown key may belong to another machine. Cloned units share one key; a reinstalled unit has a new key.",
     source="DGX Spark OEM clone defect (CVE-2026-24218); OpenSSH strict checking",
-    hint="compare the fingerprint with the node's own, then: sparkops trust",
+    hint="compare the fingerprint with the key on the node itself; if they are equal, pin it: sparkops trust",
     severity="fail",
     reads=("hostkeys",),
 ).each_node
@@ -52,9 +52,9 @@ def host_key(here: Here) -> Iterator[Said]:
 @Check(
     id="sudo",
     title="sudo works if the inventory requires it",
-    why="DGX OS asks the first user for a password, and sparkops never asks during a run.",
-    source="DGX OS default sudoers: `sudo -n true` says `a password is required`",
-    hint="use --ask-become-pass, or add the user to the group docker and remove `become: sudo`",
+    why="On DGX OS, sudo asks for a password. sparkops never asks you for a password during a run.",
+    source="DGX OS default sudoers: `sudo -n true` prints `a password is required`",
+    hint="use --ask-become-pass, or add the user to the group docker and remove `become: sudo` from the inventory",
     severity="fail",
     reads=("sudo",),
 ).each_node
@@ -94,8 +94,8 @@ def linger(here: Here) -> Iterator[Said]:
 @Check(
     id="caches-owned",
     title="The cache directories exist and belong to the login user",
-    why="Docker creates a missing mount source as root. The user's next download then fails halfway.",
-    source="spark-vllm-docker, launch scripts make the caches first",
+    why="Docker creates a missing cache directory as root. The login user cannot write to it, so downloads fail.",
+    source="spark-vllm-docker: its launch scripts create the cache directories first",
     hint="`sparkops preflight --fix` creates missing directories",
     reads=("caches", "id"),
     placed=True,
@@ -115,7 +115,7 @@ def caches(here: Here) -> Iterator[Said]:
         )
     if missing := missing_caches(here.s, here.node):
         short = ", ".join(path.replace(user.home, "~", 1) for path in missing)
-        yield good(f"{short} is missing; deploy or --fix creates it")
+        yield good(f"missing: {short}; deploy and preflight --fix create them")
 
 
 def _matters(one: Owned, here: Here) -> bool:
@@ -130,7 +130,7 @@ def _matters(one: Owned, here: Here) -> bool:
         "free, df and lscpu print translated words on French and German machines. sparkops runs them with LC_ALL=C; "
         "other scripts do not."
     ),
-    source="DGX Spark owners' reports of localized probes",
+    source="DGX Spark owners' reports of translated command output",
     hint="on the node: sudo update-locale LANG=en_US.UTF-8",
     reads=("locale",),
 ).each_node
@@ -140,20 +140,20 @@ def locale(here: Here) -> Iterator[Said]:
     told = words.get("LC_ALL") or words.get("LANG") or "C"
     language, _, charset = told.partition(".")
     if language.partition("_")[0] not in ("C", "POSIX", "en"):
-        yield warn(f"the language is {told}: tools that read df, free or lscpu fail", evidence=f"LANG={told}")
+        yield warn(f"the language is {told}: scripts that parse df, free or lscpu fail", evidence=f"LANG={told}")
     elif language not in ("C", "POSIX") and charset.lower().replace("-", "") not in ("utf8", ""):
         yield warn(f"the character set is {charset}, not UTF-8", evidence=f"LANG={told}")
 
 
 @Check(
     id="answers",
-    title="Every probe gave an answer",
+    title="The node answered every query",
     why=(
-        "Each probe has its own time limit on the node, so a probe that hangs costs seconds. What it should have read "
-        "is unknown."
+        "sparkops runs short commands on the node. Each has its own time limit, so a command that hangs costs only "
+        "seconds. What a command did not return is unknown."
     ),
-    source="sparkops: node/facts.sh, 10 s a probe, 40 s in all",
-    hint="run the named command on the node; if it hangs there too: sudo reboot",
+    source="sparkops: node/facts.sh, 10 s for each command, 40 s in total",
+    hint="see what the node returned: sparkops facts NODE --raw; if a command hangs on the node too: sudo reboot",
     severity="fail",
     reads=("clock",),
     deploys=True,
@@ -171,9 +171,9 @@ def answered(here: Here) -> Iterator[Said]:
     if cut:
         yield fail(f"the node stopped answering: {len(cut)} values could not be read", evidence=some(cut, 8))
     if slow:
-        yield warn(f"no answer in time: {some(map(_plain, slow))}", evidence=_told(slow))
+        yield warn(f"no answer in time to these queries: {some(map(_plain, slow))}", evidence=_told(slow))
     if garbled:
-        yield warn(f"unreadable answers: {some(map(_plain, garbled))}", evidence=_told(garbled))
+        yield warn(f"unexpected answers to these queries: {some(map(_plain, garbled))}", evidence=_told(garbled))
     if here.facts.took_seconds is not None:
         yield good(evidence=f"read in {here.facts.took_seconds:.1f} s")
 

@@ -7,8 +7,8 @@ from sparkops.core.facts import NOT_ASKED, Facts, Unread
 
 DOCKER_HINT = "on the node: sudo usermod -aG docker $USER, then log in again; or set `become: sudo` in the inventory"
 ROOTFUL = (
-    "on the node: docker context use default, no DOCKER_HOST in the login's environment, and sudo systemctl enable "
-    "--now docker"
+    "use the system's Docker, on the node: docker context use default; remove DOCKER_HOST from the user's environment; "
+    "sudo systemctl enable --now docker"
 )
 LEAST = (25,)
 """From version 25 on, CDI is enabled by default, so `--gpus all` needs no runtime."""
@@ -24,7 +24,7 @@ def docker_problem(facts: Facts) -> str:
     id="docker-usable",
     title="The login user can use Docker",
     why="Stock DGX OS does not add its first user to the group docker.",
-    source="NVIDIA dgx-spark-playbooks, step «permission denied»",
+    source="NVIDIA dgx-spark-playbooks, step on `permission denied`",
     hint=DOCKER_HINT,
     severity="fail",
     reads=("docker-version", "docker-ps"),
@@ -43,8 +43,8 @@ def docker_hint(problem: str) -> str:
     if "not found" in problem or "not installed" in problem:
         return "on the node: sudo apt install docker-ce"
     if "password is required" in problem:
-        return "use --ask-become-pass, or add the user to the group docker and remove `become: sudo`"
-    return "on the node: sudo systemctl restart docker; journalctl -u docker -n 50"
+        return "use --ask-become-pass, or add the user to the group docker and remove `become: sudo` from the inventory"
+    return "on the node: sudo systemctl restart docker; if that does not help, read: journalctl -u docker -n 50"
 
 
 def need_docker(facts: Facts) -> None:
@@ -57,8 +57,8 @@ def need_docker(facts: Facts) -> None:
     id="docker-version",
     title="Docker is recent enough",
     why=(
-        "DGX OS has no nvidia runtime, so `--gpus all` needs the container device interface (CDI), which older Docker "
-        "lacks."
+        "Docker on DGX OS has no nvidia runtime, so `--gpus all` needs the Container Device Interface (CDI). Docker "
+        "before version 25 does not enable it."
     ),
     source="Docker 25 release notes; 28.x to 29.6 seen on DGX OS",
     hint="on the node: sudo apt install --only-upgrade docker-ce",
@@ -70,17 +70,17 @@ def version(here: Here) -> Iterator[Said]:
     numbers = tuple(int(part) for part in found.split("-")[0].split(".") if part.isdigit())
     info = here.facts.docker_info
     if numbers and numbers < LEAST:
-        yield warn(f"Docker {found} is older than 25, the first version whose `--gpus all` needs only CDI")
+        yield warn(f"Docker {found} is too old: `--gpus all` works without the nvidia runtime from Docker 25 on")
     if not isinstance(info, Unread) and info.rootless:
-        yield fail("Docker runs rootless: no host network for the fabric, no memory locking for RDMA", ROOTFUL)
+        yield fail("Docker runs rootless: containers cannot use the fabric or lock memory for RDMA", ROOTFUL)
     yield good(evidence=found)
 
 
 @PlanCheck(
     id="names-free",
     title="The container names are free",
-    why="The names contain the revision's hash. A container with such a name but without our labels was made by hand.",
-    source="sparkops: containers of others are never touched",
+    why="The deployment needs these names. A container with such a name but no sparkops label is not from sparkops.",
+    source="sparkops never touches containers that it did not start",
     hint="rename or remove that container",
     reads=CONTAINERS,
 ).each_node
@@ -91,6 +91,6 @@ def names_free(here: Here) -> Iterator[Said]:
     for one in here.facts.containers:
         if one.name in wanted and not one.ours:
             yield fail(
-                f"a container that sparkops did not start has the name {one.name}",
-                f"on the node: docker rename {one.name} other",
+                f"the name {one.name} is taken by a container that sparkops did not start",
+                f"rename it, on the node: docker rename {one.name} {one.name}-old",
             )

@@ -12,17 +12,17 @@ BRANCH = 580
 NEWEST = (580, 178, 4)
 """The newest known version; a newer one is a warning."""
 
-BAD = {"580.159.03": "cudaErrorNotPermitted was reported with it"}
+BAD = {"580.159.03": "owners report cudaErrorNotPermitted with this version"}
 HUNG = "no answer within its limit"
-FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, when nothing serves: sudo reboot"
+FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, when no model serves: sudo reboot"
 
 
 @Check(
     id="driver",
     title="The NVIDIA driver answers",
-    why="With a wedged driver every process that opens the GPU hangs, and its container cannot be killed.",
+    why="If the driver hangs, every process that opens the GPU hangs too, and its container cannot be killed.",
     source="NVIDIA: exit codes of nvidia-smi; DGX Spark owners' reports of hangs",
-    hint="on the node: sudo dmesg | grep -iE 'nvrm|xid'; then sudo reboot",
+    hint="look for errors, on the node: sudo dmesg | grep -iE 'nvrm|xid'; then: sudo reboot",
     severity="fail",
     reads=("nvidia-smi",),
     deploys=True,
@@ -33,7 +33,7 @@ def loads(here: Here) -> Iterator[Said]:
         yield good(evidence=f"{gpu.name}, driver {gpu.driver}")
     elif HUNG in gpu.reason:
         yield fail(
-            f"nvidia-smi hangs: {gpu.reason}", "the driver is wedged; on the node: sudo reboot, or power it off and on"
+            f"nvidia-smi hangs: {gpu.reason}", "on the node: sudo reboot; if that hangs too, power the node off and on"
         )
     elif "version mismatch" in gpu.reason:
         yield fail(f"the driver was updated without a reboot: {gpu.reason}", "on the node: sudo reboot")
@@ -46,7 +46,7 @@ def loads(here: Here) -> Iterator[Said]:
 @Check(
     id="driver-branch",
     title="The driver belongs to branch 580",
-    why="DGX OS 7 supports branch 580 only. 590 and 595 break CUDA graphs.",
+    why="DGX OS 7 supports branch 580 only. With branches 590 and 595, CUDA graphs fail.",
     source="sparkbase wiki, platform-gb10; DGX OS 7 release notes",
     hint="on the node: sudo apt install nvidia-driver-580-open && sudo reboot",
     reads=("nvidia-smi", "driver"),
@@ -60,7 +60,7 @@ def branch(here: Here) -> Iterator[Said]:
     elif numbers(version) > NEWEST:
         yield warn(
             f"driver {version} is newer than the drivers known to sparkops",
-            "watch it: the newest driver known to sparkops is 580.178.04",
+            "nothing to do if the model serves without errors; the newest driver known to sparkops is 580.178.04",
         )
     else:
         yield good(evidence=version)
@@ -76,13 +76,13 @@ def version_of(facts: Facts) -> str | None:
 
 @Check(
     id="driver-loaded",
-    title="The loaded driver is the installed one",
+    title="The loaded driver is the installed driver",
     why=(
         "After an update without a reboot, nvidia-smi fails with `Driver/library version mismatch`, and new containers "
         "fail."
     ),
     source="NVIDIA: Failed to initialize NVML: Driver/library version mismatch",
-    hint="on the node, when nothing serves: sudo reboot",
+    hint="on the node, when no model serves: sudo reboot",
     severity="fail",
     reads=("driver", "packages"),
 ).each_node
@@ -95,15 +95,15 @@ def loaded_is_installed(here: Here) -> Iterator[Said]:
     torn = {name: one.version for name, one in packages.items() if one.state[1:2] not in ("n", "c", "i")}
     if loaded is None:
         yield fail(
-            "the driver's module is not loaded",
-            "on the node: sudo modprobe nvidia; read `dmesg`; if it still fails, reboot",
+            "the kernel module of the driver is not loaded",
+            "on the node: sudo modprobe nvidia; if that fails, read sudo dmesg, then: sudo reboot",
         )
     elif installed and not _among(loaded, installed):
-        yield fail(f"driver {loaded} is loaded, {some(installed.values())} is installed", evidence=_told(installed))
+        yield fail(f"driver {loaded} is loaded, but {some(installed.values())} is installed", evidence=_told(installed))
     elif torn and not installed and not _among(loaded, torn):
-        yield warn(f"driver {loaded} is loaded, {some(torn.values())} is half installed", FINISH, _told(torn))
+        yield warn(f"driver {loaded} is loaded, but {some(torn.values())} is half installed", FINISH, _told(torn))
     else:
-        yield good(evidence=f"loaded {loaded}, installed {', '.join(installed.values()) or 'not by an Ubuntu package'}")
+        yield good(evidence=f"loaded {loaded}, installed {', '.join(installed.values()) or 'without a package'}")
 
 
 def _among(loaded: str, packages: Mapping[str, str]) -> bool:

@@ -16,20 +16,20 @@ BRIDGES = ("docker", "br-", "virbr", "lxdbr", "cni", "flannel", "podman")
 TUNNELS = ("tailscale", "wg", "tun", "zt", "veth")
 """Interfaces made by software. A bridge keeps its route while nothing uses it."""
 
-LOST = "on the node: sudo dmesg | grep mlx5_core; then sudo reboot, or unplug the power for a minute"
-READ_THEM = "on the node: ip -j addr; if it fails there too, reboot: sudo reboot"
+LOST = "look for errors, on the node: sudo dmesg | grep mlx5_core; then: sudo reboot, or unplug the power for a minute"
+READ_THEM = "try it on the node: ip -j addr; if it fails there too: sudo reboot"
 SPARE = (
-    f"give each of the four interfaces its own subnet in {NETPLAN}; or unplug the second cable: one cable carries all "
-    "that a GB10 can send"
+    f"give each of the four interfaces its own subnet in {NETPLAN}; or unplug the second cable: one cable is "
+    "enough for the full bandwidth of a GB10"
 )
 
 
 @FabricCheck(
     id="cx7-usable",
-    title="Every node of a cluster has a CX7 link",
-    why="Tensor parallelism over the management network works, but many times slower, and no message says so.",
+    title="Every node of a cluster has a usable CX7 link",
+    why="Without the link, NCCL silently uses the management network, and the model is many times slower.",
     source="NVIDIA connect-two-sparks; NCCL falls back to sockets silently",
-    hint="check the cable and the addresses: sparkops facts",
+    hint="check the cable; see the interfaces and their addresses: sparkops facts",
     severity="fail",
     deploys=True,
 ).each_node
@@ -38,7 +38,7 @@ def usable(here: Here) -> Iterator[Said]:
     addresses = asked(here.facts.ip_addr)
     if isinstance(addresses, Unread):
         yield fail(
-            f"unknown whether a CX7 link is usable, because addresses could not be read: {addresses.reason}", READ_THEM
+            f"the IP addresses could not be read ({addresses.reason}), so the CX7 link cannot be checked", READ_THEM
         )
         return
     found = here.facts.find_fabric(here.node.fabric_address)
@@ -81,49 +81,49 @@ def cabled(here: Here) -> tuple[Interface, ...]:
     id="cx7-twins",
     title="Both interfaces of the QSFP port are up",
     why=(
-        "A GB10 connects a QSFP port by two PCIe x4 links, one network interface each. One interface carries half of "
-        "200 Gb/s."
+        "A GB10 connects each QSFP port through two PCIe x4 links, and each link has its own network interface. One "
+        "interface carries only half of the 200 Gb/s."
     ),
-    source="spark-vllm-docker NETWORKING; measured 92 to 112 Gb/s over one, 185 to 198 over both",
-    hint="on the node: sudo ip link set INTERFACE up, and add both interfaces to /etc/netplan/40-cx7.yaml",
+    source="spark-vllm-docker NETWORKING; measured 92 to 112 Gb/s over one interface, 185 to 198 over both",
+    hint=f"on the node: sudo ip link set INTERFACE up; add both interfaces to {NETPLAN}",
 ).each_node
 def both_up(here: Here) -> Iterator[Said]:
     both = cabled(here)
     down = [one.name for one in both if not one.up]
     if len(both) < 2:
-        yield warn(f"only {both[0].name} of the port's two interfaces exists: half of the bandwidth", LOST)
+        yield warn(f"only {both[0].name} of the port's two interfaces exists: the link has half of its bandwidth", LOST)
     for name in down:
-        up = f"on the node: sudo ip link set {name} up, and give it an address in /etc/netplan/40-cx7.yaml"
-        yield warn(f"{name}, the other interface of the same port, is down: half of the bandwidth", up, _shown(here))
+        up = f"on the node: sudo ip link set {name} up; give it an IPv4 address in {NETPLAN}"
+        yield warn(f"{name} is down: the link has half of its bandwidth", up, _shown(here))
 
 
 @FabricCheck(
     id="cx7-addresses",
     title="Both interfaces have an IPv4 address",
     why=(
-        "NCCL uses a device only if it has its own address. A link-local address may change, so do not use one in "
-        "the inventory."
+        "NCCL uses an interface only if it has its own IPv4 address. A link-local address (169.254.x.x) may change, "
+        "so do not write one into the inventory."
     ),
     source="NVIDIA connect-two-sparks (current text): 192.168.100.N and 192.168.101.N",
-    hint=f"add both to {NETPLAN}",
+    hint=f"give both interfaces an IPv4 address in {NETPLAN}",
 ).each_node
 def addresses(here: Here) -> Iterator[Said]:
     for one in used(here):
         if one.up and not one.ipv4:
-            yield warn(f"{one.name} is up without an IPv4 address: half of the bandwidth", evidence=_shown(here))
+            yield warn(f"{one.name} has no IPv4 address: the link has half of its bandwidth", evidence=_shown(here))
         elif one.ipv4 and all(address.ip.is_link_local for address in one.ipv4):
             yield warn(f"{one.name} has only a link-local address, which may change", evidence=_shown(here))
     mine = {one.name for one in used(here)}
     beside = [one for port in here.facts.ports for one in port.interfaces if one.name not in mine]
     if idle := [one.name for one in beside if one.up and not one.ipv4]:
-        yield warn(f"{some(idle)} of the other port has a link but no IPv4 address, so nothing uses that cable", SPARE)
+        yield warn(f"the cable of the other port is not used: no IPv4 address on {some(idle)}", SPARE)
 
 
 @FabricCheck(
     id="cx7-speed",
     title="The link runs at 200 Gb/s",
-    why="A switch port with autonegotiation ends at 100 Gb/s. A lower or unknown speed means a bad cable or port.",
-    source="NVIDIA multi-sparks-through-switch: 200000Mb/s wanted, 100000Mb/s seen",
+    why="A switch port with autonegotiation runs at 100 Gb/s. A lower or unknown speed means a bad cable or port.",
+    source="NVIDIA multi-sparks-through-switch: 200000Mb/s is correct, 100000Mb/s was seen",
     hint="on the switch: set 200G-baseCR4 without autonegotiation; without a switch: reseat or replace the cable",
     severity="fail",
     deploys=True,
@@ -136,7 +136,7 @@ def speed(here: Here) -> Iterator[Said]:
             yield fail(f"the speed of {one.name} is unknown")
         elif one.speed_mbps < FULL:
             say = fail if one.speed_mbps < HALF else warn
-            yield say(f"{one.name} runs at {one.speed_mbps} Mb/s instead of {FULL}")
+            yield say(f"{one.name} runs at {one.speed_mbps} Mb/s instead of {FULL} Mb/s")
         else:
             yield good(evidence=f"{one.name} {one.speed_mbps} Mb/s")
 
@@ -144,9 +144,9 @@ def speed(here: Here) -> Iterator[Said]:
 @FabricCheck(
     id="cx7-rdma",
     title="The RDMA devices are active",
-    why="An interface may be up while its RDMA device is down. NCCL then uses sockets, 3 to 9 GB/s at best.",
+    why="An RDMA device may be down although its interface is up. NCCL then uses TCP sockets, at most 9 GB/s.",
     source="rdma link: state ACTIVE physical_state LINK_UP",
-    hint="on the node: rdma link; ibv_devinfo; then reboot, or unplug the power for a minute",
+    hint="see the devices, on the node: rdma link; ibv_devinfo; then: sudo reboot, or unplug the power for a minute",
     severity="fail",
 ).each_node
 def rdma(here: Here) -> Iterator[Said]:
@@ -165,8 +165,8 @@ def rdma(here: Here) -> Iterator[Said]:
 @FabricCheck(
     id="rdma-devices",
     title="Containers can use the RDMA devices",
-    why="Containers get the devices as /dev/infiniband. Without them NCCL uses sockets.",
-    source="model-serving-minefield: no /dev/infiniband, no RDMA",
+    why="Containers get the RDMA devices from /dev/infiniband. Without them NCCL uses slow TCP sockets.",
+    source="model-serving-minefield: without /dev/infiniband there is no RDMA",
     hint="on the node: sudo modprobe -a ib_uverbs rdma_cm mlx5_ib",
     severity="fail",
     reads=(*LINKS, "dev-infiniband"),
@@ -182,17 +182,17 @@ def devices(here: Here) -> Iterator[Said]:
 
 
 def _hint(problem: str) -> str:
-    go_on = "--allow cx7-usable uses plain Ethernet, many times slower"
+    go_on = "to go on over plain Ethernet, many times slower: --allow cx7-usable"
     if "no active RDMA" in problem:
         return (
-            "on the node: sudo modprobe -a mlx5_ib ib_uverbs rdma_cm; rdma link; if that does not help: "
+            "on the node: sudo modprobe -a mlx5_ib ib_uverbs rdma_cm; then check: rdma link; if no device is ACTIVE: "
             f"sudo reboot; {go_on}"
         )
     if "without an IPv4" in problem:
-        return f"give each interface an address (/etc/netplan/40-cx7.yaml, then sudo netplan apply); {go_on}"
+        return f"give both interfaces an IPv4 address in {NETPLAN}; {go_on}"
     return (
-        "plug in the cable (same port on all nodes), reboot if the link stays down, and check with "
-        f"`sparkops facts`; {go_on}"
+        "plug in the cable (same port on all nodes); if the link stays down: sudo reboot; then check: "
+        f"`sparkops preflight`; {go_on}"
     )
 
 
@@ -205,9 +205,12 @@ def _shown(here: Here) -> str:
 @FabricCheck(
     id="cx7-subnets",
     title="The two interfaces are in different subnets",
-    why="In one subnet, answers may leave through the other interface (ARP flux), and NCCL's queue pairs time out.",
-    source="NVIDIA's current text has two subnets, its setup script one: sources differ, so it is a warning",
-    hint=(f"give the second interface another subnet in {NETPLAN}; or set the sysctls arp_ignore=1 and arp_announce=2"),
+    why="If both share a subnet, replies may leave through the wrong interface (ARP flux), and NCCL times out.",
+    source="NVIDIA's guide uses two subnets, but NVIDIA's setup script uses one, so this is only a warning",
+    hint=(
+        f"give the second interface another subnet in {NETPLAN}; or on the node: sudo sysctl -w "
+        "net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2"
+    ),
     reads=(*LINKS, "sysctl"),
 ).each_node
 def subnets(here: Here) -> Iterator[Said]:
@@ -229,10 +232,10 @@ def _arp(facts: Facts, name: str) -> str:
 
 @FabricCheck(
     id="cx7-lan",
-    title="The fabric's subnets overlap no LAN, bridge or tunnel",
+    title="The fabric's subnets do not overlap a LAN, bridge or tunnel",
     why=(
-        "Setup scripts choose 192.168.0.0/24 and 192.168.1.0/24, which most home networks use. Docker uses subnets "
-        "from 172.17.0.0/16, then from 192.168.0.0/20. Routes then collide."
+        "If subnets overlap, packets take the wrong route. Setup scripts choose 192.168.0.0/24 and 192.168.1.0/24, "
+        "which most home networks use. Docker uses 172.17.0.0/16 and up, then 192.168.0.0/20 and up."
     ),
     source="NVIDIA multi-sparks-through-switch, detect_and_configure_cluster_networking.py",
     hint=f"choose another subnet for the fabric, such as 192.168.100.0/24, in {NETPLAN}",
@@ -257,10 +260,8 @@ def _free(facts: Facts) -> IPv4Network:
 def _collision(name: str, network: IPv4Network, other: str, theirs: IPv4Network, hint: str) -> Said:
     """Routes prefer the narrower subnet, so a wider subnet of a bridge or tunnel is only a warning."""
     if other.startswith(BRIDGES + TUNNELS) and theirs.prefixlen < network.prefixlen:
-        return warn(f"{name}'s subnet {network} lies within {theirs} of {other}: traffic of {other} may be lost", hint)
-    return fail(
-        f"{name}'s subnet {network} is also the subnet of {other} ({theirs}): packets take the wrong route", hint
-    )
+        return warn(f"{name}'s subnet {network} is a part of {other}'s subnet {theirs}: {other} may lose traffic", hint)
+    return fail(f"{name}'s subnet {network} overlaps {other}'s subnet {theirs}: packets take the wrong route", hint)
 
 
 def elsewhere(facts: Facts) -> list[tuple[str, IPv4Network]]:

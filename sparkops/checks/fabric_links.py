@@ -16,8 +16,8 @@ FEW = 4
 """Peers that a node asks over each interface."""
 
 HARDWARE = (
-    "remove `macaddress:` from /etc/netplan/40-cx7.yaml, then: sudo netplan apply; if it is not there, ask "
-    "the NIC's vendor"
+    "remove `macaddress:` from /etc/netplan/40-cx7.yaml, then: sudo netplan apply; if the file does not set it, ask "
+    "the vendor of the NIC"
 )
 
 
@@ -66,17 +66,17 @@ def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterat
     title="The nodes' fabric addresses are in one subnet",
     why="Nodes in different subnets need a router. A cable or a switch does not route.",
     source="NVIDIA connect-two-sparks",
-    hint=f"give all first interfaces addresses of one subnet, all second interfaces of another, in {NETPLAN}",
+    hint=f"use one subnet for the first interface of every node and another subnet for the second, in {NETPLAN}",
 ).all_nodes
 def one_network(s: Situation) -> Iterator[Said]:
     if _is_ring(s):
-        raise CannotTell("cabled as a ring (see no-ring)")
+        raise CannotTell("the ports are cabled as a ring (see no-ring)")
     found = links(s)
     first, second = _by_network(found, 0), _by_network(found, 1)
     if len(first) > 1:
         yield warn("the nodes' fabric addresses are in different subnets", evidence=apart(first))
     elif len(second) > 1:
-        yield warn("the second interfaces' addresses are in different subnets", evidence=apart(second))
+        yield warn("the addresses of the nodes' second interfaces are in different subnets", evidence=apart(second))
     else:
         yield good(evidence=apart(first | second))
 
@@ -99,8 +99,8 @@ def _is_ring(s: Situation) -> bool:
 @FabricCheck(
     id="cx7-one-owner",
     title="No two nodes have the same fabric address",
-    why="A copied netplan file gives two nodes one address. Packets then reach either node.",
-    source="NVIDIA multi-sparks-through-switch: addresses are checked to be unique",
+    why="A copied netplan file gives two nodes one address. Packets may then reach the wrong node.",
+    source="NVIDIA multi-sparks-through-switch: its script checks that addresses are unique",
     hint=f"give each node its own address in {NETPLAN}",
     severity="fail",
     deploys=True,
@@ -130,11 +130,11 @@ def _one_hardware(s: Situation) -> Iterator[Said]:
     id="cx7-mtu",
     title="All fabric interfaces have an MTU of 9000",
     why=(
-        "An MTU of 1500 works. With 9000, RDMA packets grow from 1024 to 4096 bytes. Different MTUs at the two ends "
-        "lose packets."
+        "An MTU of 1500 works, but limits RDMA packets to 1024 bytes instead of 4096. If the MTUs of the two ends "
+        "differ, packets are lost."
     ),
-    source="dual-Spark recipes of the community; measured 107 Gb/s with retransmits against 111",
-    hint=f"set mtu: 9000 for both interfaces in {NETPLAN}; a switch needs more than 9000",
+    source="dual-Spark recipes of the community; measured 107 Gb/s with retransmits at 1500, 111 Gb/s at 9000",
+    hint=f"set mtu: 9000 for both interfaces in {NETPLAN}; a switch needs an MTU above 9000",
 ).all_nodes
 def mtu(s: Situation) -> Iterator[Said]:
     groups: dict[str, list[str]] = {}
@@ -145,15 +145,15 @@ def mtu(s: Situation) -> Iterator[Said]:
         yield warn("MTUs differ between the nodes or the interfaces", evidence=apart(groups))
     small = {size: names for size, names in groups.items() if int(size) < JUMBO}
     for told, names in small.items():
-        yield warn(f"{'all nodes have' if len(groups) == 1 else some(names)} MTU {told} instead of {JUMBO}")
+        yield warn(f"the MTU is {told} instead of {JUMBO} on {'all nodes' if len(groups) == 1 else some(names)}")
 
 
 @FabricCheck(
     id="cx7-same-port",
     title="All nodes use the same QSFP port",
     why=(
-        "NVIDIA's tools require it, and scripts that name an interface expect it. sparkops itself detects the port on "
-        "each node."
+        "NVIDIA's tools, and scripts with fixed interface names, need the same port on all nodes. sparkops itself "
+        "finds the port on each node."
     ),
     source="NVIDIA connect-two-sparks: use the same port on both",
     hint="move the cable so that all nodes use the same QSFP port",
@@ -186,8 +186,8 @@ def no_ring(s: Situation) -> Iterator[Said]:
     id="cx7-pings",
     title="Peers answer pings over the fabric, with large packets too",
     why=(
-        "The pings are bound to the interface and not fragmented, so that no other route and no smaller packet hides a "
-        "fault."
+        "Each ping uses one interface and is not fragmented. So a fault cannot hide behind another route or behind "
+        "smaller packets."
     ),
     source="ping -M do -s 8972 -I INTERFACE PEER (cowtown dgx-spark-networking)",
     hint="check cable, addresses and MTU at both ends: ping -M do -s 8972 -I INTERFACE PEER",
@@ -198,7 +198,7 @@ def pings(here: Here) -> Iterator[Said]:
         raise CannotTell("needs at least two nodes with a CX7 link")
     found = here.s.peers.get(here.name)
     if found is None:
-        raise CannotTell("no CX7 link, or no peer with one")
+        raise CannotTell("this node has no CX7 link, or no other node has one")
     tried = read(found).pings
     if not tried:
         raise CannotTell("no peer to ping")

@@ -16,10 +16,10 @@ OTHER_SLOWDOWNS = 0x08 | 0x80
 
 @Check(
     id="gpu-free",
-    title="No foreign process uses the GPU",
-    why="The GPU uses the node's only memory. Memory that another process holds is missing at the next start.",
+    title="No process outside sparkops uses the GPU",
+    why="CPU and GPU share one memory. The engine cannot use memory that another process holds.",
     source="nvidia-smi --query-compute-apps; community preflight lists",
-    hint="find the process: sparkops memory; end it if it is yours",
+    hint="find the process: sparkops memory; stop it if it is yours",
     reads=("gpu-processes", *CONTAINERS),
 ).each_node
 def processes(here: Here) -> Iterator[Said]:
@@ -30,16 +30,16 @@ def processes(here: Here) -> Iterator[Said]:
         if one.container in ours or (one.used_mib is not None and one.used_mib < MUCH_MIB):
             continue
         where = f" in the container {containers.get(one.container, one.container[:12])}" if one.container else ""
-        size = f" with {one.used_mib / 1024:.0f} GiB" if one.used_mib is not None else ""
+        size = f" and holds {one.used_mib / 1024:.0f} GiB" if one.used_mib is not None else ""
         yield warn(f"{one.name}{where} uses the GPU{size}", evidence=f"pid {one.pid}")
 
 
 @Check(
     id="gpu-strangers",
-    title="No foreign container has the GPU",
-    why="sparkops never touches containers that it did not start, so their memory is not available to the plan.",
+    title="Only sparkops containers have access to the GPU",
+    why="sparkops never stops containers that it did not start. The engine cannot use the memory that they hold.",
     source="docker inspect: HostConfig.DeviceRequests",
-    hint="if they are yours: docker stop NAME",
+    hint="if they are yours, stop them on the node: docker stop NAME",
     reads=CONTAINERS,
 ).each_node
 def strangers(here: Here) -> Iterator[Said]:
@@ -47,7 +47,8 @@ def strangers(here: Here) -> Iterator[Said]:
     read(here.facts.docker_ps)
     if found:
         yield warn(
-            f"foreign containers have the GPU: {some(found)}", f"if they are yours: docker stop {' '.join(found)}"
+            f"containers that sparkops did not start have access to the GPU: {some(found)}",
+            f"if they are yours, stop them on the node: docker stop {' '.join(found)}",
         )
 
 
@@ -55,9 +56,9 @@ def strangers(here: Here) -> Iterator[Said]:
     id="gpu-in-container",
     title="A container can use the GPU",
     why='Without the toolkit or CDI, `--gpus all` fails: could not select device driver "" with capabilities: [[gpu]].',
-    source="NVIDIA container toolkit; DGX OS lists no nvidia runtime although it works",
+    source="NVIDIA container toolkit; on DGX OS, Docker lists no nvidia runtime, but the GPU works",
     hint=(
-        "on the node: sudo apt install nvidia-container-toolkit && sudo systemctl restart docker; then try it: "
+        "on the node: sudo apt install nvidia-container-toolkit && sudo systemctl restart docker; then test it: "
         "sparkops preflight --deep"
     ),
     severity="fail",
@@ -78,7 +79,7 @@ def in_container(here: Here) -> Iterator[Said]:
 def _cure(reason: str) -> str:
     """A hint if the driver fails; empty if the check's own hint (install the toolkit) is right."""
     if "version mismatch" in reason or "driver not loaded" in reason:
-        return "the driver fails, not the container; on the node, when nothing serves: sudo reboot"
+        return "the cause is the driver, not the container; on the node, when no model serves: sudo reboot"
     return ""
 
 
@@ -87,10 +88,10 @@ def _parts(here: Here) -> Iterator[Said]:
     toolkit = packages.get("nvidia-container-toolkit")
     there = toolkit is not None and toolkit.installed
     if not isinstance(gpu, Gpu) and (there or cdi):
-        raise CannotTell("the GPU does not answer (driver)")
+        raise CannotTell("the GPU does not answer (see driver)")
     if toolkit is not None and there:
         yield good(
-            evidence=f"nvidia-container-toolkit {toolkit.version}, {len(cdi)} CDI files; --deep runs a container"
+            evidence=f"nvidia-container-toolkit {toolkit.version}, {len(cdi)} CDI files; --deep tests a container"
         )
     elif cdi:
         yield good(evidence=f"the package nvidia-container-toolkit is missing, but CDI files exist: {', '.join(cdi)}")
@@ -102,7 +103,7 @@ def _parts(here: Here) -> Iterator[Said]:
     id="gpu-clock",
     title="The GPU is fast under load",
     why=(
-        "After a brown-out, or with a weak power adapter, the power controller keeps the clock at one low value: 5 to "
+        "After a voltage drop, or with a weak power adapter, the power controller locks the GPU at a low clock: 5 to "
         "15 W at 96 % load. A reboot does not help."
     ),
     source="spark-gpu-throttle-check and owners' reports of the 14 W cap",
@@ -115,7 +116,7 @@ def wedge(here: Here) -> Iterator[Said]:
     load = read(here.facts.gpu_load)
     told = shown(load)
     if load.utilization_percent is None or load.utilization_percent < BUSY:
-        yield good("no load, so the clock says nothing", told)
+        yield good("not judged: the GPU has no load", told)
     elif _stuck(load) and not _reasons(load) & (THERMAL | OTHER_SLOWDOWNS):
         yield fail(f"the GPU is stuck at {load.clock_mhz} MHz under load", evidence=told)
     elif _reasons(load) & OTHER_SLOWDOWNS:
@@ -133,8 +134,8 @@ def _stuck(load: GpuLoad) -> bool:
     id="thermals",
     title="The node is not too hot",
     why="Healthy nodes reach 97 °C under load. Throttling, or heat without load, means dust or a failing fan.",
-    source="owners' measurements: 46 °C at rest, 90 to 97 °C loaded",
-    hint="clear the air vents; until then limit the clock: sudo nvidia-smi -lgc 300,2200",
+    source="owners' measurements: 46 °C without load, 90 to 97 °C under load",
+    hint="clear the air vents; until then limit the GPU clock, on the node: sudo nvidia-smi -lgc 300,2200",
     reads=("gpu-load", "thermal"),
 ).each_node
 def thermals(here: Here) -> Iterator[Said]:
@@ -164,5 +165,6 @@ def _reasons(load: GpuLoad) -> int:
 def shown(load: GpuLoad) -> str:
     watts = "?" if load.power_watts is None else f"{load.power_watts:.0f}"
     return (
-        f"{load.clock_mhz} MHz, {watts} W, {load.utilization_percent} %, {load.temperature_celsius} °C, {load.reasons}"
+        f"{load.clock_mhz} MHz, {watts} W, {load.utilization_percent} % load, {load.temperature_celsius} °C, "
+        f"throttle reasons {load.reasons}"
     )

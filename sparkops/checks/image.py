@@ -18,9 +18,9 @@ ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
 @PlanCheck(
     id="image-present",
     title="The image is on every node",
-    why="A 25 GB image takes up to an hour to build, so a deploy does not start that without being told.",
+    why="Building a 25 GB image takes up to an hour, so deploy does it only with --setup.",
     source="spark-vllm-docker, Dockerfile.mxfp4",
-    hint="let deploy build or pull and copy it: sparkops deploy --setup",
+    hint="let deploy build or pull the image, and copy it to all nodes: sparkops deploy --setup",
     reads=("images", "docker-version", "docker-ps"),
 ).each_node
 def present(here: Here) -> Iterator[Said]:
@@ -39,7 +39,7 @@ def present(here: Here) -> Iterator[Said]:
 @PlanCheck(
     id="image-platform",
     title="The image is built for arm64",
-    why="Containers of an image from a PC fail with `exec format error`.",
+    why="An image for a PC (amd64) fails on a GB10 with `exec format error`.",
     source="docker image inspect: Architecture",
     hint="pull or build the image on a node",
     reads=("images", "docker-version", "docker-ps", "docker-info"),
@@ -51,7 +51,7 @@ def platform(here: Here) -> Iterator[Said]:
     for reference in _references(here):
         found = _there(here, reference)
         if found and engine and found.architecture not in ("", engine):
-            told = f"the image {reference} is built for {found.architecture}, this node is {engine}"
+            told = f"the image {reference} is built for {found.architecture}, but this node needs {engine}"
             yield fail(told, how_to_get(reference))
 
 
@@ -88,7 +88,7 @@ def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -
 @PlanCheck(
     id="image-ray",
     title="The image has Ray if the executor is Ray",
-    why="Images of NGC and of upstream vLLM have no Ray, so the head's container would end at once.",
+    why="NGC and upstream vLLM images have no Ray, so the container on the head node exits at once.",
     source="NVIDIA dgx-spark-playbooks: `pip install ray[default]` into nvcr.io/nvidia/vllm:26.05-py3",
     hint="use vLLM's own executor: --executor mp",
     reads=("images", "docker-version", "docker-ps"),
@@ -126,8 +126,8 @@ def how_to_get(reference: str) -> str:
     if reference.startswith(mods.PREFIX):
         return "build the recipe's image with its mods: sparkops image build RECIPE --mods DIR"
     if images.known(reference).kind in ("mxfp4", "vllm-node"):
-        return f"sparkops image build {reference} (25 GB, 45 minutes), then sparkops image distribute {reference}"
-    return f"sparkops image pull {reference}, which also copies it over the fabric (sparkops image distribute)"
+        return f"sparkops image build {reference} (25 GB, 45 minutes); copy it: sparkops image distribute {reference}"
+    return f"sparkops image pull {reference}; copy it to the other nodes: sparkops image distribute {reference}"
 
 
 def _references(here: Here) -> list[str]:

@@ -29,7 +29,7 @@ def worst(findings: Iterable[Finding]) -> CheckStatus:
 
 def _check(s: Situation, nodes: tuple[Node, ...], check: Check) -> Iterator[Finding]:
     fits = not check.topologies or s.placement.topology.kind in check.topologies
-    apart = "" if fits else f"applies to {' and '.join(check.topologies)} only"
+    apart = "" if fits else f"applies only to topology {' or '.join(check.topologies)}"
     if check.together is not None:
         yield _verdict(check, None, [skip(apart)] if apart else _said(check.together(s)))
     if check.each is None:
@@ -44,7 +44,7 @@ def _out(here: Here, check: Check) -> str:
     """Why the node is skipped: not reached, or not part of the plan; empty if it is judged."""
     if here.name in here.s.away and check.id not in REACH:
         return "not reached"
-    return f"not part of {here.s.placement.topology}" if check.placed and not here.members else ""
+    return f"the plan ({here.s.placement.topology}) does not use this node" if check.placed and not here.members else ""
 
 
 def _said(judge: Iterable[Said]) -> list[Said]:

@@ -22,7 +22,7 @@ BAD = {
 @Check(
     id="kernel",
     title="The kernel has no known problem",
-    why="Some kernel builds of DGX OS freeze, or send at a tenth of the link's speed.",
+    why="Some kernel versions of DGX OS freeze the node, or send at a tenth of the link's speed.",
     source="NVIDIA forum 383254 (2026-09-13); cowtown dgx-spark-networking, kernel 7.0.0-1019",
     hint="on the node: sudo apt full-upgrade && sudo reboot, or boot the previous kernel",
     reads=("uname", "cmdline"),
@@ -45,7 +45,7 @@ def known_bad(here: Here) -> Iterator[Said]:
         "allocate memory`."
     ),
     source="NVIDIA advisory 383254; package nvidia-spark-grub-kho (OTA 7.6.0)",
-    hint="on the node: sudo apt install nvidia-spark-grub-kho && sudo reboot (or kho=off on the kernel's command line)",
+    hint="on the node: sudo apt install nvidia-spark-grub-kho && sudo reboot (or boot the kernel with kho=off)",
     reads=("uname", "cmdline", "meminfo"),
 ).each_node
 def kho(here: Here) -> Iterator[Said]:
@@ -63,7 +63,7 @@ def kho(here: Here) -> Iterator[Said]:
 @Check(
     id="kernel-same",
     title="All nodes run the same kernel",
-    why="Different kernels fail differently, and the slowest rank slows all ranks.",
+    why="A kernel's problem then shows on one node only, and the slowest rank slows all ranks.",
     source="community preflight lists for DGX Spark clusters",
     hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
     reads=("uname",),

@@ -14,7 +14,7 @@ MOST_SKEW = 2.0
 _KERNEL = re.compile(r"(\d+\.\d+\.\d+-\d+)-(\S+)")
 CURE = (
     "on all but one of the nodes: sudo rm /etc/machine-id /var/lib/dbus/machine-id /etc/ssh/ssh_host_*; sudo "
-    "systemd-machine-id-setup; sudo ssh-keygen -A; then `sparkops trust`"
+    "systemd-machine-id-setup; sudo ssh-keygen -A; then on your machine: `sparkops trust`"
 )
 
 
@@ -22,8 +22,8 @@ CURE = (
     id="gb10",
     title="The node is a GB10",
     why=(
-        "sparkops looks for several signs, because OEM images lack some and a broken driver must not hide the machine: "
-        "aarch64, nvidia-smi, 20 CPUs of two kinds, DMI. Jetson, Thor and GH200 are other machines."
+        "sparkops looks for several signs (aarch64, nvidia-smi, 20 CPUs of two kinds, DMI), because OEM images lack "
+        "some, and a broken driver hides others. Jetson, Thor and GH200 are not GB10."
     ),
     source="NVIDIA DGX Spark, OEM captures (ASUS GX10, Dell, MSI, HP); nvcheckup's rule",
     hint="remove the node from the inventory, or exclude it with --limit",
@@ -45,10 +45,10 @@ def gb10(here: Here) -> Iterator[Said]:
 
 @Check(
     id="machines-differ",
-    title="Every node is a different machine",
+    title="Every node has its own machine-id and SSH host keys",
     why=(
-        "Units that an OEM cloned share machine-id and SSH host keys. DHCP gives them one address, and whoever trusts "
-        "one trusts the other."
+        "Some OEMs shipped cloned units with equal machine-id and SSH host keys. DHCP may then give two nodes one "
+        "address, and SSH cannot tell the nodes apart."
     ),
     source="DGX Spark OEM clone defect (CVE-2026-24218; MSI, ASUS)",
     hint=CURE,
@@ -62,7 +62,7 @@ def machines_differ(s: Situation) -> Iterator[Said]:
         groups = {tuple(names): mark for mark, names in owners.items() if len(names) > 1}
         for names, mark in groups.items():
             yield warn(
-                f"{some(names)} have an equal {what}: they were cloned", evidence=f"{what} {mark}: {', '.join(names)}"
+                f"{some(names)} have the same {what}: they were cloned", evidence=f"{what} {mark}: {', '.join(names)}"
             )
 
 
@@ -77,7 +77,7 @@ def _host_keys(facts: Facts) -> list[str]:
 @Check(
     id="clock-skew",
     title="The nodes' clocks agree within 2 s",
-    why="With different clocks you cannot compare the logs of ranks, TLS and tokens fail, and make rebuilds too much.",
+    why="If clocks differ, you cannot compare the logs of the nodes, and TLS certificates and tokens may be rejected.",
     source="community preflight lists for DGX Spark: more than 2 s is a warning",
     hint="on the node: sudo timedatectl set-ntp true; sudo systemctl restart systemd-timesyncd",
     reads=("clock",),
@@ -88,7 +88,7 @@ def clocks(s: Situation) -> Iterator[Said]:
         off = least if least > 0 else most if most < 0 else 0.0
         if abs(off) > MOST_SKEW:
             word = "ahead of" if off > 0 else "behind"
-            yield warn(f"{name}'s clock is {_seconds(abs(off))} {word} this machine's")
+            yield warn(f"{name}'s clock is {_seconds(abs(off))} {word} your machine's clock")
 
 
 def offsets(s: Situation) -> dict[str, tuple[float, float]]:
@@ -128,21 +128,21 @@ def synchronized(here: Here) -> Iterator[Said]:
     title="The last boot is less than 30 days ago",
     why="GPU memory fragments and leaks over time. Owners recommend a reboot before a large launch.",
     source="sparkbase wiki, platform-gb10; community preflight lists (30 days)",
-    hint="on the node, when nothing serves: sudo reboot",
+    hint="on the node, when no model serves: sudo reboot",
     reads=("boot",),
 ).each_node
 def uptime(here: Here) -> Iterator[Said]:
     seconds = read(here.facts.boot).uptime_seconds
     if seconds is not None and seconds > LONGEST_UP:
-        yield warn(f"up for {seconds / 86_400:.0f} days")
+        yield warn(f"the last boot was {seconds / 86_400:.0f} days ago")
 
 
 @Check(
     id="reboot-pending",
     title="No reboot is pending",
-    why="After an update of driver or kernel, the loaded version differs from the installed one until the reboot.",
+    why="After an update of the driver or the kernel, the old version stays loaded until the reboot.",
     source="Ubuntu: /var/run/reboot-required",
-    hint="on the node, when nothing serves: sudo reboot",
+    hint="on the node, when no model serves: sudo reboot",
     reads=("reboot-required", "uname", "packages"),
 ).each_node
 def reboot(here: Here) -> Iterator[Said]:
@@ -151,7 +151,7 @@ def reboot(here: Here) -> Iterator[Said]:
         yield warn("a reboot is pending", evidence=", ".join(found.packages))
     kernel, packages = known(here.facts.uname, None), known(here.facts.packages, {})
     if kernel is not None and (newer := _newer(kernel.release, packages)):
-        yield warn(f"kernel {newer} is installed, {kernel.release} runs")
+        yield warn(f"kernel {newer} is installed, but kernel {kernel.release} is running")
 
 
 def _newer(running: str, packages: Mapping[str, Package]) -> str:
@@ -193,11 +193,11 @@ def updates(here: Here) -> Iterator[Said]:
 @Check(
     id="desktop",
     title="The desktop does not start at boot",
-    why="GNOME with a browser uses up to 10 GiB of the memory that CPU and GPU share.",
+    why="CPU and GPU share one memory. GNOME with a browser uses up to 10 GiB of it.",
     source="NVIDIA forum and community guides: multi-user.target",
     hint="on the node: sudo systemctl set-default multi-user.target && sudo reboot",
     reads=("default-target",),
 ).each_node
 def desktop(here: Here) -> Iterator[Said]:
     if read(here.facts.default_target) == "graphical.target":
-        yield warn("the desktop starts at boot: it uses up to 10 GiB of the GPU's memory")
+        yield warn("the desktop starts at boot and uses up to 10 GiB of the memory that CPU and GPU share")

@@ -31,44 +31,44 @@ LONG_BY_DEFAULT = "gpt-oss"
 
 @Check(
     id="memory-total",
-    title="The machine has 128 GB of memory",
+    title="The node has 128 GB of memory",
     why=(
-        "A GB10 reports 121.6 GiB (MemTotal 127.5 million kB). Less means that something reserves memory, or that the "
-        "unit is smaller."
+        "Linux on a GB10 shows 121.6 GiB (MemTotal 127.5 million kB). If it shows less, the kernel reserves memory, or "
+        "the unit has less."
     ),
     source="captures of FE, ASUS, Dell and MSI units: 127506432 to 127598832 kB",
-    hint="on the node: sudo dmesg | grep -i reserved; kernel 7.0.0-1019 reserves 9 GiB (check kernel-kho)",
+    hint="find what reserves memory, on the node: sudo dmesg | grep -i reserved; kernel 7.0.0-1019: see kernel-kho",
     severity="fail",
     reads=("meminfo",),
 ).each_node
 def total(here: Here) -> Iterator[Said]:
     size = read(here.facts.meminfo).total_kib
     if size < FULL_TOTAL:
-        yield (fail if size < LEAST_TOTAL else warn)(f"{gib(size)} of memory instead of about 121 GiB")
+        yield (fail if size < LEAST_TOTAL else warn)(f"the node has {gib(size)} of memory instead of about 121 GiB")
     else:
         yield good(evidence=f"MemTotal {size} kB")
 
 
 @PlanCheck(
     id="memory-fits",
-    title="The recipe fits into the memory that can be free",
+    title="The node can free enough memory for the recipe",
     why=(
-        "vLLM takes its share of all memory at once and compares it with MemFree, in which the page cache counts as "
-        "used."
+        "At its start vLLM takes a share of the total memory. It fails if MemFree is less, and MemFree does not "
+        "include the page cache."
     ),
     source=(
         "vLLM: Free memory on device (.../... GiB) is less than desired GPU memory utilization; NVIDIA's note on UMA"
     ),
-    hint="lower the share: --set args.gpu-memory-utilization=LESS, or end processes that hold memory: sparkops memory",
+    hint="lower the share: --set args.gpu-memory-utilization=LESS, or stop what holds memory (see: sparkops memory)",
     reads=("meminfo", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
 ).each_node
 def fits(here: Here) -> Iterator[Said]:
     """CUDA compares with MemFree, so the page cache counts as free only if it may be dropped."""
     engine, memory = here.engine, read(here.facts.meminfo)
     if engine is None:
-        raise CannotTell("this plan runs no engine here")
+        raise CannotTell("this plan runs no engine on this node")
     if here.s.todo(engine) == "keep":
-        yield good("serves already")
+        yield good("the engine already serves")
         return
     wanted = here.s.effective.number("gpu-memory-utilization", OLD_UTILIZATION)
     need, ours = wanted * memory.total_kib, held(here, memory)
@@ -76,7 +76,7 @@ def fits(here: Here) -> Iterator[Said]:
     usable = dropped if may_drop(here.s, here.node) else now
     evidence = (
         f"needs {gib(need)} ({wanted} of {gib(memory.total_kib)}); free now: {gib(memory.free_kib)}; free after a "
-        f"cache drop: {gib(memory.free_after_drop_kib)}; freed by stopping what is replaced: {gib(ours)}; "
+        f"cache drop: {gib(memory.free_after_drop_kib)}; freed by stopping the replaced engines: {gib(ours)}; "
         f"MemAvailable: {gib(memory.available_kib)}"
         + (f"; reserved as huge pages: {gib(memory.huge_kib)}" if memory.huge_kib else "")
     )
@@ -84,9 +84,9 @@ def fits(here: Here) -> Iterator[Said]:
         yield good(evidence=evidence)
     elif need <= dropped:
         yield warn(
-            f"the page cache holds memory that --gpu-memory-utilization {wanted} needs, and the login may not drop it",
+            f"the page cache holds memory that --gpu-memory-utilization {wanted} needs; the login user may not drop it",
             (
-                "permit it: sparkops cache permit --ask-become-pass; or drop it once: sparkops cache drop "
+                "permit it: sparkops cache permit --ask-become-pass; or drop the cache once: sparkops cache drop "
                 "--ask-become-pass"
             ),
             evidence,
@@ -101,7 +101,7 @@ def _too_little(wanted: float, need: float, free: float, memory: Memory, evidenc
     return fail(
         f"--gpu-memory-utilization {wanted} needs {gib(need)}, but at most {gib(free)} can be free"
         + (f"; the highest value that fits is {most:.2f}" if fits else ""),
-        (f"--set args.gpu-memory-utilization={most:.2f}; " if fits else "")
+        (f"use --set args.gpu-memory-utilization={most:.2f}; " if fits else "")
         + (HUGE if memory.huge_kib >= MUCH_HUGE else "")
         + "find the process that holds memory: sparkops memory",
         evidence,
@@ -129,10 +129,10 @@ def held(here: Here, memory: Memory) -> float:
 
 @Check(
     id="page-cache",
-    title="The page cache is small enough",
-    why=("The page cache uses the memory of the GPU. After a download it fills all of it, and CUDA cannot reclaim it."),
+    title="The page cache holds at most half of the memory",
+    why=("The page cache uses memory that the GPU needs. A large download fills it, and CUDA cannot take it back."),
     source="NVIDIA dgx-spark-playbooks (vllm): echo 3 > /proc/sys/vm/drop_caches",
-    hint="sparkops cache drop; for good: sparkops cache schedule --every 30m",
+    hint="drop it once: sparkops cache drop; drop it every 30 minutes: sparkops cache schedule --every 30m",
     reads=("meminfo", "sudo"),
     fixable=True,
 ).each_node
@@ -148,12 +148,12 @@ def page_cache(here: Here) -> Iterator[Said]:
 
 @Check(
     id="drop-permitted",
-    title="The login may drop the page cache",
+    title="The login user may drop the page cache",
     why=(
-        "A deploy drops the page cache before and while the weights load. Without the right it can drop only the pages "
-        "of model files."
+        "A deploy drops the page cache before and while the weights load. Without this right it can drop only the "
+        "pages of model files."
     ),
-    source="sudoers line of the community: NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches",
+    source="sudoers rule used by the community: NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches",
     hint="install the sudoers rule that permits it: sparkops cache permit --ask-become-pass",
     reads=("sudo",),
     fixable=True,
@@ -163,23 +163,21 @@ def permitted(here: Here) -> Iterator[Said]:
     if may_drop(here.s, here.node):
         yield good(evidence="sudo without a password" if rights.able else rights.said)
     else:
-        yield warn(
-            "the login may not drop the page cache: only the pages of model files can be dropped", evidence=rights.said
-        )
+        yield warn("the login user may not drop the page cache, only the pages of model files", evidence=rights.said)
 
 
 @Check(
     id="swap",
     title="Swap is not in use",
-    why="A GB10 that swaps answers ping and nothing else. Sources disagree on whether to have swap at all.",
-    source="spark-vllm-docker, sparkbase wiki: conflicting advice, so only its use is said",
-    hint="on the node, when nothing serves: sudo swapoff -a && sudo swapon -a",
+    why="A GB10 that swaps answers ping and nothing else. Sources disagree on whether to enable swap at all.",
+    source="spark-vllm-docker and sparkbase wiki disagree, so this check warns only about swap in use",
+    hint="empty the swap, on the node, when no model serves: sudo swapoff -a && sudo swapon -a",
     reads=("meminfo",),
 ).each_node
 def swap(here: Here) -> Iterator[Said]:
     used = read(here.facts.meminfo).swap_used_kib
     if used > MUCH_SWAP:
-        yield warn(f"{gib(used)} of swap are in use: memory ran out at some time")
+        yield warn(f"{gib(used)} of swap are in use: the node ran out of memory at some time")
 
 
 @Check(
@@ -206,10 +204,10 @@ def earlyoom(here: Here) -> Iterator[Said]:
     id="cache-scheduled",
     title="A cron job drops the page cache",
     why=(
-        "The page cache grows into memory that the engine needs. A cluster with the full context died of it after "
-        "about 19 hours."
+        "The page cache grows into memory that the engine needs. A cluster with the full context ran out of memory "
+        "after about 19 hours."
     ),
-    source="the recipe article: 0.75 instead of 0.80, to survive between the runs of the cron job that drops it",
+    source="the recipe article: 0.75 instead of 0.80, so that the engine survives between two runs of the cron job",
     hint="sparkops cache schedule --every 30m",
     reads=("schedule",),
     topologies=("cluster",),
@@ -219,14 +217,14 @@ def earlyoom(here: Here) -> Iterator[Said]:
 def scheduled(s: Situation) -> Iterator[Said]:
     """One finding for all nodes: one command fixes all of them."""
     if not _long(s):
-        raise CannotTell(f"applies to a context of {LONG_CONTEXT} tokens or more")
+        raise CannotTell(f"applies only to a context of {LONG_CONTEXT} tokens or more")
     found = {member.name: read(s.facts[member.name].schedule, member.name) for member in s.revision.engines}
     without = [name for name, schedule in found.items() if not schedule.installed]
     if without:
-        told = f"no schedule drops the page cache on {some(without)}"
-        yield warn(told, evidence=f"no schedule: {', '.join(without)}")
+        told = f"no cron job drops the page cache on {some(without)}"
+        yield warn(told, evidence=f"no cron job: {', '.join(without)}")
     else:
-        yield good(f"cron drops the page cache on {len(found)} nodes")
+        yield good(f"a cron job drops the page cache on {len(found)} nodes")
 
 
 def _long(s: Situation) -> bool:

@@ -17,17 +17,17 @@ LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
 @PlanCheck(
     id="model-present",
     title="The model is complete on every node",
-    why="Containers start offline, so that they come back after a power loss without internet.",
+    why="Containers do not download: they must start again after a power loss even without internet.",
     source="spark-vllm-docker issue 262",
     hint="sparkops model fetch MODEL",
     reads=("model",),
 ).each_node
 def present(here: Here) -> Iterator[Said]:
     if here.engine is None:
-        raise CannotTell("this plan runs no engine here")
+        raise CannotTell("this plan runs no engine on this node")
     wanted = here.s.revision.model
     if wanted.startswith("/") and not here.s.local_model:
-        raise CannotTell(f"{wanted} is a path inside the container, below one of the recipe's mounts")
+        raise CannotTell(f"not checked: {wanted} is a path inside the container, in one of the recipe's mounts")
     model = asked(here.facts.model)
     if problem := trouble(model, "there" if here.s.local_model else "in the cache") or _another(here, model):
         yield fail(f"the model {wanted} {problem}", _how_to_get(here), _evidence(model))
@@ -42,7 +42,7 @@ def _another(here: Here, model: Model | Unread) -> str:
     pinned, asked_for = here.s.revision.model_revision, here.s.effective.recipe.revision
     found = model.revision if isinstance(model, Model) else None
     told = "revision" in here.s.effective.args or pinned in (None, asked_for)
-    return "" if told or found == pinned else f"is at {str(found)[:12]} here, but at {str(pinned)[:12]} on the head"
+    return "" if told or found == pinned else f"has revision {str(found)[:12]}; the head node has {str(pinned)[:12]}"
 
 
 def trouble(model: Model | Unread, place: str = "in the cache") -> str:
@@ -54,7 +54,7 @@ def trouble(model: Model | Unread, place: str = "in the cache") -> str:
     if model.complete:
         return ""
     gaps = (*model.missing, *model.empty, *model.broken)
-    return f"is not complete: {some(gaps)}" if gaps else "is not complete"
+    return f"is not complete; missing or broken: {some(gaps)}" if gaps else "is not complete"
 
 
 @PlanCheck(
@@ -68,15 +68,15 @@ def trouble(model: Model | Unread, place: str = "in the cache") -> str:
 def vocabulary_there(here: Here) -> Iterator[Said]:
     """Without these files the engine downloads them when it starts, or at the first chat."""
     if here.engine is None:
-        raise CannotTell("this plan runs no engine here")
+        raise CannotTell("this plan runs no engine on this node")
     model = read(here.facts.model)
     if not model.present or model.words is None:
-        raise CannotTell("the model is missing; its vocabulary files come with it")
+        raise CannotTell("the model is missing; sparkops fetches the vocabulary files with the model")
     if vocabulary.wanted(here.s.effective) != vocabulary.USUAL:
-        raise CannotTell(f"the recipe keeps no vocabulary files in {vocabulary.USUAL}")
+        raise CannotTell(f"the recipe does not use vocabulary files in {vocabulary.USUAL}")
     variable = vocabulary.missing(here.s.effective, model.words)
     if variable == "TIKTOKEN_ENCODINGS_BASE":
-        yield fail(f"{vocabulary.USUAL} lacks {vocabulary.FIRST[variable]}, which {variable} names", _how_to_get(here))
+        yield fail(f"{vocabulary.USUAL} lacks {vocabulary.FIRST[variable]}, which {variable} needs", _how_to_get(here))
     elif variable:
         told = f"{vocabulary.USUAL} lacks the vocabulary files: without internet the first chat fails"
         yield warn(told, _how_to_get(here))
@@ -100,7 +100,7 @@ def _evidence(model: Model | Unread) -> str:
 
 def _how_to_get(here: Here) -> str:
     if here.s.local_model:
-        return f"copy the model to {here.s.local_model} on every node: sparkops does not download a path"
+        return f"copy the model to {here.s.local_model} on every node: sparkops does not download local models"
     size = weights_gib(here)
     revision = here.s.revision.model_revision
     name = f"{here.s.revision.model}@{revision}" if revision else here.s.revision.model
@@ -111,11 +111,11 @@ def _how_to_get(here: Here) -> str:
     id="disk-room",
     title="The disk has space for image and model",
     why=(
-        "Docker and the model cache share one disk. If it is full, downloads fail near their end, and the engine "
-        "cannot write its caches."
+        "Docker and the model cache share one disk. If the disk is full, downloads fail near their end, and the "
+        "engine cannot write its caches."
     ),
-    source="community preflight lists: the model's size and a tenth; spark-vllm-docker image 25 GB",
-    hint="free space: sparkops image prune, sparkops model prune, or on the node: docker system df",
+    source="community preflight lists: the model's size plus 10 %; spark-vllm-docker image 25 GB",
+    hint="to free space: sparkops image prune, sparkops model prune; see Docker's use, on the node: docker system df",
     severity="fail",
     reads=("disk", "model", "images"),
     deploys=True,
@@ -134,12 +134,12 @@ def _judged(disk: Disk, need: float, uses: str) -> Said:
     evidence = f"{disk.mount} ({uses}): {gib(disk.free_kib)} of {gib(disk.total_kib)} free"
     if need and disk.free_kib < need:
         return fail(
-            f"{gib(disk.free_kib)} free on {disk.mount}, but the missing image and model need {gib(need)}", "", evidence
+            f"{gib(disk.free_kib)} free on {disk.mount}, but the missing image or model needs {gib(need)}", "", evidence
         )
     if disk.free_kib < LEAST_LEFT:
-        return fail(f"{disk.mount} is full: {gib(disk.free_kib)} free", "", evidence)
+        return fail(f"the disk {disk.mount} is full: {gib(disk.free_kib)} free", "", evidence)
     if disk.free_kib < LITTLE_LEFT:
-        return warn(f"{disk.mount} is nearly full: {gib(disk.free_kib)} free", "", evidence)
+        return warn(f"the disk {disk.mount} is nearly full: {gib(disk.free_kib)} free", "", evidence)
     return good(evidence=evidence)
 
 

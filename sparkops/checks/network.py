@@ -20,8 +20,8 @@ _ACCEPTS = re.compile(
 @FabricCheck(
     id="firewall",
     title="The firewall allows the fabric",
-    why="Ray, NCCL's bootstrap and the engine's ranks listen on ports that they choose at run time.",
-    source="ufw(8); owners' reports of workers that stay in SYN-SENT",
+    why="Ray, NCCL and the engine's ranks choose ports at run time, so the fabric must be open for all ports.",
+    source="ufw(8); owners' reports of workers with connections that stay in SYN-SENT",
     hint="on the node: sudo ufw allow in on INTERFACE, for both interfaces",
     reads=(*LINKS, "firewall"),
 ).each_node
@@ -32,9 +32,9 @@ def firewall(here: Here) -> Iterator[Said]:
     names, networks = [one.name for one in both], [address.network for one in both for address in one.ipv4]
     shut = found.ufw or _drops(found)
     if not shut:
-        yield good(evidence=f"ufw {'unknown' if found.ufw is None else 'off'}, {len(found.rules)} rules of INPUT seen")
+        yield good(evidence=f"ufw {'unknown' if found.ufw is None else 'off'}, {len(found.rules)} INPUT rules read")
     elif not found.rules:
-        yield warn("ufw is on; without root sparkops cannot see whether it allows the fabric", _allow(names))
+        yield warn("ufw is on, but sparkops cannot read its rules without root", _allow(names))
     elif not any(_allows(rule, names, networks) for rule in found.rules):
         yield warn(
             "a firewall is on, and none of its rules allows the fabric", _allow(names), "; ".join(found.rules[:6])
@@ -65,9 +65,9 @@ def _allow(names: list[str]) -> str:
     title="The default route does not use the fabric",
     why=(
         "A DHCP profile or a gateway on a CX7 port takes over the default route. Downloads then hang, and the node may "
-        "lose the LAN."
+        "lose its LAN connection."
     ),
-    source="bring-up runbooks of owners of two nodes: ipv4.never-default yes on CX7",
+    source="setup notes of owners with two nodes: ipv4.never-default yes on CX7",
     hint=(
         "remove the gateway of the CX7 ports from /etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply; with "
         "NetworkManager: sudo nmcli connection modify PROFILE ipv4.never-default yes"
@@ -80,15 +80,15 @@ def way_out(here: Here) -> Iterator[Said]:
     if wrong := [name for name in ways if name in cx7]:
         yield warn(f"a default route uses {some(wrong)}: traffic to the internet goes to the fabric")
     else:
-        yield good(evidence=f"default route over {', '.join(ways) or 'nothing'}")
+        yield good(evidence=f"default route: {', '.join(ways) or 'none'}")
 
 
 @Check(
     id="nm-phantoms",
     title="NetworkManager does not manage the fabric",
     why=(
-        "Profiles named `Wired connection N` request DHCP on the CX7 ports every 45 s, drop addresses and cause mDNS "
-        "conflicts."
+        "NetworkManager's own profiles (`Wired connection N`) request DHCP on the CX7 ports every 45 s, remove "
+        "addresses and cause mDNS conflicts."
     ),
     source="NVIDIA dgx-spark-playbooks issue 56; sparkbase wiki",
     hint='on the node: sudo nmcli connection modify "Wired connection 1" connection.autoconnect no',
@@ -106,20 +106,18 @@ def phantoms(here: Here) -> Iterator[Said]:
     loose = [one.name for one in made if _BY_ITSELF.fullmatch(one.name) and one.interface in bare | idle]
     if loose:
         off = "; ".join(f'sudo nmcli connection modify "{name}" connection.autoconnect no' for name in loose)
-        yield warn(
-            f"NetworkManager requests DHCP on the fabric again and again: {', '.join(loose)}", f"on the node: {off}"
-        )
+        yield warn(f"NetworkManager profiles request DHCP on the fabric: {', '.join(loose)}", f"on the node: {off}")
 
 
 @Check(
     id="avahi-name",
-    title="mDNS announces the node by its own name",
+    title="mDNS announces the node under its own hostname",
     why=(
-        "avahi hears its own announcements over both interfaces of a port and over every bridge, and renames the node "
-        "again and again until no .local name resolves. sparkops uses addresses; other tools do not."
+        "avahi receives its own announcements over both interfaces of a port and over bridges. It then renames the "
+        "node again and again, until no .local name resolves. sparkops uses IP addresses; other tools use the name."
     ),
     source="sparkbase wiki; NVIDIA dgx-spark-playbooks issue 56 (spark1-30.local)",
-    hint="on the node: allow-interfaces=enP7s7 in /etc/avahi/avahi-daemon.conf; sudo systemctl restart avahi-daemon",
+    hint="set allow-interfaces=enP7s7 in the node's /etc/avahi/avahi-daemon.conf; sudo systemctl restart avahi-daemon",
     reads=("avahi",),
 ).each_node
 def avahi(here: Here) -> Iterator[Said]:

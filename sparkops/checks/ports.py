@@ -8,16 +8,16 @@ from sparkops.node_commands import vllm
 OTHERS = {
     vllm.RAY_PORT: "Ray",
     8265: "Ray's dashboard",
-    29500: "a rendezvous of ranks",
-    vllm.MASTER_PORT: "a rendezvous of ranks",
+    29500: "the rendezvous of the ranks",
+    vllm.MASTER_PORT: "the rendezvous of the ranks",
 }
 
 
 @PlanCheck(
     id="ports-free",
     title="The ports are free",
-    why="The containers use the host's network. Ports of a deployment that this one replaces count as free.",
-    source="DGX OS: host network is what RDMA needs",
+    why="Containers use the host's network and need free ports. Ports of the replaced deployment count as free.",
+    source="DGX OS: RDMA in containers needs the host network",
     hint="stop the process, or give the node another `api_port` in the inventory",
     reads=("listeners", *CONTAINERS),
 ).each_node
@@ -27,16 +27,16 @@ def free(here: Here) -> Iterator[Said]:
         if listener.port in wanted and listener.port not in ours:
             holder = f"{listener.process} (pid {listener.pid})" if listener.process else "another process"
             yield fail(
-                f"port {listener.port} ({wanted[listener.port]}) is used by {holder}",
+                f"{holder} uses port {listener.port}, needed by {wanted[listener.port]}",
                 _free_it(listener.port, wanted[listener.port]),
                 f"LISTEN {listener.address}:{listener.port}",
             )
         elif listener.port in others and listener.port not in ours:
             use = others[listener.port]
             yield warn(
-                f"port {listener.port} ({use}) is in use; another cluster may run here", _free_it(listener.port, use)
+                f"port {listener.port} ({use}) is in use, maybe by another cluster", _free_it(listener.port, use)
             )
-    yield good(evidence=f"asked: {', '.join(f'{port} ({use})' for port, use in sorted(wanted.items()))}")
+    yield good(evidence=f"needed: {', '.join(f'{port} ({use})' for port, use in sorted(wanted.items())) or 'no port'}")
 
 
 def _free_it(port: int, use: str) -> str:
@@ -50,7 +50,7 @@ def wanted_ports(here: Here) -> dict[int, str]:
         if member.port is not None:
             wanted[member.port] = "the endpoint" if member.role == "proxy" else "the engine"
         if member.role == "head":
-            wanted |= {vllm.RAY_PORT: "Ray"} if here.s.revision.executor == "ray" else {vllm.MASTER_PORT: "rendezvous"}
+            wanted |= {vllm.RAY_PORT: "Ray"} if here.s.revision.executor == "ray" else {vllm.MASTER_PORT: "the ranks"}
     return wanted
 
 

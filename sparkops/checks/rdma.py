@@ -9,19 +9,19 @@ from sparkops.core.facts import Rdma
 from sparkops.core.situation import Situation
 
 PINNED = "NCCL_IB_GID_INDEX"
-UNSET = f"do not set {PINNED} in the recipe or in scripts: NCCL 2.21 and later find the entry themselves"
+UNSET = f"do not set {PINNED} in the recipe or in scripts: NCCL 2.21 and later find the entry without it"
 
 
 @FabricCheck(
     id="cx7-gids",
-    title="The RDMA devices know the fabric addresses",
+    title="The RDMA devices have GID entries for the fabric addresses",
     why=(
-        "RoCE v2 needs an entry for the IPv4 address in the device's GID table, usually at index 3. If it is missing, "
-        "or NCCL_IB_GID_INDEX names another entry, connections hang until they time out."
+        "RoCE v2 needs an entry for the IPv4 address in the device's GID table, usually at index 3. If the entry is "
+        "missing, or if NCCL_IB_GID_INDEX selects another entry, connections hang until they time out."
     ),
-    source="GLM-5.3 kit for two nodes, model-serving-minefield trap 114: index and device differ between peers",
+    source="GLM-5.3 kit for two nodes, model-serving-minefield trap 114: index and device differ between nodes",
     hint=(
-        "on the node, when nothing serves: sudo ip link set INTERFACE down && sudo ip link set INTERFACE up; then "
+        "on the node, when no model serves: sudo ip link set INTERFACE down && sudo ip link set INTERFACE up; then "
         "check: show_gids"
     ),
     severity="fail",
@@ -37,7 +37,7 @@ def gids(s: Situation) -> Iterator[Said]:
         owners.setdefault(at, []).append(f"{device.name} of {node}")
         if pinned not in ("", "-1", str(at)):
             yield fail(
-                f"{device.name} of {node} has {address} at index {at}, but the recipe sets {PINNED}={pinned}", UNSET
+                f"{device.name} of {node} has {address} at GID index {at}, but the recipe sets {PINNED}={pinned}", UNSET
             )
     told = apart({str(at): devices for at, devices in sorted(owners.items())})
     if len(owners) > 1:
@@ -71,10 +71,10 @@ def _tables(s: Situation) -> list[tuple[str, Rdma, str]]:
     id="cx7-firmware",
     title="The CX7 firmware is the same on all nodes",
     why=(
-        "DGX OS updates bring the firmware. Different versions mean that a node missed an update. mlnx-fw-updater has "
-        "broken a CX7."
+        "DGX OS updates contain the firmware. Different versions mean that a node missed an update. The tool "
+        "mlnx-fw-updater has broken a CX7."
     ),
-    source="sparkbase wiki: 28.45.4028 seen everywhere, 28.47.1088 by mlnx-fw-updater ended a NIC",
+    source="sparkbase wiki: most nodes have 28.45.4028; 28.47.1088 from mlnx-fw-updater broke a NIC",
     hint=(
         "on the nodes with the older version: sudo fwupdmgr refresh && sudo fwupdmgr update, or sudo apt full-upgrade; "
         "do not use mlnx-fw-updater"
