@@ -49,7 +49,7 @@ VERBS = {
         "run:script",
         "show:script",
         SET_UP,
-        "Print the script that completes sparkops in bash, zsh or fish.",
+        "Print the script for Tab completion in bash, zsh or fish.",
         needs_nodes=False,
     ),
     "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show what deploy would do, command by command."),
@@ -91,14 +91,14 @@ VERBS = {
     "cache unschedule": Verb("cache", "run:schedule", "show:scheduled"),
     "cache status": Verb("cache", "run:status", "show:scheduled"),
     "cache permit": Verb("cache", "run:permit", "show:permitted"),
-    "memory": Verb("memory", "run:memory", "show:memory", OPERATE, "Show where each node's memory is used."),
+    "memory": Verb("memory", "run:memory", "show:memory", OPERATE, "Show what uses the memory of each node."),
     "cleanup": Verb(
         "cleanup", "run:cleanup", "show:cleanup", OPERATE, "Show what sparkops left on the nodes and remove it."
     ),
-    "status": Verb("status", "run:status", "show:status", INSPECT, "Show what serves where, verified by a request."),
+    "status": Verb("status", "run:status", "show:status", INSPECT, "Show what serves and where, checked by a request."),
     "logs": Verb("status", "logs:logs", "show:logs", INSPECT, "Print the engines' logs, node by node."),
     "endpoint": Verb(
-        "status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print the variables that a client needs."
+        "status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print the environment variables that a client needs."
     ),
     "key": Verb("status", "key:key", "show:key", INSPECT, "Print the endpoint's API key or change it."),
     "key rotate": Verb("status", "key:key", "show:rotated"),

@@ -61,10 +61,10 @@ def global_options() -> list[click.Parameter]:
             "--limit",
             type=NODE,
             metavar="NODES",
-            help="Only these nodes: names, groups, globs, `!not`, separated by commas.",
+            help="Only these nodes: names, groups or globs, separated by commas. `!NAME` excludes a node.",
         ),
         option("--json", is_flag=True, help="Print one JSON document on stdout, everything else on stderr."),
-        option("-v", "--verbose", is_flag=True, help="Show more, such as each step as it starts."),
+        option("-v", "--verbose", is_flag=True, help="Show more details, such as each step when it starts."),
     ]
 
 

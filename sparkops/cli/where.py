@@ -64,17 +64,17 @@ def api_key() -> str | None:
     value = os.environ.get("SPARKOPS_API_KEY") or None
     if value and not _plain(value):
         raise UsageError(
-            "$SPARKOPS_API_KEY must be one word of plain characters, without quotes and backslashes",
-            hint="unset it, and sparkops makes a key",
+            "$SPARKOPS_API_KEY must be printable ASCII without spaces, double quotes and backslashes",
+            hint="unset it: sparkops then makes a key",
         )
     return value
 
 
 def access(token_stdin: bool = False) -> Access:
     """Return the hub's token, endpoint and proxies, from stdin and the environment."""
-    token = piped("token of the model hub", "SPARKOPS_HF_TOKEN") if token_stdin else os.environ.get("HF_TOKEN")
+    token = piped("Hugging Face token", "SPARKOPS_HF_TOKEN") if token_stdin else os.environ.get("HF_TOKEN")
     if token and not _plain(token):
-        raise UsageError("the token of the model hub must be one word of plain characters")
+        raise UsageError("the Hugging Face token must be printable ASCII without spaces, double quotes and backslashes")
     found = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in PROXIES}
     proxies = {name: value for name, value in found.items() if value}
     return Access(token or None, os.environ.get("HF_ENDPOINT"), proxies, os.environ.get("SPARKOPS_ENCODINGS"))
@@ -99,5 +99,5 @@ def piped(prompt: str, variable: str) -> str:
     if not os.environ.get(variable) and not sys.stdin.isatty():
         if value := sys.stdin.readline().rstrip("\r\n"):
             return value
-        raise UsageError(f"there is no {prompt} on stdin", hint=f"`... < FILE`, or set ${variable}")
+        raise UsageError(f"there is no {prompt} on stdin", hint=f"add it: `... < FILE`, or set ${variable}")
     return secret(prompt, variable)

@@ -278,7 +278,9 @@ def test_a_server_that_dies_behind_the_proxy_in_the_middle_of_an_answer_is_a_fai
     document = lab.ended(process, 5).document
     assert document["ok"] is False
     assert document["rows"] == []
-    assert f"{node}: {servers[node]} died during the run" in document["record"]["problems"], "whatever the proxy did"
+    assert f"{node}: {servers[node]} stopped or restarted during the run" in document["record"]["problems"], (
+        "whatever the proxy did"
+    )
     assert lab.json("bench", "show", document["id"])["state"] == "failed"
     assert lab.cli("bench", "export", document["id"], code=3).out == ""
     assert measures(lab) == []

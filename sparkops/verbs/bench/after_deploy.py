@@ -60,7 +60,7 @@ def wanted(where: Target, suite: str | None, recipe: Recipe, report: Report) -> 
     `suite` is None where only the recipe asks; then a tool that is missing is a warning.
     """
     if suite is None and not llama_benchy.tool().installed():
-        report.warn(f"{recipe.name} enables a benchmark, but llama-benchy is not installed: {run.EXTRA}")
+        report.warn(f"{recipe.name} enables a benchmark, but llama-benchy is not installed; install it: {run.EXTRA}")
         return None
     asked = BenchOptions(where, suite or OWN)
     run.require(asked)
@@ -72,4 +72,4 @@ def wanted(where: Target, suite: str | None, recipe: Recipe, report: Report) -> 
     own = replace(smoke, id=OWN, title=f"The benchmark of {recipe.name}", source="its recipe")
     made, refused = benchy.adjusted(own, benchy.options(recipe.benchmark.args))
     other = recipe.benchmark.framework
-    return WantedBench(asked, made, (*([f"{other}: sparkops measures with {TOOL}"] if other != TOOL else ()), *refused))
+    return WantedBench(asked, made, (*([f"sparkops uses {TOOL}, not {other}"] if other != TOOL else ()), *refused))

@@ -23,7 +23,7 @@ _measuring = together(
     ),
     click.option("--tokenizer", metavar="FILE", help="A tokenizer.json on this machine [default: the node's]."),
     click.option("--book", metavar="FILE", help="Text for the prompts [default: llama-benchy downloads one]."),
-    click.option("--skip-coherence", is_flag=True, help="Skip the test question for the capital of France."),
+    click.option("--skip-coherence", is_flag=True, help="Skip the test question about the capital of France."),
     click.option("--on", type=NODE, help="Run llama-benchy in a container on this node."),
     on_nodes_by_sudo,
 )
@@ -41,15 +41,15 @@ def _options(skip_coherence: bool, **given: Any) -> BenchOptions:
 @bench.command()
 @click.argument("deployment", required=False)
 @_measuring
-@click.option("--url", metavar="URL", help="An endpoint instead of a deployment; its key is $SPARKOPS_API_KEY.")
-@click.option("--model", metavar="NAME", help="The served model's name, with --url.")
+@click.option("--url", metavar="URL", help="Measure this endpoint, not a deployment; its key is $SPARKOPS_API_KEY.")
+@click.option("--model", metavar="NAME", help="With --url: the model's name at the endpoint.")
 @click.option("--label", metavar="TEXT", help="The name in tables and charts [default: the topology].")
 @click.option("--resume", metavar="ID", help="Continue a run that ended early.")
 def run(**given: Any) -> BenchOptions:
-    """Measure what serves; each point is stored as soon as it is measured.
+    """Measure a running deployment. Each point is stored as soon as it is measured.
 
-    It drops the page caches first, watches the nodes, and asks the engine again at the end. A failed request, a null
-    or a wedged GPU fails the run (exit 5) and never becomes a number.
+    sparkops first drops the page caches, then samples the nodes during the run, and asks the engine again at the end.
+    A failed request, a missing value or a GPU stuck at a low clock fails the run (exit 5). It then has no result.
     """
     return _options(**given)
 
@@ -57,7 +57,7 @@ def run(**given: Any) -> BenchOptions:
 @example("sparkops bench suites")
 @bench.command(logged=False)
 def suites() -> RecordsOptions:
-    """List the suites: what each measures, and its source."""
+    """List the suites: what each suite measures, and its source."""
     return RecordsOptions()
 
 
@@ -95,11 +95,11 @@ def export(**given: Any) -> RecordsOptions:
 """)
 @bench.command(logged=False)
 @click.argument("names", nargs=-1, required=True)
-@click.option("--vary", multiple=True, metavar="WHAT", help="What may differ: topology, flags, image, driver, ...")
+@click.option("--vary", multiple=True, metavar="WHAT", help="These may differ: topology, flags, image, driver, ...")
 @click.option("--reference", is_flag=True, help="Add the numbers that the recipe's sources published.")
 @click.option("-o", "--output", metavar="FILE", help="Also write a page with charts.")
 def compare(vary: tuple[str, ...], **given: Any) -> CompareOptions:
-    """Compare runs; exit 3 if more differs than --vary allows."""
+    """Compare runs. Exit 3 if they differ in more than --vary allows."""
     differing = frozenset(word.strip() for item in vary for word in item.split(",") if word.strip())
     return CompareOptions(vary=differing, **given)
 
@@ -107,15 +107,15 @@ def compare(vary: tuple[str, ...], **given: Any) -> CompareOptions:
 @example("sparkops bench topologies --recipe openai-gpt-oss-120b --suite sweep -o report.html")
 @bench.command()
 @click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file.")
-@click.option("--topologies", default="solo,cluster,2x-solo", show_default=True, metavar="T,T")
+@click.option("--topologies", default="solo,cluster,2x-solo", show_default=True, metavar="T,T", help="Measure these.")
 @click.option("-o", "--output", metavar="FILE", help="Write the report as a page.")
-@click.option("--anew", is_flag=True, help="Measure everything again after an interrupt.")
+@click.option("--anew", is_flag=True, help="Start over instead of continuing an interrupted command.")
 @_measuring
 def topologies(recipe: str | None, topologies: str, output: str | None, anew: bool, **given: Any) -> TopologiesOptions:
     """Deploy and measure each topology, then restore what served before.
 
-    The report names a topology that cannot be measured; the others are measured. After an interrupt, run the command
-    again to continue.
+    If a topology cannot be measured, the report gives the reason and sparkops measures the others. After an interrupt,
+    run the command again to continue.
     """
     wanted = tuple(word.strip() for word in topologies.split(",") if word.strip())
     return TopologiesOptions(_options(**given), recipe, wanted, output, anew)

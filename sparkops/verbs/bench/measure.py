@@ -53,7 +53,8 @@ class Run:
             raise UsageError(error.message, hint=f"{error.hint}; then {again}") from None
         self.problems += self.subject.verify()
         for node, clock in wedged(self.samples).items():
-            self.problems.append(f"{node}: the GPU stayed at {clock:.0f} MHz: unplug the node for a minute")
+            slow = f"the GPU clock stayed at {clock:.0f} MHz under load (healthy: 2000 MHz or more)"
+            self.problems.append(f"{node}: {slow}: unplug the power for a minute")
         return self._keep(record)
 
     def _points(self, record: Record) -> Record:
@@ -108,7 +109,7 @@ class Run:
         reasons = [*ended.errors, *(found.problems if found else ()), *ended.said.splitlines()[-1:]]
         if ended.code == 0 and not reasons and found is not None:
             return found.rows[0], ""
-        return None, reasons[0] if reasons else f"llama-benchy ended with exit code {ended.code} and no result"
+        return None, reasons[0] if reasons else f"llama-benchy ended with exit code {ended.code} and gave no result"
 
     def _listener(self, point: Point, progress: Progress) -> Callable[[Mapping[str, Any]], None]:
         ended = 0

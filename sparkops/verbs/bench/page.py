@@ -68,7 +68,7 @@ def _head(shown: Series) -> Iterator[str]:
     yield f'<p class="dim">{escape(", ".join(models))}; suite {escape(", ".join(suites))}</p>'
     for label, record in shown.records.items():
         for problem in record.all_problems:
-            yield f'<p class="bad">{escape(label)}: not a result: {escape(problem)}</p>'
+            yield f'<p class="bad">{escape(label)}: no valid result: {escape(problem)}</p>'
     for label, reason in shown.failed.items():
         yield f'<p class="bad">{escape(label)}: not measured: {escape(reason)}</p>'
 
@@ -87,7 +87,7 @@ def _tables(shown: Series) -> Iterator[str]:
         vary, same = shared([row.point for row in record.measured.rows])
         yield f"<h2>{escape(label)}</h2>"
         yield f'<p class="dim">{escape(same)}</p>'
-        yield TABLE + _row("th", ["at once", *(title for _, title in (*vary, *COLUMNS))])
+        yield TABLE + _row("th", ["concurrency", *(title for _, title in (*vary, *COLUMNS))])
         for row in record.measured.rows:
             sizes = [f"{getattr(row.point, name):,}" for name, _ in vary]
             found = [row.metrics.get(name) for name, _ in COLUMNS]
@@ -110,7 +110,7 @@ def _runs(shown: Series) -> Iterator[str]:
 
 def _watched(record: Record) -> Iterator[str]:
     """Power, clock, temperature and memory of the nodes during the run."""
-    yield TABLE + _row("th", ["node", "power W", "at most W", "clock under load MHz", "at most °C", "memory left GiB"])
+    yield TABLE + _row("th", ["node", "mean power W", "peak power W", "MHz under load", "peak °C", "memory left GiB"])
     for one in watched(record.samples):
         found = (one.power_mean_w, one.power_peak_w, one.clock_mhz, one.temperature_c, one.available_gib)
         yield _row("td", [escape(one.node), *("" if value is None else f"{value:,.0f}" for value in found)])
@@ -120,7 +120,7 @@ def _watched(record: Record) -> Iterator[str]:
 def _facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "run", f"{record.id}, {record.started}, {record.seconds:.0f} s"
     yield "endpoint", record.url
-    yield "suite", f"{record.suite.title} ({record.suite.runs} runs a point)"
+    yield "suite", f"{record.suite.title} ({record.suite.runs} runs per point)"
     yield from ((name, version) for name, version in record.versions.items())
     for name, value in (record.lock or {}).items():
         if isinstance(value, (str, int, float)):

@@ -60,7 +60,8 @@ def export(options: RecordsOptions, report: Ending) -> Answer:
     records = [record(name) for name in options.names]
     bad = [one for one in records if not one.ok and options.format != "json"]
     if bad:
-        raise Refused(f"{bad[0].id} is not a result: {bad[0].all_problems[0]}", hint="--format json has what there is")
+        hint = "only --format json exports a run without a valid result"
+        raise Refused(f"{bad[0].id} has no valid result: {bad[0].all_problems[0]}", hint=hint)
     if options.format == "svg":
         return _drawings(records, options.output)
     text = {"md": _markdown, "csv": _csv, "json": _json, "html": page_of}[options.format](records)
@@ -77,11 +78,11 @@ def compare(options: CompareOptions, report: Ending) -> Answer:
     records = [record(name) for name in options.names]
     broken = [one for one in records if not one.ok]
     if broken:
-        raise Refused(f"{broken[0].id} is not a result: {broken[0].all_problems[0]}")
+        raise Refused(f"{broken[0].id} has no valid result: {broken[0].all_problems[0]}")
     if options.reference:
         return _published(records)
     if len(records) < 2:  # noqa: PLR2004
-        raise UsageError("a comparison needs two runs", hint="or one with --reference")
+        raise UsageError("a comparison needs two runs", hint="name two runs, or one run and --reference")
     return comparison(records, options.vary, options.output)
 
 
@@ -104,7 +105,7 @@ def comparison(
 
 def _published(records: Sequence[Record]) -> Answer:
     if len(records) != 1:
-        raise UsageError("--reference compares one run", hint="name one")
+        raise UsageError("--reference compares one run", hint="name one run only")
     one = records[0]
     revision = (one.lock or {}).get("revision", {})
     recipe, topology = str(revision.get("recipe", "")), str(revision.get("topology", ""))
@@ -112,7 +113,7 @@ def _published(records: Sequence[Record]) -> Answer:
     points = [point for point in reference.points(tables) if point.topology in ("", topology)]
     found = list(beside_published(one.measured.rows, points))
     if not found:
-        raise Refused(f"no published numbers for {recipe or one.model} as {topology} at these concurrencies")
+        raise Refused(f"no published numbers for {recipe or one.model} as {topology} at this run's concurrencies")
     sources = dict.fromkeys(f"published: {point.source}, {point.date}" for point in points)
     document = {"labels": ["published", one.label], "comparisons": _documents(found), "notes": list(sources)}
     return Answer({**document, "reference": [reference.document(table) for table in tables]})
@@ -155,7 +156,7 @@ def page_of(records: Sequence[Record], failed: Mapping[str, str] | None = None) 
 
 def _drawings(records: Sequence[Record], output: str | None) -> Answer:
     if output is None:
-        raise UsageError("--format svg writes several files", hint="-o DIRECTORY")
+        raise UsageError("--format svg writes several files", hint="name a directory: -o DIRECTORY")
     drawing = _drawing()
     place = Path(output)
     own_files.make_folder(place)

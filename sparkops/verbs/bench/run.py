@@ -45,11 +45,9 @@ def require(options: BenchOptions) -> None:
     if options.on is None and not llama_benchy.tool().installed():
         raise UsageError("llama-benchy is not installed", hint=f"{EXTRA}, or --on NODE")
     if options.on is not None and options.tokenizer is not None:
-        raise UsageError("--on uses that node's tokenizer", hint="remove --tokenizer")
+        raise UsageError("--on uses the tokenizer on the node", hint="remove --on or --tokenizer")
     if options.on is not None and options.url is not None:
-        raise UsageError(
-            "--on measures a deployment from its node, --url from this machine", hint="remove one of the two"
-        )
+        raise UsageError("--on measures a deployment from a node, --url from this machine", hint="remove --on or --url")
     if options.on is None:
         named = {"--book": options.book, "--tokenizer": options.tokenizer, "$SPARKOPS_BOOK": os.environ.get(BOOK)}
         for name, path in named.items():
@@ -64,7 +62,7 @@ def suite_of(options: BenchOptions) -> Suite:
     found = suite(options.suite)
     if found is None:
         names = [one.id for one in SUITES]
-        hint = "`sparkops bench suites`"
+        hint = "list the suites: `sparkops bench suites`"
         raise UsageError(f"--suite {options.suite}: no such suite{did_you_mean(options.suite, names)}", hint=hint)
     made, refused = benchy.adjusted(found, dict(item.partition("=")[::2] for item in options.sets))
     if refused:
@@ -89,7 +87,7 @@ def answer(record: Record) -> Answer:
     if not problems:
         return Answer(document)
     hint = "; ".join(filter(None, (cure(problems[0]), _way_on(record)))) or None
-    return Answer({**document, "rows": []}, error=StepFailed(f"not a result: {problems[0]}", hint=hint))
+    return Answer({**document, "rows": []}, error=StepFailed(f"no valid result: {problems[0]}", hint=hint))
 
 
 def _way_on(record: Record) -> str | None:

@@ -28,7 +28,7 @@ def numbers(rows: Any, ink: Ink) -> Iterator[str]:
     vary, same = shared(points)
     for metrics, unit in UNITS:
         yield ink.dim("; ".join(filter(None, (same, f"{unit}, ± one standard deviation"))))
-        head = [*(title for _, title in vary), "at once", *(title for _, title in metrics)]
+        head = [*(title for _, title in vary), "concurrency", *(title for _, title in metrics)]
         body = [
             [*(row[name] for name, _ in vary), row["concurrency"], *_cells(row["metrics"], metrics)] for row in rows
         ]
@@ -50,9 +50,9 @@ def suites(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("suites", ()):
         yield f"{ink.bold(one['id'])}  {one['title']} ({one['source']})"
         lists = {name: ",".join(map(str, one[name])) for name in ("prompts", "answers", "concurrency", "depths")}
-        asked = "prompt {prompts}, answer {answers}, concurrency {concurrency}".format(**lists)
-        depth = f", after {lists['depths']}" if lists["depths"] != "0" else ""
-        yield f"    {asked}{depth}; {one['runs']} runs, {one['requests']} requests"
+        asked = "prompt {prompts}, answer {answers} tokens; concurrency {concurrency}".format(**lists)
+        depth = f"; after a context of {lists['depths']} tokens" if lists["depths"] != "0" else ""
+        yield f"    {asked}{depth}; runs per point: {one['runs']}, requests in total: {one['requests']}"
 
 
 def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -73,18 +73,18 @@ def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield f"{ink.bold(record['label'])}  {record['model']}  {record['suite']['id']}  {ink.dim(record['started'])}"
     problems = document.get("problems", ())
     if problems and document.get("rows"):
-        yield ink.bad("measured before it failed:" if document.get("state") == "failed" else "so far:")
+        yield ink.bad("measured before the run failed:" if document.get("state") == "failed" else "measured so far:")
     yield from numbers(document.get("rows", ()), ink)
     yield from _watched(document.get("watched", ()), ink)
     for problem in problems:
-        yield ink.bad(f"not a result: {problem}")
+        yield ink.bad(f"no valid result: {problem}")
 
 
 WATCHED = (
-    ("power_mean_w", "power", "W"),
-    ("power_peak_w", "at most", "W"),
+    ("power_mean_w", "mean power", "W"),
+    ("power_peak_w", "peak power", "W"),
     ("clock_mhz", "clock under load", "MHz"),
-    ("temperature_c", "temperature", "C"),
+    ("temperature_c", "peak temp.", "C"),
     ("available_gib", "memory left", "GiB"),
 )
 
@@ -93,7 +93,7 @@ def _watched(nodes: Any, ink: Ink) -> Iterator[str]:
     """Power, clock, temperature and memory of the nodes during the run."""
     if not nodes:
         return
-    yield ink.dim("nodes meanwhile")
+    yield ink.dim("nodes during the run")
     rows = [
         [node["node"], *("" if node[name] is None else f"{node[name]:,.0f} {unit}" for name, _, unit in WATCHED)]
         for node in nodes
@@ -112,7 +112,7 @@ def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
     labels = document.get("labels", ())
     for one in document.get("comparisons", ()):
         yield ink.bold(f"{one['metric']} ({one['unit']})")
-        head = ["at once", *labels, *(f"{label} against {labels[0]}" for label in labels[1:])]
+        head = ["concurrency", *labels, *(f"{label} vs {labels[0]}" for label in labels[1:])]
         rows = [[row["concurrency"], *map(_side, row["values"]), *map(_gain, row["gains"])] for row in one["rows"]]
         yield from columns([head, *rows], "  ")
     for one in document.get("crossings", ()):

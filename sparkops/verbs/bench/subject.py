@@ -55,7 +55,7 @@ def of_url(options: BenchOptions) -> Subject:
         raise UsageError(f"--url {options.url}: must be like http://HOST:PORT", hint="--url http://10.0.0.11:8000")
     if not options.model or not options.tokenizer:
         raise UsageError(
-            "--url needs --model and --tokenizer", hint="--tokenizer is a model's directory or tokenizer.json"
+            "--url needs --model and --tokenizer", hint="--tokenizer takes a model's directory or a tokenizer.json"
         )
     whole = url if url.endswith("/v1") else f"{url}/v1"
     target = BenchTarget(whole, options.model, _here(options.tokenizer))
@@ -86,7 +86,7 @@ def of_deployment(options: BenchOptions, session: Session) -> Subject:
     facts = session.containers()
     revision = find_deployment(session, facts, options.deployment)
     if not revision.runs:
-        raise Refused(f"{revision.title} is stopped", hint="start it with `sparkops deploy` or `sparkops rollback`")
+        raise Refused(f"{revision.title} is stopped", hint="start it: `sparkops deploy` or `sparkops rollback`")
     engines = [member.name for member in revision.stored.engines]
     session.require(engines)
     _refuse_others(revision)
@@ -124,7 +124,7 @@ def _refuse_others(revision: DeployedRevision) -> None:
         if member.port is not None and (count := requests_running(member)):
             what = f"{count} other request{'s' if count > 1 else ''}"
             raise Refused(
-                f"{member.name}: {what} would be measured too", hint="wait until nobody else uses the deployment"
+                f"{member.name}: {what} would change the result", hint="wait until no other client uses the deployment"
             )
 
 
@@ -132,7 +132,7 @@ def _drop_caches(session: Session, nodes: Sequence[str]) -> None:
     dropped = session.ask({node: caches.drop(session.nodes[node].cache_dir) for node in nodes})
     for node, result in dropped.items():
         if not isinstance(result, Result) or not result.ok:
-            session.report.warn("its page cache was not dropped", node)
+            session.report.warn("the page cache was not dropped", node)
 
 
 def snapshot(session: Session, revision: DeployedRevision, node: str) -> Snapshot:
@@ -143,7 +143,7 @@ def snapshot(session: Session, revision: DeployedRevision, node: str) -> Snapsho
     model = facts.model if facts else None
     if not isinstance(model, Model) or model.revision is None:
         raise Refused(
-            f"{node} has no tokenizer of {stored.data['model']}", hint="name one on this machine: --tokenizer FILE"
+            f"{node} has no tokenizer of {stored.data['model']}", hint="name a file on this machine: --tokenizer FILE"
         )
     return Snapshot(model.folder, model.revision)
 
@@ -164,7 +164,7 @@ def _wrong(session: Session, facts: Mapping[str, Facts], revision: DeployedRevis
     containers = [(node, one) for node, found in session.containers().items() for one in found.containers]
     now = {(node, one.id): one.started_at for node, one in containers if one.state == "running"}
     wrong = [
-        f"{node}: {container.name} died during the run"
+        f"{node}: {container.name} stopped or restarted during the run"
         for node, container in revision.running
         if now.get((node, container.id)) != container.started_at
     ]

@@ -31,10 +31,10 @@ def cache() -> None:
 @click.option("--quiet", is_flag=True, help="Print only failures, so that cron mails nothing else.")
 @on_nodes_by_sudo
 def drop(**given: Any) -> DropOptions:
-    """Drop the page caches (sync, then drop_caches=3). Safe beside a running server.
+    """Drop the page caches (sync, then drop_caches=3). Safe while a server runs.
 
-    Without the right to do so (`sparkops cache permit` grants it) this drops the pages of model files only.
-    Exit 0: dropped on all nodes; 4: a node could not be reached; 5: a node could drop nothing.
+    If the login user may not do this (see `sparkops cache permit`), it drops only the pages of model files.
+    Exit 0: dropped on all nodes; 4: a node could not be reached; 5: nothing was dropped on a node.
     """
     return DropOptions(**given)
 
@@ -49,13 +49,13 @@ def drop(**given: Any) -> DropOptions:
     callback=duration,
     metavar="TIME",
     required=True,
-    help="How often: a divisor of an hour or a day, as 30m.",
+    help="How often: a time that divides an hour or a day, such as 30m.",
 )
 @click.option(
-    "--when", "condition", metavar="EXPR", help=f'Only if, for example, "MemAvailable < 10GiB". {COLUMNS_HINT}'
+    "--when", "condition", metavar="EXPR", help=f'Drop only if this holds, as "MemFree < 10GiB". {COLUMNS_HINT}'
 )
 def schedule(every: float, condition: str | None) -> ScheduleOptions:
-    """Drop page caches by cron on each node: adds one line to the login's crontab."""
+    """Let cron drop the page cache on each node: add one line to the login user's crontab."""
     times(every)
     wanted = Schedule(round(every), when(condition) if condition else None)
     return ScheduleOptions(target(), wanted)
@@ -65,7 +65,7 @@ def schedule(every: float, condition: str | None) -> ScheduleOptions:
 @cache.command()
 @on_nodes
 def unschedule(where: Target) -> ScheduleOptions:
-    """Remove the line of `cache schedule` from each node's crontab."""
+    """Remove the line that `cache schedule` added to each node's crontab."""
     return ScheduleOptions(where, None)
 
 
@@ -85,5 +85,5 @@ def status(**given: Any) -> NodesOptions:
 @click.option("--yes", is_flag=True, help="Do not ask before writing the rule.")
 @on_nodes_by_sudo
 def permit(**given: Any) -> ConfirmOptions:
-    """Let the login drop the page cache: installs one sudoers rule, shown first."""
+    """Let the login user drop the page cache: show one sudoers rule, ask, and install it."""
     return ConfirmOptions(**given)

@@ -36,11 +36,11 @@ def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
     line, last = found.line or "", found.last
     problems = {
         f"the crontab cannot be used: {found.barred}": bool(found.barred),
-        "the entry was commented out": line.startswith("#"),
-        "the script that the entry runs is missing": bool(line) and not found.script,
+        "the crontab entry is commented out": line.startswith("#"),
+        "the script that the crontab entry runs is missing": bool(line) and not found.script,
         "the script on the node comes from another version of sparkops": bool(line) and found.script != ours,
         _silence(found, every, now): found.installed,
-        "its last run could not drop the page cache; permit it: `sparkops cache permit`": found.installed
+        "the last run could not drop the page cache; permit it: `sparkops cache permit`": found.installed
         and last is not None
         and "no right" in last.how,
     }
@@ -52,7 +52,7 @@ def _silence(found: Scheduled, every: int | None, now: float | None) -> str:
     if every is None or now is None or found.since is None:
         return ""
     quiet = now - max(found.since, found.last.time if found.last else 0)
-    return f"it has not run for {_spoken(quiet)}; check that cron runs on the node" if quiet > 2 * every + 60 else ""
+    return f"no run for {_spoken(quiet)}; check that cron runs on the node" if quiet > 2 * every + 60 else ""
 
 
 def last_run(found: Drop | None, now: float | None) -> dict[str, Any] | None:
@@ -86,8 +86,8 @@ def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     if entry["entry"] == most:
         return ""
     if entry["entry"] is None:
-        return "it has no entry, but other nodes have one"
-    return "its entry differs from the other nodes'"
+        return "no crontab entry, but other nodes have one"
+    return "the crontab entry differs from the entry on most nodes"
 
 
 def may(facts: Facts) -> bool | None:

@@ -52,7 +52,7 @@ def _last(node: Document) -> str | None:
     if not last:
         return None
     ago = "" if last.get("seconds_ago") is None else f"{last['seconds_ago'] // 60} min ago: "
-    word = "dropped" if last["dropped"] else "kept"
+    word = "dropped" if last["dropped"] else "not dropped"
     return f"{ago}{word} ({last['how']}), free {_pair(last['free_kib'])}"
 
 
@@ -60,7 +60,7 @@ def permitted(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for node in document.get("nodes", ()):
         yield ink.good(f"{node['name']}: {node['line']}")
     if not document.get("nodes") and "nodes" in document:
-        yield "The login may drop the page cache on every node."
+        yield "Nothing to do: the login user may drop the page cache on every node."
 
 
 def _pair(sizes: Document) -> str:

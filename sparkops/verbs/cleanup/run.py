@@ -14,7 +14,7 @@ from sparkops.report.report import Report
 from sparkops.session.execute import attempt
 from sparkops.session.open import alone, connected, selected
 
-SUDO_HINT = "see what is left: `sparkops cleanup`; add --ask-become-pass to remove files of root"
+SUDO_HINT = "see what is left: `sparkops cleanup`; add --ask-become-pass to remove files that root owns"
 
 
 def cleanup(options: ConfirmOptions, report: Report) -> Answer:
@@ -38,7 +38,7 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
         left = {name: known for name, known in session.facts().items() if name in now and anything(known)}
         if failed is None and left:
             failed = StepFailed(
-                f"{next(iter(left))}: something of sparkops is still there", hint="`sparkops cleanup` shows it"
+                f"{next(iter(left))}: not everything was removed", hint="see what is left: `sparkops cleanup`"
             )
         rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in nodes]
         return Answer({**shown, "nodes": rows, "removed": True}, error=session.away.error or failed)
@@ -49,19 +49,19 @@ def _refuse(facts: Mapping[str, Facts]) -> None:
     for name, known in facts.items():
         running = [one.name for one in ours(known) if one.runs]
         if running:
-            raise Refused(f"{running[0]} runs on {name}", node=name, hint="`sparkops stop` first")
+            raise Refused(f"{running[0]} runs on {name}", node=name, hint="stop it first: `sparkops stop`")
         busy = [job.id for job in jobs(known) if not job.id.startswith(OWN_JOBS)]
         if busy:
             raise Refused(
-                f"the job {busy[0]} runs on {name}", node=name, hint=f"`sparkops jobs cancel {busy[0]}` first"
+                f"the job {busy[0]} runs on {name}", node=name, hint=f"end it: `sparkops jobs cancel {busy[0]}`"
             )
         if (problem := docker_problem(known)) and known.key_digest:
             raise Refused(
-                f"{name}: cannot tell what runs there: {problem}", node=name, hint="exclude the node with --limit"
+                f"{name}: cannot see what runs there: {problem}", node=name, hint="exclude the node with --limit"
             )
         wrote = manifest.version(known.state.manifest) if isinstance(known.state, Left) else None
         if wrote is not None and wrote > manifest.VERSION:
-            hint = "use that version to clean up"
+            hint = "use the newer version to clean up"
             raise Refused(f"a newer sparkops wrote the manifest on {name}", node=name, hint=hint)
 
 

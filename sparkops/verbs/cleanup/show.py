@@ -12,10 +12,10 @@ def cleanup(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield from _listed(document, ink)
     if document.get("removed"):
         left = [node["name"] for node in document.get("nodes", ()) if node.get("left")]
-        yield ink.bad(f"Some of it could not be removed on {', '.join(left)}.") if left else ink.good("Removed.")
+        yield ink.bad(f"Not everything could be removed on {', '.join(left)}.") if left else ink.good("Removed.")
     elif document.get("removed") is False:
         found = any(node["entries"] for node in document.get("nodes", ()))
-        again = f"Nothing was removed. To remove it: `{how.command} cleanup --yes`"
+        again = f"Nothing was removed. To remove all of it: `{how.command} cleanup --yes`"
         yield again if found else "sparkops left nothing on these nodes."
 
 
@@ -25,5 +25,5 @@ def _listed(document: Document, ink: Ink) -> Iterator[str]:
             yield ink.bold(node["name"])
             yield from columns([[entry["title"], clip(entry["what"], LONGEST)] for entry in node["entries"]], "  ")
         if any(entry["kind"] == "authorized-key" for entry in node["entries"]):
-            yield ink.warn(" you may then need a password to log in")
+            yield ink.warn(" without this key you may need a password to log in")
     yield from away(document, ink)

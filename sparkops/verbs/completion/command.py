@@ -16,7 +16,7 @@ from sparkops.core.target import NameOptions
 @click.command(cls=VerbCommand, logged=False)
 @click.argument("name", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(**given: Any) -> NameOptions:
-    """Print the script that completes sparkops in bash, zsh or fish.
+    """Print the script for Tab completion in bash, zsh or fish.
 
     It completes commands, options, and the names of recipes, nodes, playbooks, rules, checks and benchmark suites.
     """

@@ -16,15 +16,15 @@ _engine_options = together(
     click.option("--topology", required=True, type=TOPOLOGY, help="solo, 2x-solo (3x-, ...) or cluster."),
     click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file."),
     click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's]."),
-    click.option("--executor", type=click.Choice(["ray", "mp"]), help="What joins the ranks of a cluster."),
-    click.option("--set", "sets", multiple=True, metavar="K=V", help="Set args.FLAG or env.NAME (repeatable)."),
+    click.option("--executor", type=click.Choice(["ray", "mp"]), help="Join the cluster by Ray or by vLLM (mp)."),
+    click.option("--set", "sets", multiple=True, metavar="K=V", help="Set args.FLAG=V or env.NAME=V (repeatable)."),
     click.option("--allow", type=RULE, multiple=True, help="Switch a rule or check off for this run (repeatable)."),
     click.option("--expect", metavar="ID", help="Deploy only if the plan's id equals ID; otherwise exit 3."),
-    click.option("--alongside", is_flag=True, help="Keep other deployments; use the first free port."),
-    click.option("--refresh", is_flag=True, help="Replace an equal deployment that an older sparkops started."),
+    click.option("--alongside", is_flag=True, help="Keep other deployments; serve on the first free port."),
+    click.option("--refresh", is_flag=True, help="Replace an equal deployment if an older sparkops started it."),
     click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),
     click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
-                 help="The nodes that run the proxy of <n>x-solo."),
+                 help="Run the proxy of <n>x-solo on the first node or on all."),
     STALL, DEADLINE, on_nodes_by_sudo,
 )  # fmt: skip
 
@@ -56,7 +56,7 @@ BENCH = click.option(
     is_flag=False,
     flag_value="recipe",
     metavar="[SUITE]",
-    help="Then run a benchmark: the recipe's own, or a suite of `sparkops bench suites`.",
+    help="After the deploy, run the recipe's benchmark, or a suite from `sparkops bench suites`.",
 )
 NO_BENCH = click.option("--no-bench", is_flag=True, help="Skip the benchmark, even if the recipe enables it.")
 
@@ -75,8 +75,8 @@ NO_BENCH = click.option("--no-bench", is_flag=True, help="Skip the benchmark, ev
 def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
     """Start a model and verify that it serves.
 
-    If the nodes already run this, nothing changes. Replaced containers are kept, stopped, for `sparkops rollback`.
-    Clients need the key that `sparkops key` prints: $SPARKOPS_API_KEY, or a key that sparkops makes once.
+    If the nodes already run this, nothing changes. Replaced containers are stopped and kept for `sparkops rollback`.
+    Clients need the API key: $SPARKOPS_API_KEY, else a key that sparkops makes once. `sparkops key` prints it.
     """
     return _plan_options(bench="" if no_bench else bench, **given)
 
@@ -88,7 +88,7 @@ def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
 def stop(**given: Any) -> StopOptions:
     """Stop what sparkops started and verify that it is gone.
 
-    Without a name, this stops every deployment on these nodes. It never touches containers of others.
+    Without a name, this stops every deployment on these nodes. It never touches containers that sparkops did not start.
     """
     return StopOptions(**given)
 

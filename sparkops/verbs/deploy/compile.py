@@ -67,7 +67,7 @@ def changes(situation: Situation) -> tuple[str, ...]:
     if old is not None:
         return differences(old.data, situation.revision.data)
     gone = sorted({f"{stored.deployment} {stored.hash[:8]}" for _, stored, _ in situation.replaced})
-    switches = tuple(f"replaces {title}; loading a model again takes minutes" for title in gone)
+    switches = tuple(f"replaces {title}; loading the new model takes minutes" for title in gone)
     return switches or (f"starts {name} {situation.revision.hash[:8]}",)
 
 
@@ -79,6 +79,6 @@ def _keeps_other_keys(situation: Situation, plan: Plan) -> None:
         if other.stored.hash not in gone:
             raise Refused(
                 f"{other.title} serves on {', '.join(sorted({n for n, _ in other.running}))} with a different API key",
-                hint=f"first give both one key: SPARKOPS_API_KEY=... sparkops key rotate "
+                hint=f"first set one key for both: SPARKOPS_API_KEY=... sparkops key rotate "
                 f"--deployment {other.stored.deployment}",
             )

@@ -29,7 +29,7 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
             *ask_from_here(revision, session.secrets[API_KEY.name]),
         ]
     except KeyboardInterrupt:
-        message = f"{revision.deployment} was deployed and serves; warnings may be missing"
+        message = f"{revision.deployment} is deployed and serves; some warnings may not be shown"
         raise Interrupted("interrupted", hint=message) from None
     for warning in warnings:
         session.report.warn(warning)
@@ -48,8 +48,8 @@ def out_of_reach(situation: Situation) -> list[str]:
     """Warn of replaced containers that may still run, because their node did not answer."""
     replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
     return [
-        f"{member.name} did not answer and may still run {stored.container(member)}; the next run that "
-        "reaches the node removes it"
+        f"{member.name} did not answer and may still run {stored.container(member)}; the next `deploy` or "
+        "`stop` that reaches the node removes it"
         for stored in replaced.values()
         for member in missing(situation.facts, stored)
     ]
@@ -60,7 +60,7 @@ def by_marlin(session: Session, effective: Effective, revision: Revision) -> lis
     if not _should_not(effective):
         return []
     wanted = {m.name: scripts.logs(revision.container(m), BOOT_LINES) for m in revision.engines if m.port is not None}
-    text = "the boot log names the Marlin kernels, about half the speed of CUTLASS (`sparkops rules marlin-fallback`)"
+    text = "vLLM uses the Marlin kernels, about half as fast as CUTLASS; read `sparkops rules marlin-fallback`"
     answers = {node: result for node, result in session.ask(wanted).items() if isinstance(result, Result)}
     logs = {node: [*result.stdout.splitlines(), *result.stderr.splitlines()] for node, result in answers.items()}
     return [f"{node}: {text}" for node, lines in logs.items() if mxfp4_backend(lines) == "MARLIN"]

@@ -18,7 +18,7 @@ from sparkops.verbs.deploy.options import PlanOptions
 
 DEFAULT_RECIPE = "openai-gpt-oss-120b"
 GOT_BY_SETUP = {"image-present", "model-present"}
-SETUP = "or let deploy do that first (may take hours): add --setup"
+SETUP = "or let deploy get the missing images and models (may take hours): add --setup"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
     """Read recipe, topology and overrides, and let the rules judge; raises `Refused` if a rule refuses."""
     wanted = topology.parse(options.topology)
     if options.name and (usable := deployment_name(options.name)) != options.name:
-        raise UsageError(f"--name {options.name}: Docker does not accept this name", hint=f"--name {usable} works")
+        raise UsageError(f"--name {options.name}: Docker does not accept this name", hint=f"use --name {usable}")
     name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
     recipe = recipes.recipe(name)
     settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
@@ -62,7 +62,7 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
     rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
     for unknown in sorted(options.allow - rule_ids - check_ids):
         near = did_you_mean(unknown, rule_ids | check_ids)
-        raise UsageError(f"--allow {unknown}: no such rule or check{near}", hint="`sparkops rules` lists the rules")
+        raise UsageError(f"--allow {unknown}: no such rule or check{near}", hint="list the rules: `sparkops rules`")
     settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
     refuse(findings)
     return Draft(settings, placement, findings)

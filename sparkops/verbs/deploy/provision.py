@@ -62,8 +62,8 @@ def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) ->
     """Refuse a plan that depends on what `set_up` would get first, and name it."""
     if first := _lacking(needs(options, draft), session):
         raise Refused(
-            "the plan depends on images or models that are missing",
-            hint=f"deploy --setup would first {'; '.join(first)}",
+            "a plan is not possible yet: images or models are missing",
+            hint=f"`deploy --setup` does this first: {'; '.join(first)}",
         )
 
 
@@ -74,7 +74,7 @@ def _lacking(want: Needs, session: Session) -> list[str]:
     for image, names in want.images.items():
         have, all_equal = _have(facts, image, names)
         if not have:
-            steps.append(f"{_way(image)} on {names[0]}" + (", copy it to the others" if len(names) > 1 else ""))
+            steps.append(f"{_way(image)} on {names[0]}" + (" and copy it to the others" if len(names) > 1 else ""))
         elif not all_equal:
             steps.append(f"copy {image} from {have[0]}")
     without = [name for name in want.engines if not complete(facts[name].model)]
@@ -108,7 +108,7 @@ def _have(facts: Mapping[str, Facts], image: str, names: Sequence[str]) -> tuple
     if len(set(found.values())) > 1:
         raise Refused(
             f"the nodes have different images named {image}: {', '.join(found)}",
-            hint=f"choose one: `sparkops image distribute {image} --from NODE`",
+            hint=f"copy one to all nodes: `sparkops image distribute {image} --from NODE`",
         )
     return list(found), len(found) == len(names)
 

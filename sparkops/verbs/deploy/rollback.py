@@ -69,7 +69,7 @@ def _previous(
         candidates = _replaced_all(candidates, running)
     if not candidates:
         raise Refused(
-            "there is nothing to roll back to: these nodes keep no stopped deployment", hint="`sparkops status`"
+            "nothing to roll back to: these nodes keep no stopped deployment", hint="see what runs: `sparkops status`"
         )
     gone = to or {digest for one in running for digest in one.replaced}
     if replaced := [one for one in candidates if one.stored.hash in gone]:
@@ -98,6 +98,6 @@ def _refuse_half(
     others = [one.title for one in everything if one.runs and one.stored.hash in previous.replaced - stopping]
     if others:
         raise UsageError(
-            f"{previous.title} had also replaced {', '.join(others)}",
-            hint="use `sparkops rollback` without a name, or a --limit with all of these nodes",
+            f"{previous.title} had also replaced {', '.join(others)}, which would keep running",
+            hint="use `sparkops rollback` without a name, or a --limit that includes all these nodes",
         )

@@ -31,8 +31,8 @@ def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from (f"  {change}" for change in document.get("changes") or ())
     if document.get("id"):
         yield ink.dim(
-            f"To run this plan: `{how.command} deploy` with these options; `--expect {document['id']}` "
-            "refuses any other plan."
+            f"To run this plan: `{how.command} deploy` with the options of this command. With "
+            f"`--expect {document['id']}` it refuses any other plan."
         )
 
 

@@ -30,9 +30,9 @@ def export(options: FileOptions, report: Report) -> Answer:
         node = one_of(session, options.node)
         found = facts_of(session, node, image).image(image)
         if found is None:
-            raise Refused(f"{node} has no image {image}", node=node, hint="find it: `sparkops image list`")
+            raise Refused(f"{node} has no image {image}", node=node, hint="list the images: `sparkops image list`")
         if free < found.size_bytes:
-            raise Refused(f"{path.parent} needs {gb(found.size_bytes)} for {image} and has {gb(free)}")
+            raise Refused(f"{path.parent} needs {gb(found.size_bytes)} free for {image}, but has {gb(free)}")
         with own_files.whole(path, found.size_bytes) as file:
             _pass(session, node, f"save {image}", commands.save(image), found.size_bytes, file)
             size = file.tell()
@@ -50,7 +50,7 @@ def load(options: FileOptions, report: Report) -> Answer:
         try:
             _pass(session, node, f"load {path.name}", commands.load(Upload(str(path), size)), size)
         except StepFailed as error:
-            error.hint = error.hint or f"is {path} whole, and what `sparkops image export` or `docker save` wrote?"
+            error.hint = error.hint or f"{path} must be a complete file from `sparkops image export` or `docker save`"
             raise
         after = _tags(session, node)
         new = sorted(tag for tag, identity in after.items() if before.get(tag) != identity)

@@ -29,16 +29,16 @@ def image() -> None:
 @image.command()
 @click.argument("target", type=RECIPE, metavar="RECIPE|NAME")
 @ON
-@click.option("--context", metavar="DIR", help="Build this directory instead of the recipe's.")
+@click.option("--context", metavar="DIR", help="Build from this directory, not from the recipe's.")
 @click.option("--dockerfile", metavar="FILE", help="The Dockerfile, relative to the context.")
 @click.option("--arg", "args", multiple=True, metavar="K=V", help="A build argument (repeatable).")
-@click.option("--mods", metavar="DIR|pinned", help="Build the recipe's mods into its image, from DIR or as pinned.")
-@click.option("--force", is_flag=True, help="Build even if an image of these inputs exists.")
+@click.option("--mods", metavar="DIR|pinned", help="Add the recipe's mods to its image, from DIR or pinned.")
+@click.option("--force", is_flag=True, help="Build again, even if no input changed.")
 @on_nodes_by_sudo
 def build(**given: Any) -> BuildOptions:
     """Build an image on one node, as a background job.
 
-    Run the command again to follow a running build. An image of equal inputs is not built again.
+    Run the command again to follow a running build. sparkops does not build again if no input changed.
     """
     return BuildOptions(**given)
 
@@ -50,7 +50,7 @@ def build(**given: Any) -> BuildOptions:
 @image.command()
 @NAME
 @ON
-@click.option("--user", metavar="NAME", help="Log in to the registry; reads the password from stdin.")
+@click.option("--user", metavar="NAME", help="Log in to the registry as NAME; the password comes from stdin.")
 @BECOME
 def pull(user: str | None, ask_become_pass: bool, **given: Any) -> PullOptions:
     """Pull an image on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST to pin it."""
@@ -61,11 +61,11 @@ def pull(user: str | None, ask_become_pass: bool, **given: Any) -> PullOptions:
 @example("sparkops image distribute vllm-node-mxfp4")
 @image.command()
 @NAME
-@click.option("--from", "source", type=NODE, help="The node whose image all get [default: a node that has it].")
+@click.option("--from", "source", type=NODE, help="The node to copy from [default: a node that has the image].")
 @COPY_STALL
 @on_nodes_by_sudo
 def distribute(**given: Any) -> DistributeOptions:
-    """Copy an image to all nodes over the fabric, from node to node."""
+    """Copy an image to all nodes, from node to node over the fabric (the CX7 link)."""
     return DistributeOptions(**given)
 
 
@@ -82,7 +82,7 @@ def listing(**given: Any) -> NodesOptions:
 @click.argument("name", metavar="[NAME]", required=False)
 @on_nodes_by_sudo
 def verify(**given: Any) -> NodesOptions:
-    """Compare an image (or all) on all nodes: layers, configuration, platform."""
+    """Compare one image, or all, between the nodes: layers, configuration, platform."""
     return NodesOptions(**given)
 
 
@@ -93,7 +93,7 @@ def verify(**given: Any) -> NodesOptions:
 @image.command()
 @click.argument("image", type=RECIPE, metavar="NAME|RECIPE")
 @ON
-@click.option("--fresh", is_flag=True, help="Read the flags again, even if they are known.")
+@click.option("--fresh", is_flag=True, help="Read the options again, even if they are stored.")
 @on_nodes_by_sudo
 def flags(**given: Any) -> FlagsOptions:
     """Read the options of an image's `vllm serve`; plan and lint then use them.
@@ -112,7 +112,7 @@ def flags(**given: Any) -> FlagsOptions:
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
 def prune(**given: Any) -> PruneOptions:
-    """Remove images by name, or those that lost their name to a newer build.
+    """Remove the named images; without names, the images that a newer build replaced.
 
     Images and models that a deployment or its rollback needs are kept.
     """
@@ -127,7 +127,7 @@ def prune(**given: Any) -> PruneOptions:
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @on_nodes_by_sudo
 def export(**given: Any) -> FileOptions:
-    """Save an image to a file on this machine: a later build may fail."""
+    """Save an image to a file on this machine, in case it cannot be built again."""
     return FileOptions(**given)
 
 

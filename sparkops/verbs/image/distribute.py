@@ -33,8 +33,8 @@ def distribute(options: DistributeOptions, report: Report) -> Answer:
     if "@" in options.image:
         plain = options.image.partition("@")[0]
         raise UsageError(
-            f"{options.image}: a copied image has no digest, only the registry knows it",
-            hint=f"`sparkops image pull {options.image}` on one node, then `sparkops image distribute {plain}`",
+            f"{options.image}: only a pulled image has a digest; a copied one has none",
+            hint=f"run `sparkops image pull {options.image}`, then `sparkops image distribute {plain}`",
         )
     with reached(options.where, report) as session:
         names = list(session.names)
@@ -46,7 +46,7 @@ def ensure_everywhere(
 ) -> dict[str, Any]:
     """Copy until all nodes have it; tries again only after progress. Raises unless all have it."""
     if source is not None and source not in names:
-        raise UsageError(f"--from {source}: is not one of the selected nodes{did_you_mean(source, names)}")
+        raise UsageError(f"--from {source} is not one of the selected nodes{did_you_mean(source, names)}")
     made: list[Hop] = []
     before = -1
     while True:
@@ -61,7 +61,7 @@ def ensure_everywhere(
         going = tuple(name for name in names if job in running(facts[name]))
         try:
             if going:
-                session.report.note(f"following {job} on {', '.join(going)}")
+                session.report.note(f"{job} already runs on {', '.join(going)}; following it")
                 steps = tuple(awaited(job, image, going, int(stall)))
                 _follow(Plan("image distribute", None, (Phase("copy the image", steps),)), session, job)
             else:
@@ -86,12 +86,12 @@ def _progress(session: Session, image: str, names: Sequence[str], origin: Image,
         error.message = "; ".join((error.message, *full))
         raise error
     if lacking:
-        session.report.warn("some nodes did not get the image; trying again from the nearest complete node")
+        session.report.warn("some nodes did not get the image; trying again from the nearest node that has it")
     return len(facts) - len(lacking)
 
 
 def _follow(plan: Plan, session: Session, job: str) -> None:
-    advice = f"run the command again: complete nodes are skipped (`sparkops jobs logs {job}` shows the log)"
+    advice = f"run the command again, it skips nodes that have the image; log: `sparkops jobs logs {job}`"
     follow_job(with_sudo(plan, session.sudo), session, job, lambda _: advice)
 
 
@@ -110,8 +110,8 @@ def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image
             hint=f"get it: `sparkops image build {image}` or `sparkops image pull {image}`",
         )
     if len({one.fingerprint for one in here.values()}) > 1:
-        which = ", ".join(f"{name} (made {one.created[:16].replace('T', ' ')})" for name, one in here.items())
-        raise Refused(f"the nodes have different images named {image}: {which}", hint="choose one: --from NODE")
+        which = ", ".join(f"{name} (built {one.created[:16].replace('T', ' ')})" for name, one in here.items())
+        raise Refused(f"the nodes have different images named {image}: {which}", hint="choose a node: --from NODE")
     return next(iter(here.values()))
 
 
@@ -134,7 +134,7 @@ def too_small(node: str, facts: Facts, size: int) -> str:
     if disk is None or disk.free_kib * 1024 >= need:
         return ""
     have = disk.free_kib * 1024
-    return f"{node} needs {gb(need)} on {disk.mount} during the copy and has {gb(have)}"
+    return f"{node} needs {gb(need)} free on {disk.mount} during the copy, but has {gb(have)}"
 
 
 def _document(

@@ -51,7 +51,7 @@ def _where(session: Session, facts: dict[str, Facts], reference: str, wanted: st
             return name, image
     session.require(names[:1])
     raise Refused(
-        f"no node of {', '.join(names)} has the image {reference}",
+        f"none of these nodes has the image {reference}: {', '.join(names)}",
         hint="list the images: `sparkops image list`; get one: `sparkops image build`, `sparkops image pull`",
     )
 
@@ -62,7 +62,7 @@ def _read(session: Session, node: str, image: str) -> dict[str, Any]:
     )
     line = next((line for line in text.splitlines() if line.startswith(dump.MARK)), None)
     if line is None:
-        raise StepFailed(f"{node}: the image printed no options", node=node, step="read the options")
+        raise StepFailed(f"{node}: the image did not print its options", node=node, step="read the options")
     found = json.loads(line.removeprefix(dump.MARK))
     return compact.table(found["options"], found["version"])
 

@@ -34,7 +34,7 @@ def verify(options: NodesOptions, report: Report) -> Answer:
             wanted = normal(options.name)
             if wanted not in names:
                 missing = f"no node has the image {options.name}{did_you_mean(wanted, names)}"
-                hint = f"`sparkops image build {options.name}` or `image pull`"
+                hint = f"get it: `sparkops image build {options.name}` or `sparkops image pull {options.name}`"
                 raise session.lost.error or Refused(missing, hint=hint)
             names = {wanted}
         shown = [_everywhere(name, found) for name in sorted(names)]
@@ -48,7 +48,7 @@ def stores(session: Session) -> dict[str, tuple[StoredImage, ...]]:
     for node, result in session.answers(dict.fromkeys(session.names, commands.listing())).items():
         if not result.ok:
             output = (result.stderr or result.stdout).strip()[-500:]
-            told = f"{node}: its images cannot be listed: {output}"
+            told = f"{node}: Docker cannot list the images: {output}"
             raise StepFailed(told, node=node, step="list the images", hint=docker_hint(output))
         found[node] = listed(node, result.stdout)
     return found
@@ -87,5 +87,5 @@ def _differs(wrong: list[dict[str, Any]]) -> SparkopsError | None:
         return None
     first = wrong[0]
     what = f"is missing on {', '.join(first['missing'])}" if first["missing"] else "differs between nodes"
-    more = f" ({len(wrong) - 1} more)" if len(wrong) > 1 else ""
+    more = f"; other images that differ: {len(wrong) - 1}" if len(wrong) > 1 else ""
     return StepFailed(f"{first['name']} {what}{more}", hint=f"`sparkops image distribute {first['name']}`")

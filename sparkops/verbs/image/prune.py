@@ -67,7 +67,7 @@ def prune(options: PruneOptions, report: Report) -> Answer:
 
 def _agreed(gone: Sequence[PruneTarget], options: PruneOptions, report: Report) -> bool:
     for one in gone:
-        what = f"{one.title} of {one.image.created[:10]}, {gb(one.image.size_bytes)}"
+        what = f"{one.title}, built {one.image.created[:10]}, {gb(one.image.size_bytes)}"
         report.note(what if one.name else f"{what}, has no name", one.image.node)
     return options.yes or report.confirm(f"Remove {len(gone)} images?")
 

@@ -8,14 +8,14 @@ from sparkops.report.text import Document, How, Ink, away, columns, wrapped
 
 def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
     built = f"{_what(document)} was built on {document['node']}."
-    same = f"Nothing to build: {_what(document)} on {document['node']} has equal inputs."
+    same = f"Nothing to build: {_what(document)} is on {document['node']}, and no input changed."
     yield ink.good(built if document.get("changed") else same)
     yield _next(document, how)
 
 
 def pulled(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    state = "is here" if document.get("changed") else "is already there"
-    yield ink.good(f"{_what(document)} {state}, on {document['node']}.")
+    state = "was pulled" if document.get("changed") else "is already"
+    yield ink.good(f"{_what(document)} {state} on {document['node']}.")
     yield _next(document, how)
 
 
@@ -39,12 +39,12 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
         for one in document.get("images", ())
     ]
     if rows:
-        yield from columns([["image", "size", "made", "on"], *rows])
+        yield from columns([["image", "size", "built", "on"], *rows])
     else:
         yield "The nodes have no images."
     if nameless := document.get("nameless"):
         total = sum(one["size_bytes"] for one in nameless)
-        yield ink.dim(f"{len(nameless)} without a name, {gb(total)}: show them: `{how.command} image prune`")
+        yield ink.dim(f"Images without a name: {len(nameless)}, {gb(total)}. Show them: `{how.command} image prune`")
     yield from away(document, ink)
 
 
@@ -60,7 +60,7 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     gone, kept = document.get("images", ()), document.get("kept", ())
     if kept:
-        yield f"Kept for a container, a deployment or its rollback: {', '.join(kept)}."
+        yield f"Kept, needed by a container, a deployment or its rollback: {', '.join(kept)}."
     if unneeded := document.get("unneeded"):
         yield f"Built by sparkops, but used by no deployment or recipe: {', '.join(unneeded)}."
         yield ink.dim(f"Remove one: `{how.command} image prune NAME`")
@@ -69,13 +69,13 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     elif document.get("removed"):
         yield ink.good(f"Removed {len(gone)} images, {gb(document['size_bytes'])}.")
     else:
-        yield f"Nothing was removed. To remove them: `{how.command} image prune --yes`"
+        yield "Nothing was removed. To remove them, run the command again with --yes."
 
 
 def flags(document: Document, ink: Ink, how: How) -> Iterator[str]:
     known = "" if document["read"] else " (read earlier)"
     yield f"{ink.bold(document['image'])}  vLLM {document['version']}, {document['count']} options{known}"
-    for name, title in (("added", "has beyond"), ("missing", "lacks of")):
+    for name, title in (("added", "options not in"), ("missing", "options only in")):
         if document[name]:
             yield f"{title} vLLM {document['beside']}:"
             listed = " ".join(f"--{flag}" for flag in document[name])
@@ -84,7 +84,7 @@ def flags(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    yield ink.good(f"{document['image']} of {document['node']} is in {document['file']} ({gb(document['bytes'])}).")
+    yield ink.good(f"{document['image']} of {document['node']} is now in {document['file']} ({gb(document['bytes'])}).")
     yield f"Restore it with `{how.command} image import`."
 
 
@@ -92,7 +92,7 @@ def imported(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for name in document.get("images", ()):
         yield ink.good(f"{name} is on {document['node']}.")
     if not document.get("changed"):
-        yield f"{document['node']} already had it."
+        yield f"{document['node']} already has this image."
 
 
 def _what(document: Document) -> str:
@@ -103,7 +103,7 @@ def _spread(one: Document, ink: Ink) -> str:
     on = ", ".join(node["node"] for node in one["nodes"])
     if one["same"]:
         return on
-    why = f"missing on {', '.join(one['missing'])}" if one["missing"] else "not the same"
+    why = f"missing on {', '.join(one['missing'])}" if one["missing"] else "differs between nodes"
     return f"{on} {ink.warn(f'({why})')}"
 
 

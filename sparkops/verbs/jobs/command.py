@@ -24,7 +24,7 @@ def jobs(**given: Any) -> NodesOptions:
 @jobs.command()
 @ID
 @click.option(
-    "--tail", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="How many last lines."
+    "--tail", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="Print the last N lines."
 )
 @on_nodes
 def logs(**given: Any) -> JobOptions:

@@ -75,7 +75,7 @@ def _chosen(session: Session, name: str) -> list[Job]:
         if session.lost.error:
             raise session.lost.error
         close = did_you_mean(name, {job.id for job in found})
-        raise UsageError(f"no job {name} on these nodes{close}", hint="list them: `sparkops jobs`")
+        raise UsageError(f"no job {name} on these nodes{close}", hint="list the jobs: `sparkops jobs`")
     return chosen
 
 

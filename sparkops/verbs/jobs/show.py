@@ -19,7 +19,7 @@ def jobs(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def cancelled(document: Document, ink: Ink, how: How) -> Iterator[str]:
     nodes = document.get("cancelled", ())
-    yield f"Ended on {', '.join(nodes)}." if nodes else "The job had already ended."
+    yield f"The job was ended on {', '.join(nodes)}." if nodes else "The job had already ended."
 
 
 def _state(job: Document, ink: Ink) -> str:

@@ -26,16 +26,16 @@ def lab() -> None:
 )
 @click.option("--backend", type=click.Choice(["embedded", "docker"]), default="embedded", show_default=True)
 @click.option("--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", show_default=True)
-@click.option("--speed", type=float, help="How much faster than on real nodes models load [default: 1].")
+@click.option("--speed", type=float, help="Load models this many times faster than real nodes [default: 1].")
 def up(**given: Any) -> LabOptions:
-    """Start emulated nodes; `-i lab` is their inventory."""
+    """Start emulated nodes. `-i lab` then selects them in every command."""
     return LabOptions(**given)
 
 
 @example("sparkops lab down")
 @lab.command(logged=False)
 def down() -> LabOptions:
-    """End all nodes and remove everything of the lab."""
+    """Stop the emulated nodes and remove everything that the lab created."""
     return LabOptions()
 
 
@@ -57,10 +57,10 @@ def status(**given: Any) -> LabOptions:
 @click.option("--list", "listing", is_flag=True, help="Show every kind of fault.")
 @click.option("--off", is_flag=True, help="Switch the fault off again.")
 @click.option(
-    "--after", type=click.IntRange(0), default=0, metavar="N", help="Let N changing commands succeed before the fault."
+    "--after", type=click.IntRange(0), default=0, metavar="N", help="Let N commands that change the node succeed first."
 )
 def fault(node: str, kind: str, listing: bool, **given: Any) -> LabOptions:
-    """Make a node fail in a known way."""
+    """Switch a fault of an emulated node on or off."""
     if not listing and not (node and kind):
         raise click.UsageError("NODE and KIND are needed; `sparkops lab fault --list` shows the kinds")
     return LabOptions(node=node, kind=kind, listing=listing, **given)

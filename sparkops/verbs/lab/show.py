@@ -11,7 +11,7 @@ def up(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def down(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    yield ink.good("The lab is gone.") if document.get("stopped") else "No lab was running."
+    yield ink.good("The lab was removed.") if document.get("stopped") else "No lab was running."
 
 
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:

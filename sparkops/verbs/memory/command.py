@@ -14,14 +14,14 @@ from sparkops.verbs.memory.options import MemoryOptions
 """)
 @click.command(cls=VerbCommand)
 @click.option("--watch", is_flag=True, help="Repeat until interrupted.")
-@seconds("--every", "5s", "How often, with --watch.")
+@seconds("--every", "5s", "With --watch: the time between two updates.")
 @BECOME
 @click.pass_context
 def memory(context: click.Context, /, watch: bool, every: float, ask_become_pass: bool) -> MemoryOptions:
-    """Show where each node's memory is used.
+    """Show what uses the memory of each node.
 
-    Growth comes from the log of `sparkops cache schedule`, so it needs a schedule that has run for hours.
+    Growth is read from the log of `sparkops cache schedule`. The schedule must have run for some hours.
     """
     if watch and line(context).flags.get("json"):
-        raise click.UsageError("--watch is for people; --json prints one document", context)
+        raise click.UsageError("--watch cannot be used with --json, which prints one document", context)
     return MemoryOptions(target(ask_become_pass), every if watch else None)

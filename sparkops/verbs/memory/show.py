@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from sparkops.core.sizes import kib_text
 from sparkops.report.text import Document, How, Ink, away, columns
 
-HEADS = ["node", "total", "available", "free for CUDA", "page cache", "unaccounted", "growth", "until trouble"]
+HEADS = ["node", "total", "available", "free for CUDA", "page cache", "unaccounted", "growth", "time left"]
 WORRY_SECONDS = 24 * 3600
 
 
@@ -43,7 +43,7 @@ def _left(node: Document, ink: Ink) -> str | None:
 
 def _below(node: Document, ink: Ink) -> Iterator[str]:
     for budget in node.get("budgets", ()):
-        share = f"{budget['utilization']:g} of the whole"
+        share = f"{budget['utilization']:g} of total memory"
         yield f"  {node['name']}: {budget['deployment']} may take {kib_text(budget['kib'])} ({share})"
     for process in node.get("gpu_processes", ()):
         used = "an unknown size" if process["used_mib"] is None else kib_text(process["used_mib"] * 1024)

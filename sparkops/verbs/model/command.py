@@ -25,20 +25,20 @@ def model() -> None:
 """)
 @model.command()
 @click.argument("model", metavar="MODEL[@REVISION]")
-@click.option("--on", "node", type=NODE, help="The node that downloads [default: the one with most files].")
+@click.option("--on", "node", type=NODE, help="The node that downloads [default: one with the model, or the first].")
 @click.option(
-    "--exclude", multiple=True, metavar="GLOB", help="Files to skip, besides original/* and metal/* (repeatable)."
+    "--exclude", multiple=True, metavar="GLOB", help="Skip more files than original/* and metal/* (repeatable)."
 )
 @click.option(
-    "--token-stdin", is_flag=True, help="Read the hub's token from stdin [default: $HF_TOKEN, then the node's]."
+    "--token-stdin", is_flag=True, help="Read the Hugging Face token from stdin [default: $HF_TOKEN, else the node's]."
 )
-@click.option("--offline", is_flag=True, help="Ask no hub: copy what a node has and list what is missing.")
+@click.option("--offline", is_flag=True, help="Do not contact the hub: copy what a node has, list missing files.")
 @COPY_STALL
 @on_nodes
 def fetch(token_stdin: bool, **given: Any) -> FetchOptions:
-    """Download a model on one node, verify it, and copy it to the others over the fabric.
+    """Download a model on one node, verify it, and copy it to the others over the fabric (the CX7 link).
 
-    The download is a background job; run the command again to follow it. A directory on a node is copied.
+    The download is a background job; run the command again to follow it. MODEL may be a directory of a node.
     $HF_ENDPOINT, $https_proxy and $no_proxy are passed to the node.
     """
     return FetchOptions(access=access(token_stdin), **given)
@@ -70,7 +70,7 @@ def listing(**given: Any) -> NodesOptions:
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
 def prune(**given: Any) -> PruneOptions:
-    """Remove models by name, or partial downloads and replaced revisions.
+    """Remove the named models; without names, partial downloads and replaced revisions.
 
     Images and models that a deployment or its rollback needs are kept.
     """

@@ -65,7 +65,7 @@ def ensure_copied(
             return copied
         if 0 <= before <= left:
             message = f"{name.title}: the copy to {', '.join(lacking)} made no progress"
-            raise StepFailed(message, hint=f"`sparkops jobs logs {wanted.job}`")
+            raise StepFailed(message, hint=f"see its whole log: `sparkops jobs logs {wanted.job}`")
         before = left
         need = {node: copied.get(node, one["need"]) for node, one in lacking.items()}
         done = _copy(session, wanted, names, lacking, facts)
@@ -78,7 +78,7 @@ def ensure_copied(
 def _wanted(session: Session, name: ModelName, source: str, words: str | None, stall: int) -> WantedCopy:
     """Pin the source's commit, so that a branch that moves during the copy changes nothing."""
     cache = session.nodes[source].cache_dir
-    text = session.one(source, commands.has(name, cache, words), f"look what belongs to {name}")
+    text = session.one(source, commands.has(name, cache, words), f"list the files of {name}")
     manifest = parsed(source, text)
     pinned = name if name.local else ModelName(name.model, manifest["revision"])
     return WantedCopy(pinned, json.dumps(manifest), words, stall)
@@ -90,7 +90,7 @@ def _lacking(
     """Wait for running copies, then return what each node lacks."""
     busy = [node for node in others if wanted.job in running(facts[node])]
     if busy:
-        session.report.note(f"following {wanted.job} on {', '.join(busy)}")
+        session.report.note(f"{wanted.job} already runs on {', '.join(busy)}; following it")
         steps = tuple(awaited(wanted.job, wanted.name.title, tuple(busy), wanted.stall))
         follow(Plan("model fetch", None, (Phase("copy the model", steps),), on_failure="go-on"), session, wanted.job)
     for node in others:
@@ -140,5 +140,5 @@ def _room(node: str, name: ModelName, need: int, have: int) -> None:
         raise Refused(
             f"{node}: the disk is too full for {name.title}: need {bytes_text(need)}, have {bytes_text(have)}",
             node=node,
-            hint="`sparkops model prune` and `sparkops image prune` remove what nothing needs",
+            hint="free space: `sparkops image prune`, `sparkops model prune`",
         )

@@ -121,7 +121,7 @@ def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsE
         node, problems = bad[0]
         first = ", ".join(map(_problem_text, problems[:3]))
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
-        others = f"; also on {len(bad) - 1} other nodes" if len(bad) > 1 else ""
+        others = f"; other nodes with problems: {len(bad) - 1}" if len(bad) > 1 else ""
         return Refused(f"{node}: {name}: {first}{more}{others}", node=node, hint=f"`sparkops model fetch {name}`")
     revisions = {str(one["revision"]) for one in found.values()}
     if len(revisions) > 1:

@@ -31,13 +31,13 @@ def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for model in document["kept"]:
-        yield f"{model}: kept what a deployment or its rollback needs."
+        yield f"{model}: kept the revisions that a deployment or its rollback needs."
     if not document["models"]:
         yield "Nothing to remove."
     elif document["removed"]:
-        yield f"Removed, {bytes_text(document['size_bytes'])}."
+        yield f"Removed {bytes_text(document['size_bytes'])}."
     else:
-        yield f"Nothing was removed. --yes removes them and frees {bytes_text(document['size_bytes'])}."
+        yield f"Nothing was removed. To free {bytes_text(document['size_bytes'])}, run the command again with --yes."
 
 
 def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
@@ -53,4 +53,4 @@ def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
 def _came(node: Document) -> str:
     if node.get("copied"):
         return f"copied {bytes_text(node['copied'])}"
-    return f"downloaded {bytes_text(node['fetched'])}" if node["fetched"] else "was there"
+    return f"downloaded {bytes_text(node['fetched'])}" if node["fetched"] else "already there"

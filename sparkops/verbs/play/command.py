@@ -22,7 +22,7 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
         if not equals or not name.isidentifier():
             raise click.BadParameter(f"{value!r} is not NAME=VALUE")
         if name in GIVEN:
-            raise click.BadParameter(f"{name} is always there and cannot be given")
+            raise click.BadParameter(f"sparkops sets {name} itself; -e cannot set it")
         found[name] = exact(text)
     return found
 
@@ -81,7 +81,7 @@ def names() -> PlaybookOptions:
 @playbook.command(logged=False)
 @click.argument("name", type=PLAYBOOK)
 def show(**given: Any) -> PlaybookOptions:
-    """Print an included playbook, to copy and change it."""
+    """Print an included playbook, so that you can copy and change it."""
     return PlaybookOptions(**given)
 
 
@@ -106,7 +106,7 @@ def lint(file: str, extra: Mapping[str, Any]) -> PlaybookOptions:
 def run(context: click.Context, /, ask_become_pass: bool, **given: Any) -> RunOptions:
     """Run a command on every selected node.
 
-    The words behind `--` are sent unchanged; no shell reads them.
+    The words after `--` are sent unchanged; no shell interprets them.
     """
     words = line(context).extra
     if not words:

@@ -70,12 +70,10 @@ def ask_of(one: VerbPlay, extra: Mapping[str, Any] | None = None) -> Invocation:
             ask = parsed(list(_words(one, extra)), CommandLine())
     except (UsageError, BadExpression) as error:
         message = error.message if isinstance(error, UsageError) else str(error)
-        hint = error.hint if isinstance(error, UsageError) else "set a variable of a verb's play with `-e NAME=VALUE`"
+        hint = error.hint if isinstance(error, UsageError) else "set the variable with `-e NAME=VALUE`"
         raise UsageError(one_line(f"{place}: {message}"), hint=hint) from None
     if not isinstance(ask, Invocation):
-        raise UsageError(
-            f"{place}: is a group of verbs, not a verb", hint=f"list its verbs: `sparkops {one.verb} --help`"
-        )
+        raise UsageError(f"{place}: is a group of commands", hint=f"list its commands: `sparkops {one.verb} --help`")
     return ask
 
 
@@ -94,7 +92,7 @@ def _refuse_unknown_phases(one: StepsPlay) -> None:
     for step in one.steps:
         if isinstance(step.action, RunPhase) and step.action.phase not in PHASES:
             near = did_you_mean(step.action.phase, PHASES)
-            message = f"{step.where}: play {one.name!r}: no phase {step.action.phase!r} of deploy{near}"
+            message = f"{step.where}: play {one.name!r}: deploy has no phase {step.action.phase!r}{near}"
             raise UsageError(one_line(message), hint=_whose(step.action))
 
 
@@ -102,21 +100,21 @@ def _whose(phase: RunPhase) -> str:
     for verb in OTHER_BUILT_INS:
         if any(step.action == phase for step in playbooks.built_in(verb).steps):
             return f"this phase belongs to `sparkops {verb}`; use a play with `run: {verb}`"
-    return "your playbook can use the phases of deploy"
+    return "list the phases: `sparkops playbook show deploy`"
 
 
 def _refuse_foreign(one: VerbPlay) -> None:
     """Refuse nested playbooks and options that belong to the command line of `play`."""
     words = one.verb.split()
     if not words or any(not word[0].isalpha() for word in words):
-        raise UsageError("is not a verb", hint="write options in `with:`")
+        raise UsageError("is not a command", hint="write options in `with:`")
     if words[0] == "play":
-        raise UsageError("a playbook cannot run another", hint="copy its plays into this file")
+        raise UsageError("a playbook cannot run another playbook", hint="copy its plays into this file")
     for key in one.options:
         if key in OUTSIDE:
-            raise UsageError(f"with: {key} belongs to the command line of `sparkops play`")
+            raise UsageError(f"with: {key} cannot be set here; give it to `sparkops play`")
         if not key[:1].isalpha():
-            raise UsageError(f"with: {key!r} is not the name of an option", hint="without the dashes: `topology: solo`")
+            raise UsageError(f"with: {key!r} is not the name of an option", hint="without dashes: `topology: solo`")
 
 
 def _words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:
@@ -139,5 +137,5 @@ def _words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:
 
 def _word(key: str, value: Any) -> str:
     if isinstance(value, (dict, list)):
-        raise UsageError(f"with: {key} must be one value, or a list of them")
+        raise UsageError(f"with: {key} must be one value, or a list of values")
     return str(value).lower() if isinstance(value, bool) else "" if value is None else str(value)

@@ -82,7 +82,7 @@ class _Playing:
         self.cut = played.cut
         idle = [node for node, recap in played.recap.items() if recap == Recap()]
         if played.cut and idle:
-            self.report.warn(f"the play ended because a whole batch failed; it did not reach {', '.join(idle)}")
+            self.report.warn(f"all nodes of a batch failed, so the play ended; it did not run on {', '.join(idle)}")
 
     def _verb(self, one: VerbPlay, ask: Invocation) -> None:
         verb = ask.verb
@@ -109,7 +109,7 @@ def _refuse_unused(book: Playbook, extra: Iterable[str]) -> None:
     for name in extra:
         if name not in wanted:
             raise UsageError(
-                one_line(f"-e {name}: no play of {book.source} has this variable{did_you_mean(name, wanted)}")
+                one_line(f"-e {name}: no play of {book.source} uses this variable{did_you_mean(name, wanted)}")
             )
 
 

@@ -98,15 +98,15 @@ def _deploy_options(play: StepsPlay, options: PlayOptions) -> PlanOptions:
     """Return the options of `deploy` from the play's vars and `-e`."""
     said = {**play.vars, **options.extra}
     if "topology" not in said:
-        raise UsageError(f"{play.where}: play {play.name!r} has phases of deploy, so it needs -e topology=...")
+        raise UsageError(f"{play.where}: play {play.name!r} uses phases of deploy, so it needs -e topology=...")
     if play.on_failure != "undo":
-        raise UsageError(f"{play.where}: play {play.name!r} has phases of deploy, so it needs `on_failure: undo`")
+        raise UsageError(f"{play.where}: play {play.name!r} uses phases of deploy, so it needs `on_failure: undo`")
     for key, given in (("hosts", play.hosts), ("serial", play.serial)):
         if given is not None:
             raise UsageError(
-                f"{play.where}: play {play.name!r} has phases of deploy, whose nodes the topology chooses; "
-                f"it cannot have {key}",
-                hint="`when: node.name == ...` on a step, or `--limit`",
+                f"{play.where}: play {play.name!r} uses phases of deploy, so the topology chooses the nodes: "
+                f"remove `{key}`",
+                hint="use `when: node.name == ...` on a step, or `--limit`",
             )
     recipe, name = (str(said[key]) if key in said else None for key in ("recipe", "name"))
     return PlanOptions(options.where, str(said["topology"]), recipe, name)

@@ -57,17 +57,17 @@ def _preflight(options: PreflightOptions, session: Session, draft: Draft, wanted
 def _fix(options: PreflightOptions, session: Session, plan: Plan, shown: dict[str, Any]) -> SparkopsError | None:
     """Show the fixes, ask, run them; `Refused` means that nothing was changed."""
     if not plan.steps:
-        session.report.note("--fix can fix nothing here")
+        session.report.note("--fix cannot fix any of these findings")
         return None
     if not options.yes:
         session.report.show(shown)
         if not session.report.confirm(f"Run these {len(plan.steps)} steps?"):
-            return Refused("nothing was fixed", hint="--fix --yes does not ask")
+            return Refused("nothing was fixed: not confirmed", hint="fix without asking: --fix --yes")
     session.lock(step.node for step in plan.steps)
     try:
         execute(plan, session)
     except StepFailed as error:
-        error.hint = "the verdict lists the remaining findings"
+        error.hint = "see the remaining findings above"
         return error
     return None
 
@@ -89,7 +89,7 @@ def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError 
     failing = list(dict.fromkeys(one.id for one in found if one.status == "fail"))
     if trouble is None and failing:
         many = f"{len(failing)} checks fail" if len(failing) > 1 else "a check fails"
-        trouble = Refused(f"{many}: {', '.join(failing)}", hint="`sparkops preflight --explain ID` explains one")
+        trouble = Refused(f"{many}: {', '.join(failing)}", hint="`sparkops preflight --explain ID` explains a check")
     return trouble
 
 

@@ -32,8 +32,8 @@ def _alike(groups: "Sequence[FindingGroup]", ink: Ink, verbose: bool) -> Iterato
     rest = [name for one in groups[len(whole) :] for name in one.who or ()]
     if rest:
         yield (
-            f"{groups[0].paint(ink)} {ink.bold(groups[0].id)}: {_some(rest)}: also, with different details "
-            "(-v shows them)"
+            f"{groups[0].paint(ink)} {ink.bold(groups[0].id)}: {_some(rest)}: also, with other details; "
+            "show them with -v"
         )
 
 
@@ -47,7 +47,7 @@ class FindingGroup:
 
     def lines(self, ink: Ink, verbose: bool) -> Iterator[str]:
         where = f"{self._where()}: " if self.who is not None else ""
-        yield f"{self.paint(ink)} {ink.bold(self.id)}: {where}{self.message or 'in order'}"
+        yield f"{self.paint(ink)} {ink.bold(self.id)}: {where}{self.message or 'ok'}"
         yield from (ink.dim(line) for line in wrapped(self.hint, INDENT))
         if verbose:
             yield from (ink.dim(line) for line in self._evidence())
@@ -92,7 +92,7 @@ def _groups(document: Document) -> list[FindingGroup]:
 
 def _plan(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
     if steps:
-        yield ink.bold("--fix does")
+        yield ink.bold("--fix runs")
     for step in steps:
         yield f"  {step['node']}: {step['title']}"
         for command in str(step.get("command") or "").splitlines():
@@ -115,22 +115,22 @@ def _summary(document: Document, groups: Sequence[FindingGroup], ink: Ink, how: 
         worse |= own
         counts += [f"{len(own)} {status}"] if own else []
     more = "" if how.verbose or verdict == "fail" else "; -v shows the evidence"
-    return f"{paint(verdict)}  {what}: {', '.join(counts) or 'nothing was asked'}{more}"
+    return f"{paint(verdict)}  {what}: {', '.join(counts) or 'no check ran'}{more}"
 
 
 def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
     rows = [[ink.bold(str(one["id"])), one["severity"], one["title"]] for one in document.get("checks", ())]
     yield from columns(rows)
-    yield ink.dim("`sparkops preflight --explain ID` explains one; `--only` and `--skip` select.")
+    yield ink.dim("`sparkops preflight --explain ID` explains a check; `--only ID` and `--skip ID` choose checks.")
 
 
 def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("checks", ()):
         yield f"{ink.bold(str(one['id']))}: {one['title']}"
-        judged = f"{one['compares']}, topology {' or '.join(one['topologies'])}; at worst {one['severity']}"
-        asked = "preflight and deploy (--allow switches it off there)" if one["deploy"] else "preflight"
+        judged = f"{one['compares']}, topology {' or '.join(one['topologies'])}; worst result: {one['severity']}"
+        asked = "preflight and deploy (`deploy --allow ID` switches it off)" if one["deploy"] else "preflight"
         fixed_by = "preflight --fix" if one["fix"] else "you"
-        rows = {"why": one["why"], "source": one["source"], "judges": judged, "asked by": asked}
+        rows = {"why": one["why"], "source": one["source"], "applies to": judged, "run by": asked}
         rows |= {"what to do": one["hint"], "fixed by": fixed_by, "reads": ", ".join(one["reads"])}
         for name, text in rows.items():
             yield from ("", ink.dim(name), *wrapped(text, "  ", 100))

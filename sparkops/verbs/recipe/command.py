@@ -42,9 +42,9 @@ def recipe() -> None:
 @recipe.command("list", logged=False)
 @click.pass_context
 def recipe_list(context: click.Context, /) -> CatalogueOptions:
-    """List the recipes and the topologies of your nodes that each fits.
+    """List the recipes, each with the topologies that fit on your nodes.
 
-    Without an inventory, two nodes are assumed.
+    Without an inventory, sparkops assumes two nodes.
     """
     return _catalogue(context)
 
@@ -60,7 +60,7 @@ def recipe_search(**given: Any) -> CatalogueOptions:
 @example("sparkops recipe show openai-gpt-oss-120b --topology cluster")
 @recipe.command("show", logged=False)
 @click.argument("name", type=RECIPE)
-@click.option("--topology", type=TOPOLOGY, help="The topology to show it for [default: the first that it allows].")
+@click.option("--topology", type=TOPOLOGY, help="The topology to show [default: the first that the recipe allows].")
 def recipe_show(**given: Any) -> ShowOptions:
     """Show a recipe: command line, memory, when to use it, published results."""
     return ShowOptions(**given)
@@ -73,11 +73,11 @@ def recipe_show(**given: Any) -> ShowOptions:
 @recipe.command("export", logged=False)
 @click.argument("name", type=RECIPE)
 @click.option(
-    "--schema", type=click.Choice(["1", "2", "sparkops"]), required=True, help="spark-vllm-docker, sparkrun or ours."
+    "--schema", type=click.Choice(["1", "2", "sparkops"]), required=True, help="1: spark-vllm-docker, 2: sparkrun."
 )
-@click.option("--topology", type=TOPOLOGY, help="With this topology's settings and the rules [default: without].")
+@click.option("--topology", type=TOPOLOGY, help="Apply this topology's settings and the rules [default: neither].")
 def recipe_export(**given: Any) -> ExportOptions:
-    """Print a recipe in another launcher's schema, with an equal engine command."""
+    """Print a recipe in another launcher's schema; the engine command stays equal."""
     return ExportOptions(**given)
 
 
@@ -88,12 +88,12 @@ def recipe_export(**given: Any) -> ExportOptions:
 @recipe.command("diff", logged=False)
 @click.argument("a", type=RECIPE)
 @click.argument("b", type=RECIPE)
-@click.option("--topology", "topologies", nargs=2, metavar="TA TB", help="The topologies to compare them for.")
+@click.option("--topology", "topologies", nargs=2, metavar="TA TB", help="Compare A as topology TA with B as TB.")
 @click.option("--only", type=click.Choice(ONLY), multiple=True, help="Exit 3 if anything else differs (repeatable).")
 def recipe_diff(topologies: tuple[str, str] | None, **given: Any) -> DiffOptions:
     """Show what differs between two recipes: command line, environment, image, mounts.
 
-    A difference comes from the topology if both recipes are equal under one topology.
+    A difference is `by topology` if it disappears when both recipes use one topology.
     """
     return DiffOptions(topologies=topologies or (), **given)
 
@@ -120,7 +120,7 @@ def recipe_lock(**given: Any) -> LockOptions:
 @click.option("--ignore", type=click.Choice(IGNORABLE), multiple=True, help="What may differ (repeatable).")
 @on_nodes_by_sudo
 def recipe_verify(**given: Any) -> VerifyOptions:
-    """Compare what runs with a lock, for example of a benchmark.
+    """Compare what runs with a lock file.
 
     Exit 0: equal; 3: different, with a list; 4: a node could not be reached.
     """
@@ -134,8 +134,8 @@ def recipe_verify(**given: Any) -> VerifyOptions:
 @click.command(cls=VerbCommand, logged=False)
 @click.argument("files", type=RECIPE, nargs=-1, required=True, metavar="FILE...")
 @click.option("--topology", type=TOPOLOGY, help="The topology to check for [default: each that the recipe allows].")
-@click.option("--format", type=click.Choice(["text", "json", "github", "sarif"]), default="text")
-@click.option("--flags", metavar="FILE", help="Options of `vllm serve` from `sparkops image flags --json`.")
+@click.option("--format", type=click.Choice(["text", "json", "github", "sarif"]), default="text", help="Output format.")
+@click.option("--flags", metavar="FILE", help="A file from `sparkops image flags --json`: use its options.")
 @click.pass_context
 def lint(context: click.Context, /, **given: Any) -> LintOptions:
     """Check recipe files against the rules, without nodes.
@@ -154,15 +154,17 @@ def lint(context: click.Context, /, **given: Any) -> LintOptions:
     sparkops advise --for ttft --concurrency 32 --recipe openai-gpt-oss-120b
 """)
 @click.command(cls=VerbCommand, logged=False)
-@click.option("--for", "goal", type=click.Choice(["decode", "prefill", "ttft", "latency"]), required=True)
-@click.option("--concurrency", type=click.IntRange(1), required=True, metavar="N", help="Requests at once.")
+@click.option(
+    "--for", "goal", type=click.Choice(["decode", "prefill", "ttft", "latency"]), required=True, help="The goal."
+)
+@click.option("--concurrency", type=click.IntRange(1), required=True, metavar="N", help="Number of requests at once.")
 @click.option("--recipe", type=RECIPE, help="The recipe [default: openai-gpt-oss-120b].")
 @click.pass_context
 def advise(context: click.Context, /, **given: Any) -> AdviseOptions:
     """Recommend a topology for a workload.
 
     The goal is decode (tokens out), prefill (tokens in), ttft (time to first token) or latency (one request). The
-    evidence is published and measured, your own benchmarks first. If sources differ, all are shown.
+    evidence is your own benchmarks first, then published measurements. If sources differ, sparkops shows all.
     """
     return AdviseOptions(nodes=_catalogue(context), **given)
 
@@ -173,8 +175,8 @@ def advise(context: click.Context, /, **given: Any) -> AdviseOptions:
 def schema(**given: Any) -> NameOptions:
     """Print the JSON Schema of a kind of file.
 
-    An editor with a YAML language server then completes keys and marks mistakes, if the file's first line is
-    `# yaml-language-server: $schema=playbook.schema.json`.
+    If the first line of your file is `# yaml-language-server: $schema=playbook.schema.json`, an editor with a YAML
+    language server completes keys and marks mistakes.
     """
     return NameOptions(**given)
 

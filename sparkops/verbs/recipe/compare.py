@@ -54,5 +54,5 @@ def _refusal(beyond: list[Difference], options: DiffOptions) -> Refused:
     names += f" and {len(beyond) - 8} more" if len(beyond) > 8 else ""
     return Refused(
         f"{options.a} and {options.b} differ in more than {' and '.join(options.only)}: {names}",
-        hint="measurements of one say nothing about the other until they are equal there",
+        hint="do not compare their measurements until these settings are equal",
     )

@@ -49,9 +49,9 @@ def verify(options: VerifyOptions, report: Report) -> Answer:
         "ignored": list(options.ignore),
         "equal": not found,
     }
-    hint = "measurements of then say nothing about now; accept a change with --ignore"
+    hint = "do not compare measurements across these changes; accept a change: --ignore NAME"
     count = f"{len(found)} thing{'s' if len(found) > 1 else ''}"
-    error = Refused(f"{wanted.deployment} differs from the lock: {count} changed", hint=hint) if found else None
+    error = Refused(f"{wanted.deployment} differs from the lock file: {count} changed", hint=hint) if found else None
     return Answer(document, error=error)
 
 

@@ -17,7 +17,7 @@ def differing(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document["equal"]:
         yield f"{ink.bold(a)} and {ink.bold(b)} are equal: command line, environment, image and mounts"
         return
-    yield f"{ink.bold(a)}  against  {ink.bold(b)}"
+    yield f"{ink.bold(a)}  compared with  {ink.bold(b)}"
     rows = [_row(one, ink) for one in document["differences"]]
     yield from columns(rows, "  ")
 
@@ -39,7 +39,7 @@ def locked(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document["file"] is None:
         yield json.dumps(lock, indent=2)
         return
-    yield f"{ink.bold(lock['deployment'])} {lock['hash'][:8]} locked in {document['file']}"
+    yield f"wrote the lock of {ink.bold(lock['deployment'])} {lock['hash'][:8]} to {document['file']}"
     head = [[ink.dim(name) for name in ("node", "role", "image", "model", "driver", "kernel")]]
     rows = [
         [name, *(str(node.get(key) or "?")[:16] for key in ("role", "image", "model", "driver", "kernel"))]
@@ -50,9 +50,9 @@ def locked(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """The differences from the lock."""
-    when = f" on {document['locked']}" if document.get("locked") else ""
+    when = f" of {document['locked']}" if document.get("locked") else ""
     if document["equal"]:
-        yield f"{ink.bold(document['deployment'])} is what was locked{when}: {document['hash']['now'][:8]}"
+        yield f"{ink.bold(document['deployment'])} equals the lock{when}: {document['hash']['now'][:8]}"
     for change in document["changes"]:
         yield f"  {ink.bad(change['what'])}  {change['text']}"
 

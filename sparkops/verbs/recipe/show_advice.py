@@ -5,16 +5,16 @@ from collections.abc import Iterator, Sequence
 from sparkops.report.text import Document, How, Ink, columns, wrapped
 
 WHOSE = {"own": "your own benchmarks", "measured": "measured by others", "article": "decision table"}
-UNITS = {"decode": "tokens/s", "prefill": "tokens/s", "ttft": "ms", "latency": "tokens/s a request"}
+UNITS = {"decode": "tokens/s", "prefill": "tokens/s", "ttft": "ms", "latency": "tokens/s per request"}
 
 
 def advice(document: Document, ink: Ink, how: How) -> Iterator[str]:
     goal, opinions = document.get("goal"), document.get("opinions", ())
-    asked = f"{goal} at {document.get('concurrency')} requests at once"
+    asked = f"{goal} with {document.get('concurrency')} requests at once"
     if document.get("topology"):
-        yield f"{ink.good(str(document['topology']))} for {asked}, recipe {document.get('recipe')}"
+        yield f"use {ink.good(str(document['topology']))} for {asked}, recipe {document.get('recipe')}"
     elif goal:
-        yield f"no known evidence says which topology is best for {asked}"
+        yield f"sparkops has no evidence which topology is best for {asked}"
     if len(opinions) > 1 and not document.get("agreed"):
         yield ink.warn("sources differ:")
     for opinion in opinions:
@@ -28,23 +28,23 @@ def advice(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def _limits(document: Document, ink: Ink) -> Iterator[str]:
     for one in document.get("not_possible", ()):
-        yield from wrapped(f"not {one['topology']}: {one['reason']}", "  ")
+        yield from wrapped(f"{one['topology']} is not possible: {one['reason']}", "  ")
     for warning in document.get("warnings", ()):
         yield f"  {ink.warn('warning:')} {warning}"
     nodes: Sequence[str] = document.get("nodes") or ()
     if len(nodes) == 1:
         yield f"  the inventory has one node, {nodes[0]}"
     if len(nodes) > 2:
-        yield f"  compared over two nodes; on {len(nodes)} it is {len(nodes)}x-solo against a larger cluster"
+        yield f"  sources compare two nodes; on your {len(nodes)} this means {len(nodes)}x-solo or a larger cluster"
     for model in document.get("measured_with", ()):
-        yield f"  measured with {model}; this recipe's model may differ"
+        yield f"  measured with {model}; this recipe's model may give other results"
     if document.get("ceiling"):
-        yield ink.bold("most that 273 GB/s can feed to one request")
+        yield ink.bold("upper limit for one request, from the memory bandwidth of 273 GB/s")
         rows = []
         for one in document["ceiling"]:
             over = f", over {one['nodes']} nodes" if one["nodes"] > 1 else ""
             rows.append(
-                [one["topology"], f"{one['tokens_s']} tokens/s", f"{one['gb_per_token']} GB read a token{over}"]
+                [one["topology"], f"{one['tokens_s']} tokens/s", f"{one['gb_per_token']} GB read per token{over}"]
             )
         yield from columns(rows, "  ")
-        yield ink.dim("  more requests at once share what is read, so that all together get more")
+        yield ink.dim("  requests at once share these reads, so their total tokens/s can be higher")

@@ -12,8 +12,8 @@ def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
     known = document.get("rules", ())
     if len(known) != 1:
         yield from columns([[ink.bold(str(r["id"])), ", ".join(r.get("actions", ())), r["title"]] for r in known])
-        yield ink.dim("`sparkops rules ID` explains one; `--allow ID` switches one off for a run.")
-        yield ink.dim("--allow also takes checks of nodes: `sparkops preflight --list`.")
+        yield ink.dim("`sparkops rules ID` explains a rule; `deploy --allow ID` switches it off for one run.")
+        yield ink.dim("--allow also takes the ids of node checks: `sparkops preflight --list`.")
         return
     rule = known[0]
     yield f"{ink.bold(str(rule['id']))}: {rule['title']} ({', '.join(rule.get('actions', ()))})"
@@ -27,18 +27,18 @@ def rules(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """One line a recipe, with the topologies that it fits; then why a recipe fits none."""
     nodes = document.get("nodes")
-    whose = f"{len(nodes)} nodes of the inventory" if nodes else "two nodes"
-    rows = [[ink.bold("recipe"), ink.bold(f"fits on {whose}"), ink.bold("what for")]]
+    whose = f"your nodes ({len(nodes)})" if nodes else "two nodes"
+    rows = [[ink.bold("recipe"), ink.bold(f"fits on {whose}"), ink.bold("description")]]
     for item in document.get("recipes", ()):
         rows.append([item["name"], _fits(item.get("fits", ()), ink), item.get("description") or item.get("model")])
     yield from columns(rows)
     yield from _nowhere(document, ink)
-    marks = {"tight": "~ means tight: little memory is left to the system and the page cache.",
+    marks = {"tight": "~ means tight: little memory is left for the system and the page cache.",
              "unknown": "? means unknown: sparkops does not know the sizes of this model."}  # fmt: skip
     used = {fit["fit"] for item in document.get("recipes", ()) for fit in item.get("fits", ())}
     yield from (ink.dim(text) for fit, text in marks.items() if fit in used)
     yield from _warnings(document, ink)
-    yield ink.dim("`sparkops recipe show NAME [--topology T]` shows one; `sparkops recipe search WORD` finds some.")
+    yield ink.dim("`sparkops recipe show NAME [--topology T]` shows a recipe; `sparkops recipe search WORD` searches.")
 
 
 def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -71,7 +71,7 @@ def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("command"):
         yield ink.bold(f"command as {document.get('topology')}")
         yield from continued(document["command"], "  ")
-        yield ink.dim("  a deploy adds host, port and each node's network: `sparkops plan` shows the whole command")
+        yield ink.dim("  deploy adds host, port and network settings; `sparkops plan` shows the whole command")
     yield from _memory(document.get("memory") or {}, ink)
     yield from _metadata(found.get("metadata") or {}, ink)
     for table in document.get("reference", ()):
@@ -104,14 +104,14 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
         return
     paint = {"fits": ink.good, "tight": ink.warn, "no": ink.bad}.get(memory["fit"], ink.dim)
     verdict = {"fits": "fits", "tight": "tight", "no": "does not fit"}.get(memory["fit"], "not known")
-    because = f", as {memory['reason']}" if memory.get("reason") else ""
+    because = f", because {memory['reason']}" if memory.get("reason") else ""
     yield f"{ink.bold('memory of each node')} (estimate, GiB): {paint(verdict)}{because}"
     rows = [["weights", memory.get("weights")], ["overhead", memory["overhead"]], ["KV cache", memory.get("kv_cache")]]
-    rows += [["taken in all", f"{memory['claimed']} of {memory['available']} that are there"]]
+    rows += [["total", f"{memory['claimed']} of {memory['available']} available"]]
     if memory.get("sequences") is not None:
-        room = f"{memory['sequences']} requests of {memory['context']} tokens, {memory['tokens']} tokens in all"
+        room = f"{memory['sequences']} requests of {memory['context']} tokens, {memory['tokens']} tokens in total"
         rows += [["room for", room], ["longest context", f"{memory['longest']} tokens for one request alone"]]
-        rows += [["a token takes", f"{memory['kv_per_token']} KiB, one whole request {memory['per_sequence']} GiB"]]
+        rows += [["per token", f"{memory['kv_per_token']} KiB; a full request needs {memory['per_sequence']} GiB"]]
     yield from columns(rows, "  ")
     for option in memory.get("would_fit", ()):
         yield f"  {ink.good('would fit:')} {option}"
@@ -119,7 +119,7 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
         yield f"  {memory['note']}"
 
 
-TITLES = {"before": "before the first start", "when": "when to use it", "when_not": "when not to"}
+TITLES = {"before": "before the first start", "when": "when to use it", "when_not": "when not to use it"}
 
 
 def _metadata(metadata: Document, ink: Ink) -> Iterator[str]:

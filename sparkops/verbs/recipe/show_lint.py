@@ -22,11 +22,11 @@ def linted(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def text(document: Document, ink: Ink) -> Iterator[str]:
-    """Each file and topology with its findings, or "in order"."""
+    """Each file and topology with its findings, or "ok"."""
     paint = {"refuse": ink.bad, "warn": ink.warn, "fix": ink.good}
     for entry in document.get("files", ()):
         kind = f" as {entry['topology']}" if entry["topology"] else ""
-        yield f"{ink.bold(entry['file'])}{kind}{'' if entry['findings'] else ': in order'}"
+        yield f"{ink.bold(entry['file'])}{kind}{'' if entry['findings'] else ': ok'}"
         for found in entry["findings"]:
             mark = paint.get(found["action"], ink.dim)(f"{found['action']:<6}")
             where = f"{found['in']}:{found['line']}: " if found["line"] else ""

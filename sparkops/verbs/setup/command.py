@@ -16,7 +16,7 @@ from sparkops.verbs.setup.options import InitOptions
 @click.option(
     "-o", "--output", metavar="FILE", help="The inventory to write [default: ~/.config/sparkops/inventory.yml]."
 )
-@click.option("--user", metavar="NAME", help="The login on the nodes [default: yours].")
+@click.option("--user", metavar="NAME", help="The login user on the nodes [default: yours].")
 @click.option(
     "--port",
     type=click.IntRange(1, 65535),
@@ -28,7 +28,7 @@ from sparkops.verbs.setup.options import InitOptions
 @click.option("--key-file", metavar="FILE", help="The private key to log in with.")
 @click.option("--ask-pass", is_flag=True, help="Log in by password or $SPARKOPS_PASSWORD, and install your public key.")
 @click.option("--yes", is_flag=True, help="Do not ask before pinning the host keys.")
-@click.option("--resolve", is_flag=True, help="Also accept host names; write the address of each.")
+@click.option("--resolve", is_flag=True, help="Also accept host names, and write their IP addresses.")
 @click.option("--force", is_flag=True, help="Overwrite an existing inventory.")
 @click.pass_context
 def init(context: click.Context, /, output: str | None, ask_pass: bool, **given: Any) -> InitOptions:

@@ -88,11 +88,11 @@ def _pinned(
     for name, key in shown.items():
         report.note(f"host key {key.kind} {key.fingerprint} ({_state(name, new, known)})", name)
     for names in _shared(shown):
-        report.warn(f"{names} have one host key: the units were cloned; make new keys with ssh-keygen -A")
+        report.warn(f"{names} have equal host keys; for the fix: `sparkops preflight --explain machines-differ`")
     if new and not yes and not report.confirm(f"Trust {'this key' if len(new) == 1 else f'these {len(new)} keys'}?"):
         raise Refused(
-            "nothing was pinned",
-            hint="compare with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; "
+            "nothing was pinned: not confirmed",
+            hint="compare the fingerprints with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; "
             "pin without asking: --yes",
         )
     if new:
@@ -138,7 +138,7 @@ def _install_key(options: InitOptions, output: str, nodes: Sequence[Node], repor
             if isinstance(result, NodeLost):
                 raise unreachable(result)
             if not result.ok:
-                raise Unreachable(f"{name}: the key could not be installed: {result.stderr.strip()}", node=name)
+                raise Unreachable(f"{name}: your public key could not be installed: {result.stderr.strip()}", node=name)
             report.note("your public key is installed", name)
 
 
@@ -154,8 +154,8 @@ def _address(text: str, look_up: bool) -> str:
         return str(ip_address(resolve(text) if look_up else text))
     except ValueError:
         hint = (
-            "look it up once with --resolve; the inventory holds addresses, because mDNS names of busy "
-            "nodes stop resolving"
+            "add --resolve to look up its address once; the inventory needs addresses, because mDNS names of busy "
+            "nodes may not resolve"
         )
         raise UsageError(f"{text} is not an IP address", hint=hint) from None
     except OSError as error:
@@ -187,5 +187,5 @@ def _found(facts: Facts) -> dict[str, Any]:
             {"message": f"Docker cannot be used: {problem}", "hint": "sudo usermod -aG docker $USER, then log in again"}
         )
     if isinstance(facts.sudo, Sudo) and not facts.sudo.drop_caches:
-        missing.append({"message": "the login cannot drop the page cache without a password", "hint": SUDOERS_HINT})
+        missing.append({"message": "the login user needs a password to drop the page cache", "hint": SUDOERS_HINT})
     return {"fabric_address": fabric.address if fabric else None, "missing": missing}

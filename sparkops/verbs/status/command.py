@@ -15,7 +15,7 @@ from sparkops.verbs.status.options import EndpointOptions, FactsOptions, KeyOpti
 @click.argument("deployment", required=False)
 @on_nodes_by_sudo
 def status(**given: Any) -> StatusOptions:
-    """Show what serves where, verified by a request.
+    """Show what serves and where, checked by a request.
 
     Exit 0: serving or stopped; 5: starting, degraded or failed; 4: a node could not be reached.
     """
@@ -28,14 +28,14 @@ def status(**given: Any) -> StatusOptions:
 """)
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
-@click.option("--previous", is_flag=True, help="Show the logs of what ran before, or was removed last.")
+@click.option("--previous", is_flag=True, help="Show the logs of the last stopped or removed deployment.")
 @click.option(
     "--tail",
     type=click.IntRange(1),
     default=200,
     show_default=True,
     metavar="N",
-    help="How many last lines of each node.",
+    help="Print the last N lines of each node.",
 )
 @click.option("--follow", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
 @BECOME
@@ -43,7 +43,7 @@ def status(**given: Any) -> StatusOptions:
 def logs(context: click.Context, /, ask_become_pass: bool, **given: Any) -> LogsOptions:
     """Print the engines' logs, node by node."""
     if given["follow"] and (given["previous"] or line(context).flags.get("json")):
-        raise click.UsageError("--follow has no end: it goes with neither --json nor --previous", context)
+        raise click.UsageError("--follow cannot be used with --json or --previous", context)
     return LogsOptions(target(ask_become_pass), **given)
 
 
@@ -52,7 +52,7 @@ def logs(context: click.Context, /, ask_become_pass: bool, **given: Any) -> Logs
     sparkops key rotate
 """)
 @click.group(cls=VerbGroup, invoke_without_command=True)
-@click.option("--deployment", metavar="NAME", help="The deployment, if several serve.")
+@click.option("--deployment", metavar="NAME", help="The deployment; needed if several serve.")
 @on_nodes_by_sudo
 def key(**given: Any) -> KeyOptions:
     """Print the endpoint's API key or change it."""
@@ -61,10 +61,10 @@ def key(**given: Any) -> KeyOptions:
 
 @example("sparkops key rotate")
 @key.command()
-@click.option("--deployment", metavar="NAME", help="The deployment, if several serve.")
+@click.option("--deployment", metavar="NAME", help="The deployment; needed if several serve.")
 @on_nodes_by_sudo
 def rotate(**given: Any) -> KeyOptions:
-    """Replace the API key by $SPARKOPS_API_KEY, or by a new one."""
+    """Replace the API key with $SPARKOPS_API_KEY, or with a new key."""
     return KeyOptions(rotate=True, api_key=api_key(), **given)
 
 
@@ -74,18 +74,18 @@ def rotate(**given: Any) -> KeyOptions:
 @click.option("--for", "client", type=click.Choice(["openai", "claude-code"]), required=True, help="The client.")
 @on_nodes_by_sudo
 def endpoint(**given: Any) -> EndpointOptions:
-    """Print the variables that a client needs."""
+    """Print the environment variables that a client needs."""
     return EndpointOptions(**given)
 
 
 @example("sparkops facts spark1 --raw > spark1.facts")
 @click.command(cls=VerbCommand)
 @click.argument("node", type=NODE, required=False)
-@click.option("--raw", is_flag=True, help="Print the unparsed capture of one node.")
+@click.option("--raw", is_flag=True, help="Print the raw output of one node, unparsed.")
 @BECOME
 @click.pass_context
 def facts(context: click.Context, /, node: str | None, raw: bool, ask_become_pass: bool) -> FactsOptions:
     """Show what sparkops reads from the nodes."""
     if raw and node is None:
-        raise click.UsageError("--raw is for one node: name it", context)
+        raise click.UsageError("--raw needs a node: `sparkops facts NODE --raw`", context)
     return FactsOptions(target(ask_become_pass), node, raw)

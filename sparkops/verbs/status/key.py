@@ -46,7 +46,7 @@ def _rotate(
             raise Refused(
                 f"{container.name} on {node} has its API key in {container.key_file}, which belongs to another user",
                 node=node,
-                hint="rotate as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
+                hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
     session.lock(member.name for one in targets for member in one.stored.members)
     plan = compile_rotation(built_in("key rotate"), facts, targets, nodes, Choices())

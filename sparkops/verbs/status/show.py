@@ -10,7 +10,7 @@ from sparkops.report.text import Document, How, Ink, away, columns
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
     deployments = document.get("deployments", ())
     if not deployments:
-        yield "No sparkops deployment is on these nodes."
+        yield "These nodes have no sparkops deployment."
     for item in deployments:
         yield from _deployment(item, ink)
     yield from away(document, ink)
@@ -23,7 +23,7 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     if item.get("reason") and item.get("state") != "serving":
         yield f"  {item['reason']}"
     if item.get("newer"):
-        yield ink.warn("  started by a newer sparkops: this version shows it and never changes it")
+        yield ink.warn("  started by a newer sparkops: this version can show it, but not change it")
     rows = []
     for node in item.get("nodes", ()):
         state = node.get("state") if node.get("reachable", True) else ink.bad("unreachable")
@@ -32,7 +32,7 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
     if ray := item.get("ray"):
         told = ray.get("nodes") is not None
-        yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: no answer in time"
+        yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: did not answer in time"
     for endpoint in item.get("endpoints", ()):
         health = ink.good("answers") if endpoint.get("healthy") else ink.bad("does not answer")
         yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"
@@ -51,7 +51,7 @@ def logs(document: Document, ink: Ink, how: How) -> Iterator[str]:
             yield ink.bold(f"==> {part['node']} {part.get('container') or ''} <==")
         yield from str(part.get("text", "")).splitlines()
     if "logs" in document and not parts:
-        yield "There are no logs of sparkops."
+        yield "There are no logs of sparkops deployments."
 
 
 def key(document: Document, ink: Ink, how: How) -> Iterator[str]:

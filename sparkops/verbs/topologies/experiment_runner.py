@@ -82,7 +82,7 @@ class ExperimentRunner:
             record = run_on(asked, self.suite, session)
         if not record.ok:
             hint = f"its numbers so far: `sparkops bench show {record.id}`"
-            raise StepFailed(f"not a result: {record.all_problems[0]}", hint=hint)
+            raise StepFailed(f"no valid result: {record.all_problems[0]}", hint=hint)
         return record
 
     def _known(self, wanted: str, where: Target) -> Iterator[Record]:
@@ -106,7 +106,7 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Experiment
     began = f"{datetime.fromtimestamp(network().clock(), UTC):%Y%m%dT%H%M%SZ}"
     if known and not options.anew:
         began = known.began
-        report.note(f"continuing the experiment of {began}; `--anew` starts over")
+        report.note(f"continuing the experiment of {began}; use --anew to start over")
     experiment = Experiment(name, began, wanted)
     experiment_records.keep(experiment)
     return ExperimentRunner(options, report, suite, recipe, experiment, wanted)
@@ -118,7 +118,7 @@ def _owed(known: Experiment | None, options: TopologiesOptions, recipe: str, rep
     ours = all(one.stored.recipe == recipe and one.stored.topology in options.topologies for one in running)
     if known is None or known.owed is None or not ours or known.owed == before(running):
         return before(running)
-    report.note(f"the experiment ends with what served before it: {', '.join(known.owed.titles) or 'nothing'}")
+    report.note(f"at the end sparkops restores what served before: {', '.join(known.owed.titles) or 'nothing'}")
     return known.owed
 
 
@@ -157,5 +157,5 @@ def restore(wanted: Before, where: Target, report: Report) -> Restored:
             stop(StopOptions(where, but=due), report)
     except SparkopsError as error:
         text = f"what served before could not be restored: {error.message}"
-        return Restored(error=StepFailed(text, node=error.node, hint="`sparkops status`, then `sparkops rollback`"))
+        return Restored(error=StepFailed(text, node=error.node, hint="run `sparkops status`, then `sparkops rollback`"))
     return Restored(wanted.titles)

@@ -16,7 +16,7 @@ from sparkops.verbs.bench.run import require, suite_of
 from sparkops.verbs.deploy.draft import drafted
 from sparkops.verbs.topologies.experiment_runner import ExperimentRunner, Restored, begun, nodes_of, plan
 
-AGAIN = "run the command again to continue; `--anew` starts over"
+AGAIN = "run the command again to continue, or with --anew to start over"
 
 
 def topologies(options: TopologiesOptions, report: Report) -> Answer:
@@ -43,7 +43,7 @@ def _recipe(options: TopologiesOptions, report: Report) -> str:
     for wanted in options.topologies:
         topology.parse(wanted)
     if len(set(options.topologies)) < max(2, len(options.topologies)):
-        raise UsageError("--topologies: name at least two different topologies")
+        raise UsageError("--topologies: name two or more topologies, each once")
     if options.output:
         own_files.check_writable(Path(options.output))
     names = []

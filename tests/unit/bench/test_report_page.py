@@ -78,7 +78,7 @@ def test_a_run_with_a_problem_shows_the_problem_and_no_number(shown):
     label, broken = next(iter(shown.records.items()))
     failed = {**shown.records, label: replace(broken, problems=("a server died",))}
     text = page(replace(shown, records=failed))
-    assert "cluster: not a result: a server died" in text
+    assert "cluster: no valid result: a server died" in text
     assert ">471.7" not in text
     assert ">567.9" in text
 

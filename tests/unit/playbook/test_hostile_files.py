@@ -126,5 +126,5 @@ def test_a_name_that_no_play_asks_for_is_a_slip(tmp_path, capsys):
     book = tmp_path / "book.yml"
     book.write_text("- vars: {wanted: 6}\n  steps: [{command: ls}]\n- run: deploy\n  with: {topology: '{{ shape }}'}\n")
     assert main(["play", str(book), "--list-steps", "-e", "wnated=7"]) == 2
-    assert f"-e wnated: no play of {book} has this variable (did you mean wanted?)" in capsys.readouterr().err
+    assert f"-e wnated: no play of {book} uses this variable (did you mean wanted?)" in capsys.readouterr().err
     assert main(["play", str(book), "--list-steps", "-e", "wanted=7", "-e", "shape=solo"]) == 0
