@@ -56,15 +56,15 @@ def _no_other(facts: Facts, wanted: Building) -> None:
     for job in others:
         if job != wanted.job and len(job) == len(wanted.job):
             raise Refused(
-                f"{wanted.node} is building {wanted.build.image} from other inputs ({job})",
+                f"{wanted.node} already builds {wanted.build.image} from other inputs ({job})",
                 node=wanted.node,
-                hint=f"`sparkops jobs wait {job}`, or `sparkops jobs cancel {job}`",
+                hint=f"wait for it: `sparkops jobs wait {job}`, or end it: `sparkops jobs cancel {job}`",
             )
 
 
 def _made(session: Session, node: str, image: str, digest: str) -> Image:
     found = facts_of(session, node, image).image(image)
     if found is None or found.labels.get(LABEL) != digest:
-        what = "is not there" if found is None else "was built by another program meanwhile"
+        what = "is missing" if found is None else "was then replaced by another program"
         raise StepFailed(f"{node}: the build succeeded, but {image} {what}", node=node, step="build the image")
     return found

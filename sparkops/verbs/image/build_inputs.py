@@ -37,7 +37,7 @@ def wanted(options: BuildOptions) -> BuildSource:
     if options.context or options.dockerfile:
         return source_of(_named_here(options))
     if options.args:
-        raise UsageError("--arg needs --context or --dockerfile; a recipe has its arguments in `build`")
+        raise UsageError("--arg needs --context or --dockerfile; a recipe sets its arguments in `build`")
     return source_of(build_of(options.target))
 
 
@@ -46,10 +46,10 @@ def _with_mods(options: BuildOptions) -> BuildSource:
     recipe = recipes.recipe(options.target)
     if not mods.needed(recipe.mods):
         raise UsageError(
-            f"{recipe.source}: has no mods", hint=f"`sparkops image build {options.target}` builds its image"
+            f"{recipe.source}: has no mods", hint=f"remove --mods: `sparkops image build {options.target}`"
         )
     if options.context or options.dockerfile or options.args:
-        raise UsageError("--mods needs a recipe and no other option")
+        raise UsageError("--mods cannot be used with --context, --dockerfile or --arg")
     context = load_mods.context(str(options.mods), recipe.container, recipe.mods, recipe.mod_sources)
     return BuildSource(Build(mods.derived(recipe.container, recipe.mods), context="."), context, recipe.container)
 
@@ -66,8 +66,8 @@ def build_of(target: str) -> Build:
         given = recipe.build or building.KNOWN.get(_plain(recipe.container))
         if not given:
             raise UsageError(
-                f"{recipe.source}: no `build` says how to build {recipe.container}",
-                hint=f"`sparkops image pull {recipe.container}` fetches it, or give the recipe a `build`",
+                f"{recipe.source}: has no `build`, so sparkops cannot build {recipe.container}",
+                hint=f"pull it: `sparkops image pull {recipe.container}`, or add `build` to the recipe",
             )
         return _beside(building.read(recipe.container, given, recipe.source), recipe.source)
     for name in names:
@@ -78,7 +78,7 @@ def build_of(target: str) -> Build:
         return _beside(building.read(target, building.KNOWN[_plain(target)], target), str(PACKAGE / target))
     raise UsageError(
         f"sparkops does not know how to build {target}{did_you_mean(target, names)}",
-        hint="build a directory: --context DIR; get a published image: `sparkops image pull`",
+        hint="build a directory: --context DIR; pull a published image: `sparkops image pull NAME`",
     )
 
 
@@ -89,7 +89,7 @@ def _named_here(options: BuildOptions) -> Build:
     try:
         inside = path.resolve().relative_to(context.resolve()).as_posix() if path else None
     except ValueError:
-        raise UsageError(f"{path} is not inside the context {context}", hint="Docker reads it from there") from None
+        raise UsageError(f"{path} is not inside the context {context}", hint="move the file into the context") from None
     references(options.target)
     if "@" in options.target:
         raise UsageError(f"{options.target}: a digest cannot be built; name the image NAME or NAME:TAG")
