@@ -19,18 +19,18 @@ sparkops \- run large language models on NVIDIA GB10 machines
 .B sparkops
 [\fIoptions\fR] \fIcommand\fR [\fIoptions\fR] [\fIarguments\fR]
 .SH DESCRIPTION
-sparkops reads an inventory of nodes, checks the nodes over SSH, shows what it would do, starts a model on them and
-verifies that the model serves. Nothing is installed on the nodes."""
+sparkops reads an inventory of nodes, checks the nodes over SSH, shows what it would do, starts a model on the nodes
+and verifies that the model serves. It installs nothing on the nodes."""
 
 EXIT_CODES = {
     0: "Done, and verified on the nodes.",
     1: "A bug in sparkops.",
-    2: "Wrong usage, or a wrong file.",
+    2: "Wrong usage, or a mistake in a file.",
     3: "Refused by a rule or a check; nothing was changed.",
     4: "A node could not be reached, authenticated or trusted.",
     5: "Something failed on a node.",
     6: "Another run holds the lock.",
-    130: "Interrupted.",
+    130: "You pressed Ctrl-C.",
 }
 
 
