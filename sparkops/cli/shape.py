@@ -1,4 +1,4 @@
-"""The click classes of all commands: global options before and after the verb, words behind `--`, similar names."""
+"""The click classes of all commands: global options before and after the verb, words after `--`, similar names."""
 
 import difflib
 import re
@@ -71,7 +71,7 @@ def global_options() -> list[click.Parameter]:
 class VerbCommand(click.Command):
     """A verb. Its function returns the verb's options. `logged` runs leave a run log.
 
-    Words behind `--` are kept apart where `flags_behind_dashes` is set.
+    Words after `--` are kept apart where `flags_behind_dashes` is set.
     """
 
     flags_behind_dashes = False
@@ -94,7 +94,7 @@ class VerbCommand(click.Command):
 
 
 class EngineCommand(VerbCommand):
-    """A verb that passes the words behind `--` to `vllm serve`."""
+    """A verb that passes the words after `--` to `vllm serve`."""
 
     flags_behind_dashes = True
     behind_dashes = "[-- VLLM FLAGS]"
@@ -104,7 +104,7 @@ class EngineCommand(VerbCommand):
 
 
 class NodeCommand(EngineCommand):
-    """A verb that sends the words behind `--` to the nodes."""
+    """A verb that sends the words after `--` to the nodes."""
 
     behind_dashes = "-- COMMAND"
 

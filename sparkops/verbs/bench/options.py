@@ -9,8 +9,8 @@ from sparkops.core.target import Target
 class BenchOptions:
     """`url` (with `model`) measures an endpoint whose setup is unknown. `resume` is the id of a run to continue.
 
-    `tokenizer` and `book` are files on this machine; by default the tokenizer is copied from the node, and llama-benchy
-    downloads a book. `sets` change the suite, such as `concurrency=1,2`.
+    `tokenizer` is a file on this machine; by default it is copied from the node. `book` is a file on this machine, or
+    with `on` a file on that node; by default llama-benchy downloads one. `sets` change the suite (`concurrency=1,2`).
     """
 
     where: Target

@@ -9,7 +9,7 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class FetchOptions:
-    """`node` downloads (None: the one with most files); `exclude` are globs in addition to the usual ones.
+    """`node` downloads (None: one with the model, else the first); `exclude` are globs in addition to the usual ones.
 
     `stall` seconds without progress end a copy.
     """

@@ -118,7 +118,7 @@ def _refuse_foreign(one: VerbPlay) -> None:
 
 
 def _words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield `with:` as words: options by name, `args:` as arguments, `flags:` behind `--`."""
+    """Yield `with:` as words: options by name, `args:` as arguments, `flags:` after `--`."""
     yield from one.verb.split()
     behind: list[str] = []
     for key, value in one.options.items():
