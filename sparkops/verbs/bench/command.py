@@ -22,7 +22,7 @@ _measuring = together(
         "--set", "sets", multiple=True, metavar="K=V", help="Change the suite: concurrency=1,2, runs=5, … (repeatable)."
     ),
     click.option("--tokenizer", metavar="FILE", help="A tokenizer.json on this machine [default: the node's]."),
-    click.option("--book", metavar="FILE", help="Text for the prompts; with --on, a file on that node [default: a download]."),
+    click.option("--book", metavar="FILE", help="Prompt text, a file on the node with --on [default: downloaded]."),
     click.option("--skip-coherence", is_flag=True, help="Skip the test question about the capital of France."),
     click.option("--on", type=NODE, help="Run llama-benchy in a container on this node."),
     on_nodes_by_sudo,
