@@ -48,11 +48,11 @@ ARTICLE = "kubis.ai, The Recipe System (8/9), decision table"
 ARTICLE_DATE = "2026-03"
 
 DECISIONS = (
-    Decision("decode", 1, None, "cluster", "+21% at 1, +61% at 16, +47% at 64 against solo"),
-    Decision("latency", 1, None, "cluster", "the fastest single request at every concurrency"),
-    Decision("prefill", 16, None, "2x-solo", "both nodes read different prompts at once, +45% at 64"),
-    Decision("ttft", 1, 1, "cluster", "reads a single prompt faster, -33% against solo"),
-    Decision("ttft", 8, None, "2x-solo", "each node has a queue of its own, -45% at 64"),
+    Decision("decode", 1, None, "cluster", "more tokens/s than solo: +21% at concurrency 1, +61% at 16, +47% at 64"),
+    Decision("latency", 1, None, "cluster", "each request gets the most tokens/s, at every concurrency"),
+    Decision("prefill", 16, None, "2x-solo", "both nodes read different prompts in parallel: +45% at concurrency 64"),
+    Decision("ttft", 1, 1, "cluster", "reads a single prompt faster: 33% less time to the first token than solo"),
+    Decision("ttft", 8, None, "2x-solo", "each node has its own queue: 45% less time at concurrency 64"),
 )
 """The article's table as printed; it says nothing about concurrencies between its rows."""
 
@@ -160,7 +160,7 @@ def _decided(goal: Goal, concurrency: int) -> Opinion | None:
 
 
 def _nearer(concurrency: int, taken: int) -> str:
-    return f"{concurrency} is between and nearer to {taken}"
+    return f"concurrency {concurrency} is between them and nearer to {taken}"
 
 
 def _measured(goal: Goal, concurrency: int, basis: Basis, found: Sequence[Evidence]) -> Opinion | None:
@@ -204,8 +204,8 @@ def _cost(goal: Goal) -> Callable[[Evidence], float]:
 def _why(goal: Goal, concurrency: int, winners: Mapping[int, Evidence], rivals: Sequence[Evidence]) -> str:
     best, worst = min(rivals, key=_cost(goal)), max(rivals, key=_cost(goal))
     if len({one.topology for one in winners.values()}) > 1:
-        sides = ", ".join(f"{one.topology} at {count}" for count, one in winners.items())
+        sides = ", ".join(f"{one.topology} at concurrency {count}" for count, one in winners.items())
         return f"{sides}; {_nearer(concurrency, best.concurrency)}"
-    gain = f"{abs(best.value / worst.value - 1) * 100:.0f} % {'less' if goal == 'ttft' else 'more'}"
-    outside = "" if min(winners) <= concurrency <= max(winners) else ", the nearest measured concurrency"
-    return f"best at {' and '.join(map(str, winners))}{outside}: {gain} than {worst.topology}"
+    gain = f"{abs(best.value / worst.value - 1) * 100:.0f} % {'less time' if goal == 'ttft' else 'more tokens/s'}"
+    outside = "" if min(winners) <= concurrency <= max(winners) else ", the nearest measured one"
+    return f"best at concurrency {' and '.join(map(str, winners))}{outside}: {gain} than {worst.topology}"

@@ -78,9 +78,9 @@ def read(image: str, given: Mapping[str, Any], where: str) -> Build:
             raise wrong(str(key), f"unknown key{did_you_mean(str(key), KEYS)}")
     texts = {key: _text(given, key, wrong) for key in ("context", "dockerfile", "git", "commit")}
     if texts["git"] and not _COMMIT.fullmatch(texts["commit"] or ""):
-        raise wrong("commit", "must be a whole commit (40 hex digits), so that equal recipes build equal images")
+        raise wrong("commit", "must be a full commit (40 hex digits), so that every build uses the same files")
     if texts["git"] and texts["context"]:
-        raise wrong("context", "stands beside git; one of them is where the files come from")
+        raise wrong("context", "cannot be used together with git: only one of them can be the source of the files")
     if not (texts["git"] or texts["context"]):
         raise wrong("", "needs context (a directory) or git with commit")
     args = given.get("args") or {}
@@ -92,14 +92,14 @@ def read(image: str, given: Mapping[str, Any], where: str) -> Build:
     except ValueError as error:
         raise wrong("command", str(error)) from error
     if words and (args or texts["dockerfile"]):
-        raise wrong("command", "stands beside dockerfile or args, which only docker build takes")
+        raise wrong("command", "cannot be used together with dockerfile or args: only `docker build` uses them")
     return Build(image, args={str(k): _plain(v) for k, v in args.items()}, command=tuple(words), **texts)
 
 
 def _text(given: Mapping[str, Any], key: str, wrong: Any) -> str | None:
     value = given.get(key)
     if value is not None and (not isinstance(value, str) or not value or value.startswith("-")):
-        raise wrong(key, "must be text")
+        raise wrong(key, "must be text that does not begin with -")
     return value
 
 

@@ -58,7 +58,7 @@ def hop(sender: str, receiver: Node, facts: Mapping[str, Facts], nodes: Mapping[
     elif _networks(facts[sender], ours) & _networks(facts[receiver.name], theirs):
         return Hop(sender, receiver.name, user, theirs.address, receiver.port, ours.address, True)
     else:
-        why = f"the fabrics of {sender} and {receiver.name} are in different networks"
+        why = f"the fabric addresses of {sender} and {receiver.name} are in different networks"
     own = nodes[sender].address
     bind = own if facts[sender].interface_of(own) else None
     return Hop(sender, receiver.name, user, receiver.address, receiver.port, bind, False, why)

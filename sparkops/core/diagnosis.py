@@ -34,25 +34,25 @@ class _Known:
 KNOWN = {
     "marlin-lm-head": _Known(
         r"Invalid thread config: .*MKN = \[\d+, \d+, \d+\].*num_bits = 4",
-        "the output layer (lm_head), split over the nodes, has no Marlin tile: its width is not a multiple of 128",
+        "Marlin has no kernel for the output layer (lm_head) split over the nodes: its width is not a multiple of 128",
         "remove `lm_head` from `mxfp4-layers` if tensor-parallel-size is 2 or more (rule cluster-lm-head)",
     ),
     "unknown-flag": _Known(
         r"vllm(?: serve)?: error: unrecognized arguments: (.*)",
-        "this image's vLLM does not know: {0}",
+        "vLLM in this image does not know: {0}",
         "use the image that the recipe names, or remove the flag: `--set args.NAME=null`",
     ),
     "bad-flag-value": _Known(
         r"vllm(?: serve)?: error: argument ([\w/, -]+): (.*)",
         "vLLM refuses the value of {0}: {1}",
-        "correct it in the recipe, or `--set args.NAME=VALUE`",
+        "correct it in the recipe, or override it: `--set args.NAME=VALUE`",
     ),
     "memory-at-start": _Known(
         r"Free memory on .*\(([\d.]+)/([\d.]+) GiB\) on startup is less than desired .*\(([\d.]+), ([\d.]+) GiB\)",
         "{0} of {1} GiB were free, but gpu-memory-utilization {2} requests {3} GiB: "
         "the page cache or another container holds the rest",
-        "look for other containers with `docker ps`, then deploy again; if it stays so, "
-        "`--set args.gpu-memory-utilization=` a lower value",
+        "look for other containers with `docker ps`, then deploy again; if that fails too, "
+        "set a lower value: `--set args.gpu-memory-utilization=VALUE`",
     ),
     "no-cache-memory": _Known(
         r"No available memory for the cache blocks|Available KV cache memory: -",
@@ -62,7 +62,7 @@ KNOWN = {
     "context-too-long": _Known(
         r"To serve at least one request with the models?'s max seq len \((\d+)\)",
         "one request of {0} tokens does not fit into the KV cache",
-        "`--set args.max-model-len=` a smaller value, or use `--topology cluster`",
+        "set a shorter context: `--set args.max-model-len=TOKENS`; or use `--topology cluster`",
     ),
     "ray-memory": _Known(
         r"ray\.exceptions\.OutOfMemoryError|workers? \(?.*were killed due to the node running low on memory",
@@ -77,43 +77,43 @@ KNOWN = {
     "semaphores-removed": _Known(
         r"SemLock\._rebuild",
         "logind removed the worker's semaphores when an SSH session closed (RemoveIPC=yes without linger)",
-        "`sudo loginctl enable-linger $USER` on every node",
+        "run on every node: `sudo loginctl enable-linger $USER`",
     ),
     "graph-capture": _Known(
         r"(?i)cuda ?graph.*(?:captur\w* (?:failed|error)|error)|operation not permitted when stream is capturing|"
         r"cudaErrorStreamCapture\w+",
-        "capturing CUDA graphs failed; over two nodes this image's collectives cannot be captured",
+        "capturing CUDA graphs failed; this image cannot capture collective operations over two nodes",
         "set `enforce-eager` (rule cluster-eager), or remove the capture sizes",
     ),
     "collective-timeout": _Known(
         r"Watchdog caught collective operation timeout",
-        "the nodes lost contact: a collective operation timed out (link down, or a peer died)",
+        "the nodes lost contact: a collective operation timed out (the link is down, or another node died)",
         "check the CX7 link on every node (`sparkops facts`), then deploy again",
     ),
     "nccl": _Known(
         r"(?i)NCCL error|ncclSystemError|ncclRemoteError|ncclUnhandledCudaError|ibv_modify_qp failed",
         "NCCL could not use the link between the nodes",
-        "check cable, link and addresses of the CX7 ports on every node (`sparkops facts`)",
+        "check the cable, link and addresses of the CX7 ports on every node (`sparkops facts`)",
     ),
     "peer-died": _Known(
         r"RayWorkerProc rank=\[([\d, ]+)\] died unexpectedly|Raylet is terminated\. Termination is unexpected",
-        "a rank on another node died, or its node is gone",
-        "read that node's own log: `sparkops logs --previous`, and `journalctl -k` there",
+        "a rank on another node died, or that node is down",
+        "read the log of that node: `sparkops logs --previous`; then run `journalctl -k` there",
     ),
     "peer-gone": _Known(
         r"gloo.*Connection (?:reset|closed) by peer|Connection (?:reset|closed) by peer.*remote worker",
-        "a rank on another node closed the connection: it died, or its node is gone",
-        "read that node's own log: `sparkops logs --previous`",
+        "a rank on another node closed the connection: it died, or that node is down",
+        "read the log of that node: `sparkops logs --previous`",
     ),
     "worker-killed": _Known(
         r"Worker proc \S+ died unexpectedly \(exit code: -9\)",
         "another process killed a worker, usually the OOM killer",
-        "lower `gpu-memory-utilization`; `journalctl -k` on the node shows who killed it",
+        "lower `gpu-memory-utilization`; `journalctl -k` on the node shows what killed it",
     ),
     "worker-died": _Known(
         r"Worker proc \S+ died unexpectedly \(exit code: (-?\d+)\)",
         "a worker process died (exit code {0})",
-        "the lines above it in `sparkops logs --previous` say why",
+        "the lines above this one in the log say why: `sparkops logs --previous`",
     ),
     "too-few-gpus": _Known(
         r"Cannot provide a placement group requiring (\d+) GPUs",
@@ -124,17 +124,17 @@ KNOWN = {
         r"LocalEntryNotFoundError|OfflineModeIsEnabled|does not appear to have a file named|"
         r"Can't load the configuration of ",
         "the node's cache lacks files of the model",
-        "fetch the model on every node, then deploy again",
+        "fetch the model on every node (`sparkops model fetch`), then deploy again",
     ),
     "vocabulary-missing": _Known(
         r"error downloading or loading vocab file",
         "the engine looks for gpt-oss's tiktoken vocabulary on the internet",
-        "do not switch off the rule env-per-image, and keep the mount `tiktoken_rs`",
+        "deploy without `--allow env-per-image`, and keep the mount `tiktoken_rs` in the recipe",
     ),
     "port-taken": _Known(
         r"(?i)address already in use",
         "another program uses a port that the engine needs",
-        "find it with `ss -ltnp` on the node; stop it, or set `api_port` in the inventory",
+        "find it with `ss -ltnp` on the node; stop it, or set another `api_port` in the inventory",
     ),
     "unsupported-kernel": _Known(
         r"kernel does not support current device|no kernel image is available for execution",
@@ -143,12 +143,12 @@ KNOWN = {
     ),
     "stuck-collective": _Known(
         r"No available shared memory broadcast block found in \d+ seconds",
-        "the ranks wait for each other: a peer died, or the NCCL versions differ",
-        "stop and deploy again; image and driver must be equal on all nodes",
+        "the ranks wait for each other: another node died, or the NCCL versions differ",
+        "stop and deploy again; image and driver must be the same on all nodes",
     ),
     "rpc-timeout": _Known(
         r"TimeoutError: RPC call to (\w+) timed out",
-        "the engine did not answer its own call {0}: memory pressure, or a peer that hangs",
+        "the engine did not answer its internal call {0}: the node is short of memory, or another node hangs",
         "stop and deploy again; if it happens again, lower `gpu-memory-utilization`",
     ),
     "ray-incomplete": _Known(
@@ -161,7 +161,7 @@ KNOWN = {
     "ray-not-joined": _Known(
         r"sparkops: (?:joining|waiting for) the Ray head at (\S+)",
         "this node never joined the Ray head at {0}",
-        "the CX7 link must be up on both nodes, with no firewall between them (`sparkops facts` shows it)",
+        "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
         during="ray",
     ),
     "no-fabric-address": _Known(
@@ -183,8 +183,8 @@ KNOWN = {
     ),
     "docker-load-hangs": _Known(
         r"sparkops: docker load takes no more data|sparkops: the engine does not answer any more",
-        "Docker on this node hangs while it loads the image; the partial image is removed",
-        "on the node: `sudo systemctl restart docker` (containers restart by their policy), then run the command again",
+        "Docker on this node hung while it loaded the image; the partial image was removed",
+        "on the node: `sudo systemctl restart docker` (stops containers without a restart policy), then try again",
     ),
     "sudo-password": _Known(
         r"sudo: a password is required|sudo: a terminal is required",
@@ -199,11 +199,11 @@ KNOWN = {
     "host-unknown": _Known(
         r"Could not resolve host: (\S+)|lookup (\S+): (?:Temporary failure in name resolution|no such host)",
         "the node cannot resolve {0}{1}",
-        "check the node's network and DNS; `sparkops image import` and `sparkops image distribute` need neither",
+        "check the node's network and DNS; `sparkops image import` and `sparkops image distribute` work without both",
     ),
     "git-missing": _Known(
         r"sparkops: git is not installed",
-        "the build comes from a git repository, and the node has no git",
+        "the files for the build come from a git repository, but the node has no git",
         "on the node: `sudo apt install git`",
     ),
 }

@@ -46,7 +46,7 @@ MARKS = (
         "capturing CUDA graphs",
         95,
     ),
-    _Mark("cache", 82, r"[CG]PU KV cache size: ([\d,]+) tokens", "room for {0} tokens"),
+    _Mark("cache", 82, r"[CG]PU KV cache size: ([\d,]+) tokens", "KV cache has room for {0} tokens"),
     _Mark("cache", 82, r"Available KV cache memory: ([\d.]+) GiB", "{0} GiB for the KV cache"),
     _Mark(
         "compile", 80, r"torch\.compile(?: and initial profiling run)? took ([\d.]+) s in total", "compiled in {0} s"
@@ -59,24 +59,24 @@ MARKS = (
     _Mark("weights", 60, r"Loading weights took ([\d.]+) seconds", "weights loaded in {0} s"),
     _Mark("weights", 10, rf"Loading {_LOADER}:\s+(?P<percent>\d+)% Completed \| (\d+/\d+)", "loading weights", 60),
     _Mark("weights", 10, r"Starting to load model", "loading weights"),
-    _Mark("ranks", 9, r"rank \d+ in world size (\d+) is assigned", "{0} ranks met"),
-    _Mark("ranks", 8, r"world_size=(\d+) rank=\d+ .*distributed_init_method", "waiting for {0} ranks to meet"),
+    _Mark("ranks", 9, r"rank \d+ in world size (\d+) is assigned", "{0} ranks are connected"),
+    _Mark("ranks", 8, r"world_size=(\d+) rank=\d+ .*distributed_init_method", "waiting for {0} ranks to connect"),
     _Mark(
         "nodes",
         6,
         r"Waiting for creating a placement group of specs for (\d+) seconds",
-        "waiting for nodes with GPUs, {0} s",
+        "waiting for nodes with GPUs ({0} s so far)",
     ),
     _Mark("nodes", 6, r"Creating a new placement group|Connected to Ray cluster", "joining Ray"),
     _Mark("engine", 5, r"Initializing a V1 LLM engine", "starting the engine"),
-    _Mark("config", 3, r"Resolved architecture: (\w+)", "read the model's configuration"),
+    _Mark("config", 3, r"Resolved architecture: (\w+)", "reading the model's configuration"),
     _Mark("config", 1, r"non-default args: \{", "starting vLLM"),
     _Mark("joined", 0, r"sparkops: Ray has all (\d+) nodes", "Ray has all {0} nodes"),
     _Mark("ray", 0, r"sparkops: Ray has (\d+) of (\d+) nodes", "Ray has {0} of {1} nodes"),
     _Mark("ray", 0, r"sparkops: waiting for (the Ray head|the fabric address \S+)", "waiting for {0}"),
     _Mark("ray", 0, r"sparkops: joining the Ray head", "joining the Ray head"),
     _Mark("joined", 0, r"Ray runtime started", "Ray runs on this node"),
-    _Mark("again", 0, r"sparkops: start (\d+) of (\d+) in (\d+) seconds", "failed; start {0} of {1} in {2} s"),
+    _Mark("again", 0, r"sparkops: start (\d+) of (\d+) in (\d+) seconds", "failed; start {0} of {1} follows in {2} s"),
     _Mark("again", 0, r"sparkops: gave up after (\d+) failed starts", "gave up after {0} failed starts"),
 )
 

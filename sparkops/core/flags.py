@@ -35,14 +35,14 @@ ELSEWHERE = {
 PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
 
 VANISHED = {
-    "swap-space": "removed from vLLM: it has no effect in the V1 engine; remove it",
+    "swap-space": "removed from vLLM: it has no effect in the V1 engine; delete it",
     "disable-log-requests": "removed from vLLM: logging is off unless --enable-log-requests",
-    "num-scheduler-steps": "removed with the V0 engine; remove it",
-    "use-v2-block-manager": "removed with the V0 engine; remove it",
-    "preemption-mode": "removed with the V0 engine; remove it",
-    "enable-reasoning": "removed: --reasoning-parser alone enables it",
-    "guided-decoding-backend": "now --structured-outputs-config.backend",
-    "max-seq-len-to-capture": "now --max-cudagraph-capture-size",
+    "num-scheduler-steps": "removed from vLLM with the V0 engine; delete it",
+    "use-v2-block-manager": "removed from vLLM with the V0 engine; delete it",
+    "preemption-mode": "removed from vLLM with the V0 engine; delete it",
+    "enable-reasoning": "removed from vLLM: --reasoning-parser alone enables reasoning",
+    "guided-decoding-backend": "renamed: use --structured-outputs-config.backend",
+    "max-seq-len-to-capture": "renamed: use --max-cudagraph-capture-size",
 }
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG])")
@@ -135,7 +135,7 @@ class FlagTable:
         if known is None or "." in name or value is None or value is False:
             return None
         if known.nargs == "0" and value is not True:
-            return "is true or false and takes no other value"
+            return "must be true or false"
         if known.nargs == "" and value is True:
             return "needs a value"
         if known.type in ("int", "float") and isinstance(value, str):
@@ -168,7 +168,7 @@ class FlagTable:
         found = []
         for given in self.walk(words):
             if not given.name:
-                raise UsageError(f"unexpected word {given.value!r} among the vLLM flags: values follow their flag")
+                raise UsageError(f"{given.value!r} belongs to no vLLM flag: write each value directly after its flag")
             if given.problem:
                 raise UsageError(given.problem)
             found.append((given.name, given.value))

@@ -71,7 +71,7 @@ def read(document: Located) -> Inventory:
             walk.groups["all"].children.append(name)
     _set_depths(walk, "all", (), document)
     if not walk.hosts:
-        fail(document, "", "has no nodes: write them below all: hosts:")
+        fail(document, "", "has no nodes: write them below `all: hosts:`")
     members = _members(walk)
     merged = {host: _merged(walk, host, members) for host in walk.hosts}
     nodes = tuple(_node(host, values, walk.places[host]) for host, values in merged.items())
@@ -120,7 +120,7 @@ def _read_group(walk: _Walk, name: str, value: Located, path: str) -> None:
 def _read_host(walk: _Walk, group: _Group, host: str, values: Located, path: str) -> None:
     names = expand(host)
     if not names or len(names) + len(walk.hosts) > _MOST_NODES:
-        fail(values, path, "is an empty range" if not names else f"makes more than {_MOST_NODES} nodes")
+        fail(values, path, "is an empty range" if not names else f"makes the inventory larger than {_MOST_NODES} nodes")
     given = _vars(walk, values, path)
     for name in names:
         _check_name(name, values)
@@ -135,7 +135,7 @@ def _entries(entries: Mapping[str, Located], key: str, path: str) -> Iterable[tu
 
 def _check_name(name: str, value: Located) -> None:
     if not _NAME.fullmatch(name):
-        fail(value, name, "is not a name for a node or group (letters, digits, - _ . :)")
+        fail(value, name, "is not a valid name for a node or group (allowed: letters, digits, - _ . :)")
 
 
 def _vars(walk: _Walk, value: Located, path: str) -> dict[str, Located]:
@@ -151,13 +151,13 @@ def _vars(walk: _Walk, value: Located, path: str) -> dict[str, Located]:
         close = None if key in ANSIBLE else schema.nearest(key, (*VARS, *ALIASES), cutoff)
         if close:
             fail(item, f"{path}.{key}", f"unknown variable (did you mean {close}?)")
-        walk.warnings.append(f"{item.where}: {path}.{key}: not used by sparkops")
+        walk.warnings.append(f"{item.where}: {path}.{key}: sparkops does not use this variable")
     return found
 
 
 def _set_depths(walk: _Walk, name: str, above: tuple[str, ...], document: Located) -> None:
     if name in above:
-        fail(document, name, f"is its own descendant: {' > '.join((*above, name))}")
+        fail(document, name, f"contains itself: {' > '.join((*above, name))}")
     group = walk.groups[name]
     if above and group.depth >= len(above):
         return

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 VERSION = 1
 KINDS = {
     "file": "file",
-    "folder": "folder",
-    "made": "directory, if it is empty then",
-    "empty": "file, if it is empty then",
-    "newline": "the newline that was put at the end of",
-    "authorized-key": "public key that may log in",
+    "folder": "directory and its content",
+    "made": "directory (removed only if empty)",
+    "empty": "file (removed only if empty)",
+    "newline": "newline added at the end of",
+    "authorized-key": "public key for logging in",
     "crontab": "crontab entry",
     "sudoers": "sudoers file",
-    "linger": "lingering of the user",
-    "service": "start at boot of the service",
+    "linger": "linger (loginctl) of the user",
+    "service": "start at boot, enabled for the service",
 }
 """The title of each kind of entry."""
 

@@ -206,17 +206,17 @@ def _judged(found: Estimate, need: _Need | None, shape: Shape, unknown: str) -> 
         return replace(found, fit="no", reason=reason, would_fit=(*_largest(found, need), *_nodes(found, need, shape)))
     if found.kv_cache is not None and found.kv_cache <= 0:
         reason = (
-            f"{found.weights:.0f} GiB of weights and {found.overhead:.0f} GiB of overhead leave no memory for a context"
+            f"{found.weights:.0f} GiB of weights and {found.overhead:.0f} GiB overhead leave nothing for the KV cache"
         )
         return replace(found, fit="no", reason=reason, would_fit=(*_more(found, need), *_nodes(found, need, shape)))
     if found.sequences is not None and found.sequences < 1:
         reason = (
             f"one request of {found.context} tokens needs {found.per_sequence:.1f} GiB of KV cache, but only "
-            f"{found.kv_cache:.1f} are left"
+            f"{found.kv_cache:.1f} GiB are left"
         )
         return replace(found, fit="no", reason=reason, would_fit=(*_shorter(found), *_more(found, need)))
     if found.left < GOOD_LEFT_GIB:
-        reason = f"only {found.left:.1f} GiB are left to the system and the page cache"
+        reason = f"only {found.left:.1f} GiB are left for the system and the page cache"
         return replace(found, fit="tight", reason=reason, would_fit=_largest(found, need))
     return replace(found, fit="unknown", reason=unknown) if unknown else replace(found, fit="fits")
 
@@ -246,7 +246,7 @@ def _largest(found: Estimate, need: _Need | None) -> tuple[str, ...]:
     if need.given:
         words = f"--set args.kv-cache-memory-bytes={max(0, int(room))}"
     if room >= need.per_sequence:
-        return (f"{words} ({room / need.per_sequence:.1f} requests of {need.context} tokens)",)
+        return (f"{words} (room for {room / need.per_sequence:.1f} requests of {need.context} tokens)",)
     longest = need.longest(room) // _STEP * _STEP
     return (f"{words} --set args.max-model-len={longest}",) if longest else ()
 
@@ -270,5 +270,5 @@ def marlin_note(effective: Effective) -> str:
     """A note on the memory that an MXFP4 model takes while loading on an image without kernels for it; else empty."""
     found = models.known(effective.model)
     if found and found.mxfp4 and images.known(effective.image).stock:
-        return "on this image, loading may need up to 118 GB for a while at any share (vllm #43969)"
+        return "on this image, loading may need up to 118 GB for a while, at any gpu-memory-utilization (vllm #43969)"
     return ""

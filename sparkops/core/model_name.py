@@ -41,6 +41,6 @@ def model_name(text: str) -> ModelName:
         return ModelName(text.rstrip("/") or "/")
     model, at, revision = text.partition("@")
     if not _HUB.fullmatch(model) or (at and not _REVISION.fullmatch(revision)) or ".." in text:
-        hint = "such as openai/gpt-oss-120b, openai/gpt-oss-120b@main, or an absolute path on the nodes"
-        raise UsageError(f"{text!r} is not a model", hint=hint)
+        hint = "write for example openai/gpt-oss-120b, openai/gpt-oss-120b@main, or an absolute path on the nodes"
+        raise UsageError(f"{text!r} is not the name of a model", hint=hint)
     return ModelName(model, revision)

@@ -21,10 +21,10 @@ PLACED = ("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "
 """Flags that the placement sets; a recipe's values are not used."""
 
 FORBIDDEN = {
-    "api-key": "sparkops makes and passes the key (`sparkops key`), never in a command line",
+    "api-key": "the key cannot be a flag: sparkops makes it and passes it to the engine (`sparkops key` prints it)",
     "hf-token": "a token would be readable in labels and logs; keep it on the node (`hf auth login`)",
-    "model": "the recipe names the model: --set model=…",
-    "model-tag": "the recipe names the model: --set model=…",
+    "model": "set the model in the recipe, or with --set model=…",
+    "model-tag": "set the model in the recipe, or with --set model=…",
     "config": "write the flags into the recipe, so that their origin is known",
 }
 
@@ -256,7 +256,7 @@ def env_problem(name: str) -> str | None:
     """Why a recipe cannot set this variable."""
     if SECRET.fullmatch(name):
         return "is a secret, and would be readable in labels and logs"
-    return None if _VARIABLE.fullmatch(name) else "is not a name for a variable"
+    return None if _VARIABLE.fullmatch(name) else "is not a valid name for a variable"
 
 
 def _within(old: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str, Any]:
@@ -306,5 +306,5 @@ def _given(flags: FlagTable, args: dict[str, Setting], name: str, setting: Setti
         raise UsageError(f"--{name}: {FORBIDDEN[base]}")
     if base in PLACED:
         where = "the inventory's api_port" if base == "port" else "the topology"
-        raise UsageError(f"--{name} follows from {where}; {setting.origin} cannot set it")
+        raise UsageError(f"--{name} is set by {where} and cannot be changed with {setting.origin}")
     put(args, name, setting)

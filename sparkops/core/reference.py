@@ -8,10 +8,10 @@ from sparkops.core import schema
 from sparkops.core.schema import Located
 
 METRICS = {
-    "prefill": "tokens of prompts a second, over all requests",
-    "decode": "tokens generated a second, over all requests",
+    "prefill": "prompt tokens per second, over all requests",
+    "decode": "generated tokens per second, over all requests",
     "peak": "tokens generated in the best single second, over all requests",
-    "total": "tokens of prompts and answers a second, over all requests",
+    "total": "prompt and answer tokens per second, over all requests",
     "ttft": "milliseconds to the first token",
     "itl": "milliseconds between two tokens of one request",
     "e2e": "milliseconds from a request to its last token",
@@ -79,7 +79,7 @@ def table(entry: Located, path: str) -> ReferenceTable:
     made = schema.build(_Table, entry, path)
     rows = tuple(tuple(row) for row in made.rows if isinstance(row, list))
     if len(rows) != len(made.rows) or any(len(row) != len(made.columns) for row in rows):
-        schema.fail(entry, f"{path}.rows", f"each must be a list of {len(made.columns)} values, one a column")
+        schema.fail(entry, f"{path}.rows", f"each row must be a list of {len(made.columns)} values, one per column")
     known = {"concurrency", *METRICS}
     for column in made.columns:
         if column.metric and column.metric not in known:

@@ -50,10 +50,10 @@ def times(seconds: float) -> str:
     if seconds in PERIODS:
         return PERIODS[int(seconds)]
     if seconds < MINUTE or seconds % MINUTE:
-        raise UsageError(f"cron counts in minutes; {_spoken(seconds)} is shorter than one", hint="--every 30m")
+        raise UsageError(f"cron counts in whole minutes, so {_spoken(seconds)} is not possible", hint="try --every 30m")
     near = min(PERIODS, key=lambda other: abs(other - seconds))
     hint = f"the nearest possible period: --every {_spoken(near)}"
-    raise UsageError(f"cron cannot keep a period of {_spoken(seconds)} evenly", hint=hint)
+    raise UsageError(f"cron cannot run a command every {_spoken(seconds)} at even intervals", hint=hint)
 
 
 def every(line: str) -> int | None:
@@ -66,13 +66,13 @@ def when(text: str) -> When:
     """`MemAvailable < 10GiB` as a value."""
     found = _WHEN.fullmatch(text)
     if found is None:
-        raise UsageError(f"--when {text!r} is not a condition", hint='--when "MemAvailable < 10GiB"')
+        raise UsageError(f"--when {text!r} is not a condition", hint='try --when "MemAvailable < 10GiB"')
     field = next((name for name in FIELDS if name.lower() == found[1].lower()), None)
     if field is None:
-        raise UsageError(f"--when: {found[1]} cannot be used", hint=f"one of {', '.join(FIELDS)}")
+        raise UsageError(f"--when: {found[1]} cannot be used", hint=f"use one of {', '.join(FIELDS)}")
     unit = (found[4] or "").lower()
     if not unit:
-        raise UsageError(f"--when {text!r}: the size needs a unit", hint='--when "MemAvailable < 10GiB"')
+        raise UsageError(f"--when {text!r}: the size needs a unit", hint='try --when "MemAvailable < 10GiB"')
     return When(field, OPERATORS[found[2]], round(float(found[3]) * PER_UNIT[unit]))
 
 

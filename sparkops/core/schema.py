@@ -99,7 +99,7 @@ def kind_of(value: Any) -> str:
     names = {dict: "a mapping", tuple: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
     if isinstance(value, Opaque):
         return f"a {value.tag} value"
-    return "nothing" if value is None else names.get(type(value), type(value).__name__)
+    return "an empty value" if value is None else names.get(type(value), type(value).__name__)
 
 
 def mapping(value: Located, path: str = "", known: Iterable[str] | None = None) -> dict[str, Located]:

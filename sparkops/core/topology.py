@@ -109,8 +109,8 @@ def place(
     if len(nodes) < count:
         instead = f", or use {len(nodes)}x-solo" if len(nodes) > 1 else ""
         raise UsageError(
-            f"{topology} takes {count} {_nodes(count)}, {_selected(nodes)}",
-            hint=f"add nodes to the inventory, or widen --limit{instead}",
+            f"{topology} needs {count} {_nodes(count)}, but {_selected(nodes)}",
+            hint=f"add nodes to the inventory, or select more with --limit{instead}",
         )
     taken = nodes[:count]
     servers = tuple(Place(node, "server", rank) for rank, node in enumerate(taken))
@@ -124,13 +124,13 @@ def place(
 def _cluster(nodes: Sequence[Node], most: int | None) -> tuple[Place, ...]:
     if len(nodes) < LEAST_CLUSTER:
         raise UsageError(
-            f"cluster takes 2 nodes or more, {_selected(nodes)}",
-            hint="add a node to the inventory, widen --limit, or use --topology solo",
+            f"cluster needs 2 nodes or more, but {_selected(nodes)}",
+            hint="add a node to the inventory, select more with --limit, or use --topology solo",
         )
     if most is not None and len(nodes) > most:
         chosen = ",".join(node.name for node in nodes[:most])
         raise UsageError(
-            f"this recipe takes at most {most} {_nodes(most)} in a cluster, {_selected(nodes)}",
+            f"this recipe allows at most {most} {_nodes(most)} in a cluster, but {_selected(nodes)}",
             hint="use --topology solo" if most < LEAST_CLUSTER else f"use --limit {chosen}",
         )
     return tuple(Place(node, "worker" if rank else "head", rank) for rank, node in enumerate(nodes))
@@ -140,7 +140,7 @@ def _note(topology: Topology, taken: Sequence[Node], nodes: Sequence[Node]) -> s
     if len(taken) == len(nodes):
         return ""
     what = "the first node" if len(taken) == 1 else f"the first {len(taken)} nodes"
-    return f"{topology} takes {what} of {len(nodes)} selected: {', '.join(node.name for node in taken)}"
+    return f"{topology} uses {what} of the {len(nodes)} selected: {', '.join(node.name for node in taken)}"
 
 
 def _nodes(count: int) -> str:

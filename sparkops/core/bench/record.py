@@ -72,9 +72,9 @@ class NotARecord(ValueError):
 def load(document: Any) -> Record:
     """The record that a document holds."""
     if not isinstance(document, dict) or document.get("kind") != "sparkops-bench":
-        raise NotARecord("is not a benchmark of sparkops")
+        raise NotARecord("is not a sparkops benchmark")
     if document.get("schema") != SCHEMA:
-        raise NotARecord(f"has schema {document.get('schema')}, this sparkops reads up to {SCHEMA}")
+        raise NotARecord(f"has schema {document.get('schema')}; this sparkops reads up to schema {SCHEMA}")
     try:
         fields = {name: document[name] for name in ("id", "started", "label", "url", "model", "versions")}
         suite = Suite(**{name: _frozen(value) for name, value in document["suite"].items()})

@@ -20,11 +20,11 @@ class Point:
         return self.prompt, self.answer, self.depth
 
     def __str__(self) -> str:
-        depth = f" after {self.depth}" if self.depth else ""
+        depth = f" after {self.depth} tokens of context" if self.depth else ""
         return f"prompt {self.prompt}{depth}, answer {self.answer}, concurrency {self.concurrency}"
 
 
-SIZES = (("prompt", "prompt"), ("answer", "answer"), ("depth", "after"))
+SIZES = (("prompt", "prompt"), ("answer", "answer"), ("depth", "context"))
 """Sizes of a point, and their labels."""
 
 
@@ -82,8 +82,8 @@ _ARTICLE = "kubis.ai, two Sparks, 2026-03-22"
 _GUIDE = "community guide to gpt-oss-120b on DGX Spark with vLLM 25.09"
 
 SUITES = (
-    Suite("smoke", "Does it answer at all, and about how fast", _ARTICLE, (512,), (32,), runs=2),
-    Suite("sweep", "The topology comparison", _ARTICLE, (1024,), (128,), (1, 2, 4, 8, 16, 32, 64), runs=50),
+    Suite("smoke", "A quick test: does the model answer, and about how fast", _ARTICLE, (512,), (32,), runs=2),
+    Suite("sweep", "Comparison of topologies", _ARTICLE, (1024,), (128,), (1, 2, 4, 8, 16, 32, 64), runs=50),
     Suite(
         "arena",
         "Spark Arena's profile, version 2",
@@ -96,7 +96,7 @@ SUITES = (
     ),
     Suite(
         "concurrency",
-        "Prefill, generation and peak from one request to 256",
+        "Prefill, generation and peak, with 1 to 256 requests at once",
         "dendro-logic, the concurrency-first recipe, 2026-05-06",
         (2048,),
         (128,),
@@ -104,16 +104,16 @@ SUITES = (
     ),
     Suite(
         "stampede",
-        "Total and output rate, time to first token, between tokens and end to end, up to 1024 at once",
+        "Total and output tokens/s, and times to the first, next and last token, with up to 1024 requests at once",
         "the community recipe's table",
         (512,),
         (256,),
         (1, 4, 16, 64, 1024),
         runs=1,
     ),
-    Suite("interactive", "One person: a short prompt, a long answer", _GUIDE, (105,), (256,)),
-    Suite("batch-scaling", "The same with up to 16 at once", _GUIDE, (105,), (256,), (1, 2, 4, 8, 16)),
-    Suite("long-context", "Prompts of 5, 20 and 40 thousand tokens", _GUIDE, (5000, 20000, 40000), (256,)),
+    Suite("interactive", "One user: a short prompt and a long answer", _GUIDE, (105,), (256,)),
+    Suite("batch-scaling", "1 to 16 users: short prompts and long answers", _GUIDE, (105,), (256,), (1, 2, 4, 8, 16)),
+    Suite("long-context", "Prompts of 5,000, 20,000 and 40,000 tokens", _GUIDE, (5000, 20000, 40000), (256,)),
 )
 """What a source lacks: `runs` are llama-benchy's default, answer lengths those of the guide's other tests."""
 

@@ -3,20 +3,20 @@
 import re
 
 KNOWN = (
-    (r"HTTP 40[13]\b", "the key is $SPARKOPS_API_KEY; `sparkops key` prints that of a deployment"),
-    (r"HTTP 404\b.*model", "`--model` is a name that the server's /v1/models lists"),
-    (r"HTTP 404\b", "`--url` is what stands before /v1, such as http://10.0.0.11:8000"),
-    (r"WRONG_VERSION_NUMBER", "that port speaks plain HTTP: `--url http://...`"),
-    (r"CERTIFICATE_VERIFY_FAILED", "$SSL_CERT_FILE names the file of an authority of your own"),
-    (r"unexpected mimetype", "what answers there is no API of OpenAI's kind: is it the right port?"),
+    (r"HTTP 40[13]\b", "set $SPARKOPS_API_KEY to the server's key; `sparkops key` prints the key of a deployment"),
+    (r"HTTP 404\b.*model", "give `--model` a name that `curl URL/v1/models` lists"),
+    (r"HTTP 404\b", "give `--url` without /v1, such as http://10.0.0.11:8000"),
+    (r"WRONG_VERSION_NUMBER", "the server uses plain HTTP: `--url http://...`"),
+    (r"CERTIFICATE_VERIFY_FAILED", "if your own CA signed the certificate, set $SSL_CERT_FILE to the file of that CA"),
+    (r"unexpected mimetype", "the server at this address has no OpenAI API: check the port"),
     (
         r"an answer ended after",
-        "a server died in the middle, or prompt and answer do not fit into its context: `sparkops logs` says which",
+        "the engine died during the answer, or prompt and answer do not fit into its context: see `sparkops logs`",
     ),
-    (r"Cannot connect to host", "does it serve, and is that its address? `curl URL/v1/models` asks it"),
-    (r"throughput is null", "longer prompts take long enough: `--set pp=2048`; `sparkops logs` says what failed"),
-    (r"processing book", "`--book FILE` ($SPARKOPS_BOOK) is any long text instead of the book that is fetched"),
-    (r"oherence", "kernels that answer nonsense are not worth measuring; `--skip-coherence` leaves the question out"),
+    (r"Cannot connect to host", "check that a model serves at this address: `curl URL/v1/models`"),
+    (r"throughput is null", "measure longer prompts: `--set pp=2048`; if requests failed, `sparkops logs` shows why"),
+    (r"processing book", "use any long text file instead of the fetched book: `--book FILE` or $SPARKOPS_BOOK"),
+    (r"oherence", "the answer to the test question was wrong: broken kernels? `--skip-coherence` skips the question"),
 )
 """(pattern in the reason, hint); the first match counts."""
 

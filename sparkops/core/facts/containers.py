@@ -122,14 +122,14 @@ def version(text: str) -> DockerVersion:
     found = mapping(document(text))
     server = mapping(found.get("Server"))
     if not server.get("Version"):
-        raise ValueError("the engine does not answer")
+        raise ValueError("the Docker daemon does not answer")
     return DockerVersion(str(mapping(found.get("Client")).get("Version", "")), str(server["Version"]))
 
 
 def info(text: str) -> DockerInfo:
     found = mapping(document(text))
     if "DockerRootDir" not in found:
-        raise ValueError(next(iter(texts(found.get("ServerErrors"))), "the engine does not answer"))
+        raise ValueError(next(iter(texts(found.get("ServerErrors"))), "the Docker daemon does not answer"))
     return DockerInfo(
         root=str(found["DockerRootDir"]),
         storage=str(found.get("Driver", "")),

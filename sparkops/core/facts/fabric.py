@@ -63,7 +63,7 @@ def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Fabric
         return _owner(interfaces, found, wanted)
     best = max(found, key=lambda port: len(port.usable), default=None)
     if best is None:
-        return Unread("no CX7 interface is there; that usually means that no cable is plugged in")
+        return Unread("there is no CX7 interface; usually that means that no cable is plugged in")
     if not best.usable:
         return Unread(_unusable(found))
     return _fabric(best, best.usable[0])
@@ -112,9 +112,9 @@ def _fabric(port: Port, primary: Interface, address: str | None = None) -> Fabri
 def _unusable(found: tuple[Port, ...]) -> str:
     up = [one.name for port in found for one in port.interfaces if one.up]
     if up:
-        return f"{' and '.join(up)} {'is' if len(up) == 1 else 'are'} up but without an IPv4 address"
+        return f"{' and '.join(up)} {'is up but has' if len(up) == 1 else 'are up but have'} no IPv4 address"
     names = ", ".join(one.name for port in found for one in port.interfaces)
-    return f"every CX7 interface is down ({names}): no cable, or the peer is off"
+    return f"every CX7 interface is down ({names}): no cable, or the other node is off"
 
 
 def _plain_first(interface: Interface) -> tuple[bool, str]:

@@ -95,15 +95,15 @@ class Facts:
     def identity(self) -> Identity:
         """Whether this is a GB10. No single file decides: OEM images lack some, and its driver may be broken."""
         if isinstance(self.uname, Kernel) and self.uname.machine not in ("aarch64", "arm64"):
-            return Identity("not", f"its processor is {self.uname.machine}, a GB10 is aarch64")
+            return Identity("not", f"its processor is {self.uname.machine}; a GB10 has aarch64")
         if "tegra" in known(self.markers, frozenset()):
-            return Identity("not", "a Jetson or Thor: /etc/nv_tegra_release is there")
+            return Identity("not", "it is a Jetson or Thor: /etc/nv_tegra_release exists")
         if isinstance(self.nvidia_smi, Gpu):
             return gpu.identity(self.nvidia_smi)
         reason = f"the GPU does not answer: {self.nvidia_smi.reason}"
         if signs := gpu.signs(self.lscpu, self.dmi, self.dgx_release):
             return Identity("broken-driver", f"{'; '.join(signs)}; but {reason}")
-        return Identity("not", f"nothing says that it is one, and {reason}")
+        return Identity("not", f"neither CPU, board nor /etc/dgx-release is that of a GB10, and {reason}")
 
     @property
     def memory(self) -> Memory:
@@ -160,7 +160,7 @@ class Facts:
     def find_fabric(self, address: str | None = None) -> Fabric | Unread:
         """The CX7 port that carries the cluster, or why there is none."""
         if isinstance(self.ip_addr, Unread) and isinstance(self.net, Unread):
-            return Unread(f"neither `ip addr` ({self.ip_addr.reason}) nor /sys/class/net ({self.net.reason})")
+            return Unread(f"cannot read `ip addr` ({self.ip_addr.reason}) or /sys/class/net ({self.net.reason})")
         return fabric.find(self.interfaces, address)
 
     def fabric(self, address: str | None = None) -> Fabric | None:

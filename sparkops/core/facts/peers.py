@@ -35,7 +35,7 @@ def peers(text: str) -> Peers | Unread:
     """`-- EXIT BYTES ping INTERFACE ADDRESS SIZE`, `-- … small INTERFACE ADDRESS`, `-- … gpu`."""
     header, _, rest = text.partition("\n")
     if header.strip() != HEADER:
-        return Unread(f"not an answer of peers: {header[:60]!r}")
+        return Unread(f"unexpected output of the script that tests the links: {header[:60]!r}")
     whole, small, gpu = list[Ping](), dict[tuple[str, str], bool](), None
     for part in parts(rest):
         words = part.name.split()

@@ -19,8 +19,8 @@ WHAT_RUNS = ("id", "state", "docker-version", "docker-ps", "docker-ours", "docke
 CONFUSED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, StopIteration)
 """What a parser may raise over output that it does not understand."""
 
-NOT_ASKED = Unread("was not asked for")
-CUT_OFF = Unread("the capture ends before it")
+NOT_ASKED = Unread("this command did not read it")
+CUT_OFF = Unread("the output ends before this value")
 
 
 def parse(raw: str) -> Facts:

@@ -113,5 +113,5 @@ def _bytes(text: str) -> bytes:
 def _wrong(header: str) -> str:
     found = re.match(r"sparkops-facts (\d+)", header)
     if found:
-        return f"facts of format {found[1]}; this sparkops reads format {VERSION}"
+        return f"the facts have format {found[1]}; this sparkops reads format {VERSION}"
     return f"not a capture of facts: its first line is {header[:60]!r} instead of {HEADER!r}"

@@ -32,7 +32,7 @@ PROGRAMS = {
     "text-generation-launcher": "TGI",
     "lmdeploy": "LMDeploy",
     "max": "MAX",
-    "uvicorn": "a server of its own",
+    "uvicorn": "another HTTP server",
 }
 
 
@@ -65,7 +65,7 @@ def serving(text: str, flags: FlagTable, file: str, first: int, spread: bool = T
     _read(found, words, flags, where)
     for word in (*words, *(word for _, word, _ in assigned)):
         if word.expands:
-            found.caveats.append(Caveat(where(word.line), f"a shell would expand {word.expands} in {word.text}", True))
+            found.caveats.append(Caveat(where(word.line), f"only a shell expands {word.expands} in {word.text}", True))
     found.caveats += _after(simples[index], simples[index + 1 :], where)
     return found
 
@@ -136,7 +136,7 @@ def _other(simples: Sequence[Simple]) -> CommandError:
     leading = ((simple, _leading(simple.words)[1]) for simple in simples)
     ran = [words for _, words in leading if words and words[0].text not in HARMLESS]
     if not ran:
-        return CommandError("starts nothing")
+        return CommandError("starts no program")
     for words in ran:
         for word in words[:3]:
             if (known := PROGRAMS.get(word.text.rpartition("/")[2])) is not None:
@@ -154,7 +154,7 @@ def _exported(simple: Simple, found: Serving, where: Any) -> Assigned:
         assigned += [(match[1], word, match[2]) for word, match in matches if match]
     elif name not in HARMLESS:
         ran = _short(" ".join(word.text for word in words))
-        found.caveats.append(Caveat(where(words[0].line), f"runs `{ran}` first, which sparkops does not", True))
+        found.caveats.append(Caveat(where(words[0].line), f"runs `{ran}` before the engine; sparkops does not", True))
     return assigned if name in HARMLESS else []
 
 
@@ -162,18 +162,18 @@ def _after(server: Simple, rest: Sequence[Simple], where: Any) -> Iterator[Cavea
     """What follows the server: flags that a shell no longer passes to it, or other programs."""
     wrapper = server.words[0]
     if wrapper.text.rpartition("/")[2] in WRAPPERS:
-        yield Caveat(where(wrapper.line), f"{wrapper.text} before the engine is dropped", False)
+        yield Caveat(where(wrapper.line), f"sparkops starts the engine without {wrapper.text}", False)
     if server.end in (">", ">>", "<", ">&", "&>", "&>>", "|", "|&"):
         line = server.words[-1].line
-        yield Caveat(where(line), "a shell would redirect its output; here `sparkops logs` shows it", False)
+        yield Caveat(where(line), "the output of the engine is not redirected: `sparkops logs` shows it", False)
         rest = [simple for simple in rest if simple.words and simple.words[0].text.startswith("--")]
     for simple in rest[:1]:
         first = simple.words[0] if simple.words else None
         if first is not None and first.text.startswith("-"):
-            said = f"a shell ends the command before {first.text}: a comment, or a missing backslash on the line before"
+            said = f"a shell ends the command before {first.text}: the line above has a comment or lacks its backslash"
             yield Caveat(where(first.line), said, True)
         elif first is not None:
-            yield Caveat(where(first.line), f"runs `{_short(first.text)}` afterwards, which sparkops does not", False)
+            yield Caveat(where(first.line), f"runs `{_short(first.text)}` after the engine; sparkops does not", False)
 
 
 def _read(found: Serving, words: list[Word], flags: FlagTable, where: Any) -> None:
@@ -207,7 +207,7 @@ def _lay_dotted(found: Serving, dotted: Mapping[str, list[tuple[str, Setting]]])
     """Put `--flag.key value` into the flag's mapping; if `--flag` is given too, keep both and add a caveat."""
     for name, settings in dotted.items():
         if name in found.args:
-            said = f"--{name} is overridden by the engine, whole, because --{settings[0][0]} is given too"
+            said = f"the engine ignores --{name} completely, because --{settings[0][0]} is given too"
             found.caveats.append(Caveat(settings[0][1].origin, said, False))
             found.args |= dict(settings)
         else:

@@ -182,4 +182,4 @@ def _rest(recipe: Recipe, schema: str) -> list[str]:
         return []
     keys = {key: value for key, value in recipe.foreign.keys.items() if key not in ("build_args", "runtime", "name")}
     said = [f"# {key}: {json.dumps(value, default=str)}" for key, value in keys.items()]
-    return ["", f"# In its schema {recipe.foreign.schema} it also says:", *said] if said else []
+    return ["", f"# Keys of schema {recipe.foreign.schema} that sparkops recipes do not have:", *said] if said else []

@@ -62,7 +62,7 @@ def commands(text: str) -> list[Simple]:
     text += "\n"
     for token in _TOKEN.finditer(text):
         if token["unclosed"]:
-            raise CommandError(f"a {token[0]} is never closed", line)
+            raise CommandError(f"the quote {token[0]} is not closed", line)
         if token["operator"]:
             found[-1].end = token[0]
             found.append(Simple())

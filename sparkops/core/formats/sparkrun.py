@@ -23,17 +23,17 @@ READ = (
 NEEDED = {
     "pre_exec": "commands in the container before the engine starts",
     "overrides": "settings that depend on the machine",
-    "containers": "an image of its own for each machine",
-    "layout": "a layout over unlike machines",
-    "cluster_config": "paths of its own on the nodes",
+    "containers": "a separate image for each machine",
+    "layout": "a layout over different machines",
+    "cluster_config": "its own paths on the nodes",
 }
 """Keys whose loss would change the engine."""
 
 LEFT = {
-    "post_exec": "commands after it serves",
-    "post_commands": "commands after it serves",
+    "post_exec": "commands that run once the engine serves",
+    "post_commands": "commands that run once the engine serves",
     "executor_config": "options of the container",
-    "builder_config": "options of its image build",
+    "builder_config": "options of the image build",
 }
 """Keys that can be left out."""
 
@@ -52,7 +52,7 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     _runtime(entries)
     if "include" in entries:
         schema.fail(
-            entries["include"], "include", "is merged by sparkrun; give the whole recipe (`sparkrun recipe export`)"
+            entries["include"], "include", "only sparkrun can merge it; use the whole recipe (`sparkrun recipe export`)"
         )
     for key in ("model", "container"):
         if parts.text(entries, key) is None:
@@ -131,14 +131,14 @@ def _filled(env: dict[str, Setting], given: dict[str, Any]) -> tuple[dict[str, S
         text = _CONFIG.sub(lambda found: str(given.get(found[1], found[0])), str(setting.value))
         made[name] = Setting(text, setting.origin)
         for unknown in (*_CONFIG.findall(text), *_LAUNCH.findall(text)):
-            left.append(Caveat(setting.origin, f"{name} needs {unknown}, which sparkrun fills in", True))
+            left.append(Caveat(setting.origin, f"{name} needs {unknown}, which only sparkrun fills in", True))
     return made, left
 
 
 def _behind(entries: parts.Entries) -> list[Caveat]:
     """Caveats about keys whose effect at run time sparkops does not have."""
     return [
-        Caveat(entries[key].where, f"{key} is not carried over: {what}", key in NEEDED)
+        Caveat(entries[key].where, f"{key} is not carried over ({what})", key in NEEDED)
         for key, what in (NEEDED | LEFT).items()
         if key in entries and entries[key].value not in (None, "", (), {})
     ]

@@ -23,7 +23,7 @@ def seen(value: Located) -> Any:
     if isinstance(value.value, tuple):
         return [seen(item) for item in value.value]
     if isinstance(value.value, schema.Opaque):
-        schema.fail(value, "", f"{schema.kind_of(value.value)} means nothing here")
+        schema.fail(value, "", f"{schema.kind_of(value.value)} cannot be used here")
     if value.style or value.text is None:
         return value.value
     return bare(value.text)

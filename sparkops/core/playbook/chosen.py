@@ -16,7 +16,7 @@ def chosen(playbook: Playbook, tags: frozenset[str], skip: frozenset[str]) -> Pl
     plays = tuple(play for one in playbook.plays if (play := _play(one, tags, skip)) is not None)
     if not plays:
         near = did_you_mean(min(tags, default=""), _tags(playbook))
-        raise UsageError(one_line(f"{playbook.source}: the tags leave nothing to do{near}"))
+        raise UsageError(one_line(f"{playbook.source}: the tags select no step{near}"))
     for play in plays:
         if isinstance(play, StepsPlay):
             _refuse_gaps(play)
@@ -35,7 +35,7 @@ def _refuse_gaps(play: StepsPlay) -> None:
         for name in step.when.names() if step.when else ():
             if name.root not in known and len(name.path) > 1:
                 raise UsageError(
-                    f"{step.where}: step {step.name!r} needs {name.root}, and the tags leave out the step that makes it"
+                    f"{step.where}: step {step.name!r} needs {name.root}, but the tags skip the step that registers it"
                 )
 
 

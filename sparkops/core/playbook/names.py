@@ -35,7 +35,7 @@ def lookup(path: Path, known: Names) -> Any:
 
 def unknown(root: str, known: Names) -> str:
     """The message about an undefined name."""
-    return one_line(f"there is no {root}{did_you_mean(root, known)}")
+    return one_line(f"unknown name {root}{did_you_mean(root, known)}")
 
 
 def dotted(path: Path) -> str:
@@ -48,8 +48,8 @@ def parts(text: str) -> tuple[str | Path, ...]:
     for index in range(1, len(cut), 2):
         inner = str(cut[index]).strip()
         if not _DOTTED.fullmatch(inner):
-            told = "; a default is a value in `vars:`" if "|" in inner else ""
-            raise BadExpression(one_line(f"{{{{ {inner[:60]} }}}} is not a name; only names can be put in{told}"))
+            told = "; for a default, give the name a value in `vars:`" if "|" in inner else ""
+            raise BadExpression(one_line(f"{{{{ {inner[:60]} }}}} is no name: only names can be in {{{{ }}}}{told}"))
         cut[index] = tuple(inner.split("."))
     return tuple(part for part in cut if part)
 
@@ -71,4 +71,4 @@ def word(path: Path, known: Names) -> str:
         return str(found).lower()
     if isinstance(found, (str, int, float)):
         return str(found)
-    raise BadExpression(f"{dotted(path)} is not one value that can be put in")
+    raise BadExpression(f"{dotted(path)} is not a single value (text, number, true or false)")

@@ -20,7 +20,7 @@ def read(document: Located, beside: steps.Beside, extra: Iterable[str] = ()) -> 
     """`extra` are the names that `-e` gives."""
     plays = schema.listed(document)
     if not plays:
-        fail(document, "", "has no plays; a playbook is a list of them")
+        fail(document, "", "has no plays: a playbook is a list of plays")
     return Playbook(document.file, tuple(_play(play, number, beside, extra) for number, play in enumerate(plays, 1)))
 
 
@@ -30,7 +30,7 @@ def _play(value: Located, number: int, beside: steps.Beside, extra: Iterable[str
     name = schema.text(entries["name"], f"{path}: name") if "name" in entries else ""
     path += f" ({name})" if name else ""
     if ("run" in entries) == ("steps" in entries):
-        fail(value, path, "needs either run (a verb) or steps")
+        fail(value, path, "needs either `run:` (a verb of sparkops) or `steps:`")
     if "run" in entries:
         return _verb(value, known(value, path, _VERB), name, path)
     return _steps(value, known(value, path, _STEPS), name or path, path, beside, extra)

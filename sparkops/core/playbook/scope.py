@@ -51,7 +51,7 @@ class Scope:
     def define(self, value: Located, path: str, name: str) -> str:
         """A name that the playbook defines; raises UsageError if it cannot be one."""
         if not name.isidentifier() or name in GIVEN:
-            fail(value, path, f"{name!r} cannot be a name here (letters, digits and _; not {' or '.join(GIVEN)})")
+            fail(value, path, f"{name!r} cannot be a name: use letters, digits and _, but not {' or '.join(GIVEN)}")
         return name
 
     def condition(self, value: Located, path: str) -> Expression:
@@ -63,7 +63,7 @@ class Scope:
         try:
             found = when.parse(text)
         except BadExpression as error:
-            fail(value, path, f"{self._plain(parts[0], path)[:80]!r} {error}")
+            fail(value, path, f"{self._plain(parts[0], path)[:80]!r}: {error}")
         for name in found.names():
             self._allow(value, path, name.path, in_the_run=True)
         return found
@@ -87,11 +87,11 @@ class Scope:
         if isinstance(value.value, tuple):
             return
         if sign := next((word for word in words if word in SHELL), None):
-            fail(value, path, f"no shell reads {sign!r}", hint='`[sh, -c, "…"]` is a shell\'s line')
+            fail(value, path, f"{sign!r} needs a shell, but sparkops runs none", hint='use a shell: `[sh, -c, "…"]`')
         compares = len(words) > 1 and words[1] in (*SIGNS, "is") and words[0] not in ("[", "test")
         if compares or _OF_A_RESULT.fullmatch(words[0]):
-            told = '`when:` takes conditions; a command can ask too: `[sh, -c, "… | grep -q …"]`'
-            fail(value, path, "is a command here, not a condition", hint=told)
+            told = 'write a condition in `when:`, or test it with a command: `[sh, -c, "… | grep -q …"]`'
+            fail(value, path, "must be a command, not a condition", hint=told)
 
     def text(self, value: Located, path: str, *, in_the_run: bool = False) -> str:
         """A text; raises UsageError if one of its `{{ names }}` is unknown at that point."""
@@ -116,16 +116,16 @@ class Scope:
         root = str(name[0])
         if root in self.registered:
             if not in_the_run:
-                fail(value, path, f"{dotted(name)} is known only in the run; `when` and `message` may use it")
+                fail(value, path, f"{dotted(name)} is known only during the run: only `when` and `message` can use it")
             if len(name) != 2 or name[1] not in RESULT:  # noqa: PLR2004
                 here = _RESULTS_OF_ANSIBLE.get(str(name[1])) if len(name) > 1 else None
-                hint = f"here it is `{root}.{here}`" if here else None
-                fail(value, path, f"{dotted(name)}: a registered step has {', '.join(RESULT)}", hint=hint)
+                hint = f"in sparkops it is `{root}.{here}`" if here else None
+                fail(value, path, f"{dotted(name)}: a registered result has only {', '.join(RESULT)}", hint=hint)
         elif root in GIVEN and len(name) > 1 and name[1] not in GIVEN[root]:
             near = schema.did_you_mean(str(name[1]), GIVEN[root])
             fail(value, path, f"{root} has no {name[1]}{near}")
         elif root not in self.names and root not in GIVEN:
             if here := ANSIBLE.get(root):
-                fail(value, path, f"there is no {root}", hint=f"here it is `{here}`")
+                fail(value, path, f"unknown name {root}", hint=f"in sparkops it is `{here}`")
             near = schema.did_you_mean(root, (*self.names, *GIVEN, *self.registered))
-            fail(value, path, f"there is no {root}{near}", hint="`vars:`, `-e NAME=VALUE` and `register:` make names")
+            fail(value, path, f"unknown name {root}{near}", hint="define it: `vars:`, `-e NAME=VALUE` or `register:`")

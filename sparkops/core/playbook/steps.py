@@ -88,9 +88,7 @@ def _refuse_useless(entries: Mapping[str, Located], action: Action, path: str) -
     fit = _FIT.get(type(action), tuple(key for key in KEYS if "until" in entries or key not in ("retries", "delay")))
     for key, item in entries.items():
         if key not in ("name", *ACTIONS) and key not in fit:
-            fail(
-                item, f"{path}: {key}", "means nothing here" + (" without until" if key in ("retries", "delay") else "")
-            )
+            fail(item, f"{path}: {key}", "has no effect" + (" without until" if key in ("retries", "delay") else ""))
 
 
 def _title(action: Action, given: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ def parse(text: str) -> Expression:
     if len(text) > LONGEST:
         raise BadExpression(f"is longer than {LONGEST} characters")
     if "{{" in text:
-        raise BadExpression("needs no {{ }}: names stand in a condition as they are")
+        raise BadExpression("write names in a condition without {{ }}")
     try:
         body = Environment(autoescape=False).parse("{{ " + text + " }}").body
         if len(body) != 1 or not isinstance(body[0], nodes.Output) or len(body[0].nodes) != 1:
@@ -44,7 +44,7 @@ def _item(node: nodes.Getattr | nodes.Getitem) -> Expression:
     inner = _read(node.node)
     key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", None)
     if not isinstance(inner, Name) or not isinstance(key, (str, int)):
-        raise BadExpression("only names have items, named by a word or a number")
+        raise BadExpression("only a name can have items, each named by a word or a number")
     return Name((*inner.path, key))
 
 
@@ -58,8 +58,8 @@ def _negative(node: nodes.Neg) -> Expression:
 def _test(node: nodes.Test) -> Expression:
     name = _read(node.node)
     if node.name not in ("defined", "undefined") or not isinstance(name, Name) or node.args:
-        told = "the only tests are `is defined` and `is undefined` of a name"
-        raise BadExpression(f"{told}; of a result there are `.code == 0` and `.ended == 'skipped'`")
+        told = "the only tests are `NAME is defined` and `NAME is undefined`"
+        raise BadExpression(f"{told}; for a result use `.code == 0` or `.ended == 'skipped'`")
     return Defined(name) if node.name == "defined" else Not(Defined(name))
 
 
@@ -82,7 +82,7 @@ def _chain(node: nodes.Compare) -> Expression:
 
 def _items(node: nodes.List | nodes.Tuple) -> Expression:
     if isinstance(node, nodes.Tuple) and not node.items:
-        raise BadExpression("says nothing")
+        raise BadExpression("is empty")
     return Items(tuple(_read(item) for item in node.items))
 
 
@@ -101,8 +101,8 @@ _READERS: Mapping[type[nodes.Node], Callable[[Any], Expression]] = {
     nodes.List: _items,
     nodes.Tuple: _items,
 }
-_NUMBER = "; beside a number a text that is one counts as one"
-_INSTEAD = {"int": _NUMBER, "float": _NUMBER, "default": "; give the name a value in `vars:`, -e wins over it"}
+_NUMBER = "; a text such as '90' compares with a number as a number"
+_INSTEAD = {"int": _NUMBER, "float": _NUMBER, "default": "; give the name a default in `vars:`; `-e` overrides it"}
 _ARITHMETIC = (nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow)
 _KINDS: Mapping[type[nodes.Node], str] = {
     **dict.fromkeys(_ARITHMETIC, "arithmetic"),

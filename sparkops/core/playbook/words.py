@@ -11,41 +11,41 @@ Readers = Mapping[str, Callable[[Located, str], Any]]
 """By key, the reader of its value: it takes the value and the path for messages."""
 
 ANSIBLE = {
-    "tasks": "here they are `steps:`",
-    "roles": "a play has `steps:` of its own",
-    "shell": '`command: [sh, -c, "…"]` is a shell\'s line',
-    **dict.fromkeys(("loop", "with_items"), "write the step once for each item, or one `command: [sh, -c, …]`"),
-    "block": "steps stand in one list",
-    "rescue": "`ignore_errors: true`, and a `when` on what was registered",
-    **dict.fromkeys(("handlers", "notify"), "give the step a `when` on what was registered"),
-    "delegate_to": "a play of its own has its own `hosts:`",
-    "gather_facts": "facts are always there: `facts.…`",
-    "changed_when": "`reads: true` says that a command changes nothing",
-    "failed_when": "let the command end with the code that is meant",
-    "become_user": "`become: true` is root",
-    "creates": "`unless: [test, -e, FILE]`",
-    "template": "`copy:` puts {{ names }} into its content",
-    "debug": "`message:` prints",
-    **dict.fromkeys(("fail", "assert"), '`command: "false"` with a `when:`; its `name:` is the reason'),
-    "stat": "`command: test -e FILE` with `reads`, `ignore_errors` and `register`",
-    "lineinfile": "`copy:` the whole file, or `command: [sh, -c, …]` with `unless: grep -q …`",
-    "vars_files": "`vars:` of the play, or `-e NAME=VALUE`",
-    "set_fact": "`vars:` of the play, or `register:`",
-    "wait_for": '`command: ["true"]` with `until:`, a command that is asked again',
-    "pause": "`until:` with `delay:` waits for something",
-    "reboot": "`sparkops playbook show reboot-all` is one to copy",
-    "pre_tasks": "a play of its own before this one",
-    "post_tasks": "a play of its own after this one",
-    "strategy": "all hosts finish a step before the next begins; `serial:` takes some at a time",
-    "any_errors_fatal": "`on_failure: stop`",
-    "max_fail_percentage": "`on_failure: stop`, or `serial:`",
-    "remote_user": "`user:` in the inventory",
-    **dict.fromkeys(("service", "systemd"), "`command: systemctl restart NAME`, with `become: true`"),
-    "apt": "`command: apt-get install -y NAME`, with `become: true` and `unless: dpkg -s NAME`",
-    "file": "`command: mkdir -p DIR`, with `unless: test -d DIR`",
+    "tasks": "write `steps:`",
+    "roles": "write the steps of the role into the play's `steps:`",
+    "shell": 'write `command: [sh, -c, "…"]`',
+    **dict.fromkeys(("loop", "with_items"), "write one step for each item, or a loop in `command: [sh, -c, …]`"),
+    "block": "write all steps in one list",
+    "rescue": "write `ignore_errors: true` and `register:`, and a later step with a `when:` on the result",
+    **dict.fromkeys(("handlers", "notify"), "`register:` the result of one step, and use it in the `when:` of another"),
+    "delegate_to": "write a separate play with its own `hosts:`",
+    "gather_facts": "delete it: `facts.…` always exist",
+    "changed_when": "write `reads: true` if the command changes nothing",
+    "failed_when": "write a command that itself ends with 0, or with another code if it failed",
+    "become_user": "write `become: true`; the command then runs as root",
+    "creates": "write `unless: [test, -e, FILE]`",
+    "template": "write `copy:` with `content:`, which may contain {{ names }}",
+    "debug": "write `message:`",
+    **dict.fromkeys(("fail", "assert"), 'write `command: "false"` with a `when:`, and the reason as `name:`'),
+    "stat": "write `command: test -e FILE` with `reads`, `ignore_errors` and `register`",
+    "lineinfile": "write the whole file with `copy:`, or `command: [sh, -c, …]` with `unless: grep -q …`",
+    "vars_files": "use `vars:` of the play, or `-e NAME=VALUE`",
+    "set_fact": "use `vars:` of the play, or `register:`",
+    "wait_for": 'write `command: ["true"]` with `until:`, a command that runs until it ends with 0',
+    "pause": "to wait for something, write `until:` with `delay:`",
+    "reboot": "copy the steps of `sparkops playbook show reboot-all`",
+    "pre_tasks": "write a separate play before this one",
+    "post_tasks": "write a separate play after this one",
+    "strategy": "all hosts finish a step before the next begins; `serial:` sets the number of hosts at a time",
+    "any_errors_fatal": "write `on_failure: stop`",
+    "max_fail_percentage": "write `on_failure: stop`, or `serial:`",
+    "remote_user": "set `user:` in the inventory",
+    **dict.fromkeys(("service", "systemd"), "write `command: systemctl restart NAME`, with `become: true`"),
+    "apt": "write `command: apt-get install -y NAME`, with `become: true` and `unless: dpkg -s NAME`",
+    "file": "write `command: mkdir -p DIR`, with `unless: test -d DIR`",
     "import_playbook": "copy its plays into this file",
-    **dict.fromkeys(("include_tasks", "import_tasks"), "put its steps here"),
-    "args": "`command:` takes the words, `environment:` the variables",
+    **dict.fromkeys(("include_tasks", "import_tasks"), "write its steps here"),
+    "args": "write the words in `command:`, the variables in `environment:`",
 }
 """Keys of Ansible, and what to write instead."""
 
@@ -55,8 +55,8 @@ PLAY_KEYS = tuple(key for key in shape.keys(shape.StepsPlayShape) if key not in 
 
 
 _VERBS_OWN = {
-    "hosts": "a play that runs a verb takes `with: {limit: …}`",
-    "vars": "a play that runs a verb takes its names from `-e NAME=VALUE`",
+    "hosts": "a play with `run:` has `with: {limit: …}`",
+    "vars": "a play with `run:` gets its variables from `-e NAME=VALUE`",
 }
 
 
@@ -70,11 +70,11 @@ def known(value: Located, path: str, keys: tuple[str, ...]) -> dict[str, Located
             fail(item, f"{path}: {key}", "belongs to a step", hint="put it on each step that needs it")
         if key in PLAY_KEYS:
             hint = _VERBS_OWN.get(key) if "run" in keys else "put it on the play, beside its `steps:`"
-            fail(item, f"{path}: {key}", "belongs to a play of steps", hint=hint)
+            fail(item, f"{path}: {key}", "belongs to a play with `steps:`", hint=hint)
         if short != key and short in keys:
-            fail(item, f"{path}: {key}", f"is `{short}` here")
+            fail(item, f"{path}: {key}", f"write `{short}`")
         if short in ANSIBLE:
-            fail(item, f"{path}: {key}", "is not in this language", hint=ANSIBLE[short])
+            fail(item, f"{path}: {key}", "is not a key of sparkops playbooks", hint=ANSIBLE[short])
     return schema.mapping(value, path, keys)
 
 

@@ -81,10 +81,10 @@ def test_advice_takes_what_was_kept_and_names_what_cannot_be_read(
     assert main(words) == 0
     text = capsys.readouterr().out
     assert text.startswith("2x-solo for decode at 8")
-    assert "2x-solo (your own benchmarks): best at 8: 25 % more than cluster" in text
+    assert "2x-solo (your own benchmarks): best at concurrency 8: 25 % more tokens/s than cluster" in text
     assert text.index("your own benchmarks") < text.index("measured by others") < text.index("decision table")
     bench_records.keep(replace(record("solo", 1.0), id="broken"))
     for path in (tmp_path / "XDG_STATE_HOME").rglob("broken.json"):
         path.write_text("{}")
     assert main(words) == 0
-    assert "warning: broken: is not a benchmark of sparkops" in capsys.readouterr().out
+    assert "warning: broken: is not a sparkops benchmark" in capsys.readouterr().out

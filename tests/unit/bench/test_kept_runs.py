@@ -68,7 +68,7 @@ def test_an_experiment_is_found_by_its_question_until_it_has_ended(place):
     [
         ((), {"deployment": "own"}, f"start it again: `sparkops bench run --resume {FIRST.id}`"),
         (({},), None, f"continue: `sparkops bench run --resume {FIRST.id}`"),
-        ((), None, "does it serve, and is that its address? `curl URL/v1/models` asks it"),
+        ((), None, "check that a model serves at this address: `curl URL/v1/models`"),
     ],
 )
 def test_a_run_that_failed_names_the_way_on_where_there_is_one(raw, lock, way):

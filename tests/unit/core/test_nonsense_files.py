@@ -91,7 +91,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
         b"recipe_version: 1\nname: n\ncontainer: c\ndefaults: {a: "
         + b"x" * 300_000
         + b"}\ncommand: vllm serve {a}{a}{a}\n",
-        "f.yml:5: command: is longer than any command",
+        "f.yml:5: command: becomes longer than 200000 characters",
     ),
     "half a recipe": (b"model: m\n", "f.yml:1: container: is required"),
 }

@@ -38,7 +38,7 @@ def test_a_port_is_chosen_or_it_is_said_why_not() -> None:
 
 def test_without_any_cx7_it_is_the_cable() -> None:
     none = find((interface("enP7s7", None, ("192.168.1.5/24",)),))
-    assert none == Unread("no CX7 interface is there; that usually means that no cable is plugged in")
+    assert none == Unread("there is no CX7 interface; usually that means that no cable is plugged in")
 
 
 def cabled(number: int, left: int, right: int) -> tuple[Interface, ...]:

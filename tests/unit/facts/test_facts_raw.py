@@ -76,13 +76,13 @@ def test_a_capture_cut_off_anywhere_keeps_what_came_before():
         found = read(raw[:end])
         assert isinstance(parse(raw[:end]), Facts)
         assert [whole[name] for name in list(found)[:-1]] == list(found.values())[:-1]
-    assert parse(raw[:200]).nvidia_smi == Unread("the capture ends before it")
+    assert parse(raw[:200]).nvidia_smi == Unread("the output ends before this value")
 
 
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ("sparkops-facts 2\n", "facts of format 2; this sparkops reads format 1"),
+        ("sparkops-facts 2\n", "the facts have format 2; this sparkops reads format 1"),
         ("Welcome to DGX OS\nsparkops-facts 1\n", "Welcome to DGX"),
     ],
 )
