@@ -94,7 +94,8 @@ def comparison(
     if found:
         lines = "\n".join(f"{gap.label}: {gap.text}" for gap in found)
         named = ",".join(sorted({gap.text.partition(":")[0] for gap in found} & set(VARIABLE)))
-        raise Refused(f"these runs cannot be compared:\n{lines}", hint=f"to compare them anyway: --vary {named}")
+        hint = f"to compare them anyway: --vary {named}" if named else None
+        raise Refused(f"these runs cannot be compared:\n{lines}", hint=hint)
     files = [own_files.write(Path(output), page_of(records, failed))] if output else []
     rows = {label: one.measured.rows for label, one in series("", records).records.items()}
     compared = _documents(list(side_by_side(list(rows.values()))))
