@@ -182,7 +182,7 @@ KNOWN = {
         "free space: `sparkops image prune`, `sparkops model prune`",
     ),
     "docker-load-hangs": _Known(
-        r"sparkops: docker load takes no more data|sparkops: the engine does not answer any more",
+        r"sparkops: docker load takes no more data|sparkops: Docker does not answer any more",
         "Docker on this node hangs while it loads the image; the partial image is removed",
         "on the node: `sudo systemctl restart docker` (containers restart by their policy), then run the command again",
     ),

@@ -118,7 +118,7 @@ class SimulatedCopy:
         job: SimulatedJob | None = self.next.jobs.get(self.name)
         code = job.look(now) if job else 1
         if code:
-            log.append(f"sparkops: {self.address} did not take all of it (exit code {code})")
+            log.append(f"sparkops: {self.address} did not receive all data (exit code {code})")
             return 1
         return code
 
