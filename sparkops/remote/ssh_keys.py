@@ -30,11 +30,11 @@ def named(node: str, path: Path) -> tuple[paramiko.PKey, ...]:
     try:
         return (key_from(path),)
     except FileNotFoundError:
-        raise Unreached(node, "key", f"key file {path} does not exist", "see `key_file` in the inventory") from None
+        raise Unreached(node, "key", f"key file {path} does not exist", "correct `key_file` in the inventory") from None
     except paramiko.PasswordRequiredException:
         if held := agent():
             return held
-        raise Unreached(node, "key", f"key file {path} has a passphrase", f"ssh-add {path}") from None
+        raise Unreached(node, "key", f"key file {path} has a passphrase", f"run `ssh-add {path}`") from None
     except (OSError, ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType) as error:
         raise Unreached(node, "key", f"key file {path} cannot be read: {error}") from error
 
