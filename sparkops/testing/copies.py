@@ -104,7 +104,7 @@ class SimulatedCopy:
                 return None
             if before is not None and (before.stopped is None or before.passed(now) > passed):
                 return None
-            said = "nobody came" if before is None else "ended with exit code 1"
+            said = "the sending node did not connect" if before is None else "ended with exit code 1"
         else:
             said = self.take(self.origin())
             self.taken = not said
