@@ -34,7 +34,7 @@ def named(node: str, path: Path) -> tuple[paramiko.PKey, ...]:
     except paramiko.PasswordRequiredException:
         if held := agent():
             return held
-        raise Unreached(node, "key", f"key file {path} has a passphrase", f"run `ssh-add {path}`") from None
+        raise Unreached(node, "key", f"key file {path} has a passphrase", f"ssh-add {path}") from None
     except (OSError, ValueError, paramiko.SSHException, paramiko.pkey.UnknownKeyType) as error:
         raise Unreached(node, "key", f"key file {path} cannot be read: {error}") from error
 
