@@ -51,18 +51,18 @@ def up(
     _check(nodes, ray, backend)
     directory = directory or lab_dir()
     if ":" in str(directory):
-        raise LabError(f"a lab cannot lie in {directory}", "`:` separates paths in PATH and in Docker's mounts")
+        raise LabError(f"a lab cannot be in {directory}", "set SPARKOPS_LAB_DIR to a path without `:`")
     directory.parent.mkdir(parents=True, exist_ok=True)
     with files.locked(directory.parent):
         record = _record(directory)
         if record and _backend(record).running(record):
             if record["count"] != nodes:
-                raise LabError(f"a lab with {record['count']} nodes is up", "`sparkops lab down` first")
+                raise LabError(f"a lab with {record['count']} nodes is up", "run `sparkops lab down` first")
             return _up(directory, record, started=False)
         if record:
             _remove(directory, record)
         if directory.exists() and any(directory.iterdir()):
-            raise LabError(f"{directory} is not empty and no lab", "set SPARKOPS_LAB_DIR to another directory")
+            raise LabError(f"{directory} is not empty and is not a lab", "set SPARKOPS_LAB_DIR to another directory")
         directory.mkdir(exist_ok=True)
         record = {
             "schema": SCHEMA,
@@ -122,7 +122,7 @@ def _check(nodes: int, ray: str, backend: str) -> None:
     if not 1 <= nodes <= MOST_NODES:
         raise LabError(f"a lab has 1 to {MOST_NODES} nodes, not {nodes}")
     if ray not in RAY:
-        raise LabError(f"ray is {', '.join(RAY)}, not {ray}")
+        raise LabError(f"ray must be one of {', '.join(RAY)}, not {ray}")
     if backend not in BACKENDS:
         raise LabError(f"no backend is called {backend}", "one of: " + ", ".join(BACKENDS))
 
@@ -130,7 +130,7 @@ def _check(nodes: int, ray: str, backend: str) -> None:
 def _ray(wish: str) -> str:
     installed = importlib.util.find_spec("ray") is not None
     if wish == "real" and not installed:
-        raise LabError("ray is not installed here", "pip install 'sparkops[lab]', or --ray emulated")
+        raise LabError("ray is not installed here", "run `pip install 'sparkops[lab]'`, or use --ray emulated")
     return "real" if wish != "emulated" and installed else "emulated"
 
 
@@ -142,9 +142,9 @@ def _running(directory: Path | None) -> tuple[Path, dict[str, Any]]:
     directory = directory or lab_dir()
     record = _record(directory)
     if not record:
-        raise LabError("no lab is up", "`sparkops lab up --nodes 2` starts one")
+        raise LabError("no lab is up", "start one: `sparkops lab up --nodes 2`")
     if not _backend(record).running(record):
-        raise LabError("the lab's daemon is gone", "`sparkops lab down`, then `sparkops lab up`")
+        raise LabError("the lab's daemon is gone", "run `sparkops lab down`, then `sparkops lab up`")
     return directory, record
 
 
@@ -170,5 +170,5 @@ def _backend(record: dict[str, Any]) -> Backend:
         return cast(Backend, importlib.import_module(BACKENDS[record["backend"]]))
     except ModuleNotFoundError as error:
         raise LabError(
-            f"the lab needs {error.name}, which is not installed here", "pip install 'sparkops[lab]'"
+            f"the lab needs {error.name}, which is not installed here", "run `pip install 'sparkops[lab]'`"
         ) from error

@@ -34,7 +34,7 @@ def up(directory: Path, record: dict[str, Any]) -> None:
     if not sys.platform.startswith("linux"):
         raise LabError(
             "the embedded lab needs Linux",
-            "other systems have neither /proc nor all of 127.0.0.0/8; try --backend docker",
+            "other systems lack /proc and most addresses of 127.0.0.0/8; try --backend docker",
         )
     with claimed_octet() as octet:
         record |= {"octet": octet, "short": tempfile.mkdtemp(prefix="sl-", dir="/tmp")}
@@ -78,7 +78,7 @@ def _start(directory: Path, record: dict[str, Any]) -> None:
         if daemon.poll() is not None or time.monotonic() > until:
             tail = files.read(directory / "daemon.log").strip().splitlines()[-1:]
             raise LabError(
-                f"the lab did not start: {' '.join(tail) or 'no answer'}", "`sparkops lab down`, then try again"
+                f"the lab did not start: {' '.join(tail) or 'no answer'}", "run `sparkops lab down`, then try again"
             )
         time.sleep(0.02)
     daemon.returncode = 0  # it outlives this process on purpose
@@ -131,7 +131,7 @@ def claimed_octet() -> Iterator[int]:
                 return
     raise LabError(
         "no free loopback network is left",
-        "other labs run on this machine: `sparkops lab down` where they were started",
+        "stop other labs on this machine: `sparkops lab down` with their SPARKOPS_LAB_DIR",
     )
 
 

@@ -2,7 +2,7 @@
 
 FAULTS: dict[str, str] = {
     "unreachable": "sshd refuses connections and open ones drop; processes on the node continue",
-    "lost-after-send": "the connection drops after the node accepted the next changing command; that continues",
+    "lost-after-send": "the connection drops after the node accepted the next changing command, which continues",
     "bad-host-key": "sshd shows another host key, as a reinstalled or foreign machine does",
     "no-docker-group": "the user may not use Docker, as on a stock Spark",
     "sudo-password": "sudo asks for the password (`spark`), as on a stock Spark",

@@ -17,10 +17,10 @@ def ask(path: str, request: dict[str, Any], patience: float = 60.0) -> dict[str,
             answer = client.makefile("r").readline()
         except OSError as error:
             raise LabError(
-                f"the lab does not answer: {error}", "`sparkops lab down`, then `sparkops lab up`"
+                f"the lab does not answer: {error}", "run `sparkops lab down`, then `sparkops lab up`"
             ) from error
     if not answer:
-        raise LabError("the lab went away while it was asked", "`sparkops lab down`, then `sparkops lab up`")
+        raise LabError("the lab ended before it answered", "run `sparkops lab down`, then `sparkops lab up`")
     found: dict[str, Any] = json.loads(answer)
     if "error" in found:
         raise LabError(found["error"], found.get("hint", ""))

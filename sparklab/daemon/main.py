@@ -51,7 +51,7 @@ class Daemon:
         except LabError as error:
             answer = {"error": error.message, "hint": error.hint}
         except (ValueError, KeyError) as error:
-            answer = {"error": f"not understood: {error!r}"}
+            answer = {"error": f"the daemon of the lab cannot read this request: {error!r}"}
         writer.write(json.dumps(answer).encode() + b"\n")
         writer.close()
 

@@ -35,7 +35,7 @@ def start(place: Place, images: Path) -> dict[str, Any]:
     if os.geteuid() != 0:
         raise LabError(
             "the docker lab needs root",
-            "its nodes are privileged containers with their own network interfaces; the embedded lab needs none",
+            "its nodes are privileged containers: run it with sudo, or use --backend embedded without root",
         )
     if tried("docker", "version", timeout=20):
         _install([name for name in ("debootstrap", "ip", "mkfs.ext4", "nsenter") if not shutil.which(name)])
@@ -49,7 +49,7 @@ def _install(missing: list[str]) -> None:
         return
     packages = sorted({NEEDED[name] for name in missing})
     if not shutil.which("apt-get"):
-        raise LabError(f"missing: {', '.join(missing)}", f"install {' '.join(packages)}")
+        raise LabError(f"these programs are missing: {', '.join(missing)}", f"install {' '.join(packages)}")
     log = Path("/var/log/sparkops-lab-apt.log")
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     apt = ("apt-get", "-qq", "-y", "-o", "DPkg::Lock::Timeout=300")
@@ -61,7 +61,7 @@ def _own(place: Place, images: Path) -> dict[str, Any]:
     home = place.engine
     socket = home / "docker.sock"
     if len(str(socket)) > LONGEST_SOCKET:
-        raise LabError(f"{socket} is too long for a socket", "set SPARKOPS_LAB_DIR to a shorter path")
+        raise LabError(f"the path {socket} is too long for a socket", "set SPARKOPS_LAB_DIR to a shorter path")
     runtime(home / "bin")
     files.write(home / "daemon.json", "{}\n")
     if images.exists():

@@ -28,7 +28,7 @@ def free_subnet() -> str:
             return f"10.86.{number}"
     raise LabError(
         "no free management network is left below 10.86.0.0/16",
-        "other labs run on this machine: `sparkops lab down` where they were started",
+        "stop other labs on this machine: `sparkops lab down` with their SPARKOPS_LAB_DIR",
     )
 
 

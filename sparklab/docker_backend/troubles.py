@@ -100,16 +100,16 @@ def _reboot(node: NodePlace, off: bool) -> None:
 
 
 TROUBLES: dict[str, tuple[Trouble, str]] = {
-    "node-off": (_power, "the power is cut; --off gives it back and the node boots"),
-    "reboot": (_reboot, "once: an orderly reboot, containers restart by their policy"),
+    "node-off": (_power, "the power is off; --off switches it on, and the node boots"),
+    "reboot": (_reboot, "once: an orderly reboot; then containers restart by their policy"),
     "power-loss": (_power_loss, "once: the power is cut and comes back"),
-    "unreachable": (_cable(MANAGEMENT), "the management cable is out; what runs on the node goes on"),
-    "cx7-down": (_cable(*CABLES), "the CX7 cable is out: with two nodes, both see it"),
+    "unreachable": (_cable(MANAGEMENT), "the management cable is unplugged; processes on the node continue"),
+    "cx7-down": (_cable(*CABLES), "the CX7 cable is unplugged; with two nodes, both lose the link"),
     "packet-loss": (
         _in_node("drop", *CABLES, undo=("pass", *CABLES)),
-        "nothing passes the CX7 link, which still says that it is up",
+        "the CX7 link drops all packets, but shows that it is up",
     ),
-    "disk-full": (_in_node("fill", undo=("empty",)), "no byte is free where homes, /tmp and container logs are"),
+    "disk-full": (_in_node("fill", undo=("empty",)), "the disk with homes, /tmp and container logs is full"),
     "engine-killed": (_in_node("signal", "KILL", "VLLM::"), "once: vLLM's engine processes get SIGKILL"),
     "ray-worker-killed": (_in_node("signal", "KILL", "raylet"), "once: the node's raylet gets SIGKILL"),
     "engine-frozen": (
@@ -127,13 +127,13 @@ TROUBLES: dict[str, tuple[Trouble, str]] = {
     ),
     "no-docker-group": (
         _in_node("group", "without", undo=("group", "with")),
-        "the user may not talk to Docker, as on a stock Spark (a new login sees it)",
+        "the user may not use Docker, as on a stock Spark (from the next login on)",
     ),
     "sudo-password": (
         _in_node("sudo", "password", undo=("sudo", "free")),
-        "sudo wants the password (`spark`), as on a stock Spark",
+        "sudo asks for the password (`spark`), as on a stock Spark",
     ),
-    "bad-host-key": (_host_key, "sshd answers with another host key, as a re-installed or foreign machine does"),
+    "bad-host-key": (_host_key, "sshd shows another host key, as a reinstalled or foreign machine does"),
 }
 ONE_SHOT = frozenset({"reboot", "power-loss", "engine-killed", "ray-worker-killed", "docker-restart"})
 FAULTS = {kind: text for kind, (_, text) in TROUBLES.items()}

@@ -182,7 +182,7 @@ KNOWN = {
         "free space: `sparkops image prune`, `sparkops model prune`",
     ),
     "docker-load-hangs": _Known(
-        r"sparkops: docker load takes no more data|sparkops: the engine does not answer any more",
+        r"sparkops: docker load takes no more data|sparkops: (?:Docker|the engine) does not answer any more",
         "Docker on this node hung while it loaded the image; the partial image was removed",
         "on the node: `sudo systemctl restart docker` (stops containers without a restart policy), then try again",
     ),

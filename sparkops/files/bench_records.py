@@ -22,11 +22,11 @@ def record(name: str) -> Record:
     """A benchmark by its id, the beginning of it, or `last`; raises UsageError."""
     known = names()
     if not known:
-        raise UsageError(f"{name}: nothing was measured from here yet", hint="`sparkops bench run`")
+        raise UsageError(f"{name}: this machine has no benchmark results yet", hint="`sparkops bench run`")
     exact = known[-1:] if name == "last" else [one for one in known if one == name]
     found = exact or [one for one in known if one.startswith(name)]
     if len(found) != 1:
-        what = "several benchmarks begin so" if found else f"no such benchmark{did_you_mean(name, known)}"
+        what = "several benchmarks begin with this name" if found else f"no such benchmark{did_you_mean(name, known)}"
         raise UsageError(f"{name}: {what}", hint="`sparkops bench list`")
     try:
         return load(state.read(KEPT, found[0]))
@@ -66,5 +66,5 @@ def keep_tokenizer(text: str) -> Path:
 def unwritable(kind: str, error: OSError) -> UsageError:
     """The error for a directory that cannot be written."""
     reason = (error.strerror or "cannot be written").lower()
-    hint = "free space there or make it yours, or set $XDG_STATE_HOME to another place; kept results stay"
+    hint = "free disk space, correct the folder's owner, or set $XDG_STATE_HOME to another folder; kept results stay"
     return UsageError(one_line(f"{state.folder(kind)}: {reason}"), hint=hint)

@@ -30,7 +30,7 @@ class Context:
 def pack(folder: Path, dockerfile: str | None = None) -> Context:
     """Pack the folder without what a simple `.dockerignore` names; Docker reads that file again on the node."""
     if not folder.is_dir():
-        raise UsageError(one_line(f"{folder}: no such directory"), hint="the build context is a directory")
+        raise UsageError(one_line(f"{folder}: no such directory"), hint="give a directory as the build context")
     if not (folder / (dockerfile or "Dockerfile")).is_file():
         raise UsageError(one_line(f"{folder / (dockerfile or 'Dockerfile')}: no such file"))
     tarred = io.BytesIO()
@@ -41,7 +41,7 @@ def pack(folder: Path, dockerfile: str | None = None) -> Context:
             for path in _below(folder, "", ignored):
                 entry = _plain(tar.gettarinfo(str(folder / path), arcname=path))
                 if (size := size + entry.size) > LARGEST:
-                    raise UsageError(f"{folder}: the build context has more than {LARGEST // 1_000_000} MB", hint=_HINT)
+                    raise UsageError(f"{folder}: the build context exceeds {LARGEST // 1_000_000} MB", hint=_HINT)
                 count += 1
                 if entry.isreg():
                     with (folder / path).open("rb") as content:
@@ -55,7 +55,7 @@ def pack(folder: Path, dockerfile: str | None = None) -> Context:
     return Context(hashlib.sha256(data).hexdigest(), packed, count)
 
 
-_HINT = "leave out with .dockerignore what the image does not need, or build from a git repository"
+_HINT = "exclude files that the image does not need with .dockerignore, or build from a git repository"
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -25,16 +25,16 @@ def from_file(path: str) -> FlagTable:
         data = Path(path).expanduser().read_bytes()[: LARGEST + 1]
         document = json.loads(data) if len(data) <= LARGEST else None
     except (OSError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or "is no path"
+        reason = getattr(error, "strerror", None) or "is not a valid path"
         raise UsageError(one_line(f"{path}: {reason.lower()}")) from None
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
-        raise UsageError(one_line(f"{path}:{line}: is no JSON")) from None
+        raise UsageError(one_line(f"{path}:{line}: is not JSON")) from None
     try:
         return table(document)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise UsageError(
-            one_line(f"{path}:1: is no table of vllm serve options"),
+            one_line(f"{path}:1: is not a table of vllm serve options"),
             hint="`sparkops image flags NAME --json` prints one",
         ) from None
 

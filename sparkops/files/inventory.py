@@ -20,7 +20,7 @@ def inventory(path: str | None = None) -> Inventory:
             return inventory_file.read(recipes.document(place))
     raise UsageError(
         f"no inventory: looked for {', '.join(map(str, places))}",
-        hint="sparkops init IP… writes one; -i FILE names one; -i lab is the lab's",
+        hint="write one: sparkops init IP…; or use a file: -i FILE; or the lab's: -i lab",
     )
 
 

@@ -27,7 +27,7 @@ def writing(path: Path) -> Iterator[None]:
         raise UsageError(one_line(_unwritten(path, error))) from None
 
 
-def refuse_existing(path: Path, force: bool, hint: str = "--force writes it anew") -> None:
+def refuse_existing(path: Path, force: bool, hint: str = "overwrite it with --force") -> None:
     if path.exists() and not force:
         raise UsageError(f"{path} exists", hint=hint)
 
@@ -55,7 +55,7 @@ def whole(path: Path, size: int) -> Iterator[BinaryIO]:
             yield file
         part.replace(path)
     except OSError as error:
-        told = f"it needs {gb(size)}, {gb(free(path.parent))} are free"
+        told = f"it needs {gb(size)}, but only {gb(free(path.parent))} are free"
         raise UsageError(one_line(f"{_unwritten(part, error)}; {told}")) from error
     finally:
         part.unlink(missing_ok=True)

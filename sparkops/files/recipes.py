@@ -96,7 +96,7 @@ def _read(path: Path) -> bytes:
     except FileNotFoundError:
         raise UsageError(one_line(f"{path}: no such file")) from None
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else "is no path"
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "is not a valid path"
         raise UsageError(one_line(f"{path}: {reason.lower()}")) from None
     if len(data) > LARGEST:
         raise UsageError(f"{path}:1: is larger than {LARGEST // 1000} kB")

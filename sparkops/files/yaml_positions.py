@@ -37,7 +37,7 @@ def parse(data: bytes, label: str) -> Located:
         line = mark.line + 1 if mark else 1
         raise UsageError(one_line(f"{label}:{line}: {_problem(error, text)}")) from None
     except (yaml.YAMLError, ValueError, OverflowError):
-        raise UsageError(f"{label}:1: is not YAML, or has an escape that is no character") from None
+        raise UsageError(f"{label}:1: is not YAML, or has an escape sequence that is not a character") from None
 
 
 class _Composer:
@@ -59,7 +59,7 @@ class _Composer:
             self.events.get_event()
             after = self.events.get_event()
             if not isinstance(after, yaml.StreamEndEvent):
-                self.fail(after, "has a second document; one file is one document")
+                self.fail(after, "has a second document (after ---); a file must have only one")
             return found
         finally:
             self.events.dispose()
@@ -86,10 +86,10 @@ class _Composer:
 
     def alias(self, event: Any, depth: int) -> Located:
         if event.anchor not in self.anchors:
-            self.fail(event, f"*{event.anchor} names nothing above it")
+            self.fail(event, f"*{event.anchor} has no anchor &{event.anchor} above it")
         known = self.anchors[event.anchor]
         if known is None:
-            self.fail(event, "contains itself by an alias")
+            self.fail(event, "contains itself through an alias")
         found, size, height = known
         self.spend(event, size, depth + height)
         return found
@@ -99,7 +99,7 @@ class _Composer:
         if event.tag is not None and event.tag not in _TEXT:
             return self.made(event, Opaque(event.tag), None)
         if _NO_CHARACTER.search(text):
-            self.fail(event, "has an escape that is no character")
+            self.fail(event, "has an escape sequence that is not a character")
         plain = event.style in (None, "") and event.tag is None
         return Located(
             scalar(text) if plain else text, self.label, _line(event), text, event.style or "!" * (not plain)
@@ -133,7 +133,7 @@ class _Composer:
         made: dict[str, Located] = {}
         for item in reversed(value.value if isinstance(value.value, tuple) else (value,)):
             if not isinstance(item.value, dict):
-                raise UsageError(f"{self.label}:{item.line}: << must name a mapping")
+                raise UsageError(f"{self.label}:{item.line}: << must refer to a mapping")
             made |= item.value
         return made
 
@@ -147,7 +147,7 @@ class _Composer:
         if depth > DEEPEST:
             self.fail(event, "is nested too deeply")
         if self.count > MOST_VALUES:
-            self.fail(event, f"has more than {MOST_VALUES} values (aliases multiply them)")
+            self.fail(event, f"has more than {MOST_VALUES} values (values behind aliases count each time)")
 
     def fail(self, event: Any, problem: str) -> NoReturn:
         raise UsageError(one_line(f"{self.label}:{_line(event)}: {problem}"))
@@ -172,7 +172,7 @@ def _problem(error: yaml.MarkedYAMLError, text: str) -> str:
         lines = text.split("\n")
         line = lines[mark.line] if mark.line < len(lines) else ""
         if "\t" in line[: mark.column + 1] and not line[: mark.column].strip():
-            return "a tab where spaces are needed"
+            return "has a tab where YAML needs spaces"
     if error.problem == _TOO_DEEP:
         return "is nested too deeply"
     return error.problem or "is not YAML"

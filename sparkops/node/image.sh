@@ -67,7 +67,7 @@ list() {
 }
 
 checkout() {
-    command -v git >/dev/null || { echo 'sparkops: git is not installed here' && return 1; }
+    command -v git >/dev/null || { echo 'sparkops: git is not installed on this node' && return 1; }
     echo "progress: fetching $1 at $2"
     git init -q . && git fetch -q --depth 1 "$1" "$2" && git checkout -q FETCH_HEAD
 }
@@ -86,13 +86,13 @@ build() {
     if [ -n "$url" ]; then
         { mkdir source && cd source && checkout "$url" "$commit"; } || exit
     else
-        cd source || { echo "the build context is gone; the next run sends it again" && exit 1; }
+        cd source || { echo "the build context is missing: run the command again to send it" && exit 1; }
     fi
     through steps "$@" || exit
     labelled "$tag" "$label" && exit
     mkdir "$dir/empty" && echo "FROM $tag" >"$dir/empty/Dockerfile" || exit
     docker build -q -t "$tag" --label "$label" "$dir/empty" || exit
-    labelled "$tag" "$label" || { echo "the build ended without making $tag" && exit 1; }
+    labelled "$tag" "$label" || { echo "the build ended, but there is no image $tag" && exit 1; }
 }
 
 pull() {

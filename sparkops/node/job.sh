@@ -107,12 +107,12 @@ probe() {
     case $state:$code in
         running:*) echo "wait ${now:-running}" ;;
         ended:0) echo ready ;;
-        ended:124) echo 'never its deadline passed' ;;
+        ended:124) echo 'never it exceeded its time limit' ;;
         ended:*)
             why=$(tail -n 40 "$dir/log" | sed -n 's/^error: //p' | tail -n 1)
             echo "never ${why:-it ended with exit code $code}"
             ;;
-        *) echo 'never no such job, or it was killed' ;;
+        *) echo 'never the job does not exist, or it was killed' ;;
     esac
     log "${1:-15}"
     [ "$state" != running ] || [ -z "$now" ] || echo "$now" # that it changes is what a wait goes by

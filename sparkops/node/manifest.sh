@@ -25,7 +25,7 @@ forget() {
 }
 
 failed() {
-    echo "left: $*"
+    echo "not removed: $*"
     code=1
 }
 
@@ -36,7 +36,7 @@ gone() {
 
 unless_filled() {
     [ -e "$1" ] || return 0
-    if rmdir -- "$1" 2>/dev/null; then echo "removed: $1"; else echo "stays: $1 (not empty)"; fi
+    if rmdir -- "$1" 2>/dev/null; then echo "removed: $1"; else echo "kept: $1 (not empty)"; fi
 }
 
 # Whole or not at all: the person may log in by other keys.
@@ -77,7 +77,7 @@ clean() {
     entries=$(tac "$ours/manifest" 2>/dev/null)
     case $entries in
         '' | *'sparkops-manifest 1') ;;
-        *) echo 'the manifest is of a newer sparkops: use that version' >&2 && exit 3 ;;
+        *) echo 'a newer sparkops wrote the manifest: use that version' >&2 && exit 3 ;;
     esac
     each undo <<ENTRIES
 $entries

@@ -137,7 +137,7 @@ class CacheFile:
 
     def __init__(self, path: str, blob: str, length: int) -> None:
         if path.startswith("/") or ".." in path.split("/") or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob):
-            raise CacheTrouble(f"the hub names a file that cannot be: {path!r} {blob!r}")
+            raise CacheTrouble(f"the hub lists a file with an invalid path or hash: {path!r} {blob!r}")
         self.path, self.blob, self.length = path, blob, length
 
 
@@ -184,8 +184,8 @@ class Repo:
                     pass
             except PermissionError:
                 raise CacheTrouble(
-                    f"{self.path(part).rstrip('/')} cannot be written: a container made it as root",
-                    f"on the node: sudo chown -R $USER {os.path.dirname(self.hub)}",
+                    f"{self.path(part).rstrip('/')} cannot be written: a container created it as root",
+                    f"run on the node: sudo chown -R $USER {os.path.dirname(self.hub)}",
                 ) from None
 
     def lock_folder(self) -> str:
@@ -202,7 +202,7 @@ class Repo:
             except BlockingIOError:
                 if not wait:
                     raise
-                say("progress:", f"waiting for other work on {self.model}")
+                say("progress:", f"waiting for another process that uses {self.model}")
                 fcntl.flock(stream, fcntl.LOCK_EX)
                 self._load()
             yield
@@ -298,7 +298,7 @@ class Repo:
         if length is not None and found < length:
             return f"truncated: {size(found)} of {size(length)}" if found else "empty"
         if len(blob) in (40, 64) and digest(path, blob) != blob:
-            return "corrupt: its content has another hash than its name" if found else "empty"
+            return "corrupt: its content does not match its hash" if found else "empty"
         return "empty" if not found and path.endswith(WEIGHTS) else ""
 
     def refs(self, revision: str | None = None) -> dict[str, str]:

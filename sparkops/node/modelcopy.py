@@ -43,7 +43,7 @@ def manifest(repo: Repo, revision: str, words: str) -> Manifest:
     for path, blob in repo.entries(revision):
         if len(blob) not in (40, 64) and not repo.local:
             raise CacheTrouble(
-                f"{repo.model}: {path} is no link into the cache, so that nothing proves it", "fetch it anew"
+                f"{repo.model}: {path} is not a link into the cache, so its hash is unknown", "fetch the model again"
             )
         files[path] = [blob, length_of(repo.file(revision, path))]
     return {
@@ -101,9 +101,9 @@ def take(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
         if missing:
             lost = sum(file.length for file in missing)
             if said == NO_ROOM_TO_UNPACK:
-                raise no_room("the disk filled up in the middle, half files are removed", repo.folder, lost)
+                raise no_room("the disk became full during the copy, and partial files were removed", repo.folder, lost)
             raise CacheTrouble(
-                f"{len(missing)} files ({size(lost)}) of {repo.model} did not arrive: {said}", "run it again"
+                f"{len(missing)} files ({size(lost)}) of {repo.model} did not arrive: {said}", "run the command again"
             )
         _finish(repo, wanted)
         repo.keep_notes()

@@ -103,8 +103,8 @@ def _get(repo: Repo, hub: Hub, url: str, file: CacheFile) -> None:
             return
         remove(part)
     raise CacheTrouble(
-        f"{file.path} came twice with the hash {found[:12]}, announced is {file.blob[:12]}",
-        "something between this node and the hub changes what passes (a proxy, a mirror)",
+        f"{file.path} was downloaded twice with the hash {found[:12]}, but the hub lists {file.blob[:12]}",
+        "a proxy or a mirror between this node and the hub changes the files",
     )
 
 
@@ -115,7 +115,7 @@ def _out_of_room(repo: Repo, missing: list[CacheFile], error: OSError) -> Except
     for file in missing:
         remove(repo.part(file.blob))
     need = sum(file.length for file in missing if not os.path.exists(repo.blob(file.blob)))
-    return no_room("the disk filled up in the middle, half downloads are removed", repo.hub, need)
+    return no_room("the disk became full during the download, and partial downloads were removed", repo.hub, need)
 
 
 def _total(files: list[CacheFile]) -> int:

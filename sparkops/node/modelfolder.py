@@ -99,6 +99,6 @@ class Folder(Repo):
 def repo_of(cache: str, model: str) -> Repo:
     if model.startswith("/"):
         if os.path.realpath(model) == "/":
-            raise CacheTrouble("/ is no model")
+            raise CacheTrouble("/ is not a model directory")
         return Folder(model)
     return Repo(cache, model)

@@ -87,7 +87,7 @@ class Hub:
             try:
                 return json.load(body)
             except ValueError:
-                raise CacheTrouble(f"{self.endpoint} does not answer as a model hub does") from None
+                raise CacheTrouble(f"{self.endpoint} does not answer like a model hub: it sent no JSON") from None
 
     def listing(self, model: str, revision: str) -> tuple[str, list[CacheFile]]:
         """The current commit of a revision, and its files."""
@@ -95,7 +95,7 @@ class Hub:
         found = self.json(f"{self.endpoint}/api/models/{model}/revision/{name}?blobs=true", model, revision)
         commit = str(found.get("sha", ""))
         if not re.fullmatch("[0-9a-f]{40}", commit):
-            raise CacheTrouble(f"{self.endpoint} names no commit for {model}@{revision}")
+            raise CacheTrouble(f"{self.endpoint} gives no commit for {model}@{revision}")
         return commit, [self.file(model, commit, one) for one in found.get("siblings", ())]
 
     def file(self, model: str, commit: str, one: dict[str, Any]) -> CacheFile:
@@ -114,7 +114,7 @@ class Hub:
         answer = self.curl_again(url, "-o", path, "-m", "300", token=False)
         if not answer.ok:
             remove(path)
-            raise CacheTrouble(f"{url}: {answer.words}", "$SPARKOPS_ENCODINGS names a mirror of these files")
+            raise CacheTrouble(f"{url}: {answer.words}", "set $SPARKOPS_ENCODINGS to a mirror of these files")
 
     def url(self, model: str, commit: str, path: str) -> str:
         return f"{self.endpoint}/{model}/resolve/{commit}/{urllib.parse.quote(path)}"
@@ -136,9 +136,7 @@ class Hub:
                 raise self.refusal(answer, model, "")
             turn = 0 if length_of(part) > before else turn + 1
             if turn == TRIES:
-                raise CacheTrouble(
-                    f"{url}: {answer.words}, {TRIES} times with nothing new", "run the same command again"
-                )
+                raise CacheTrouble(f"{url}: {answer.words}; {TRIES} tries got no new data", "run the command again")
             if not answer.ok:
                 time.sleep(NAP * 2**turn)
 
@@ -151,27 +149,27 @@ class Hub:
         if kind == "RevisionNotFound":
             return CacheTrouble(f"{model} has no revision {revision}", f"its revisions: {page}/commits/main")
         if answer.status == 401 and self.token and "invalid" in told.lower():
-            return CacheTrouble(f"{self.endpoint} does not know this token", TOKEN)
+            return CacheTrouble(f"{self.endpoint} does not know this token", f"give a valid token: {TOKEN}")
         if answer.status in (401, 404):
-            private = "" if self.token else f"; if it is private: {TOKEN}"
-            return CacheTrouble(f"{self.endpoint} has no model {model}", f"compare the name with {page}{private}")
+            private = "" if self.token else f"; if the model is private, give a token: {TOKEN}"
+            return CacheTrouble(f"{self.endpoint} has no model {model}", f"check the name: {page}{private}")
         if answer.status == 403:
-            return CacheTrouble(f"{page}: {told}", "the token must be one that may read this model")
+            return CacheTrouble(f"{page}: {told}", f"give a token that may read this model: {TOKEN}")
         return CacheTrouble(f"{self.endpoint} cannot be reached: {answer.words}", _how_to_reach())
 
 
 def _gated(model: str, page: str, token: bool) -> CacheTrouble:
     if token:
-        told = f"{model} is gated, and this token's account has not been given access"
-        return CacheTrouble(told, f"accept its licence at {page}, or wait until that is granted")
-    told = f"{model} is gated: its licence must be accepted, and a token must say by whom"
-    return CacheTrouble(told, f"accept it at {page}, then give that account's token: {TOKEN}")
+        told = f"{model} is gated, and this token's account has no access to it"
+        return CacheTrouble(told, f"accept the licence at {page}, or wait until its owner gives access")
+    told = f"{model} is gated: its licence must be accepted, and the download needs a token of that account"
+    return CacheTrouble(told, f"accept the licence at {page}, then give that account's token: {TOKEN}")
 
 
 def _how_to_reach() -> str:
     proxy = next((os.environ[name] for name in ("https_proxy", "HTTPS_PROXY") if os.environ.get(name)), "")
-    through = f"this went through the proxy {re.sub('//.*@', '//***@', proxy)}; " if proxy else ""
-    return f"{through}$HF_ENDPOINT names a mirror, $https_proxy a proxy; what is there is kept for the next try"
+    through = f"the request used the proxy {re.sub('//.*@', '//***@', proxy)}; " if proxy else ""
+    return f"{through}set $HF_ENDPOINT to use a mirror, or $https_proxy to use a proxy; downloaded data is kept"
 
 
 def _token_kept_here() -> str:

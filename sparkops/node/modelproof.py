@@ -24,7 +24,7 @@ def offline(repo: Repo, wanted: str, words: str) -> dict[str, Any]:
         say("missing:", gap)
     if gaps:
         most = ", ".join(gaps[:7]) + (f" and {len(gaps) - 7} more" if len(gaps) > 7 else "")
-        raise CacheTrouble(f"{repo.model}@{wanted} is not complete and --offline forbids to fetch it: {most}")
+        raise CacheTrouble(f"{repo.model}@{wanted} is not complete, and --offline forbids the download: {most}")
     return {**found, "fetched": 0}
 
 

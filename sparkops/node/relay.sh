@@ -188,15 +188,15 @@ stalled() {
     if moves || ! due; then return 0; fi
     case $what in
         out)
-            say "$address takes no more data ($quiet s)"
+            say "$address takes no more data (nothing for $quiet s)"
             ! alive "$next" || kill "$next"
             quiet=0
             return 0
             ;;
-        load) say "${engine:+docker load }takes no more data ($quiet s)" ;;
+        load) say "${engine:+docker load }takes no more data (nothing for $quiet s)" ;;
         *)
             [ ! -e "$dir/handing-in" ] || ! cut_off || return 1
-            [ -e "$dir/handing-in" ] || say "nobody came for $quiet s"
+            [ -e "$dir/handing-in" ] || say "the sending node did not connect for $quiet s"
             for child in "$feeder" "$next"; do ! alive "$child" || kill "$child"; done
             ;;
     esac
@@ -211,11 +211,11 @@ cut_off() {
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
         sleep 1
         alive "$loader" || {
-            say "nothing arrived for $quiet s: the sender or the link to it is gone"
+            say "no data arrived for $quiet s: the sending node or the link to it is down"
             return
         }
     done
-    say "${engine:+docker load }takes no more data ($quiet s)"
+    say "${engine:+docker load }takes no more data (nothing for $quiet s)"
     return 1
 }
 
@@ -239,7 +239,7 @@ watch() {
         fi
         quiet=$((quiet + 1))
         if [ "$word" = received ] && ! arriving; then
-            [ -z "$engine" ] || [ $((quiet % 5)) -ne 1 ] || echo "progress: all is here, docker unpacks it ($quiet s)"
+            [ -z "$engine" ] || [ $((quiet % 5)) -ne 1 ] || echo "progress: all data arrived, docker unpacks it ($quiet s)"
             [ -z "$engine" ] || [ $((quiet % 30)) -ne 29 ] || engine_answers || return 1
         elif [ "$quiet" -lt "$stall" ]; then
             [ "$word" = sent ] || [ -e "$dir/handing-in" ] || [ "$quiet" -lt "$SOON" ] || stalled || return
@@ -255,7 +255,7 @@ watch() {
 engine_answers() {
     if timeout 20 docker version >/dev/null 2>&1; then unanswered=0; else unanswered=$((unanswered + 1)); fi
     [ "$unanswered" -lt 3 ] || {
-        say 'the engine does not answer any more'
+        say 'Docker does not answer any more'
         kill -9 "$pid_of"
         return 1
     }
@@ -280,11 +280,11 @@ passed_on() {
         read -r _ now 2>/dev/null <"/proc/$feeder/io"
         if [ "$now" = "$before" ]; then quiet=$((quiet + 1)); else quiet=0 before=$now; fi
         [ "$quiet" -le $((3 * stall)) ] || kill "$next" $feeder
-        echo 'progress: the next node takes the rest'
+        echo 'progress: waiting until the next node has the rest'
     done
     wait "$next"
     code=$?
-    [ "$code" -eq 0 ] || say "$1 did not take all of it (exit code $code)"
+    [ "$code" -eq 0 ] || say "$1 did not receive all data (exit code $code)"
     return "$code"
 }
 
@@ -298,7 +298,7 @@ send() {
     next=$!
     "$@" >out </dev/null &
     loader=$!
-    watch "$loader" wchar sent || { say "$address takes no more data ($stall s)" && exit 1; }
+    watch "$loader" wchar sent || { say "$address takes no more data (nothing for $stall s)" && exit 1; }
     wait "$loader"
     saved=$?
     passed_on "$address" || exit

@@ -26,14 +26,14 @@ fail() {
 
 # The crontab as a file, empty where there is none; whatever else keeps it from being read ends us before a write.
 read_table() {
-    command -v crontab >/dev/null || fail 'there is no crontab command: cron is not installed'
+    command -v crontab >/dev/null || fail 'there is no crontab command: install cron on this node'
     folder=$(mktemp -d "${TMPDIR:-/tmp}/sparkops-cron.XXXXXX") || exit
     trap 'rm -rf "$folder"' EXIT
     trap 'exit 1' HUP INT TERM
     if ! said=$(crontab -l 2>&1 >"$folder/old"); then
         case $said in
             *'no crontab for'* | *"can't open"*) : >"$folder/old" ;;
-            *) fail "crontab -l: ${said:-it failed without a word}" ;;
+            *) fail "crontab -l: ${said:-it failed and printed nothing}" ;;
         esac
     fi
     sed "/$entry/d" "$folder/old" >"$folder/rest"
@@ -48,12 +48,12 @@ write_table() {
     fi
     crontab "$folder/new" 2>"$folder/said" || {
         [ -z "$(tail -c 1 "$folder/old")" ] ||
-            fail 'the last line of the crontab has no newline, so cron takes none of it: end that line, with crontab -e'
+            fail 'cron rejects this crontab, because its last line has no newline: add one with crontab -e'
         fail "crontab: $(cat "$folder/said")"
     }
     crontab -l >"$folder/now" 2>/dev/null && same "$folder/now" "$folder/new" && return
     [ ! -s "$folder/old" ] || crontab "$folder/old" 2>/dev/null
-    fail 'crontab did not take the new table as it was; the old one was put back'
+    fail 'crontab did not save the new entries as sent; the old crontab was restored'
 }
 
 # As the shell that cron starts reads it, and with cron's own `%` kept from meaning a newline.

@@ -110,7 +110,7 @@ esac
 
 listed=no answered=none before=''
 if [ -z "$reason" ]; then
-    lists_model || { another_key && lists_model; } || blame "the model $model is not listed"
+    lists_model || { another_key && lists_model; } || blame "the API does not list the model $model"
     [ -n "$reason" ] || listed=yes
 fi
 
@@ -128,7 +128,7 @@ detail=$(printf '%s\n' "$said" | sed '/^ray /d')
 lacking=''
 if [ "$ray" -gt 0 ]; then
     if [ -z "$report" ]; then
-        lacking='Ray does not tell its nodes'
+        lacking='ray status shows no nodes'
     elif [ "$report" != "$ray $ray" ]; then
         lacking="Ray shows ${report% *} nodes and ${report#* } GPUs instead of $ray"
     fi

@@ -96,14 +96,14 @@ SYNONYMS = {
 ALWAYS_ON = ("exact-tg", "exit-on-first-fail")
 
 REFUSED = {
-    "url": "a benchmark measures the deployment; `--url` is an option of `sparkops bench run`",
-    "base-url": "a benchmark measures the deployment; `--url` is an option of `sparkops bench run`",
-    "num-prompts": "here a point is measured in `runs` of `concurrency` requests each",
-    "request-rate": "requests are sent at once here, not at a rate",
-    "dataset-name": "prompts are made from a text at exact lengths",
-    "dataset-path": "prompts are made from a text at exact lengths",
-    "format": "`sparkops bench export` writes the formats",
-    "save-result": "`sparkops bench export` writes the files",
+    "url": "a recipe's benchmark measures the deployment; for another URL: `sparkops bench run --url`",
+    "base-url": "a recipe's benchmark measures the deployment; for another URL: `sparkops bench run --url`",
+    "num-prompts": "use `runs` instead: each run sends as many requests as `concurrency` says",
+    "request-rate": "not supported: sparkops sends all requests of a run at once, not at a rate",
+    "dataset-name": "not supported: sparkops makes prompts of exact lengths from a text",
+    "dataset-path": "not supported: sparkops makes prompts of exact lengths from a text",
+    "format": "not needed: `sparkops bench export` writes results in several formats",
+    "save-result": "not needed: `sparkops bench export` writes results to files",
 }
 """Options that a recipe's benchmark cannot have, and what to use instead."""
 
@@ -139,7 +139,7 @@ def adjusted(suite: Suite, options: Mapping[str, object]) -> tuple[Suite, tuple[
         elif name in ALWAYS_ON and value is True:
             continue
         else:
-            refused.append(f"{given}: {REFUSED.get(name, 'is no option of a benchmark')}")
+            refused.append(f"{given}: {REFUSED.get(name, 'is not an option of a benchmark')}")
     return Suite(**changed), tuple(refused)
 
 

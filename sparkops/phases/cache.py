@@ -43,8 +43,8 @@ def permit_and_check(facts: Facts, node: str) -> Iterator[Step]:
     note, forget = scripts.record("sudoers", SUDOERS), scripts.forget("sudoers", SUDOERS)
     yield step(f"note-permit.{node}", node, "note it in the manifest", note, forget)
     write = caches.permit(SUDOERS, sudoers_line(facts))  # put in place only if `visudo -c` accepts it
-    yield step(f"permit.{node}", node, "write the narrow sudoers line", write, caches.forbid(SUDOERS))
-    yield step(f"permitted.{node}", node, "see whether it is allowed now", caches.permitted())
+    yield step(f"permit.{node}", node, "write the one-command sudoers line", write, caches.forbid(SUDOERS))
+    yield step(f"permitted.{node}", node, "check that sudo allows it now", caches.permitted())
 
 
 def sudoers_line(facts: Facts) -> str:
@@ -56,6 +56,6 @@ def sudoers_line(facts: Facts) -> str:
 
 def _entry(one: WantedSchedule) -> Step:
     if one.schedule is None:
-        return step(f"unschedule.{one.node}", one.node, "remove our crontab entry", caches.unschedule())
+        return step(f"unschedule.{one.node}", one.node, "remove the sparkops crontab entry", caches.unschedule())
     entry = caches.schedule(one.schedule, one.cache_dir)
     return step(f"schedule.{one.node}", one.node, "write the crontab entry that drops the page cache", entry)

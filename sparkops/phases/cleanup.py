@@ -55,15 +55,15 @@ def _node(node: str, facts: Facts) -> Iterator[Step]:
     for job in jobs(facts):
         yield step(f"job.{job.id}.{node}", node, f"end {job.id}", scripts.cancel_job(job.id))
     if "crontab" in kinds:
-        yield step(f"crontab.{node}", node, "remove our crontab entry", caches.unschedule())
+        yield step(f"crontab.{node}", node, "remove the sparkops crontab entry", caches.unschedule())
     rooted = sorted(kinds & set(ROOTED))
     if rooted:
-        yield step(f"most.{node}", node, "remove what is listed", scripts.clean(rooted))
+        yield step(f"most.{node}", node, "remove the manifest entries", scripts.clean(rooted))
         for at, entry in enumerate(items(facts)):
             if entry.kind in ROOTED:
                 undo, title = ROOTED[entry.kind](entry.what), f"undo the {entry.title} {entry.what}"
                 yield step(f"{entry.kind}-{at}.{node}", node, title, undo)
-    yield step(f"all.{node}", node, "remove the manifest" if rooted else "remove what is listed", scripts.clean())
+    yield step(f"all.{node}", node, "remove the manifest" if rooted else "remove the manifest entries", scripts.clean())
 
 
 ROOTED: Mapping[str, Callable[[str], Command]] = {

@@ -54,7 +54,7 @@ def compile_copy(copy: Copy, facts: Mapping[str, Facts]) -> Plan:
     """The plan; a node that fails is dropped, and nodes that do not receive from it go on."""
     nodes = (*(hop.receiver for hop in copy.hops), *(chain[0].sender for chain in copy.chains))
     phases = {
-        "clear what earlier copies left": _cleared(copy, facts),
+        "remove what earlier copies left": _cleared(copy, facts),
         "let the nodes reach each other": (*_admitted(copy, facts), *_handed(copy, facts)),
         "receive": _receiving(copy, facts),
         "send": _sending(copy, facts),
@@ -71,7 +71,7 @@ def awaited(job: str, image: str, nodes: tuple[str, ...], stall: int) -> Iterato
 def _cleared(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
     for node, copies in copy.left.items():
         close = commands.close(state_dir(facts[node]), *copies)
-        yield step(f"clear.{node}", node, f"clear what {', '.join(copies)} left", close)
+        yield step(f"clear.{node}", node, f"remove what {', '.join(copies)} left", close)
 
 
 def _admitted(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
@@ -79,14 +79,14 @@ def _admitted(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
         state, node = state_dir(facts[hop.receiver]), hop.receiver
         admit = commands.admit(state, copy.job, origins(hop, facts[hop.sender]), PUBLIC)
         undo = commands.close(state, copy.job)
-        yield step(f"open.{node}", node, f"let {hop.sender} hand in the {copy.kind}", admit, undo)
+        yield step(f"open.{node}", node, f"allow {hop.sender} to send the {copy.kind}", admit, undo)
 
 
 def _handed(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
     for hop in copy.hops:
         state, node = state_dir(facts[hop.sender]), hop.sender
         hand, undo = commands.hand(state, copy.job, key_of(node)), commands.close(state, copy.job)
-        yield step(f"hand.{node}", node, f"give it the key to {hop.receiver}", hand, undo)
+        yield step(f"hand.{node}", node, f"write the SSH key for {hop.receiver}", hand, undo)
 
 
 def _receiving(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
@@ -95,7 +95,7 @@ def _receiving(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
             state = state_dir(facts[hop.receiver])
             take = copy.take.get(hop.receiver, ())
             job = commands.receive(state, copy.job, copy.size, copy.stall, following, copy.seconds, take)
-            what = f"receive and pass on to {following.receiver}" if following else "receive"
+            what = f"receive, and send on to {following.receiver}" if following else "receive"
             yield step(f"receive.{hop.receiver}", hop.receiver, what, job)
 
 

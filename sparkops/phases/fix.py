@@ -40,7 +40,7 @@ def linger(s: Situation, node: Node) -> Iterator[Step]:
     if isinstance(user, User) and may_sudo(s, node):
         yield _note(node, "linger", user.name)
         on, off = rights.let_linger(user.name), rights.unlinger(user.name)
-        yield step(f"linger.{node.name}", node.name, f"let {user.name} linger", on, off)
+        yield step(f"linger.{node.name}", node.name, f"enable lingering for {user.name}", on, off)
 
 
 def start_earlyoom(s: Situation, node: Node) -> Iterator[Step]:

@@ -28,7 +28,7 @@ def compile_fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Pl
 def _fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Iterator[Step]:
     ask = None if want.offline else f"{state_dir(facts)}/models/{want.job}.json"
     if ask and want.job not in running(facts):
-        yield step(f"ask.{node}", node, "write how to ask the model hub", scripts.write(ask, "600", ASK))
+        yield step(f"ask.{node}", node, "write the settings for the model hub", scripts.write(ask, "600", ASK))
     begin, wait = commands.fetch(want, cache, ask), until_done(want.job, commands.FETCH_SECONDS)
     title = f"{'look for' if want.offline else 'download'} {want.name.title}"
     yield step(f"fetch.{node}", node, title, detached(want.job, begin, wait, facts))

@@ -23,7 +23,7 @@ def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
         for holder in holders:
             path = f"{state_dir(facts[holder])}/orphans/{name}@{member.address}"
             write = scripts.write(path, "644", f"{member.address} {stored.deployment} {name}\n")
-            title = f"note that {member.name} may still hold {name}"
+            title = f"note that {member.name} may still have the container {name}"
             yield step(f"note.{holder}.{name}.{member.name}", holder, title, write, scripts.remove_file(path))
 
 
@@ -53,5 +53,5 @@ def compile_orphans(
                 remove = scripts.container("remove", note.container, note.deployment, state_dir(facts[node]))
                 removals[name] = step(name, node, f"remove the orphan {note.container}", remove)
             forget = scripts.remove_file(note.path)
-            notes.append(step(f"note.{holder}.{note.name}", holder, f"forget {note.name}", forget))
+            notes.append(step(f"note.{holder}.{note.name}", holder, f"remove the note {note.name}", forget))
     return filled({"remove orphans": removals.values(), "forget notes": notes})

@@ -97,7 +97,7 @@ class Exchange:
             try:
                 ended = self._follow(memoryview(frame.stdin), began + timeout + GRACE, stop)
             except BROKEN as error:
-                raise NodeLost(self._node, "the connection ended before the command did", sent=True) from error
+                raise NodeLost(self._node, "the connection was lost before the command ended", sent=True) from error
         seconds = time.monotonic() - began
         if not ended:
             return Result("cancelled", -1, self._out.text(), self._err.text(), seconds)
@@ -127,7 +127,7 @@ class Exchange:
             if stop is not None and stop.is_set():
                 return False
             if now > deadline:
-                raise NodeLost(self._node, f"no answer {GRACE:.0f} s after the command's deadline", sent=True)
+                raise NodeLost(self._node, f"no answer {GRACE:.0f} s after the command's time limit", sent=True)
             self._wake.wait(0.01 if rest else _GLANCE)
 
     def _feed(self, rest: memoryview) -> memoryview:
@@ -154,7 +154,7 @@ class Exchange:
 
     def _result(self, code: int, seconds: float) -> Result:
         if code < 0:
-            raise NodeLost(self._node, "the connection ended before the command did", sent=True)
+            raise NodeLost(self._node, "the connection was lost before the command ended", sent=True)
         errors = self._err.text()
         timed_out = code == 124 and errors.endswith(f"{TIMED_OUT}\n")
         errors = errors.removesuffix(f"{TIMED_OUT}\n") if timed_out else errors

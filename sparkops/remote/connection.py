@@ -55,7 +55,7 @@ class Connection:
             return transport.open_session(timeout=_OPENING)
         except BROKEN as error:
             if isinstance(error, paramiko.SSHException) and transport.is_active():
-                raise NodeLost(self.target.name, f"the node refuses a session: {error}", sent=False) from error
+                raise NodeLost(self.target.name, f"the node refuses a new SSH session: {error}", sent=False) from error
             transport.close()  # its reader may not have noticed yet
         try:
             return self.connect().open_session(timeout=_OPENING)

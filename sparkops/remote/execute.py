@@ -153,9 +153,9 @@ class _Run:
             self._tell("lost", step, f"{lost.reason}; this step was not sent")
             return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
         except BadExpression as error:
-            return self._failed(step, f"its condition: {error}", "", None)
+            return self._failed(step, f"its condition cannot be evaluated: {error}", "", None)
         if verdict != "run":
-            self._tell(verdict, step, "its condition does not hold" if verdict == "skipped" else "")
+            self._tell(verdict, step, "its condition is false" if verdict == "skipped" else "")
             return None
         failure = self._run(step, cancel)
         if failure is None and (message := self._registered.message(step)):
@@ -185,7 +185,7 @@ class _Run:
         except NodeLost as lost:
             return None, self._lost(step, lost)
         if result.ended == "cancelled" and step.changes and step.do.command.ends:
-            return None, self._failed(step, "the interrupt ended it", "", result)
+            return None, self._failed(step, "Ctrl-C ended it", "", result)
         if result.ended == "cancelled":
             self.sent.remove(step.id)
             self._tell("skipped", step)
@@ -199,7 +199,7 @@ class _Run:
         try:
             waited = waiting.until_ready(cancel)
         except NodeLost as lost:
-            self._tell("lost", step, f"{lost.reason}; whether it got ready is unknown")
+            self._tell("lost", step, f"{lost.reason}; it is unknown whether it became ready")
             return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
         if waited.cancelled:
             return self._last_look(step, wait)
@@ -215,7 +215,7 @@ class _Run:
                 result = self._world.send(step.node, wait.probe, self._world.cancel())
                 if (last := answer(result)).word == "never":
                     return self._failed(step, last.reason, last.evidence, result)
-        self._tell("skipped", step, "no longer waited for")
+        self._tell("skipped", step, "sparkops stopped waiting for it")
         return None
 
     def _failed(self, step: Step, reason: str, evidence: str, result: Result | None) -> StepFailure:
@@ -226,7 +226,7 @@ class _Run:
         """The node was lost; if the command was sent and changes something, it is unknown whether it ran."""
         if lost.sent and step.changes:
             self.unknown.append(step.id)
-            told = "whether this step happened is unknown"
+            told = "it is unknown whether this step was done"
         else:
             self.sent.remove(step.id)
             told = "this step was not sent" if not lost.sent else "this step changes nothing"

@@ -60,7 +60,7 @@ def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
     """The error of a run that did not get all locks; another run that holds one comes before lost nodes."""
     held = [error for error in refused.values() if isinstance(error, Held)]
     if held:
-        hint = "wait until it ends, or ask its owner; the lock of a dead run is released"
+        hint = "wait until that run ends, or ask its owner; if the run was killed, its lock is released"
         return Locked("; ".join(map(str, held)), node=held[0].node, hint=hint)
     name, error = next(iter(refused.items()))
     return Unreachable(f"{name}: {error}", node=name, hint=error.hint if isinstance(error, Unreached) else None)
@@ -84,7 +84,7 @@ class Hold:
             answer = _first_line(channel)
         except BROKEN as error:
             channel.close()
-            raise NodeLost(node, f"the connection ended while its lock was taken: {error}", sent=True) from error
+            raise NodeLost(node, f"the connection ended while sparkops took the lock: {error}", sent=True) from error
         if answer not in ("held", "waiting"):
             self._refused(node, answer, channel)
         self._channel = channel
@@ -115,7 +115,7 @@ class Hold:
         try:
             owner = json.loads(answer)
         except ValueError:
-            raise NodeLost(node, f"its lock cannot be taken: {told or answer or 'no answer'}", sent=False) from None
+            raise NodeLost(node, f"the lock cannot be taken: {told or answer or 'no answer'}", sent=False) from None
         raise Held(node, owner if isinstance(owner, dict) else {})
 
 

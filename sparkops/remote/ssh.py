@@ -104,7 +104,7 @@ class Connector:
             jump = self._once(target.jump)
         except Unreached as lost:
             place = f"{target.jump.user}@{target.jump.address}"
-            hint = f"`ssh -p {target.jump.port} {place}` shows its key and pins it" if "key" in lost.kind else lost.hint
+            hint = f"run `ssh -p {target.jump.port} {place}` to pin its key" if "key" in lost.kind else lost.hint
             raise Unreached(target.name, lost.kind, f"the jump host {place}: {lost.reason}", hint) from lost
         try:
             return jump.open_channel(
@@ -112,7 +112,7 @@ class Connector:
             )
         except (paramiko.SSHException, EOFError) as error:
             jump.close()
-            reason = f"{target.jump.address} does not pass on to {target.address} port {target.port}: {error}"
+            reason = f"jump host {target.jump.address} cannot reach {target.address} port {target.port}: {error}"
             raise Unreached(target.name, "route", reason) from error
 
     def _authenticate(self, transport: paramiko.Transport, target: SshTarget) -> None:
@@ -126,16 +126,16 @@ class Connector:
                 if offer(transport, target.user, proof, first=number == 0):
                     return
             except paramiko.AuthenticationException as error:
-                raise self._refused(target, proofs[: number + 1], ", then ended the connection") from error
+                raise self._refused(target, proofs[: number + 1], ", then the node ended the connection") from error
             except (paramiko.SSHException, EOFError, OSError) as error:
                 raise unreached(target.name, target.address, target.port, error) from error
         raise self._refused(target, proofs)
 
     def _refused(self, target: SshTarget, proofs: Sequence[Proof], more: str = "") -> Unreached:
         tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
-        told = "there is no key to try (for a key with a passphrase use the agent: ssh-add)"
+        told = "there is no key to try (load a key that has a passphrase into ssh-agent: ssh-add)"
         if tried:
-            told = f"tried {tried}"
+            told = f"sparkops tried {tried}"
         reason = f"{target.user}@{target.address} refused the login: {told}{more}"
         copy = f"ssh-copy-id -p {target.port} {target.user}@{target.address}"
         hint = f"install your key: `{copy}`; for new nodes: `sparkops init --ask-pass`"
@@ -144,7 +144,7 @@ class Connector:
     def _jump(self, node: str, found: Mapping[str, Any]) -> SshTarget | None:
         """The last jump host before the node; its own ProxyJump names the one before it."""
         if "proxycommand" in found:
-            hint = "use ProxyJump, or give the node's address as seen from here"
+            hint = "use ProxyJump, or set an address in the inventory that this machine can reach"
             raise Unreached(node, "config", "ProxyCommand in ~/.ssh/config is not supported", hint)
         name = found.get("proxyjump")
         if not name or name == "none" or self._config is None:

@@ -30,7 +30,7 @@ def named(node: str, path: Path) -> tuple[paramiko.PKey, ...]:
     try:
         return (key_from(path),)
     except FileNotFoundError:
-        raise Unreached(node, "key", f"key file {path} does not exist", "see `key_file` in the inventory") from None
+        raise Unreached(node, "key", f"key file {path} does not exist", "correct `key_file` in the inventory") from None
     except paramiko.PasswordRequiredException:
         if held := agent():
             return held

@@ -64,7 +64,7 @@ class KnownHosts:
             "if you reinstalled the node, pin the new key: `sparkops trust`; if not, somebody may "
             "intercept the connection"
         )
-        raise Unreached(node, "changed-key", f"its host key changed: now {key}, pinned is {old}", hint)
+        raise Unreached(node, "changed-key", f"its host key changed: it shows {key}, but {old} is pinned", hint)
 
 
 def fetch_host_key(

@@ -57,7 +57,7 @@ class Undo:
                 self._step(step)
             except NodeLost as lost:
                 away = lost
-                told = "whether its undo happened is unknown" if lost.sent else "its undo was not sent"
+                told = "it is unknown whether its undo was done" if lost.sent else "its undo was not sent"
                 self._stuck(step, f"{lost.reason}; {told}")
 
     def _step(self, step: Step) -> None:
@@ -78,7 +78,7 @@ class Undo:
         try:
             waited = waiting.until_ready(self._waits)
         except NodeLost as lost:
-            self._stuck(step, f"{lost.reason}; its undo was sent, how it ended is unknown")
+            self._stuck(step, f"{lost.reason}; its undo was sent, but its result is unknown")
             return
         starts = step.undo is not None and step.undo.command is not None
         if waited.ready:
@@ -86,7 +86,7 @@ class Undo:
             self._undone(step)
         elif waited.cancelled:
             self.unawaited += [step.id] if starts else []
-            self._undone(step, "not waited for")
+            self._undone(step, "sparkops did not wait until it was ready")
         else:
             self._stuck(step, "\n".join(part for part in (waited.reason, waited.evidence) if part))
 
@@ -114,6 +114,6 @@ class Undo:
 
 def _why(result: Result) -> str:
     if result.ended == "cancelled":
-        return "the interrupt ended it"
+        return "Ctrl-C ended it"
     told = (result.stderr or result.stdout).strip()
     return "\n".join(part for part in (f"exit code {result.code}", told) if part)

@@ -42,7 +42,7 @@ def answer(result: Result) -> ProbeAnswer:
     word, _, reason = first.strip().partition(" ")
     if word not in ("ready", "wait", "never"):
         told = (result.stderr or result.stdout).strip()
-        return ProbeAnswer("garbled", f"the probe exited {result.code} without an answer", told)
+        return ProbeAnswer("garbled", f"the probe ended with exit code {result.code} without an answer", told)
     return ProbeAnswer(word, reason.strip(), evidence.rstrip("\n"))
 
 

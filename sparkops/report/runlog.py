@@ -65,7 +65,7 @@ class RunLog:
             self._file = _private(self._path)
         except OSError as error:
             self._refused = True
-            sys.stderr.write(f"warning: no run log: {error}\n")
+            sys.stderr.write(f"warning: the run log cannot be written: {error}\n")
             return
         self._log = structlog.wrap_logger(
             structlog.PrintLogger(self._file),

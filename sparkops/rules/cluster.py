@@ -24,7 +24,7 @@ GRAPHS_ARGS = {"tensor-parallel-size": 2, "distributed-executor-backend": "ray"}
     id="topology-allowed",
     actions=("refuse",),
     title="A recipe runs only in topologies that its author allows",
-    why="A recipe for one node may be known to crash on two, and a recipe for two nodes on one.",
+    why="Some recipes for one node crash on two nodes, and some recipes for two nodes crash on one.",
     source="spark-vllm-docker marks its gpt-oss-120b recipe solo_only; sparkrun has max_nodes",
     example_hit=Example(topology="cluster", only=("solo",)),
     example_miss=Example(topology="2x-solo", only=("solo",)),
@@ -48,10 +48,10 @@ def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="cluster-backend",
     actions=("fix", "refuse"),
-    title="Executor and tensor parallel size follow the placement",
+    title="The executor and the tensor parallel size match the selected nodes",
     why=(
-        "A GB10 has one GPU. If the parallel size is not the number of nodes, the engine waits half an hour for a "
-        "placement group, or refuses to start. If it does not divide the attention heads, the engine fails at start."
+        "A GB10 has one GPU. If the parallel size is not the number of nodes, the engine waits half an hour for a Ray "
+        "placement group or does not start. A tensor parallel size that does not divide the attention heads also fails."
     ),
     source="vLLM 0.32; eugr/spark-vllm-docker run-recipe; corti.com 2026-06 (NGC images without Ray)",
     example_hit=Example(topology="cluster"),
@@ -64,12 +64,12 @@ def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
         return refuse(f"{effective.image} has no Ray", "use --executor mp, which needs no Ray")
     others = effective.parallel("pipeline") * effective.parallel("data")
     if shape.nodes % others:
-        message = f"pipeline size times data parallel size is {others}, which does not divide {shape.nodes} nodes"
-        return refuse(message, f"use --limit to select a multiple of {others} nodes")
+        message = f"pipeline times data parallel size is {others}; {shape.nodes} nodes cannot be divided by {others}"
+        return refuse(message, f"use --limit to select a number of nodes that is a multiple of {others}")
     parallel = shape.nodes // others
     if refusal := _indivisible(effective, parallel, others):
         return refusal
-    message = f"one GPU on each of {shape.nodes} nodes: tensor parallel {parallel}, executor {shape.executor}"
+    message = f"{shape.nodes} nodes with one GPU each need tensor parallel size {parallel}, executor {shape.executor}"
     wanted = {"tensor-parallel-size": parallel, "distributed-executor-backend": shape.executor}
     return fix(message, set_args(effective, wanted))
 
@@ -78,9 +78,9 @@ def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="solo-no-cluster-flags",
     actions=("fix",),
-    title="A server on one node has no parallel sizes and no executor",
-    why="With tensor parallel 2 on one GPU the engine exits: world size is larger than the number of GPUs.",
-    source="vLLM 0.32; eugr/spark-vllm-docker strips them too",
+    title="A server on one node needs no parallel sizes and no executor",
+    why="With tensor parallel size 2 on one GPU the engine exits: its world size is larger than the number of GPUs.",
+    source="vLLM 0.32; eugr/spark-vllm-docker removes them too",
     example_hit=Example(args={"tensor-parallel-size": 2}),
     example_miss=Example(args={"tensor-parallel-size": 1}),
 )
@@ -90,20 +90,20 @@ def solo_no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
     wanted: dict[str, int | None] = dict.fromkeys(CLUSTER_FLAGS)
     if "tensor-parallel-size" in effective.args:
         wanted["tensor-parallel-size"] = 1
-    return fix("each server runs on one node with one GPU, so it needs no executor", set_args(effective, wanted))
+    return fix("a server on one node with one GPU needs no parallel sizes and no executor", set_args(effective, wanted))
 
 
 @partial(
     Rule,
     id="cluster-eager",
     actions=("fix", "warn"),
-    title="No CUDA graphs when tensor parallelism crosses nodes",
+    title="CUDA graphs are off if tensor parallelism spans nodes",
     why=(
-        "On SM121, CUDA graphs under tensor parallelism over nodes crash at the first request, or hang with one node "
-        "busy and the other idle. Some builds run graphs at TP 2 with 72 tokens/s. If you have such a build: --allow "
-        "cluster-eager."
+        "On a GB10 (SM121), CUDA graphs with tensor parallelism over nodes crash at the first request, or hang while "
+        "one node is busy and the other idle. Some builds run graphs at tensor parallel size 2 and reach 72 tokens/s. "
+        "If you have one of these builds, use --allow cluster-eager."
     ),
-    source="kubis.ai 8/9; spark-vllm-docker #31, #35, #334; vllm #52504; against: christopherowen's README",
+    source="kubis.ai 8/9; spark-vllm-docker #31, #35, #334; vllm #52504; disagrees: christopherowen's README",
     example_hit=Example(topology="cluster", args=GRAPHS_ARGS),
     example_miss=Example(topology="cluster", args={**GRAPHS_ARGS, "enforce-eager": True}),
 )
@@ -112,9 +112,9 @@ def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster" or parallel < 2 or effective.eager:
         return None
     if captures(effective) and image(effective).stock:
-        message = f"CUDA graphs stay on with tensor parallel {parallel} over nodes, because the recipe asks for them"
-        return warn(message, "if capture hangs or crashes: --set args.enforce-eager=true")
-    message = f"tensor parallel {parallel} over nodes: no CUDA graphs"
+        message = f"CUDA graphs stay on with tensor parallel size {parallel} over nodes: the recipe sets graph options"
+        return warn(message, "if graph capture hangs or crashes, use --set args.enforce-eager=true")
+    message = f"CUDA graphs are off, because tensor parallel size {parallel} spans nodes"
     return fix(message, set_args(effective, {"enforce-eager": True}))
 
 
@@ -122,13 +122,13 @@ def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="cluster-lm-head",
     actions=("fix",),
-    title="lm_head stays unquantised under tensor parallelism",
+    title="lm_head is not quantised with tensor parallelism",
     why=(
-        "Half of the vocabulary of 201088 is 100544, which is not a multiple of 128. At K 2880 Marlin has no other "
-        "tile and crashes while profiling. An unquantised lm_head costs about 9 % of decode speed. If your build pads "
-        "lm_head: --allow cluster-lm-head."
+        "Two nodes split the vocabulary of 201088: each half is 100544, which is not a multiple of 128. At K = 2880 "
+        "Marlin has no other tile size, so the engine crashes while profiling. An unquantised lm_head costs about 9 % "
+        "of the decode speed. If your build pads lm_head, use --allow cluster-lm-head."
     ),
-    source="kubis.ai 8/9; spark-vllm-docker #136; against: christopherowen's and Spark Arena's two-node commands",
+    source="kubis.ai 8/9; spark-vllm-docker #136; disagree: christopherowen's and Spark Arena's two-node commands",
     example_hit=Example(topology="cluster", args={**GRAPHS_ARGS, "mxfp4-layers": "moe,qkv,o,lm_head"}),
     example_miss=Example(args={"mxfp4-layers": "moe,qkv,o,lm_head"}),
 )
@@ -137,7 +137,7 @@ def cluster_lm_head(effective: Effective, _shape: Shape) -> Verdict | None:
     if not isinstance(layers, str) or parallel < 2:
         return None
     kept = ",".join(name for name in effective.mxfp4_layers if name not in ("", "lm_head"))
-    message = f"tensor parallel {parallel}: lm_head is not quantised"
+    message = f"lm_head is not quantised, because the tensor parallel size is {parallel}"
     return fix(message, set_args(effective, {"mxfp4-layers": kept or "moe"}) if kept != layers else ())
 
 
@@ -146,5 +146,5 @@ def _indivisible(effective: Effective, parallel: int, others: int) -> Verdict | 
     if known is None or models.splits(known, parallel):
         return None
     counts = ", ".join(str(count * others) for count in models.working_counts(known))
-    message = f"tensor parallel {parallel} does not divide the {known.heads} attention heads of {known.id}"
-    return refuse(message, f"use --limit to select a possible number of nodes: {counts}")
+    message = f"tensor parallel size {parallel} does not divide the {known.heads} attention heads of {known.id}"
+    return refuse(message, f"use --limit to select a number of nodes that works: {counts}")

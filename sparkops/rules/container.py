@@ -20,8 +20,8 @@ _EXPANDED = re.compile(r"\$(\{[A-Za-z_]|\(|[A-Za-z_])")
     actions=("warn",),
     title="The image has a fixed version",
     why=(
-        "A rolling tag of August 15th was broken, while that of the 13th worked and could no longer be pulled. "
-        "Containers keep their image by ID, but the next pull gets another build, and nobody can repeat a benchmark."
+        "One rolling tag got a broken build on August 15th, and nobody could pull the build of August 13th any more. "
+        "A container keeps its image, but the next pull gets another build, so nobody can repeat a benchmark."
     ),
     source="spark-vllm-docker #349, #296, #16",
     example_hit=Example(image="ghcr.io/spark-arena/dgx-vllm-eugr-nightly:latest"),
@@ -35,7 +35,7 @@ def rolling_image(effective: Effective, _shape: Shape) -> Verdict | None:
     if at or ours or not slash or not (tag == "latest" or "nightly" in tag):
         return None
     message = f"the tag {effective.image} moves: each pull may get another image"
-    return warn(message, "name a version or a digest, and keep a working image: `sparkops image export`")
+    return warn(message, "use a version tag or a digest, and save a working image: `sparkops image export`")
 
 
 @partial(
@@ -43,8 +43,8 @@ def rolling_image(effective: Effective, _shape: Shape) -> Verdict | None:
     id="loader-installed",
     actions=("warn",),
     title="The image has the requested loader",
-    why="--load-format accepts any word. A missing package shows only when the weights load.",
-    source="vLLM 0.32 (fastsafetensors is an extra); spark-vllm-docker's images have it, instanttensor the newest",
+    why="--load-format accepts any name. If its package is missing, the engine fails only when it loads the weights.",
+    source="vLLM 0.32 (fastsafetensors is an extra); spark-vllm-docker's images (instanttensor: only the newest)",
     example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"load-format": "fastsafetensors"}),
     example_miss=Example(args={"load-format": "fastsafetensors"}),
 )
@@ -60,7 +60,7 @@ def loader_installed(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="env-literal",
     actions=("warn",),
-    title="Variables are passed exactly as written",
+    title="Environment variables are passed exactly as written",
     why="Launchers that write a shell script expand $HOME or ${TOKEN}. docker run -e does not.",
     source="spark-vllm-docker #202",
     example_hit=Example(env={"HF_HOME": "$HOME/models"}),
@@ -70,5 +70,5 @@ def env_literal(effective: Effective, _shape: Shape) -> Verdict | None:
     meant = [name for name, setting in effective.env.items() if _EXPANDED.search(str(setting.value))]
     if not meant:
         return None
-    message = f"{', '.join(sorted(meant))}: no shell expands a container's variables, so $ stays as written"
-    return warn(message, "write the value; paths in the container begin with /root")
+    message = f"{', '.join(sorted(meant))}: no shell expands this variable, so the engine gets the $ as written"
+    return warn(message, "write the value without $; the home directory in the container is /root")

@@ -15,9 +15,9 @@ from sparkops.rules.rule import Example, Rule, Verdict, refuse, warn
     title="The image contains the recipe's mods",
     why=(
         "Mods are scripts that patch vLLM inside a running container. At every start they need the network and may "
-        "fail on one of two nodes. Built once into an image, they are equal on every node."
+        "fail on one of two nodes. If they are built into an image once, they are equal on every node."
     ),
-    source="spark-vllm-docker's launch-cluster.sh --apply-mod; image-present refuses where the image is missing",
+    source="spark-vllm-docker's launch-cluster.sh --apply-mod; the check image-present refuses without the image",
     example_hit=Example(mods=("mods/fix-qwen3.5-chat-template",)),
     example_miss=Example(mods=("mods/drop-caches",)),
 )
@@ -26,7 +26,7 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
     wanted = mods.needed(recipe.mods)
     if not wanted or effective.image != mods.derived(recipe.container, recipe.mods):
         return None
-    message = f"needs an image with the mods {', '.join(map(mods.short, wanted))}: {effective.image}"
+    message = f"the recipe needs an image with the mods {', '.join(map(mods.short, wanted))}: {effective.image}"
     build = f"build it: `sparkops image build {recipe.name} --mods DIR`"
     return warn(message, f"{build}; or use an image that has them: --set container=IMAGE")
 
@@ -35,12 +35,12 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="not-carried-over",
     actions=("warn", "refuse"),
-    title="sparkops does everything that another launcher's recipe requests",
+    title="sparkops can do everything that another launcher's recipe requests",
     why=(
-        "Shell expansions, programs that run before the engine, and container options of another launcher are not part "
-        "of the engine's command line. Without them the engine would differ from the one that was measured."
+        "sparkops runs only the engine's command line, without another launcher's shell expansions, container options "
+        "and programs that run before the engine. So the engine would differ from the one that was measured."
     ),
-    source="run-recipe.py and sparkrun render a script for a shell; sparkops passes words",
+    source="run-recipe.py and sparkrun write a shell script; sparkops passes arguments without a shell",
     example_hit=Example(caveats=("pre_exec is not carried over",)),
     example_miss=Example(),
 )
@@ -53,5 +53,5 @@ def not_carried_over(effective: Effective, _shape: Shape) -> Verdict | None:
     if not needed:
         return warn(said)
     return refuse(
-        said, "write your own recipe with what it needs; start from: `sparkops recipe export --schema sparkops`"
+        said, "write a recipe that does not need this; start from `sparkops recipe export NAME --schema sparkops`"
     )

@@ -34,7 +34,7 @@ def captures(effective: Effective) -> bool:
     actions=("warn",),
     title="Capture sizes need CUDA graphs",
     why="Eager execution captures no graphs, so capture sizes have no effect.",
-    source="vLLM 0.32; dendro-logic 2026-05-06, whose gain at 5 and 10 is with graphs only",
+    source="vLLM 0.32; dendro-logic 2026-05-06: its gain at concurrency 5 and 10 needs graphs",
     example_hit=Example(args={**SIZES, "enforce-eager": True}),
     example_miss=Example(args=SIZES),
 )
@@ -43,18 +43,18 @@ def capture_sizes_useless(effective: Effective, _shape: Shape) -> Verdict | None
         return None
     message = "eager execution captures no graphs, so the capture sizes have no effect"
     if "enforce-eager" in effective.args and effective.args["enforce-eager"].origin.startswith("rule "):
-        return warn(message, "the recipe's speed needs graphs: use solo or 2x-solo")
-    return warn(message, "remove one of the two")
+        return warn(message, "use --topology solo or 2x-solo: the recipe's speed needs CUDA graphs")
+    return warn(message, "remove enforce-eager or the capture sizes")
 
 
 @partial(
     Rule,
     id="benchmark-alignment",
     actions=("warn",),
-    title="A benchmark at concurrency 5 or 10 needs graphs of 5 and 10",
+    title="A benchmark at concurrency 5 or 10 needs CUDA graphs for batches of 5 and 10",
     why=(
-        "vLLM's default sizes lack 5 and 10. It pads such batches to 8 and 16, which costs 17-25 % at these "
-        "concurrencies."
+        "vLLM's default capture sizes lack 5 and 10. vLLM pads batches of 5 and 10 to 8 and 16, which costs 17-25 % "
+        "of the speed at these concurrencies."
     ),
     source="dendro-logic 2026-05-06: +46 % at 5, +54 % at 10 with the two sizes added",
     example_hit=Example(benchmark=AT_FIVE),
@@ -66,7 +66,7 @@ def benchmark_alignment(effective: Effective, _shape: Shape) -> Verdict | None:
     if effective.eager or not missing:
         return None
     sizes = " and ".join(map(str, missing))
-    message = f"the benchmark runs at concurrency {sizes}, but no CUDA graph has that size: vLLM pads to the next size"
+    message = f"the benchmark runs at concurrency {sizes}, but no CUDA graph has that size: vLLM pads to a larger one"
     return warn(message, _offer(effective, missing))
 
 
@@ -76,7 +76,7 @@ def _offer(effective: Effective, missing: list[int]) -> str:
     if known is None:
         return (
             f"add {' and '.join(map(str, missing))} to the engine's own sizes in "
-            "--compilation-config.cudagraph_capture_sizes, as openai-gpt-oss-120b-concurrency does"
+            "--compilation-config.cudagraph_capture_sizes, as the recipe openai-gpt-oss-120b-concurrency does"
         )
     both = sorted({*known, *missing})
     if "cudagraph-capture-sizes" in effective.args:

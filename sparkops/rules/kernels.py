@@ -7,8 +7,8 @@ from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image, is_mxfp4, refuse, warn
 
 FOREIGN = {
-    "TRITON": "is for SM90 to SM100",
-    **dict.fromkeys(("TRTLLM", "TRTLLM_MXFP8"), "is for SM100 and crashes on SM121"),
+    "TRITON": "is for GPUs SM90 to SM100; a GB10 is SM121",
+    **dict.fromkeys(("TRTLLM", "TRTLLM_MXFP8"), "is for SM100 and crashes on a GB10 (SM121)"),
 }
 """Backends that the mxfp4 image has and a GB10 cannot run."""
 
@@ -20,8 +20,8 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
     id="mxfp4-backend",
     actions=("refuse",),
     title="The MXFP4 backend runs on this GPU",
-    why="Of the fork's backends only CUTLASS and MARLIN run on SM121. Those of TensorRT-LLM crash.",
-    source="christopherowen's AGENTS.md; vllm #37751 (the same on SM120)",
+    why="On a GB10 (SM121), only the backends CUTLASS and MARLIN run. The TensorRT-LLM backends crash.",
+    source="christopherowen's AGENTS.md; vllm #37751 (equal on SM120)",
     example_hit=Example(args={"mxfp4-backend": "TRTLLM"}),
     example_miss=Example(args={"mxfp4-backend": "MARLIN"}),
 )
@@ -29,7 +29,7 @@ def mxfp4_backend(effective: Effective, _shape: Shape) -> Verdict | None:
     chosen = str(effective.value("mxfp4-backend", "auto"))
     if chosen not in FOREIGN:
         return None
-    hint = "--set args.mxfp4-backend=CUTLASS, or MARLIN if graphs crash"
+    hint = "use --set args.mxfp4-backend=CUTLASS, or MARLIN if CUDA graphs crash"
     return refuse(f"--mxfp4-backend {chosen} {FOREIGN[chosen]}", hint)
 
 
@@ -39,11 +39,11 @@ def mxfp4_backend(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="CUDA graphs on the CUTLASS kernels crash on some machines",
     why=(
-        "Some owners report illegal memory accesses (Xid 31) with full and with piecewise graphs, where eager "
-        "execution and Marlin run. Others run graphs for weeks and gain speed at 5 and 10 requests. Test it once under "
-        "load."
+        "Some owners report illegal memory accesses (Xid 31) with full and with piecewise graphs; eager execution and "
+        "Marlin run on the same machines. Others run graphs for weeks and gain speed at 5 and 10 requests at once. "
+        "Test your machine once under load."
     ),
-    source="spark-vllm-docker #31, #334; christopherowen #3, #5, #7; against: dendro-logic, Spark Arena",
+    source="spark-vllm-docker #31, #334; christopherowen #3, #5, #7; disagree: dendro-logic, Spark Arena",
     example_hit=Example(args=CUTLASS),
     example_miss=Example(args={**CUTLASS, "enforce-eager": True}),
 )
@@ -55,7 +55,7 @@ def cutlass_graphs(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     return warn(
         "CUDA graphs on the CUTLASS kernels are fast for many requests at once, but crash on some machines (Xid 31)",
-        "if it crashes: --set args.enforce-eager=true, which costs about 1 %",
+        "if the engine crashes, use --set args.enforce-eager=true, which costs about 1 % of the speed",
     )
 
 
@@ -65,8 +65,8 @@ def cutlass_graphs(effective: Effective, shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="Eager execution halves the speed of the Marlin kernels",
     why=(
-        "Eager execution costs about 1 % on the mxfp4 image's CUTLASS kernels and 55 % on Marlin. It helps at a first "
-        "start if graph capture hangs; one hung for 44 minutes."
+        "Eager execution costs about 1 % of the speed on the mxfp4 image's CUTLASS kernels and 55 % on Marlin. Use it "
+        "for a first start if graph capture hangs; one capture hung for 44 minutes."
     ),
     source="conselara 2026-05 (59 against 26 tokens/s); recipe-registry #17",
     example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"enforce-eager": True}),
@@ -86,8 +86,8 @@ def eager_on_marlin(effective: Effective, shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="LoRA switches MXFP4 off for dense layers",
     why=(
-        "The fork quantises qkv, o and lm_head while loading, but leaves them in BF16 if adapters are on. A benchmark "
-        "then measures other kernels than its flags say."
+        "The mxfp4 image's vLLM quantises qkv, o and lm_head while it loads the weights, but leaves them in BF16 if "
+        "LoRA is on. A benchmark then measures other kernels than its flags say."
     ),
     source="christopherowen's mxfp4 image, its notes on the layers",
     example_hit=Example(args={"mxfp4-layers": "moe,qkv", "enable-lora": True}),
@@ -97,8 +97,8 @@ def mxfp4_lora(effective: Effective, _shape: Shape) -> Verdict | None:
     dense = sorted({"qkv", "o", "lm_head"} & {*effective.mxfp4_layers})
     if not dense or effective.value("enable-lora") is not True:
         return None
-    message = f"with --enable-lora {', '.join(dense)} stay in BF16, also if --mxfp4-layers names them"
-    return warn(message, "remove one of the two flags; with LoRA decode is slower")
+    message = f"with --enable-lora, {', '.join(dense)} stay in BF16, although --mxfp4-layers lists them"
+    return warn(message, "remove --enable-lora, or these layers from --mxfp4-layers; with LoRA, decode is slower")
 
 
 @partial(
@@ -107,8 +107,8 @@ def mxfp4_lora(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="Asynchronous scheduling does not work with Ray",
     why=(
-        "The fork of January 2026 switches it off under Ray without a message. A comparison then measures something "
-        "else than its flags say."
+        "The mxfp4 image's vLLM (January 2026) switches it off with Ray and prints no message. A comparison then "
+        "measures something else than its flags say."
     ),
     source="launch scripts and notes of the mxfp4 image (jaim12005, christopherowen)",
     example_hit=Example(topology="cluster", args={"async-scheduling": True}),
@@ -118,7 +118,7 @@ def async_with_ray(effective: Effective, shape: Shape) -> Verdict | None:
     by_ray = shape.kind == "cluster" and shape.executor == "ray" and image(effective).kind == "mxfp4"
     if not by_ray or effective.value("async-scheduling") is not True:
         return None
-    message = "the mxfp4 image ignores --async-scheduling under the Ray executor"
+    message = "the mxfp4 image ignores --async-scheduling with the Ray executor"
     return warn(message, "remove the flag, or use --executor mp")
 
 

@@ -19,7 +19,7 @@ SLIP = 0.8
     why=(
         "vLLM exits with code 2 on an unknown flag, about 13 seconds after the start. Flags change between versions: "
         "old Spark recipes still have --swap-space. sparkops compares with the flags of vLLM 0.32.0, or with the "
-        "image's own flags after `sparkops image flags`."
+        "image's own flags if `sparkops image flags` has read them."
     ),
     source="vLLM 0.32.0's own argument parser",
     example_hit=Example(args={"max-model-length": 4096}),

@@ -24,8 +24,8 @@ MINIMAX = "cyankiwi/MiniMax-M2.5-AWQ-4bit"
     actions=("warn", "refuse"),
     title="The mxfp4 image uses at most 0.90 of the memory",
     why=(
-        "It needs more memory beside its share than the standard image, which runs at 0.95. At more than 0.90 the "
-        "kernel kills it."
+        "This image needs more memory outside its share (--gpu-memory-utilization) than the standard image, which "
+        "runs at 0.95. Above 0.90 the kernel kills the engine."
     ),
     source="kubis.ai 8/9: 0.95 runs out of memory; upstream's recipe has 0.70, later 0.80",
     example_hit=Example(args={"gpu-memory-utilization": 0.95}),
@@ -37,21 +37,21 @@ def mxfp4_memory(effective: Effective, _shape: Shape) -> Verdict | None:
         return None
     message = f"--gpu-memory-utilization {value} on the mxfp4 image"
     if value >= 0.95:
-        return refuse(f"{message} runs out of memory", "--set args.gpu-memory-utilization=0.90 or less")
-    hint = "0.90 is the highest value known to run; 0.70 is usual"
-    return warn(f"{message} leaves little memory to the system", hint)
+        return refuse(f"{message} runs out of memory", "use --set args.gpu-memory-utilization=0.90 or less")
+    hint = "use 0.90 or less: 0.90 is the highest value known to run, and 0.70 is usual"
+    return warn(f"{message} leaves little memory for the system", hint)
 
 
 @partial(
     Rule,
     id="long-context-memory",
     actions=("warn", "refuse"),
-    title="gpt-oss-120b with its full context needs room",
+    title="gpt-oss-120b has memory for its full context",
     why=(
-        "On one node, 131072 tokens beside the weights run out of memory at once. On two nodes at 0.80 the page cache "
-        "fills the rest within about 19 hours."
+        "On one node, a context of 131072 tokens beside the weights runs out of memory at once. On two nodes with "
+        "--gpu-memory-utilization 0.80, the page cache fills the rest of the memory within about 19 hours."
     ),
-    source="kubis.ai 6/9 and 8/9; against: the community's command of 3/9 (0.70, --max-num-seqs 2)",
+    source="kubis.ai 6/9 and 8/9; disagrees: the community's command of 3/9 (0.70, --max-num-seqs 2)",
     example_hit=Example(args={"max-model-len": LONG, "gpu-memory-utilization": 0.9}),
     example_miss=Example(topology="cluster", args={"max-model-len": LONG, "gpu-memory-utilization": 0.75}),
 )
@@ -63,13 +63,13 @@ def long_context_memory(effective: Effective, shape: Shape) -> Verdict | None:
     used = effective.number("gpu-memory-utilization", OLD_UTILIZATION)
     said = f"a context of {LONG}{', the default,' if unset else ''} at --gpu-memory-utilization {used}"
     if shape.kind == "cluster":
-        hint = "--set args.gpu-memory-utilization=0.75, and `sparkops cache schedule --every 30m`"
+        hint = "use --set args.gpu-memory-utilization=0.75, and run `sparkops cache schedule --every 30m`"
         message = f"{said} runs out of memory after about 19 hours, as the page cache grows"
         return warn(message, hint) if used >= 0.80 else None
     if used >= 0.85 and effective.number("max-num-seqs", LONG) > FEW_SEQUENCES:
-        hint = "--set args.max-model-len=4096, or --set args.gpu-memory-utilization=0.70 --set args.max-num-seqs=2"
+        hint = "use --set args.max-model-len=4096, or --set args.gpu-memory-utilization=0.70 --set args.max-num-seqs=2"
         return refuse(f"{said} runs out of memory on one node", hint)
-    hint = "sources differ: one runs out of memory at once, another works at 0.70 with --max-num-seqs 2"
+    hint = "sources disagree: one runs out of memory at once, another runs at 0.70 with --max-num-seqs 2"
     return warn(f"{said} may not fit on one node", hint)
 
 
@@ -77,10 +77,10 @@ def long_context_memory(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="utilization-unset",
     actions=("warn",),
-    title="The engine's share of memory is set",
+    title="The recipe sets how much memory the engine requests",
     why=(
-        "vLLM's default of 0.92 assumes a GPU with its own memory. On a GB10 it requests 112 GiB, which are rarely "
-        "free at once, and exits: free memory is less than desired GPU memory utilization."
+        "vLLM's default of 0.92 assumes a GPU with its own memory. On a GB10, that is 112 GiB, which is rarely free. "
+        "Then vLLM exits: free memory is less than desired GPU memory utilization."
     ),
     source="vLLM 0.32; vllm-project/recipes #632 (0.85 is required on GB10)",
     example_hit=Example(image="vllm-node", model="who/knows"),
@@ -92,7 +92,7 @@ def utilization_unset(effective: Effective, _shape: Shape) -> Verdict | None:
         return None
     return warn(
         "--gpu-memory-utilization is not set: the engine requests 0.92 of the memory that it shares with the system",
-        f"--set args.gpu-memory-utilization={USUAL_UTILIZATION} or less",
+        f"use --set args.gpu-memory-utilization={USUAL_UTILIZATION} or less",
     )
 
 
@@ -102,8 +102,8 @@ def utilization_unset(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("warn", "refuse"),
     title="Weights, overhead and one context fit into a node",
     why=(
-        "vLLM finds out after minutes of loading, when the old server is gone. Weights and KV cache follow from the "
-        "architecture. The overhead is an estimate, so the rule refuses only weights that are larger than a node."
+        "vLLM fails only after minutes of loading, when the old server is already stopped. Part of the computed memory "
+        "is an estimate, so the rule refuses only if the weights alone are larger than the memory of a node."
     ),
     source="the models' config.json; boot logs of GB10s (spark-vllm-docker #396)",
     example_hit=Example(image="vllm-node", model=MINIMAX, args={"gpu-memory-utilization": 0.9}),
@@ -123,4 +123,4 @@ def memory_fits(effective: Effective, shape: Shape) -> Verdict | None:
     if found.weights is not None and found.weights > found.total:
         message = f"{found.weights:.0f} GiB of weights do not fit into the {found.total:.0f} GiB of a node"
         return refuse(message, hint or "use --topology cluster over more nodes")
-    return warn(f"it may not fit: {found.reason}", hint)
+    return warn(f"the model may not fit: {found.reason}", hint)

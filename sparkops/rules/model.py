@@ -26,8 +26,8 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
     actions=("refuse", "warn"),
     title="MXFP4 flags and the mxfp4 image belong together",
     why=(
-        "--mxfp4-backend and --mxfp4-layers exist in one fork only; every other vLLM exits on them. Without them, that "
-        "fork's image does not use its MXFP4 kernels."
+        "--mxfp4-backend and --mxfp4-layers exist only in the mxfp4 image's vLLM; any other vLLM exits on them. "
+        "Without these flags, the mxfp4 image does not use its MXFP4 kernels."
     ),
     source="vLLM 0.32 flag table; christopherowen/spark-vllm-mxfp4-docker; kubis.ai 8/9",
     example_hit=Example(image="vllm-node", args=CUTLASS),
@@ -40,7 +40,7 @@ def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
         message = f"{effective.image} does not know {' and '.join(flags)}: the engine would exit at once"
         return refuse(message, "use --set container=vllm-node-mxfp4, or remove the flags")
     if flags and has is None:
-        return warn(f"unknown whether {effective.image} knows {' and '.join(flags)}")
+        return warn(f"sparkops cannot tell whether {effective.image} knows {' and '.join(flags)}")
     if has and not flags and is_mxfp4(effective):
         hint = "--set args.mxfp4-backend=CUTLASS --set args.mxfp4-layers=moe,qkv,o,lm_head"
         return warn(f"no flag switches on the MXFP4 kernels of {effective.image}", hint)
@@ -53,8 +53,8 @@ def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="Stock images run MXFP4 models with Marlin",
     why=(
-        "Upstream vLLM has no MXFP4 kernels for SM121. It dequantises, needs about 118 GB at any utilisation, and once "
-        "hung for 44 minutes in graph capture."
+        "Upstream vLLM has no MXFP4 kernels for a GB10 (SM121). It dequantises the weights, needs about 118 GB at any "
+        "--gpu-memory-utilization, and once hung for 44 minutes in graph capture."
     ),
     source="vllm #43969; recipe-registry #17; kubis.ai 3/9",
     example_hit=Example(image="vllm-node"),
@@ -63,7 +63,7 @@ def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
 def marlin_fallback(effective: Effective, _shape: Shape) -> Verdict | None:
     if not (image(effective).stock and is_mxfp4(effective)):
         return None
-    message = f"{effective.image} serves MXFP4 with Marlin on a GB10: slower, with about 118 GB of memory while loading"
+    message = f"{effective.image} serves MXFP4 with Marlin, which is slower and needs about 118 GB while loading"
     return warn(message, "use --set container=vllm-node-mxfp4 with --mxfp4-backend CUTLASS")
 
 
@@ -71,12 +71,12 @@ def marlin_fallback(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="env-per-image",
     actions=("fix", "warn"),
-    title="Each image gets its own variables",
+    title="Each image gets the environment variables that it needs",
     why=(
-        "Without the FlashInfer MoE variable or the tokenizer's vocabulary, the model loads and requests fail with "
-        "unclear errors. On a stock image that variable selects a kernel that the GPU does not have."
+        "Without the FlashInfer MoE variable or the tokenizer's vocabulary, the model loads, but requests fail with "
+        "unclear errors. On a stock image, the FlashInfer MoE variable selects a kernel that this GPU does not have."
     ),
-    source="kubis.ai 8/9; vllm #22525; NVIDIA playbook for 25.09 (its own variable's name)",
+    source="kubis.ai 8/9; vllm #22525; NVIDIA playbook for 25.09 (another variable name)",
     example_hit=Example(),
     example_miss=Example(env={MOE: "1", TIKTOKEN: "/root/.cache/tiktoken_rs"}),
 )
@@ -91,15 +91,15 @@ def env_per_image(effective: Effective, _shape: Shape) -> Verdict | None:
     if image(effective).stock:
         wanted[MOE] = None
     if kind == "unknown" and MOE in effective.env:
-        return warn(f"unknown whether {MOE} suits {effective.image}")
-    return fix(f"environment of {effective.image}", set_env(effective, wanted))
+        return warn(f"sparkops cannot tell whether {effective.image} supports {MOE}")
+    return fix(f"environment variables for {effective.image}", set_env(effective, wanted))
 
 
 @partial(
     Rule,
     id="mounts-required",
     actions=("fix",),
-    title="Five caches outlive the container",
+    title="Five cache directories outlive the container",
     why=(
         "Without these mounts the engine crashes or falls back to slower paths without a message, and every start "
         "compiles and downloads again."
@@ -112,7 +112,7 @@ def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
     targets = {mount.split(":")[1] for mount in effective.mounts if ":" in mount}
     missing = [name for name, (_, target) in MOUNTS.items() if name not in effective.mounts and target not in targets]
     changes = tuple(SettingChange("mounts", name, None, True) for name in missing)
-    return fix(f"mounts of caches, so that they survive the container: {', '.join(missing)}", changes)
+    return fix(f"these caches are mounted, so that they outlive the container: {', '.join(missing)}", changes)
 
 
 @partial(
@@ -121,8 +121,8 @@ def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="gpt-oss uses the harmony parsers",
     why=(
-        "The model answers in harmony format. The article's recipe has the parser hermes, upstream's has openai and "
-        "openai_gptoss. To check a parser, request a tool call and see whether tool_calls is filled."
+        "The model answers in harmony format. The recipe in the kubis.ai article has the parser hermes, upstream's "
+        "recipe has openai and openai_gptoss. To check a parser, request a tool call: tool_calls must not be empty."
     ),
     source="kubis.ai 8/9 (hermes); eugr/spark-vllm-docker and dendro-logic (openai, openai_gptoss)",
     example_hit=Example(args={"tool-call-parser": "hermes"}),
@@ -143,7 +143,7 @@ def gpt_oss_parsers(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("fix",),
     title="Qwen3-Next needs five settings",
     why=(
-        "Without trust-remote-code it does not load. Without chunked prefill a long prompt runs out of memory. "
+        "Without trust-remote-code the model does not load. Without chunked prefill a long prompt uses up the memory. "
         "DeepGEMM is unstable on SM121. A forced FlashInfer MoE backend crashes; vLLM chooses Triton by itself, which "
         "works."
     ),

@@ -45,7 +45,7 @@ def read_key(session: Session, facts: Mapping[str, Facts], revision: DeployedRev
 def own_key(session: Session, facts: Mapping[str, Facts], node: str) -> str:
     """The key in this user's home on that node; raises Refused if there is none."""
     if not facts[node].key_digest:
-        raise Refused(f"there is no API key on {node}", node=node, hint="make one: `sparkops deploy`")
+        raise Refused(f"there is no API key on {node}", node=node, hint="create one: `sparkops deploy`")
     return session.one(node, scripts.read_key(key_path(facts[node])), "read the API key").strip()
 
 
@@ -57,9 +57,9 @@ def given_keys(session: Session, containers: Mapping[str, Container]) -> dict[st
         said = "" if isinstance(result, NodeLost) or not result.ok else result.stdout.strip()
         if not said:
             raise Refused(
-                f"{containers[node].name} on {node} has an API key from another home, and does not show it",
+                f"{containers[node].name} on {node} uses another user's API key, and sparkops cannot read it",
                 node=node,
-                hint="deploy as the user who did (`user:` in the inventory), or end it first with `sparkops stop`",
+                hint="deploy as the user who deployed it (`user:` in the inventory), or stop it first: `sparkops stop`",
             )
         found[node] = said
     session.report.hide(*found.values())

@@ -61,7 +61,7 @@ def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFai
 
     `advice` returns a hint for a failure, or "" for the job's log.
     """
-    again = f"run the command again to follow it; end it: `sparkops jobs cancel {job}`"
+    again = f"run the command again to follow the job, or end it: `sparkops jobs cancel {job}`"
     try:
         execute(plan, session)
     except Interrupted as error:
@@ -84,12 +84,12 @@ def _what_now(outcome: Outcome) -> str:
     if outcome.undone:
         parts.append(f"undone: {len(outcome.undone)} steps")
     if outcome.unawaited:
-        parts.append("the replaced deployment was started again, without waiting for it")
+        parts.append("the replaced deployment was started again, but sparkops did not wait until it serves")
     elif outcome.revived:
         parts.append("the replaced deployment serves again")
     if outcome.stuck:
-        parts.append(f"could not be undone: {', '.join(outcome.stuck)}")
+        parts.append(f"these steps could not be undone: {', '.join(outcome.stuck)}")
     if outcome.unknown:
-        parts.append(f"unknown whether they happened: {', '.join(outcome.unknown)}")
-    parts.append("check with `sparkops status`; the next deploy plans from what is there")
+        parts.append(f"it is unknown whether these steps were done: {', '.join(outcome.unknown)}")
+    parts.append("check with `sparkops status`; the next deploy starts from the state that it finds")
     return "; ".join(parts)

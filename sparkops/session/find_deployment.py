@@ -30,7 +30,7 @@ def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRe
 def front_of(revision: DeployedRevision) -> StoredMember:
     """The first member that clients talk to."""
     if not revision.stored.fronts:
-        raise Refused(f"{revision.title}: its labels name no endpoint", hint="`docker inspect` on the node shows them")
+        raise Refused(f"{revision.title}: its labels have no endpoint", hint="`docker inspect` on the node shows them")
     return revision.stored.fronts[0]
 
 
@@ -60,7 +60,7 @@ def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | No
         )
     if len(chosen) > 1:
         names = ", ".join(revision.title for revision in chosen)
-        raise UsageError(f"several deployments are here: {names}", hint="name one of them, or use --limit")
+        raise UsageError(f"several deployments are on these nodes: {names}", hint="name one of them, or use --limit")
     return chosen[0]
 
 

@@ -30,7 +30,7 @@ def transfer_routes(
     )
     for one in (hop for chain in chains for hop in chain):
         if not one.fabric:
-            session.report.warn(f"{one.sender} -> {one.receiver} over the management network: {one.why}", one.receiver)
+            session.report.warn(f"{one.sender} -> {one.receiver} uses the management network: {one.why}", one.receiver)
     return chains
 
 

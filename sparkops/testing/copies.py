@@ -104,7 +104,7 @@ class SimulatedCopy:
                 return None
             if before is not None and (before.stopped is None or before.passed(now) > passed):
                 return None
-            said = "nobody came" if before is None else "ended with exit code 1"
+            said = "the sending node did not connect" if before is None else "ended with exit code 1"
         else:
             said = self.take(self.origin())
             self.taken = not said
@@ -118,7 +118,7 @@ class SimulatedCopy:
         job: SimulatedJob | None = self.next.jobs.get(self.name)
         code = job.look(now) if job else 1
         if code:
-            log.append(f"sparkops: {self.address} did not take all of it (exit code {code})")
+            log.append(f"sparkops: {self.address} did not receive all data (exit code {code})")
             return 1
         return code
 

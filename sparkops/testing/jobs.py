@@ -79,11 +79,11 @@ def _row(name: str, one: SimulatedJob) -> str:
 
 def _state(one: SimulatedJob | None) -> str:
     if one is None or one.code == 137:
-        return "never no such job, or it was killed"
+        return "never the job does not exist, or it was killed"
     if one.code is None:
         return f"wait {next(reversed(_told(one, 'progress: ')), 'running')}"
     why = next(reversed(_told(one, "error: ")), f"it ended with exit code {one.code}")
-    return "ready" if one.code == 0 else "never its deadline passed" if one.code == 124 else f"never {why}"
+    return "ready" if one.code == 0 else "never it exceeded its time limit" if one.code == 124 else f"never {why}"
 
 
 def _told(one: SimulatedJob, mark: str) -> list[str]:

@@ -86,12 +86,12 @@ def _fetch(node: SimulatedNode, name: str, given: Sequence[str], ask: str) -> An
     about = {"model": short, "revision": here or commit_of(short), "files": len(SIZES), "bytes": WHOLE, "fetched": 0}
     if "--offline" in given:
         if here is None:
-            raise ModelTrouble(f"{name} is not complete and --offline forbids to fetch it: * (not in the cache)")
+            raise ModelTrouble(f"{name} is not complete, and --offline forbids the download: * (not in the cache)")
         return about
     if short in node.hub.gated and json.loads(ask).get("token") != TOKEN:
-        who = "its licence must be accepted, and a token must say by whom"
+        who = "its licence must be accepted, and the download needs a token of that account"
         page = f"{HUB}/{short}"
-        raise ModelTrouble(f"{short} is gated: {who}", f"accept it at {page}, then give that account's token")
+        raise ModelTrouble(f"{short} is gated: {who}", f"accept the licence at {page}, then give that account's token")
     _write_words(node, given)
     if here is not None and not problems:
         return about
@@ -132,7 +132,7 @@ def _lacks(node: SimulatedNode, name: str, given: Sequence[str], _ask: str) -> A
 def _has(node: SimulatedNode, names: Sequence[str], given: Sequence[str]) -> Answer:
     short = names[0].partition("@")[0]
     if short not in node.models:
-        raise ModelTrouble(f"{names[0]} is not here")
+        raise ModelTrouble(f"{names[0]} is not on this node")
     files = {file: [blob, SIZES[file]] for file, blob in blobs_of(short).items()}
     about = {"model": short, "revision": node.models[short], "refs": ["main"], "pinned": False}
     return {**about, "files": files, "words": _worded(node, given)}
@@ -157,7 +157,7 @@ def take(node: SimulatedNode, _origin: SimulatedCopy, words: tuple[str, ...]) ->
     _verb, name, path, *given = words
     short = name.partition("@")[0]
     if node.free_kib * 1024 < SIZES["config.json"]:
-        return f"error: {short}: the disk filled up in the middle, half files are removed"
+        return f"error: {short}: the disk became full during the copy, and partial files were removed"
     node.models[short] = json.loads(node.files.pop(path))["revision"]
     node.damaged = {one for one in node.damaged if not one.startswith(f"{short}/")}
     _write_words(node, given)

@@ -43,7 +43,7 @@ def _back(node: SimulatedNode, name: str) -> Result:
     if f"{name}.aside" not in node.engine.containers:
         return said()
     if name in node.engine.containers:
-        return said(code=1, errors=f"its successor {name} is still there\n")
+        return said(code=1, errors=f"the container {name} that replaced it still exists\n")
     node.engine.rename(f"{name}.aside", name)
     return said()
 

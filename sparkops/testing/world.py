@@ -275,7 +275,7 @@ class SimulatedWorld:
     def _lose_in_the_middle(self, node: str, trouble: Trouble) -> None:
         self.lose(node, trouble.away)
         self._schedule.yield_(LATENCY)
-        raise NodeLost(node, "the connection ended before the command did", sent=True)
+        raise NodeLost(node, "the connection was lost before the command ended", sent=True)
 
     def crash(self) -> None:
         """Kill the control process."""

@@ -64,7 +64,7 @@ def test_a_gated_model_says_what_to_do_and_the_token_is_seen_nowhere(lab: Any, h
     words = ("model", "fetch", "acme/gated", "--limit", "node1")
     refused = lab.json(*words, code=5, **asks)["error"]
     assert "acme/gated is gated: its licence must be accepted" in refused["message"]
-    assert f"accept it at {hub.endpoint}/acme/gated" in refused["hint"]
+    assert f"accept the licence at {hub.endpoint}/acme/gated" in refused["hint"]
     line, environment = lab.line(*words, "--token-stdin"), lab.environment(**asks)
     subprocess.run(line, env=environment, cwd=lab.work, input=f"{TOKEN}\n", text=True, capture_output=True, check=True)
     assert TOKEN in hub.tokens
@@ -143,7 +143,7 @@ def fill_up_in_the_middle(small: Home, until: Until) -> None:
     small.hub.held = False
     out, _ = process.communicate(timeout=240)
     assert process.returncode == 1
-    assert "error: the disk filled up in the middle, half downloads are removed: need " in out
+    assert "error: the disk became full during the download, and partial downloads were removed: need " in out
     assert halves() == []
     other.unlink()
     assert small.result("fetch", MODEL)["fetched"] > 0

@@ -29,7 +29,7 @@ def test_healthy_nodes_pass_and_a_fix_shows_its_plan_and_mends_it_when_told_to(e
         "make the cache directories",
         "drop the page cache",
         "note it in the manifest",
-        "let spark linger",
+        "enable lingering for spark",
     ]
     assert not lab.changed()
     mended = lab.json("preflight", "--fix", "--yes")

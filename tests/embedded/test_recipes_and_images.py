@@ -35,7 +35,7 @@ def test_mods_are_built_into_an_image_that_then_serves(empty):
     refused = lab.json("deploy", *words, code=3)["error"]
     assert "(with the mods fix-it) is missing [image-present]" in refused["message"]
     missing = lab.cli("image", "build", "theirs.yaml", "--mods", lab.base, code=3)
-    assert "the mods fix-it are not there: looked for mods/fix-it and fix-it in" in missing.err
+    assert "these mods do not exist: fix-it; looked for mods/fix-it and fix-it in" in missing.err
     built = lab.json("image", "build", "theirs.yaml", "--mods", lab.work / "a checkout")
     assert built["image"].startswith("sparkops-mods/vllm-node-mxfp4:latest-with-fix-it-")
     assert lab.json("image", "build", "theirs.yaml", "--mods", lab.work / "a checkout")["changed"] is False

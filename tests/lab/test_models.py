@@ -111,7 +111,7 @@ def test_a_disk_that_is_or_becomes_full_is_said_with_numbers_and_left_clean(pers
         refused = person.json(*FETCH, code=5)["error"]["message"]
     finally:
         person.fault("node2", "disk-full", off=True)
-    assert "the disk filled up in the middle, half files are removed: need " in ran.err
+    assert "the disk became full during the copy, and partial files were removed: need " in ran.err
     assert "node2: the disk is too full for acme/tiny@" in ran.err
     assert "node2: the disk is too full for acme/tiny" in refused
     assert "need" in refused

@@ -197,7 +197,7 @@ def test_a_second_interrupt_ends_the_waits_of_the_undo_but_not_its_commands():
     outcome = execute(plan, world, emit)
     assert outcome.status == "interrupted"
     assert set(outcome.undone) == {"stop.spark1.old", "write.spark1.a", "write.spark1.b"}
-    assert [event.text for event in seen if event.kind == "undone"][-1] == "not waited for"
+    assert [event.text for event in seen if event.kind == "undone"][-1] == "sparkops did not wait until it was ready"
     assert world.nodes["spark1"].engine.containers["old"].state == "running"
 
 
@@ -211,7 +211,7 @@ def test_two_interrupts_at_once_make_the_undo_impatient_from_the_start():
         steps.append(replace(old, undo=Action(old.undo.command, forever)))
     outcome, events = run(Plan("deploy", None, (Phase("one", tuple(steps)),)), world)
     assert outcome.status == "interrupted"
-    assert {event.text for event in events if event.kind == "undone"} == {"not waited for"}
+    assert {event.text for event in events if event.kind == "undone"} == {"sparkops did not wait until it was ready"}
 
 
 def test_a_node_lost_with_its_command_sent_is_unknown_and_said_so():
@@ -219,7 +219,9 @@ def test_a_node_lost_with_its_command_sent_is_unknown_and_said_so():
     outcome, events = run(Plan("deploy", None, (Phase("w", (write("spark1", "a"),)),)), world)
     assert outcome.status == "lost"
     assert outcome.unknown == outcome.stuck == ("write.spark1.a",)
-    assert [event.text for event in events if event.kind == "lost"][0].endswith("whether this step happened is unknown")
+    assert [event.text for event in events if event.kind == "lost"][0].endswith(
+        "it is unknown whether this step was done"
+    )
 
 
 def test_a_node_lost_before_the_send_is_not_unknown():
@@ -338,4 +340,4 @@ def test_a_second_interrupt_ends_the_undo_of_an_operator_and_says_what_is_left()
 
     outcome = execute(Plan("play", None, (Phase("one", (own,)), Phase("two", (ours,)))), world, emit)
     assert (outcome.undone, outcome.stuck) == (("write.spark1.ours",), ("write.spark1.own",))
-    assert [event.text for event in seen if event.kind == "stuck"] == ["the interrupt ended it"]
+    assert [event.text for event in seen if event.kind == "stuck"] == ["Ctrl-C ended it"]

@@ -52,6 +52,6 @@ def test_more_interrupts_end_the_wait_of_the_undo_but_not_the_removal(server, tm
         sent += 1
         time.sleep(0.03)
     out, _ = process.communicate(timeout=60)
-    assert "undone touch not waited for" in out
+    assert "undone touch sparkops did not wait until it was ready" in out
     assert "outcome interrupted ('touch',) ()" in out
     assert not mark.exists()

@@ -76,7 +76,7 @@ def test_a_login_that_is_refused_once_names_what_was_tried_and_the_way_in(enter,
     stranger = replace(node, key_file=new_key("new"))
     error = refused(enter, stranger)
     assert (error.kind, server.accepted) == ("auth", 1)
-    assert "me@127.0.0.1 refused the login: tried ssh-ed25519 SHA256:" in error.reason
+    assert "me@127.0.0.1 refused the login: sparkops tried ssh-ed25519 SHA256:" in error.reason
     assert f"ssh-copy-id -p {node.port} me@127.0.0.1" in error.hint
     server.password = "hunter2"
     enter(stranger, password="hunter2")

@@ -144,7 +144,7 @@ def test_a_home_that_cannot_be_written_is_said_once_and_ends_nothing(
     desk = Desk(log=RunLog({"XDG_STATE_HOME": str(tmp_path)}, "deploy", "cafe0001"))
     desk.report.emit(Event("note", "working", "spark1"))
     assert desk.report.finish(Answer({"changed": True})) == 0
-    assert capsys.readouterr().err.count("no run log") == 1
+    assert capsys.readouterr().err.count("the run log cannot be written") == 1
 
 
 def test_a_secret_never_reaches_the_run_log(log: RunLog) -> None:

@@ -39,7 +39,7 @@ def test_a_copy_keeps_what_came_whole_and_the_rest_is_enough(home: Any, small: A
     wanted.write_text(json.dumps(home.result("has", MODEL)))
     code, out = copied(home, small, wanted)
     assert code == 1
-    assert "error: the disk filled up in the middle, half files are removed: need " in out
+    assert "error: the disk became full during the copy, and partial files were removed: need " in out
     assert halves(small) == []
     assert not small.snapshot().exists()
     missing = small.result("lacks", MODEL, str(wanted))["missing"]

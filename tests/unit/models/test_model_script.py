@@ -117,7 +117,7 @@ def test_what_another_tool_fetched_is_taken_over_after_one_look(home: Any) -> No
 def test_a_file_that_is_not_what_was_announced_is_refused(home: Any) -> None:
     blob = hashlib.sha256(home.hub.models[MODEL]["main"][1][SHARD]).hexdigest()
     home.hub.tampered[blob] = b"<html>please log in</html>".ljust(300_001)
-    assert f"{SHARD} came twice with the hash" in home.error("fetch", MODEL)
+    assert f"{SHARD} was downloaded twice with the hash" in home.error("fetch", MODEL)
     assert not home.snapshot().exists()
     assert not list(home.folder.glob(f"blobs/{blob}*"))
 
@@ -145,9 +145,9 @@ def test_a_revision_may_be_named_by_branch_or_commit(home: Any) -> None:
 def test_refusals_say_which_licence_token_or_name(home: Any) -> None:
     home.hub.gated.add(MODEL)
     assert "acme/tiny is gated: its licence must be accepted" in home.error("fetch", MODEL)
-    assert f"accept it at {home.hub.endpoint}/acme/tiny" in home.error("fetch", MODEL)
+    assert f"accept the licence at {home.hub.endpoint}/acme/tiny" in home.error("fetch", MODEL)
     home.environment["HF_TOKEN"] = STRANGER
-    assert "this token's account has not been given access" in home.error("fetch", MODEL)
+    assert "this token's account has no access to it" in home.error("fetch", MODEL)
     home.environment["HF_TOKEN"] = TOKEN
     home.result("fetch", MODEL)
     assert "has no model acme/none" in home.error("fetch", "acme/none")
@@ -156,7 +156,7 @@ def test_refusals_say_which_licence_token_or_name(home: Any) -> None:
 
 def test_a_private_model_needs_a_token_and_nothing_tells_that_it_exists(home: Any) -> None:
     home.hub.private.add(MODEL)
-    assert "if it is private" in home.error("fetch", MODEL)
+    assert "if the model is private" in home.error("fetch", MODEL)
     home.environment["HF_TOKEN"] = TOKEN
     home.result("fetch", MODEL)
 
@@ -180,7 +180,7 @@ def test_a_proxy_is_used_and_named_when_it_does_not_answer(home: Any) -> None:
     home.environment |= {"https_proxy": "http://me:secret@127.0.0.1:9", "HF_ENDPOINT": "https://hub.invalid"}
     said = home.error("fetch", MODEL)
     assert "https://hub.invalid cannot be reached" in said
-    assert "through the proxy http://***@127.0.0.1:9" in said
+    assert "used the proxy http://***@127.0.0.1:9" in said
     assert "secret" not in said
 
 
@@ -216,7 +216,7 @@ class Sparse(bytes):
 
 def test_offline_asks_nobody_and_lists_what_is_missing(home: Any) -> None:
     home.hub.seen.clear()
-    assert "acme/tiny@main is not complete and --offline forbids to fetch it: * (not in the cache)" in home.error(
+    assert "acme/tiny@main is not complete, and --offline forbids the download: * (not in the cache)" in home.error(
         "fetch", MODEL, "--offline"
     )
     assert home.hub.seen == []

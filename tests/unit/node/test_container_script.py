@@ -91,5 +91,5 @@ def test_what_a_killed_run_left_aside_makes_way_and_does_not_come_back_over_its_
 ) -> None:
     engine(node, c="2222", c_aside="1111")
     code, told = act(node, "back")
-    assert (code, "successor" in told, there(node)) == (1, True, {"c": "2222", "c.aside": "1111"})
+    assert (code, "that replaced it still exists" in told, there(node)) == (1, True, {"c": "2222", "c.aside": "1111"})
     assert (act(node, "aside")[0], there(node)) == (0, {"c.aside": "2222"})

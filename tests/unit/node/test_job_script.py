@@ -18,8 +18,8 @@ def test_a_probe_tells_how_a_job_ended_and_why_and_shows_the_end_of_its_log(node
         ("out\nbad\n", "7"): "never it ended with exit code 7\nout\nbad\n",
         ("out\nerror: no space\n", "1"): "never no space\nout\nerror: no space\n",
         ("progress: 3 of 4\nout\n", "0"): "ready\nout\n",
-        ("", "124"): "never its deadline passed\n",
-        ("out\n", ""): "never no such job, or it was killed\nout\n",
+        ("", "124"): "never it exceeded its time limit\n",
+        ("out\n", ""): "never the job does not exist, or it was killed\nout\n",
     }
     for (log, code), told in ends.items():
         job(node, "build", log, code)

@@ -62,7 +62,7 @@ def test_what_filled_a_directory_of_ours_stays_with_it(node: NodeShell) -> None:
     (node.home / ".cache/vllm/compiled").write_text("an hour of work")
     ended = clean(node)
     assert (ended.returncode, list(tree(node))) == (0, [".cache", ".cache/vllm", ".cache/vllm/compiled"])
-    assert f"stays: {node.home}/.cache/vllm (not empty)" in ended.stdout
+    assert f"kept: {node.home}/.cache/vllm (not empty)" in ended.stdout
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_only_our_own_folders_are_ever_removed_whole(node: NodeShell) -> None:
     node.run("manifest", "add", "folder", str(node.home / "thesis"))
     ended = clean(node)
     assert (ended.returncode, (node.home / "thesis/page").exists()) == (1, True)
-    assert "left: " in ended.stdout
+    assert "not removed: " in ended.stdout
 
 
 def test_what_only_root_may_remove_is_kept_listed(node: NodeShell) -> None:

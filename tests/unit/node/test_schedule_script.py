@@ -120,7 +120,7 @@ def test_a_table_that_came_out_otherwise_is_put_back(node: NodeShell) -> None:
     node.tool("crontab", CRONTAB.format(table=node.home / "table").replace('cat "$1" >', 'head -n 1 "$1" >'))
     (node.home / "table").write_bytes(b"1 1 * * * true\n")
     ended = set_it(node)
-    assert (ended.returncode, "was put back" in ended.stderr, table(node)) == (1, True, b"1 1 * * * true\n")
+    assert (ended.returncode, "was restored" in ended.stderr, table(node)) == (1, True, b"1 1 * * * true\n")
 
 
 def test_without_cron_nothing_is_placed(node: NodeShell) -> None:
@@ -129,7 +129,7 @@ def test_without_cron_nothing_is_placed(node: NodeShell) -> None:
         node.tool(name, f'exec /usr/bin/{name} "$@"')
     node.shell = f"/usr/bin/{node.shell}"
     ended = set_it(node)
-    assert (ended.returncode, ended.stderr) == (1, "there is no crontab command: cron is not installed\n")
+    assert (ended.returncode, ended.stderr) == (1, "there is no crontab command: install cron on this node\n")
     assert not script(node).exists()
 
 

@@ -68,7 +68,7 @@ def ask(server):
 
 def test_the_key_of_the_home_is_sent_and_else_that_of_the_container(node, ask):
     node.tool("docker", "exit 1")
-    assert ask(node, key=None)[0].startswith("never the model m is not listed")
+    assert ask(node, key=None)[0].startswith("never the API does not list the model m")
     assert ask(node)[:4] == ["ready", "health 200", "model yes", "answer ok"]
     node.tool("docker", f'case "$*" in "exec c sh -c "*/run/sparkops/key*) echo {KEY} ;; esac')
     assert ask(node, key="sk-of-an-older-deployment")[0] == "ready"
@@ -94,7 +94,7 @@ def test_ray_that_says_nothing_is_believed_to_be_whole_by_a_quick_look_alone(nod
         (WHOLE, "30"): "ready",
         (HALF, "19"): "wait Ray shows 1 nodes and 1 GPUs instead of 2",
         ("exit 1", "19"): "ready",
-        ("exit 1", "30"): "wait Ray does not tell its nodes",
+        ("exit 1", "30"): "wait ray status shows no nodes",
     }
     for (told, seconds), verdict in looks.items():
         node.tool("docker", f'case "$*" in *"ray status") {told} ;; inspect*) echo running 0 ;; esac')
