@@ -132,12 +132,12 @@ def website():
 
 WRONG = (
     ("http://{api}", GPT_MODEL, "HTTP 401", "$SPARKOPS_API_KEY"),
-    ("http://{api}", "nobody", "HTTP 404", "/v1/models lists"),
-    ("http://{api}/v1/chat/completions", GPT_MODEL, "HTTP 404", "before /v1"),
-    ("http://127.0.0.1:9", GPT_MODEL, "Cannot connect to host 127.0.0.1:9", "does it serve"),
+    ("http://{api}", "nobody", "HTTP 404", "curl URL/v1/models"),
+    ("http://{api}/v1/chat/completions", GPT_MODEL, "HTTP 404", "without /v1"),
+    ("http://127.0.0.1:9", GPT_MODEL, "Cannot connect to host 127.0.0.1:9", "a model serves at this address"),
     ("https://{api}", GPT_MODEL, "WRONG_VERSION_NUMBER", "plain HTTP"),
-    ("{website}", GPT_MODEL, "text/html", "is it the right port"),
-    ("{website}/cut", GPT_MODEL, "an answer ended after 20 of 200 tokens", "died in the middle"),
+    ("{website}", GPT_MODEL, "text/html", "check the port"),
+    ("{website}/cut", GPT_MODEL, "an answer ended after 20 of 200 tokens", "died during the answer"),
 )
 
 

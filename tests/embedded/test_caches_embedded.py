@@ -112,7 +112,7 @@ def test_a_cleanup_is_shown_then_done_and_leaves_a_home_as_it_was(clean: Any, un
     clean.cli("cache", "schedule", "--every", "30m", code=0)
     assert clean.json("memory")["nodes"][0]["gpu_processes"] != []
     assert "on the GPU" in clean.cli("memory", code=0).out
-    assert "stop` first" in clean.cli("cleanup", "--yes", code=3).err
+    assert "stop it first" in clean.cli("cleanup", "--yes", code=3).err
     clean.cli("stop", code=0)
     shown = clean.cli("cleanup", code=0)
     assert all(word in shown.out for word in ("crontab entry", "password", "cleanup --yes"))

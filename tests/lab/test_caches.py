@@ -149,7 +149,7 @@ def test_a_deployment_leaves_no_trace_after_its_cleanup(lab, eventually):
     told = rows(lab.json("memory", "--limit", "node1"))["node1"]
     assert [budget["deployment"] for budget in told["budgets"]] == ["openai-gpt-oss-120b"]
     refused = lab.json("cleanup", "--yes", "--limit", "node1", code=3)
-    assert "stop` first" in refused["error"]["hint"]
+    assert "stop it first" in refused["error"]["hint"]
     lab.cli("stop")
     assert lab.json("cleanup", "--yes", "--limit", "node1")["removed"]
     assert traces(lab, "node1") == before

@@ -73,7 +73,7 @@ def test_an_interrupt_at_any_send_undoes_and_the_previous_revision_serves_again(
         assert (ran.code, ran.document["error"]["kind"]) == (130, "interrupted")
         assert "Traceback" not in ran.err
         if lab.world.sent[at - 1].command.words[:2] == ("docker", "logs"):
-            assert "was deployed and serves" in ran.document["error"]["hint"], "nothing is undone any more"
+            assert "is deployed and serves" in ran.document["error"]["hint"], "nothing is undone any more"
             continue
         assert lab.containers() == before == lab.running()
         assert lab.serves(), "130 is only said once it serves again"

@@ -46,7 +46,7 @@ def test_whatever_interrupts_a_change_of_the_key_the_file_says_what_is_in_force(
         if not ran.code or kind != "interrupt":
             continue
         if lab.world.sent[at - 1].command.words[:2] == ("docker", "logs"):
-            assert "was deployed and serves" in ran.err, "nothing is undone any more"
+            assert "is deployed and serves" in ran.err, "nothing is undone any more"
             assert keys(lab) == {"sk-another"}, at
         else:
             assert keys(lab) == {old}, at

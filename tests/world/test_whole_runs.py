@@ -112,7 +112,7 @@ def judge(lab: Lab, ran: Ran, verb: str, had: set[tuple[str, str]], case: str) -
         assert settled(lab) or noted(lab), case
     elif error["kind"] == "refused":
         assert running(lab) == had, case
-    elif verb == "deploy" and "was deployed and serves" in told:
+    elif verb == "deploy" and "is deployed and serves" in told:
         assert settled(lab), case
     elif verb == "deploy":
         said = error["kind"] == "unreachable" or "unknown" in told or "could not" in told

@@ -80,7 +80,7 @@ def test_advice_takes_what_was_kept_and_names_what_cannot_be_read(
     words = ("advise", "--for", "decode", "--concurrency", "8")
     assert main(words) == 0
     text = capsys.readouterr().out
-    assert text.startswith("2x-solo for decode at 8")
+    assert text.startswith("use 2x-solo for decode with 8 requests at once")
     assert "2x-solo (your own benchmarks): best at concurrency 8: 25 % more tokens/s than cluster" in text
     assert text.index("your own benchmarks") < text.index("measured by others") < text.index("decision table")
     bench_records.keep(replace(record("solo", 1.0), id="broken"))
