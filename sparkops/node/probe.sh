@@ -55,4 +55,5 @@ seen=$(evidence)
 case $(printf '%s\n' "$seen" | tail -n 3) in
     *'sparkops: gave up'*) verdict "never gave up after repeated failed starts" ;;
 esac
-printf '%s\n' "wait $status, health $answer" "$seen"
+case $answer in 000) health='does not answer yet' ;; *) health="answers HTTP $answer" ;; esac
+printf '%s\n' "wait the container is $status, its API $health" "$seen"

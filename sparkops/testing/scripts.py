@@ -104,7 +104,7 @@ def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, st
         return f"never the engine ended and was restarted (exit code {one.exit_code})"
     if one.gave_up:
         return "never gave up after repeated failed starts"
-    return f"wait {one.state}, health 000"
+    return f"wait the container is {one.state}, its API does not answer yet"
 
 
 def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
