@@ -134,8 +134,8 @@ def adjusted(suite: Suite, options: Mapping[str, object]) -> tuple[Suite, tuple[
             changed[LISTS[name]] = numbers
         elif name == "runs" and len(numbers) == 1:
             changed["runs"] = numbers[0]
-        elif name == "prefix-caching" and isinstance(value, bool):
-            changed["prefix_caching"] = value
+        elif name == "prefix-caching" and str(value).lower() in ("true", "false"):
+            changed["prefix_caching"] = str(value).lower() == "true"
         elif name in ALWAYS_ON and value is True:
             continue
         else:
