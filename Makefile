@@ -1,16 +1,16 @@
 # Needs make and Python 3.11 or newer, nothing else. All but `make test-lab` need neither Docker nor root.
 #
-#   make demo           two emulated nodes, one model over both, a question, and everything gone again
-#   make test           all pure code, whole runs in a simulated world, and the first steps over emulated nodes
+#   make demo           start two emulated nodes, deploy a model over both, ask it a question, remove everything
+#   make test           unit tests, whole runs in a simulated world, and the first steps over emulated nodes
 #   make check          before each commit: lint, types and the unit tests
-#   make test-embedded  real SSH to emulated nodes
-#   make test-lab       real sshd, Docker, vLLM and Ray (root)
+#   make test-embedded  tests with real SSH to emulated nodes
+#   make test-lab       tests with real sshd, Docker, vLLM and Ray; needs root
 #   make lint           ruff, mypy, shellcheck
-#   make format         put the layout of the Python files right
-#   make docs           the site of the docs, in build/docs
-#   make golden         write anew the texts that tests hold to the letter
-#   make stress         the tests again and again while both cores are busy
-#   make clean          remove what make made
+#   make format         format the Python files
+#   make docs           build the site of the docs in build/docs
+#   make golden         write the exact texts that tests compare with
+#   make stress         repeat the tests while both cores are busy, to find tests that fail by chance
+#   make clean          remove everything that make created
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
@@ -29,7 +29,7 @@ CORES ?= $(shell getconf _NPROCESSORS_ONLN)
 WORKERS ?= 4
 # Labs side by side: nodes that load and reboot wait more than they work, too.
 LABS ?= 2
-# The tests start the tool some thousand times: it is compiled once, whatever this shell is set to.
+# The tests start sparkops thousands of times, so Python must store its compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 
 help:
@@ -57,7 +57,7 @@ test-embedded: $(STAMP)
 test-lab: $(STAMP)
 	"$(PY)" -m pytest $(PYTEST) -n $(LABS) --dist loadfile --no-loadscope-reorder tests/lab
 
-# A warning, such as a link to nowhere, fails the build.
+# A warning, such as a broken link, fails the build.
 docs: $(STAMP)
 	"$(PY)" -m sphinx --fail-on-warning --keep-going --quiet --builder html docs build/docs
 	@echo "The site: build/docs/index.html"

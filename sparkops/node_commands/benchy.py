@@ -139,7 +139,9 @@ def adjusted(suite: Suite, options: Mapping[str, object]) -> tuple[Suite, tuple[
         elif name in ALWAYS_ON and value is True:
             continue
         else:
-            refused.append(f"{given}: {REFUSED.get(name, 'is not an option of a benchmark')}")
+            known = name in (*LISTS, "runs", "prefix-caching", *ALWAYS_ON)
+            reason = f"{value} is not a valid value" if known else "is not an option of a benchmark"
+            refused.append(f"{given}: {REFUSED.get(name, reason)}")
     return Suite(**changed), tuple(refused)
 
 
