@@ -19,7 +19,7 @@ TOLD = ("ibdev2netdev", "nvidia_smi")
     id="ssh",
     title="The SSH login to the node works",
     why="sparkops reads everything from the node over SSH. Each run opens one connection.",
-    source="OpenSSH; NVIDIA dgx-spark-playbooks, connect-to-your-spark",
+    source="ssh(1); NVIDIA/dgx-spark-playbooks, connect-to-your-spark",
     hint="check that the node is on; check address, user and key in the inventory; try: ssh -v USER@ADDRESS",
     severity="fail",
     reads=("clock",),
@@ -32,9 +32,9 @@ def ssh(here: Here) -> Iterator[Said]:
 
 @Check(
     id="host-key",
-    title="The node shows the SSH host key that you pinned",
+    title="The node's SSH host key is the key that you pinned",
     why="An unknown key may belong to another machine. Cloned units share one key; a reinstalled unit has a new key.",
-    source="DGX Spark OEM clone defect (CVE-2026-24218); OpenSSH strict checking",
+    source="CVE-2026-24218 (OEMs shipped cloned DGX Sparks); ssh_config(5), StrictHostKeyChecking",
     hint="compare the fingerprint with the key on the node itself; if they are equal, pin it: sparkops trust",
     severity="fail",
     reads=("hostkeys",),
@@ -52,8 +52,8 @@ def host_key(here: Here) -> Iterator[Said]:
 @Check(
     id="sudo",
     title="sudo works if the inventory requires it",
-    why="On DGX OS, sudo asks for a password. sparkops never asks you for a password during a run.",
-    source="DGX OS default sudoers: `sudo -n true` prints `a password is required`",
+    why="On DGX OS, sudo asks for a password. sparkops asks you for it only before a run, with --ask-become-pass.",
+    source="the default sudoers file of DGX OS: `sudo -n true` prints `a password is required`",
     hint="use --ask-become-pass, or add the user to the group docker and remove `become: sudo` from the inventory",
     severity="fail",
     reads=("sudo",),
@@ -64,15 +64,15 @@ def sudo(here: Here) -> Iterator[Said]:
     if here.node.become == "sudo" and not (rights.able or here.s.choices.sudo_password):
         yield fail(f"the inventory says `become: sudo`, but sudo asks for a password ({rights.said})")
     elif not rights.able:
-        yield good("sudo asks for a password; only --fix and cache drops use sudo", rights.said)
+        yield good("sudo asks for a password, which only `preflight --fix` and cache drops need", rights.said)
 
 
 @Check(
     id="linger",
     title="Background jobs continue after logout",
     why=(
-        "systemd removes a user's shared memory after the last logout (RemoveIPC). Without lingering the user has no "
-        "session that keeps background jobs alive."
+        "After a user's last logout, systemd ends the user's background jobs and removes the user's shared memory "
+        "(RemoveIPC). If lingering is on, it does neither."
     ),
     source="logind.conf(5): RemoveIPC=yes by default",
     hint="on the node: sudo loginctl enable-linger $USER (or `sparkops preflight --fix`)",
@@ -95,7 +95,7 @@ def linger(here: Here) -> Iterator[Said]:
     id="caches-owned",
     title="The cache directories exist and belong to the login user",
     why="Docker creates a missing cache directory as root. The login user cannot write to it, so downloads fail.",
-    source="spark-vllm-docker: its launch scripts create the cache directories first",
+    source="eugr/spark-vllm-docker: its launch scripts create the cache directories first",
     hint="`sparkops preflight --fix` creates missing directories",
     reads=("caches", "id"),
     placed=True,
@@ -127,8 +127,8 @@ def _matters(one: Owned, here: Here) -> bool:
     id="locale",
     title="The system's language is English",
     why=(
-        "free, df and lscpu print translated words on French and German machines. sparkops runs them with LC_ALL=C; "
-        "other scripts do not."
+        "On French and German machines, free, df and lscpu print translated words, which the scripts of other tools "
+        "cannot parse. sparkops runs these commands with LC_ALL=C, so its own parsing works."
     ),
     source="DGX Spark owners' reports of translated command output",
     hint="on the node: sudo update-locale LANG=en_US.UTF-8",
@@ -140,7 +140,7 @@ def locale(here: Here) -> Iterator[Said]:
     told = words.get("LC_ALL") or words.get("LANG") or "C"
     language, _, charset = told.partition(".")
     if language.partition("_")[0] not in ("C", "POSIX", "en"):
-        yield warn(f"the language is {told}: scripts that parse df, free or lscpu fail", evidence=f"LANG={told}")
+        yield warn(f"the language is {told}: scripts that parse df, free or lscpu may fail", evidence=f"LANG={told}")
     elif language not in ("C", "POSIX") and charset.lower().replace("-", "") not in ("utf8", ""):
         yield warn(f"the character set is {charset}, not UTF-8", evidence=f"LANG={told}")
 
@@ -149,10 +149,10 @@ def locale(here: Here) -> Iterator[Said]:
     id="answers",
     title="The node answered every query",
     why=(
-        "sparkops runs short commands on the node. Each has its own time limit, so a command that hangs costs only "
-        "seconds. What a command did not return is unknown."
+        "sparkops runs short commands on the node, each with its own time limit. If a command hangs or prints "
+        "unexpected output, sparkops skips the checks that need this output."
     ),
-    source="sparkops: node/facts.sh, 10 s for each command, 40 s in total",
+    source="sparkops/node/facts.sh: at most 10 s for each command, 40 s in total",
     hint="see what the node returned: sparkops facts NODE --raw; if a command hangs on the node too: sudo reboot",
     severity="fail",
     reads=("clock",),

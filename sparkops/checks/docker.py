@@ -24,7 +24,7 @@ def docker_problem(facts: Facts) -> str:
     id="docker-usable",
     title="The login user can use Docker",
     why="Stock DGX OS does not add its first user to the group docker.",
-    source="NVIDIA dgx-spark-playbooks, step on `permission denied`",
+    source="NVIDIA/dgx-spark-playbooks: if Docker prints `permission denied`, add the user to the group docker",
     hint=DOCKER_HINT,
     severity="fail",
     reads=("docker-version", "docker-ps"),
@@ -55,12 +55,12 @@ def need_docker(facts: Facts) -> None:
 
 @Check(
     id="docker-version",
-    title="Docker is recent enough",
+    title="Docker is version 25 or newer",
     why=(
         "Docker on DGX OS has no nvidia runtime, so `--gpus all` needs the Container Device Interface (CDI). Docker "
-        "before version 25 does not enable it."
+        "before version 25 does not enable CDI."
     ),
-    source="Docker 25 release notes; 28.x to 29.6 seen on DGX OS",
+    source="Docker 25 release notes; machines with DGX OS have Docker 28.x to 29.6",
     hint="on the node: sudo apt install --only-upgrade docker-ce",
     severity="fail",
     reads=("docker-version", "docker-info"),
@@ -70,7 +70,7 @@ def version(here: Here) -> Iterator[Said]:
     numbers = tuple(int(part) for part in found.split("-")[0].split(".") if part.isdigit())
     info = here.facts.docker_info
     if numbers and numbers < LEAST:
-        yield warn(f"Docker {found} is too old: `--gpus all` works without the nvidia runtime from Docker 25 on")
+        yield warn(f"Docker {found} is too old: without the nvidia runtime, `--gpus all` needs Docker 25 or newer")
     if not isinstance(info, Unread) and info.rootless:
         yield fail("Docker runs rootless: containers cannot use the fabric or lock memory for RDMA", ROOTFUL)
     yield good(evidence=found)
@@ -79,8 +79,8 @@ def version(here: Here) -> Iterator[Said]:
 @PlanCheck(
     id="names-free",
     title="The container names are free",
-    why="The deployment needs these names. A container with such a name but no sparkops label is not from sparkops.",
-    source="sparkops never touches containers that it did not start",
+    why="The deployment's containers need these names. A name is taken if a container without sparkops label has it.",
+    source="sparkops itself: it never touches containers that it did not start",
     hint="rename or remove that container",
     reads=CONTAINERS,
 ).each_node

@@ -21,7 +21,7 @@ FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, 
     id="driver",
     title="The NVIDIA driver answers",
     why="If the driver hangs, every process that opens the GPU hangs too, and its container cannot be killed.",
-    source="NVIDIA: exit codes of nvidia-smi; DGX Spark owners' reports of hangs",
+    source="nvidia-smi(1), return value; DGX Spark owners' reports of hangs",
     hint="look for errors, on the node: sudo dmesg | grep -iE 'nvrm|xid'; then: sudo reboot",
     severity="fail",
     reads=("nvidia-smi",),
@@ -47,7 +47,7 @@ def loads(here: Here) -> Iterator[Said]:
     id="driver-branch",
     title="The driver belongs to branch 580",
     why="DGX OS 7 supports branch 580 only. With branches 590 and 595, CUDA graphs fail.",
-    source="sparkbase wiki, platform-gb10; DGX OS 7 release notes",
+    source="DoctorMasterNewb/sparkbase, wiki/platform-gb10.md; DGX OS 7 release notes",
     hint="on the node: sudo apt install nvidia-driver-580-open && sudo reboot",
     reads=("nvidia-smi", "driver"),
 ).each_node
@@ -56,7 +56,7 @@ def branch(here: Here) -> Iterator[Said]:
     if version in BAD:
         yield warn(f"driver {version}: {BAD[version]}", "on the node: sudo apt full-upgrade && sudo reboot")
     elif numbers(version)[:1] != (BRANCH,):
-        yield warn(f"driver {version} does not belong to branch {BRANCH}, the only one that DGX OS supports")
+        yield warn(f"driver {version} does not belong to branch {BRANCH}, the only branch that DGX OS 7 supports")
     elif numbers(version) > NEWEST:
         yield warn(
             f"driver {version} is newer than the drivers known to sparkops",
@@ -76,12 +76,9 @@ def version_of(facts: Facts) -> str | None:
 
 @Check(
     id="driver-loaded",
-    title="The loaded driver is the installed driver",
-    why=(
-        "After an update without a reboot, nvidia-smi fails with `Driver/library version mismatch`, and new containers "
-        "fail."
-    ),
-    source="NVIDIA: Failed to initialize NVML: Driver/library version mismatch",
+    title="The loaded driver has the installed version",
+    why="After an update without a reboot, nvidia-smi says `Driver/library version mismatch` and new containers fail.",
+    source="nvidia-smi's message: Failed to initialize NVML: Driver/library version mismatch",
     hint="on the node, when no model serves: sudo reboot",
     severity="fail",
     reads=("driver", "packages"),
@@ -117,8 +114,8 @@ def _told(packages: Mapping[str, str]) -> str:
 @Check(
     id="driver-same",
     title="All nodes have the same driver",
-    why="Ranks with different driver branches hang in NCCL.",
-    source="community preflight lists for DGX Spark clusters",
+    why="If the nodes of a cluster have different driver branches, NCCL hangs.",
+    source="other preflight tools, such as joeynyc/spark-doctor and hasso5703/dgx-spark-qwen38",
     hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
     severity="fail",
     reads=("nvidia-smi", "driver"),

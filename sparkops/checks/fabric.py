@@ -28,8 +28,8 @@ SPARE = (
     id="cx7-usable",
     title="Every node of a cluster has a usable CX7 link",
     why="Without the link, NCCL silently uses the management network, and the model is many times slower.",
-    source="NVIDIA connect-two-sparks; NCCL falls back to sockets silently",
-    hint="check the cable; see the interfaces and their addresses: sparkops facts",
+    source="NVIDIA/dgx-spark-playbooks, connect-two-sparks; NCCL falls back to TCP sockets without a message",
+    hint="check the cable; `sparkops facts` shows the interfaces and their addresses",
     severity="fail",
     deploys=True,
 ).each_node
@@ -61,7 +61,7 @@ def used(here: Here) -> tuple[Interface, ...]:
     read(here.facts.ip_addr)
     found = here.facts.find_fabric(here.node.fabric_address)
     if isinstance(found, Unread) or found.port is None:
-        raise CannotTell("no CX7 link (see cx7-usable)")
+        raise CannotTell("no CX7 link (see the check cx7-usable)")
     port = next(port for port in here.facts.ports if port.name == found.port)
     return tuple(sorted(port.interfaces, key=lambda one: one.name != found.interface))
 
@@ -84,14 +84,14 @@ def cabled(here: Here) -> tuple[Interface, ...]:
         "A GB10 connects each QSFP port through two PCIe x4 links, and each link has its own network interface. One "
         "interface carries only half of the 200 Gb/s."
     ),
-    source="spark-vllm-docker NETWORKING; measured 92 to 112 Gb/s over one interface, 185 to 198 over both",
+    source="eugr/spark-vllm-docker, docs/NETWORKING.md (measured: one interface 92 to 112 Gb/s, both 185 to 198 Gb/s)",
     hint=f"on the node: sudo ip link set INTERFACE up; add both interfaces to {NETPLAN}",
 ).each_node
 def both_up(here: Here) -> Iterator[Said]:
     both = cabled(here)
     down = [one.name for one in both if not one.up]
     if len(both) < 2:
-        yield warn(f"only {both[0].name} of the port's two interfaces exists: the link has half of its bandwidth", LOST)
+        yield warn(f"the port has one interface, {both[0].name}, not two: the link has half of its bandwidth", LOST)
     for name in down:
         up = f"on the node: sudo ip link set {name} up; give it an IPv4 address in {NETPLAN}"
         yield warn(f"{name} is down: the link has half of its bandwidth", up, _shown(here))
@@ -99,12 +99,12 @@ def both_up(here: Here) -> Iterator[Said]:
 
 @FabricCheck(
     id="cx7-addresses",
-    title="Both interfaces have an IPv4 address",
+    title="Both interfaces of the QSFP port have an IPv4 address",
     why=(
         "NCCL uses an interface only if it has its own IPv4 address. A link-local address (169.254.x.x) may change, "
         "so do not write one into the inventory."
     ),
-    source="NVIDIA connect-two-sparks (current text): 192.168.100.N and 192.168.101.N",
+    source="NVIDIA/dgx-spark-playbooks, connect-two-sparks: 192.168.100.N and 192.168.101.N",
     hint=f"give both interfaces an IPv4 address in {NETPLAN}",
 ).each_node
 def addresses(here: Here) -> Iterator[Said]:
@@ -116,14 +116,14 @@ def addresses(here: Here) -> Iterator[Said]:
     mine = {one.name for one in used(here)}
     beside = [one for port in here.facts.ports for one in port.interfaces if one.name not in mine]
     if idle := [one.name for one in beside if one.up and not one.ipv4]:
-        yield warn(f"the cable of the other port is not used: no IPv4 address on {some(idle)}", SPARE)
+        yield warn(f"the cable in the other QSFP port is not used: no IPv4 address on {some(idle)}", SPARE)
 
 
 @FabricCheck(
     id="cx7-speed",
     title="The link runs at 200 Gb/s",
     why="A switch port with autonegotiation runs at 100 Gb/s. A lower or unknown speed means a bad cable or port.",
-    source="NVIDIA multi-sparks-through-switch: 200000Mb/s is correct, 100000Mb/s was seen",
+    source="NVIDIA/dgx-spark-playbooks, multi-sparks-through-switch: ethtool must print 200000Mb/s",
     hint="on the switch: set 200G-baseCR4 without autonegotiation; without a switch: reseat or replace the cable",
     severity="fail",
     deploys=True,
@@ -144,8 +144,8 @@ def speed(here: Here) -> Iterator[Said]:
 @FabricCheck(
     id="cx7-rdma",
     title="The RDMA devices are active",
-    why="An RDMA device may be down although its interface is up. NCCL then uses TCP sockets, at most 9 GB/s.",
-    source="rdma link: state ACTIVE physical_state LINK_UP",
+    why="An RDMA device may be down although its interface is up. NCCL then uses TCP: at most 9 instead of 23 GB/s.",
+    source="rdma-link(8): a usable device has `state ACTIVE physical_state LINK_UP`",
     hint="see the devices, on the node: rdma link; ibv_devinfo; then: sudo reboot, or unplug the power for a minute",
     severity="fail",
 ).each_node
@@ -166,23 +166,23 @@ def rdma(here: Here) -> Iterator[Said]:
     id="rdma-devices",
     title="Containers can use the RDMA devices",
     why="Containers get the RDMA devices from /dev/infiniband. Without them NCCL uses slow TCP sockets.",
-    source="model-serving-minefield: without /dev/infiniband there is no RDMA",
+    source="Blackwellboy/model-serving-minefield: without /dev/infiniband there is no RDMA",
     hint="on the node: sudo modprobe -a ib_uverbs rdma_cm mlx5_ib",
     severity="fail",
     reads=(*LINKS, "dev-infiniband"),
 ).each_node
 def devices(here: Here) -> Iterator[Said]:
     if not here.facts.ports:
-        raise CannotTell("no CX7 link (see cx7-usable)")
+        raise CannotTell("no CX7 link (see the check cx7-usable)")
     found = read(here.facts.dev_infiniband)
     if not any(name.startswith("uverbs") for name in found):
         yield fail("/dev/infiniband has no uverbs device: containers cannot use RDMA")
     elif "rdma_cm" not in found:
-        yield warn("/dev/infiniband has no rdma_cm", evidence=", ".join(found))
+        yield warn("/dev/infiniband has no device rdma_cm", evidence=", ".join(found))
 
 
 def _hint(problem: str) -> str:
-    go_on = "to go on over plain Ethernet, many times slower: --allow cx7-usable"
+    go_on = "or use plain Ethernet, which is many times slower: --allow cx7-usable"
     if "no active RDMA" in problem:
         return (
             "on the node: sudo modprobe -a mlx5_ib ib_uverbs rdma_cm; then check: rdma link; if no device is ACTIVE: "
@@ -204,9 +204,9 @@ def _shown(here: Here) -> str:
 
 @FabricCheck(
     id="cx7-subnets",
-    title="The two interfaces are in different subnets",
+    title="The two interfaces of the QSFP port are in different subnets",
     why="If both share a subnet, replies may leave through the wrong interface (ARP flux), and NCCL times out.",
-    source="NVIDIA's guide uses two subnets, but NVIDIA's setup script uses one, so this is only a warning",
+    source="NVIDIA/dgx-spark-playbooks: the guide uses two subnets, the setup script one, so this check only warns",
     hint=(
         f"give the second interface another subnet in {NETPLAN}; or on the node: sudo sysctl -w "
         "net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2"
@@ -232,12 +232,12 @@ def _arp(facts: Facts, name: str) -> str:
 
 @FabricCheck(
     id="cx7-lan",
-    title="The fabric's subnets do not overlap a LAN, bridge or tunnel",
+    title="The fabric's subnets do not overlap the subnet of a LAN, bridge or tunnel",
     why=(
         "If subnets overlap, packets take the wrong route. Setup scripts choose 192.168.0.0/24 and 192.168.1.0/24, "
-        "which most home networks use. Docker uses 172.17.0.0/16 and up, then 192.168.0.0/20 and up."
+        "which most home networks use. Docker uses 172.17.0.0/16 to 172.31.0.0/16, then parts of 192.168.0.0/16."
     ),
-    source="NVIDIA multi-sparks-through-switch, detect_and_configure_cluster_networking.py",
+    source="NVIDIA/dgx-spark-playbooks, multi-sparks-through-switch, detect_and_configure_cluster_networking.py",
     hint=f"choose another subnet for the fabric, such as 192.168.100.0/24, in {NETPLAN}",
     severity="fail",
     deploys=True,

@@ -30,7 +30,7 @@ def links(s: Situation) -> Mapping[str, tuple[Interface, ...]]:
         except CannotTell:
             continue
     if not found:
-        raise CannotTell("no CX7 link (see cx7-usable)")
+        raise CannotTell("no CX7 link (see the check cx7-usable)")
     return found
 
 
@@ -63,14 +63,14 @@ def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterat
 
 @FabricCheck(
     id="cx7-one-network",
-    title="The nodes' fabric addresses are in one subnet",
-    why="Nodes in different subnets need a router. A cable or a switch does not route.",
-    source="NVIDIA connect-two-sparks",
+    title="All nodes use the same subnets on the fabric",
+    why="Nodes in different subnets reach each other only through a router. A cable or a switch is not a router.",
+    source="NVIDIA/dgx-spark-playbooks, connect-two-sparks",
     hint=f"use one subnet for the first interface of every node and another subnet for the second, in {NETPLAN}",
 ).all_nodes
 def one_network(s: Situation) -> Iterator[Said]:
     if _is_ring(s):
-        raise CannotTell("the ports are cabled as a ring (see no-ring)")
+        raise CannotTell("the ports are cabled as a ring (see the check no-ring)")
     found = links(s)
     first, second = _by_network(found, 0), _by_network(found, 1)
     if len(first) > 1:
@@ -100,7 +100,7 @@ def _is_ring(s: Situation) -> bool:
     id="cx7-one-owner",
     title="No two nodes have the same fabric address",
     why="A copied netplan file gives two nodes one address. Packets may then reach the wrong node.",
-    source="NVIDIA multi-sparks-through-switch: its script checks that addresses are unique",
+    source="NVIDIA/dgx-spark-playbooks, multi-sparks-through-switch: its script checks that addresses are unique",
     hint=f"give each node its own address in {NETPLAN}",
     severity="fail",
     deploys=True,
@@ -133,7 +133,7 @@ def _one_hardware(s: Situation) -> Iterator[Said]:
         "An MTU of 1500 works, but limits RDMA packets to 1024 bytes instead of 4096. If the MTUs of the two ends "
         "differ, packets are lost."
     ),
-    source="dual-Spark recipes of the community; measured 107 Gb/s with retransmits at 1500, 111 Gb/s at 9000",
+    source="eugr/spark-vllm-docker, docs/NETWORKING.md; measured with TCP: MTU 1500 107 Gb/s, MTU 9000 111 Gb/s",
     hint=f"set mtu: 9000 for both interfaces in {NETPLAN}; a switch needs an MTU above 9000",
 ).all_nodes
 def mtu(s: Situation) -> Iterator[Said]:
@@ -155,7 +155,7 @@ def mtu(s: Situation) -> Iterator[Said]:
         "NVIDIA's tools, and scripts with fixed interface names, need the same port on all nodes. sparkops itself "
         "finds the port on each node."
     ),
-    source="NVIDIA connect-two-sparks: use the same port on both",
+    source="NVIDIA/dgx-spark-playbooks, connect-two-sparks: use the same port on both nodes",
     hint="move the cable so that all nodes use the same QSFP port",
 ).all_nodes
 def same_port(s: Situation) -> Iterator[Said]:
@@ -171,7 +171,7 @@ def same_port(s: Situation) -> Iterator[Said]:
     id="no-ring",
     title="The CX7 ports are not cabled as a ring",
     why="In a ring each pair of nodes has its own subnet, so no node has an address that all others reach.",
-    source="NVIDIA, three Sparks without a switch",
+    source="NVIDIA/dgx-spark-playbooks, connect-three-sparks",
     hint="use a switch, or select two nodes with --limit",
     severity="fail",
     deploys=True,
@@ -184,12 +184,12 @@ def no_ring(s: Situation) -> Iterator[Said]:
 
 @FabricCheck(
     id="cx7-pings",
-    title="Peers answer pings over the fabric, with large packets too",
+    title="The other nodes answer small and large pings over the fabric",
     why=(
-        "Each ping uses one interface and is not fragmented. So a fault cannot hide behind another route or behind "
-        "smaller packets."
+        "A ping may use only the named interface and may not be split into smaller packets. So it fails if the cable, "
+        "the addresses or the MTU of this interface are wrong."
     ),
-    source="ping -M do -s 8972 -I INTERFACE PEER (cowtown dgx-spark-networking)",
+    source="ping -M do -s 8972 -I INTERFACE PEER (christopherowen/dgx-spark-networking)",
     hint="check cable, addresses and MTU at both ends: ping -M do -s 8972 -I INTERFACE PEER",
     severity="fail",
 ).each_node
@@ -215,7 +215,7 @@ def _ping(here: Here, ping: Ping, cut_off: bool) -> Iterator[Said]:
     if ping.answered:
         yield good(evidence=f"{way}: {ping.said}")
     elif ping.small:
-        small = f"{way} answers small packets, but none of {ping.size + HEADERS} bytes"
+        small = f"{way} answers small pings, but no ping of {ping.size + HEADERS} bytes"
         yield warn(small, evidence=f"{ping.address}: {ping.said}")
     elif cut_off or ping.address not in here.s.silent:
         yield fail(f"{way} does not answer", evidence=f"{ping.address}: {ping.said}")

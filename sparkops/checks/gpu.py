@@ -18,7 +18,7 @@ OTHER_SLOWDOWNS = 0x08 | 0x80
     id="gpu-free",
     title="No process outside sparkops uses the GPU",
     why="CPU and GPU share one memory. The engine cannot use memory that another process holds.",
-    source="nvidia-smi --query-compute-apps; community preflight lists",
+    source="nvidia-smi --query-compute-apps; joeynyc/spark-doctor and similar tools",
     hint="find the process: sparkops memory; stop it if it is yours",
     reads=("gpu-processes", *CONTAINERS),
 ).each_node
@@ -55,8 +55,8 @@ def strangers(here: Here) -> Iterator[Said]:
 @Check(
     id="gpu-in-container",
     title="A container can use the GPU",
-    why='Without the toolkit or CDI, `--gpus all` fails: could not select device driver "" with capabilities: [[gpu]].',
-    source="NVIDIA container toolkit; on DGX OS, Docker lists no nvidia runtime, but the GPU works",
+    why='Without nvidia-container-toolkit or its CDI files, `--gpus all` fails: could not select device driver "".',
+    source="NVIDIA Container Toolkit docs; DGX OS: `docker info` lists no nvidia runtime, but the GPU works",
     hint=(
         "on the node: sudo apt install nvidia-container-toolkit && sudo systemctl restart docker; then test it: "
         "sparkops preflight --deep"
@@ -88,7 +88,7 @@ def _parts(here: Here) -> Iterator[Said]:
     toolkit = packages.get("nvidia-container-toolkit")
     there = toolkit is not None and toolkit.installed
     if not isinstance(gpu, Gpu) and (there or cdi):
-        raise CannotTell("the GPU does not answer (see driver)")
+        raise CannotTell("the GPU does not answer (see the check driver)")
     if toolkit is not None and there:
         yield good(
             evidence=f"nvidia-container-toolkit {toolkit.version}, {len(cdi)} CDI files; --deep tests a container"
@@ -101,12 +101,12 @@ def _parts(here: Here) -> Iterator[Said]:
 
 @Check(
     id="gpu-clock",
-    title="The GPU is fast under load",
+    title="The GPU is not stuck at a low clock under load",
     why=(
-        "After a voltage drop, or with a weak power adapter, the power controller locks the GPU at a low clock: 5 to "
-        "15 W at 96 % load. A reboot does not help."
+        "After a voltage drop, or with a weak power adapter, the power controller locks the GPU at 500 to 850 MHz. The "
+        "GPU then takes only 5 to 15 W at 96 % load. A reboot does not help."
     ),
-    source="spark-gpu-throttle-check and owners' reports of the 14 W cap",
+    source="parallelArchitect/spark-gpu-throttle-check; owners' reports of a 14 W limit",
     hint="shut the node down, unplug the power for at least a minute, then plug in the original 240 W adapter",
     severity="fail",
     reads=("gpu-load",),
@@ -133,7 +133,7 @@ def _stuck(load: GpuLoad) -> bool:
 @Check(
     id="thermals",
     title="The node is not too hot",
-    why="Healthy nodes reach 97 °C under load. Throttling, or heat without load, means dust or a failing fan.",
+    why="Under load, a GPU stays below 88 °C, sensors below 98 °C. More, or heat at idle, means dust or a bad fan.",
     source="owners' measurements: 46 °C without load, 90 to 97 °C under load",
     hint="clear the air vents; until then limit the GPU clock, on the node: sudo nvidia-smi -lgc 300,2200",
     reads=("gpu-load", "thermal"),
@@ -147,11 +147,11 @@ def thermals(here: Here) -> Iterator[Said]:
     if isinstance(load, GpuLoad):
         degrees, busy = load.temperature_celsius or 0, load.utilization_percent or 0
         if _reasons(load) & THERMAL or degrees >= HOT_GPU:
-            yield warn(f"heat throttles the GPU: {degrees} °C", evidence=told)
+            yield warn(f"the GPU is too hot, or heat throttles it: {degrees} °C", evidence=told)
         elif degrees >= HOT_IDLE and busy < IDLE:
             yield warn(f"the GPU is at {degrees} °C without load", evidence=told)
     if hottest >= HOT_ZONE:
-        yield warn(f"a thermal zone is at {hottest:.0f} °C", evidence=told)
+        yield warn(f"the hottest sensor (thermal zone) is at {hottest:.0f} °C", evidence=told)
     yield good(evidence=told)
 
 

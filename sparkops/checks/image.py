@@ -18,8 +18,8 @@ ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
 @PlanCheck(
     id="image-present",
     title="The image is on every node",
-    why="Building a 25 GB image takes up to an hour, so deploy does it only with --setup.",
-    source="spark-vllm-docker, Dockerfile.mxfp4",
+    why="It takes up to an hour to build a 25 GB image, so deploy gets missing images only with --setup.",
+    source="eugr/spark-vllm-docker, Dockerfile.mxfp4",
     hint="let deploy build or pull the image, and copy it to all nodes: sparkops deploy --setup",
     reads=("images", "docker-version", "docker-ps"),
 ).each_node
@@ -59,10 +59,10 @@ def platform(here: Here) -> Iterator[Said]:
     id="image-same",
     title="The image is the same on all nodes",
     why=(
-        "With different builds, the ranks of a cluster hang in NCCL. sparkops compares layers, configuration and "
-        "platform, because image IDs differ between Docker's image stores."
+        "If the nodes of a cluster have different builds, NCCL hangs. sparkops compares layers, configuration and "
+        "platform, because the same image may have another ID in another Docker image store."
     ),
-    source="spark-vllm-docker issue 327",
+    source="eugr/spark-vllm-docker #327",
     hint="sparkops image distribute NAME",
     severity="fail",
     reads=("images",),
@@ -89,7 +89,7 @@ def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -
     id="image-ray",
     title="The image has Ray if the executor is Ray",
     why="NGC and upstream vLLM images have no Ray, so the container on the head node exits at once.",
-    source="NVIDIA dgx-spark-playbooks: `pip install ray[default]` into nvcr.io/nvidia/vllm:26.05-py3",
+    source="NVIDIA/dgx-spark-playbooks: `pip install ray[default]` in nvcr.io/nvidia/vllm:26.05-py3",
     hint="use vLLM's own executor: --executor mp",
     reads=("images", "docker-version", "docker-ps"),
     topologies=("cluster",),
@@ -105,7 +105,7 @@ def ray(here: Here) -> Iterator[Said]:
     if has is False:
         yield fail(f"{reference} has no Ray", "use --executor mp, which needs no Ray")
     elif has is None:
-        yield good(f"unknown whether {reference} has Ray")
+        yield good(f"sparkops cannot tell whether {reference} has Ray")
 
 
 def _hint(s: Situation, reference: str) -> str:

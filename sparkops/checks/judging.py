@@ -29,7 +29,7 @@ def worst(findings: Iterable[Finding]) -> CheckStatus:
 
 def _check(s: Situation, nodes: tuple[Node, ...], check: Check) -> Iterator[Finding]:
     fits = not check.topologies or s.placement.topology.kind in check.topologies
-    apart = "" if fits else f"applies only to topology {' or '.join(check.topologies)}"
+    apart = "" if fits else f"applies only to topology {' or '.join(check.topologies).replace('n-', '<n>x-')}"
     if check.together is not None:
         yield _verdict(check, None, [skip(apart)] if apart else _said(check.together(s)))
     if check.each is None:

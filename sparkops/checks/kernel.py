@@ -14,8 +14,8 @@ KHO_ON = ("kho", "kho=on", "kho=1", "kho=y")
 """Words of a kernel's command line that enable it."""
 
 BAD = {
-    "7.0.0-1019": "with driver 580.178.04 it freezes under load, and kexec handover reserves 9 GiB",
-    "6.17.0-1032": "with kho=off, RoCE sends at 13 Gb/s only",
+    "7.0.0-1019": "it freezes under load with driver 580.178.04, and kexec handover reserves 9 GiB of memory",
+    "6.17.0-1032": "with the boot option kho=off, it sends over RoCE at 13 Gb/s, a tenth of the link's speed",
 }
 
 
@@ -23,7 +23,7 @@ BAD = {
     id="kernel",
     title="The kernel has no known problem",
     why="Some kernel versions of DGX OS freeze the node, or send at a tenth of the link's speed.",
-    source="NVIDIA forum 383254 (2026-09-13); cowtown dgx-spark-networking, kernel 7.0.0-1019",
+    source="forums.developer.nvidia.com, topic 383254 (2026-09-13); christopherowen/dgx-spark-networking",
     hint="on the node: sudo apt full-upgrade && sudo reboot, or boot the previous kernel",
     reads=("uname", "cmdline"),
 ).each_node
@@ -44,7 +44,7 @@ def known_bad(here: Here) -> Iterator[Said]:
         "Kernel 7.0.0-1019 reserves 9 GiB for kexec handover, and RDMA then fails: `ibv_reg_mr_iova2 failed: Cannot "
         "allocate memory`."
     ),
-    source="NVIDIA advisory 383254; package nvidia-spark-grub-kho (OTA 7.6.0)",
+    source="forums.developer.nvidia.com, topic 383254; package nvidia-spark-grub-kho (DGX OS update 7.6.0)",
     hint="on the node: sudo apt install nvidia-spark-grub-kho && sudo reboot (or boot the kernel with kho=off)",
     reads=("uname", "cmdline", "meminfo"),
 ).each_node
@@ -55,7 +55,7 @@ def kho(here: Here) -> Iterator[Said]:
     affected = any(release.startswith(f"{bad}-") for bad in KHO_KERNELS) or any(on in words for on in KHO_ON)
     if "kho=off" not in words and (affected or (total == 0 and (memory.cma_free_kib or release.startswith("7.")))):
         yield warn(
-            "kexec handover (KHO) reserves memory: RDMA registration fails with ENOMEM",
+            "kexec handover (KHO) reserves memory, so RDMA cannot register memory (ENOMEM)",
             evidence=f"CmaTotal {total} kB",
         )
 
@@ -63,8 +63,8 @@ def kho(here: Here) -> Iterator[Said]:
 @Check(
     id="kernel-same",
     title="All nodes run the same kernel",
-    why="A kernel's problem then shows on one node only, and the slowest rank slows all ranks.",
-    source="community preflight lists for DGX Spark clusters",
+    why="If kernels differ, a kernel problem shows on one node only, and the slowest node slows the whole cluster.",
+    source="other preflight tools, such as joeynyc/spark-doctor and hasso5703/dgx-spark-qwen38",
     hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
     reads=("uname",),
     topologies=("cluster", "n-solo"),

@@ -25,7 +25,7 @@ CURE = (
         "sparkops looks for several signs (aarch64, nvidia-smi, 20 CPUs of two kinds, DMI), because OEM images lack "
         "some, and a broken driver hides others. Jetson, Thor and GH200 are not GB10."
     ),
-    source="NVIDIA DGX Spark, OEM captures (ASUS GX10, Dell, MSI, HP); nvcheckup's rule",
+    source="outputs of DGX Spark, ASUS GX10, Dell, MSI and HP machines; thatcooperguy/NVCheckup, its tests",
     hint="remove the node from the inventory, or exclude it with --limit",
     severity="fail",
     reads=("uname", "nvidia-smi", "lscpu", "dmi", "dgx-release", "markers"),
@@ -50,7 +50,7 @@ def gb10(here: Here) -> Iterator[Said]:
         "Some OEMs shipped cloned units with equal machine-id and SSH host keys. DHCP may then give two nodes one "
         "address, and SSH cannot tell the nodes apart."
     ),
-    source="DGX Spark OEM clone defect (CVE-2026-24218; MSI, ASUS)",
+    source="CVE-2026-24218 (MSI and ASUS shipped cloned machines)",
     hint=CURE,
     reads=("machine-id", "hostkeys"),
     deploys=True,
@@ -78,7 +78,7 @@ def _host_keys(facts: Facts) -> list[str]:
     id="clock-skew",
     title="The nodes' clocks agree within 2 s",
     why="If clocks differ, you cannot compare the logs of the nodes, and TLS certificates and tokens may be rejected.",
-    source="community preflight lists for DGX Spark: more than 2 s is a warning",
+    source="other preflight tools, such as joeynyc/spark-doctor and hasso5703/dgx-spark-qwen38",
     hint="on the node: sudo timedatectl set-ntp true; sudo systemctl restart systemd-timesyncd",
     reads=("clock",),
 ).all_nodes
@@ -118,7 +118,7 @@ def _seconds(off: float) -> str:
 def synchronized(here: Here) -> Iterator[Said]:
     clock = read(here.facts.clock)
     if clock.synchronized is None:
-        raise CannotTell("systemd does not synchronize this clock, so its state is unknown")
+        raise CannotTell("systemd-timesyncd does not set the clock, so sparkops cannot tell whether it is right")
     if not clock.synchronized:
         yield warn("the clock is not synchronized with a time server")
 
@@ -126,8 +126,8 @@ def synchronized(here: Here) -> Iterator[Said]:
 @Check(
     id="uptime",
     title="The last boot is less than 30 days ago",
-    why="GPU memory fragments and leaks over time. Owners recommend a reboot before a large launch.",
-    source="sparkbase wiki, platform-gb10; community preflight lists (30 days)",
+    why="GPU memory fragments and leaks over time. Owners recommend a reboot before you start a large model.",
+    source="DoctorMasterNewb/sparkbase, wiki/platform-gb10.md; joeynyc/spark-doctor and similar tools (30 days)",
     hint="on the node, when no model serves: sudo reboot",
     reads=("boot",),
 ).each_node
@@ -173,7 +173,7 @@ def _order(release: re.Match[str]) -> list[int]:
     id="updates-whole",
     title="No update is half installed",
     why="`apt upgrade` instead of `apt full-upgrade` leaves kernel and driver in versions that do not match.",
-    source="NVIDIA DGX OS OTA: nvidia-spark-ota-check torn-score",
+    source="the update check of DGX OS: nvidia-spark-ota-check torn-score",
     hint="on the node: sudo dpkg --configure -a && sudo apt full-upgrade",
     reads=("packages",),
 ).each_node
@@ -187,14 +187,14 @@ def updates(here: Here) -> Iterator[Said]:
     }
     if torn:
         told = ", ".join(f"{name} {one.version} ({one.state})" for name, one in torn.items())
-        yield warn(f"an update is half installed: {some(torn)}", evidence=told)
+        yield warn(f"these packages are half installed: {some(torn)}", evidence=told)
 
 
 @Check(
     id="desktop",
     title="The desktop does not start at boot",
     why="CPU and GPU share one memory. GNOME with a browser uses up to 10 GiB of it.",
-    source="NVIDIA forum and community guides: multi-user.target",
+    source="forums.developer.nvidia.com and guides of owners: boot to multi-user.target",
     hint="on the node: sudo systemctl set-default multi-user.target && sudo reboot",
     reads=("default-target",),
 ).each_node

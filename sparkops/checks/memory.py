@@ -36,8 +36,8 @@ LONG_BY_DEFAULT = "gpt-oss"
         "Linux on a GB10 shows 121.6 GiB (MemTotal 127.5 million kB). If it shows less, the kernel reserves memory, or "
         "the unit has less."
     ),
-    source="captures of FE, ASUS, Dell and MSI units: 127506432 to 127598832 kB",
-    hint="find what reserves memory, on the node: sudo dmesg | grep -i reserved; kernel 7.0.0-1019: see kernel-kho",
+    source="MemTotal of DGX Spark, ASUS, Dell and MSI machines: 127506432 to 127598832 kB",
+    hint="find what reserves memory, on the node: sudo dmesg | grep -i reserved; see also the check kernel-kho",
     severity="fail",
     reads=("meminfo",),
 ).each_node
@@ -53,13 +53,14 @@ def total(here: Here) -> Iterator[Said]:
     id="memory-fits",
     title="The node can free enough memory for the recipe",
     why=(
-        "At its start vLLM takes a share of the total memory. It fails if MemFree is less, and MemFree does not "
-        "include the page cache."
+        "At its start, vLLM takes a share of the total memory (--gpu-memory-utilization). It fails if MemFree is less "
+        "than this share. MemFree does not include the page cache."
     ),
     source=(
-        "vLLM: Free memory on device (.../... GiB) is less than desired GPU memory utilization; NVIDIA's note on UMA"
+        "vLLM's message: Free memory on device (.../... GiB) is less than desired GPU memory utilization; NVIDIA's "
+        "note on unified memory"
     ),
-    hint="lower the share: --set args.gpu-memory-utilization=LESS, or stop what holds memory (see: sparkops memory)",
+    hint="use a smaller --set args.gpu-memory-utilization=N, or stop what holds memory: `sparkops memory` shows it",
     reads=("meminfo", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
 ).each_node
 def fits(here: Here) -> Iterator[Said]:
@@ -84,7 +85,7 @@ def fits(here: Here) -> Iterator[Said]:
         yield good(evidence=evidence)
     elif need <= dropped:
         yield warn(
-            f"the page cache holds memory that --gpu-memory-utilization {wanted} needs; the login user may not drop it",
+            f"--gpu-memory-utilization {wanted} needs memory of the page cache, which the login user cannot drop",
             (
                 "permit it: sparkops cache permit --ask-become-pass; or drop the cache once: sparkops cache drop "
                 "--ask-become-pass"
@@ -130,8 +131,8 @@ def held(here: Here, memory: Memory) -> float:
 @Check(
     id="page-cache",
     title="The page cache holds at most half of the memory",
-    why=("The page cache uses memory that the GPU needs. A large download fills it, and CUDA cannot take it back."),
-    source="NVIDIA dgx-spark-playbooks (vllm): echo 3 > /proc/sys/vm/drop_caches",
+    why="The page cache uses memory that the GPU needs. A large download fills the cache, and CUDA cannot free it.",
+    source="NVIDIA/dgx-spark-playbooks, vllm: echo 3 > /proc/sys/vm/drop_caches",
     hint="drop it once: sparkops cache drop; drop it every 30 minutes: sparkops cache schedule --every 30m",
     reads=("meminfo", "sudo"),
     fixable=True,
@@ -148,12 +149,12 @@ def page_cache(here: Here) -> Iterator[Said]:
 
 @Check(
     id="drop-permitted",
-    title="The login user may drop the page cache",
+    title="The login user has the right to drop the page cache",
     why=(
         "A deploy drops the page cache before and while the weights load. Without this right it can drop only the "
         "pages of model files."
     ),
-    source="sudoers rule used by the community: NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches",
+    source="a sudoers rule that other owners use: NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches",
     hint="install the sudoers rule that permits it: sparkops cache permit --ask-become-pass",
     reads=("sudo",),
     fixable=True,
@@ -163,14 +164,14 @@ def permitted(here: Here) -> Iterator[Said]:
     if may_drop(here.s, here.node):
         yield good(evidence="sudo without a password" if rights.able else rights.said)
     else:
-        yield warn("the login user may not drop the page cache, only the pages of model files", evidence=rights.said)
+        yield warn("the login user can drop only pages of model files, not the whole page cache", evidence=rights.said)
 
 
 @Check(
     id="swap",
     title="Swap is not in use",
     why="A GB10 that swaps answers ping and nothing else. Sources disagree on whether to enable swap at all.",
-    source="spark-vllm-docker and sparkbase wiki disagree, so this check warns only about swap in use",
+    source="opposite advice (swap off, or keep 16 GiB): eugr/spark-vllm-docker, DoctorMasterNewb/sparkbase",
     hint="empty the swap, on the node, when no model serves: sudo swapoff -a && sudo swapon -a",
     reads=("meminfo",),
 ).each_node
@@ -182,12 +183,12 @@ def swap(here: Here) -> Iterator[Said]:
 
 @Check(
     id="earlyoom",
-    title="earlyoom runs",
+    title="earlyoom runs and ends a process before memory runs out",
     why=(
         "The kernel's OOM killer acts too late on unified memory: the node freezes until you cut its power. earlyoom "
         "acts in time."
     ),
-    source="sparkrun's setup; sparkbase wiki, platform-gb10",
+    source="spark-arena/sparkrun, its setup; DoctorMasterNewb/sparkbase, wiki/platform-gb10.md",
     hint="on the node: sudo apt install earlyoom",
     reads=("earlyoom", "packages", "sudo"),
     fixable=True,
@@ -204,11 +205,11 @@ def earlyoom(here: Here) -> Iterator[Said]:
     id="cache-scheduled",
     title="A cron job drops the page cache",
     why=(
-        "The page cache grows into memory that the engine needs. A cluster with the full context ran out of memory "
-        "after about 19 hours."
+        "The page cache grows into memory that the engine needs. A cluster that served gpt-oss-120b with its full "
+        "context ran out of memory after about 19 hours."
     ),
-    source="the recipe article: 0.75 instead of 0.80, so that the engine survives between two runs of the cron job",
-    hint="sparkops cache schedule --every 30m",
+    source="kubis.ai DGX series, part 8: a cron job, and --gpu-memory-utilization 0.75 instead of 0.80",
+    hint="drop it every 30 minutes: sparkops cache schedule --every 30m",
     reads=("schedule",),
     topologies=("cluster",),
     placed=True,

@@ -17,8 +17,8 @@ LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
 @PlanCheck(
     id="model-present",
     title="The model is complete on every node",
-    why="Containers do not download: they must start again after a power loss even without internet.",
-    source="spark-vllm-docker issue 262",
+    why="Containers never download a model, because they must start again after a power loss even without internet.",
+    source="eugr/spark-vllm-docker #262",
     hint="sparkops model fetch MODEL",
     reads=("model",),
 ).each_node
@@ -42,7 +42,7 @@ def _another(here: Here, model: Model | Unread) -> str:
     pinned, asked_for = here.s.revision.model_revision, here.s.effective.recipe.revision
     found = model.revision if isinstance(model, Model) else None
     told = "revision" in here.s.effective.args or pinned in (None, asked_for)
-    return "" if told or found == pinned else f"has revision {str(found)[:12]}; the head node has {str(pinned)[:12]}"
+    return "" if told or found == pinned else f"has revision {str(found)[:12]}, but {str(pinned)[:12]} on the head node"
 
 
 def trouble(model: Model | Unread, place: str = "in the cache") -> str:
@@ -61,7 +61,7 @@ def trouble(model: Model | Unread, place: str = "in the cache") -> str:
     id="vocabulary-present",
     title="The vocabulary files of gpt-oss's tokenizer exist",
     why="openai-harmony downloads missing vocabulary files. A node without internet then cannot answer chat requests.",
-    source="spark-vllm-docker's gpt-oss recipes; openai/harmony, README: offline use",
+    source="eugr/spark-vllm-docker, its gpt-oss recipes; openai/harmony, README, on use without internet",
     hint="sparkops model fetch MODEL",
     reads=("model",),
 ).each_node
@@ -114,7 +114,7 @@ def _how_to_get(here: Here) -> str:
         "Docker and the model cache share one disk. If the disk is full, downloads fail near their end, and the "
         "engine cannot write its caches."
     ),
-    source="community preflight lists: the model's size plus 10 %; spark-vllm-docker image 25 GB",
+    source="joeynyc/spark-doctor and similar tools (model size plus 10 %); eugr/spark-vllm-docker (image 25 GB)",
     hint="to free space: sparkops image prune, sparkops model prune; see Docker's use, on the node: docker system df",
     severity="fail",
     reads=("disk", "model", "images"),

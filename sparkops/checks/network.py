@@ -19,9 +19,9 @@ _ACCEPTS = re.compile(
 
 @FabricCheck(
     id="firewall",
-    title="The firewall allows the fabric",
+    title="The firewall allows all traffic on the fabric",
     why="Ray, NCCL and the engine's ranks choose ports at run time, so the fabric must be open for all ports.",
-    source="ufw(8); owners' reports of workers with connections that stay in SYN-SENT",
+    source="ufw(8); owners' reports: the worker's connections to the head stay in SYN-SENT",
     hint="on the node: sudo ufw allow in on INTERFACE, for both interfaces",
     reads=(*LINKS, "firewall"),
 ).each_node
@@ -37,7 +37,7 @@ def firewall(here: Here) -> Iterator[Said]:
         yield warn("ufw is on, but sparkops cannot read its rules without root", _allow(names))
     elif not any(_allows(rule, names, networks) for rule in found.rules):
         yield warn(
-            "a firewall is on, and none of its rules allows the fabric", _allow(names), "; ".join(found.rules[:6])
+            "a firewall is on, and no rule allows all TCP on the fabric", _allow(names), "; ".join(found.rules[:6])
         )
 
 
@@ -67,7 +67,7 @@ def _allow(names: list[str]) -> str:
         "A DHCP profile or a gateway on a CX7 port takes over the default route. Downloads then hang, and the node may "
         "lose its LAN connection."
     ),
-    source="setup notes of owners with two nodes: ipv4.never-default yes on CX7",
+    source="setup notes of owners of two nodes: ipv4.never-default yes on the CX7 interfaces",
     hint=(
         "remove the gateway of the CX7 ports from /etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply; with "
         "NetworkManager: sudo nmcli connection modify PROFILE ipv4.never-default yes"
@@ -90,7 +90,7 @@ def way_out(here: Here) -> Iterator[Said]:
         "NetworkManager's own profiles (`Wired connection N`) request DHCP on the CX7 ports every 45 s, remove "
         "addresses and cause mDNS conflicts."
     ),
-    source="NVIDIA dgx-spark-playbooks issue 56; sparkbase wiki",
+    source="NVIDIA/dgx-spark-playbooks #56; DoctorMasterNewb/sparkbase, wiki",
     hint='on the node: sudo nmcli connection modify "Wired connection 1" connection.autoconnect no',
     reads=(*LINKS, "nm"),
 ).each_node
@@ -116,8 +116,8 @@ def phantoms(here: Here) -> Iterator[Said]:
         "avahi receives its own announcements over both interfaces of a port and over bridges. It then renames the "
         "node again and again, until no .local name resolves. sparkops uses IP addresses; other tools use the name."
     ),
-    source="sparkbase wiki; NVIDIA dgx-spark-playbooks issue 56 (spark1-30.local)",
-    hint="set allow-interfaces=enP7s7 in the node's /etc/avahi/avahi-daemon.conf; sudo systemctl restart avahi-daemon",
+    source="DoctorMasterNewb/sparkbase, wiki; NVIDIA/dgx-spark-playbooks #56 (spark1-30.local)",
+    hint="set allow-interfaces=enP7s7 in /etc/avahi/avahi-daemon.conf, then: sudo systemctl restart avahi-daemon",
     reads=("avahi",),
 ).each_node
 def avahi(here: Here) -> Iterator[Said]:

@@ -8,8 +8,8 @@ from sparkops.node_commands import vllm
 OTHERS = {
     vllm.RAY_PORT: "Ray",
     8265: "Ray's dashboard",
-    29500: "the rendezvous of the ranks",
-    vllm.MASTER_PORT: "the rendezvous of the ranks",
+    29500: "the master port of vLLM",
+    vllm.MASTER_PORT: "the master port of vLLM",
 }
 
 
@@ -27,7 +27,7 @@ def free(here: Here) -> Iterator[Said]:
         if listener.port in wanted and listener.port not in ours:
             holder = f"{listener.process} (pid {listener.pid})" if listener.process else "another process"
             yield fail(
-                f"{holder} uses port {listener.port}, needed by {wanted[listener.port]}",
+                f"{holder} uses port {listener.port}, which {wanted[listener.port]} needs",
                 _free_it(listener.port, wanted[listener.port]),
                 f"LISTEN {listener.address}:{listener.port}",
             )
@@ -50,7 +50,7 @@ def wanted_ports(here: Here) -> dict[int, str]:
         if member.port is not None:
             wanted[member.port] = "the endpoint" if member.role == "proxy" else "the engine"
         if member.role == "head":
-            wanted |= {vllm.RAY_PORT: "Ray"} if here.s.revision.executor == "ray" else {vllm.MASTER_PORT: "the ranks"}
+            wanted |= {vllm.RAY_PORT: "Ray"} if here.s.revision.executor == "ray" else {vllm.MASTER_PORT: "vLLM"}
     return wanted
 
 

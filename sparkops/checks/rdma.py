@@ -19,7 +19,7 @@ UNSET = f"do not set {PINNED} in the recipe or in scripts: NCCL 2.21 and later f
         "RoCE v2 needs an entry for the IPv4 address in the device's GID table, usually at index 3. If the entry is "
         "missing, or if NCCL_IB_GID_INDEX selects another entry, connections hang until they time out."
     ),
-    source="GLM-5.3 kit for two nodes, model-serving-minefield trap 114: index and device differ between nodes",
+    source="Blackwellboy/model-serving-minefield, trap 114; MiaAI-Lab/GLM-5.3-Flash-EXL3-2x-DGX-Sparks #26",
     hint=(
         "on the node, when no model serves: sudo ip link set INTERFACE down && sudo ip link set INTERFACE up; then "
         "check: show_gids"
@@ -74,7 +74,7 @@ def _tables(s: Situation) -> list[tuple[str, Rdma, str]]:
         "DGX OS updates contain the firmware. Different versions mean that a node missed an update. The tool "
         "mlnx-fw-updater has broken a CX7."
     ),
-    source="sparkbase wiki: most nodes have 28.45.4028; 28.47.1088 from mlnx-fw-updater broke a NIC",
+    source="DoctorMasterNewb/sparkbase, wiki: most nodes have 28.45.4028; 28.47.1088 from mlnx-fw-updater broke a NIC",
     hint=(
         "on the nodes with the older version: sudo fwupdmgr refresh && sudo fwupdmgr update, or sudo apt full-upgrade; "
         "do not use mlnx-fw-updater"

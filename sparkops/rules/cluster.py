@@ -25,7 +25,7 @@ GRAPHS_ARGS = {"tensor-parallel-size": 2, "distributed-executor-backend": "ray"}
     actions=("refuse",),
     title="A recipe runs only in topologies that its author allows",
     why="Some recipes for one node crash on two nodes, and some recipes for two nodes crash on one.",
-    source="spark-vllm-docker marks its gpt-oss-120b recipe solo_only; sparkrun has max_nodes",
+    source="eugr/spark-vllm-docker: its gpt-oss-120b recipe has solo_only; spark-arena/sparkrun: recipe key max_nodes",
     example_hit=Example(topology="cluster", only=("solo",)),
     example_miss=Example(topology="2x-solo", only=("solo",)),
 )
@@ -35,12 +35,12 @@ def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
     name = effective.recipe.name
     if only and kind not in only:
         instead = "solo" if "solo" in only else "cluster"
-        return refuse(f"{name} is for {' and '.join(only)} only, not {shape.topology}", f"use --topology {instead}")
+        return refuse(f"{name} is only for {' and '.join(only)}, not for {shape.topology}", f"use --topology {instead}")
     if shape.span < nodes.min:
-        return refuse(f"{name} needs at least {nodes.min} nodes, but {shape.topology} has {shape.span}")
+        return refuse(f"{name} needs at least {nodes.min} nodes, but {shape.topology} uses {shape.span}")
     if nodes.max is not None and shape.span > nodes.max:
         hint = "use --limit to select fewer nodes" if nodes.max > 1 else "use --topology solo"
-        return refuse(f"{name} runs on at most {nodes.max} nodes, but {shape.topology} has {shape.span}", hint)
+        return refuse(f"{name} runs on at most {nodes.max} nodes, but {shape.topology} uses {shape.span}", hint)
     return None
 
 
@@ -50,10 +50,11 @@ def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
     actions=("fix", "refuse"),
     title="The executor and the tensor parallel size match the selected nodes",
     why=(
-        "A GB10 has one GPU. If the parallel size is not the number of nodes, the engine waits half an hour for a Ray "
-        "placement group or does not start. A tensor parallel size that does not divide the attention heads also fails."
+        "A GB10 has one GPU. If the parallel sizes multiplied are not the number of nodes, the engine waits half an "
+        "hour for a Ray placement group or does not start. The number of attention heads must be a multiple of the "
+        "tensor parallel size."
     ),
-    source="vLLM 0.32; eugr/spark-vllm-docker run-recipe; corti.com 2026-06 (NGC images without Ray)",
+    source="vLLM 0.32; eugr/spark-vllm-docker, run-recipe.py; corti.com, 2026-06 (NGC images without Ray)",
     example_hit=Example(topology="cluster"),
     example_miss=Example(topology="cluster", args=GRAPHS_ARGS),
 )
@@ -64,12 +65,12 @@ def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
         return refuse(f"{effective.image} has no Ray", "use --executor mp, which needs no Ray")
     others = effective.parallel("pipeline") * effective.parallel("data")
     if shape.nodes % others:
-        message = f"pipeline times data parallel size is {others}; {shape.nodes} nodes cannot be divided by {others}"
+        message = f"{shape.nodes} nodes cannot be divided by {others} (pipeline parallel size times data parallel size)"
         return refuse(message, f"use --limit to select a number of nodes that is a multiple of {others}")
     parallel = shape.nodes // others
     if refusal := _indivisible(effective, parallel, others):
         return refusal
-    message = f"{shape.nodes} nodes with one GPU each need tensor parallel size {parallel}, executor {shape.executor}"
+    message = f"{shape.nodes} nodes, one GPU each, need tensor parallel size {parallel} and executor {shape.executor}"
     wanted = {"tensor-parallel-size": parallel, "distributed-executor-backend": shape.executor}
     return fix(message, set_args(effective, wanted))
 
@@ -79,8 +80,8 @@ def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
     id="solo-no-cluster-flags",
     actions=("fix",),
     title="A server on one node needs no parallel sizes and no executor",
-    why="With tensor parallel size 2 on one GPU the engine exits: its world size is larger than the number of GPUs.",
-    source="vLLM 0.32; eugr/spark-vllm-docker removes them too",
+    why="A GB10 has one GPU. With tensor parallel size 2 the engine exits, because it needs two GPUs.",
+    source="vLLM 0.32; eugr/spark-vllm-docker also removes these flags",
     example_hit=Example(args={"tensor-parallel-size": 2}),
     example_miss=Example(args={"tensor-parallel-size": 1}),
 )
@@ -97,13 +98,16 @@ def solo_no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="cluster-eager",
     actions=("fix", "warn"),
-    title="CUDA graphs are off if tensor parallelism spans nodes",
+    title="CUDA graphs are off with tensor parallelism over several nodes",
     why=(
         "On a GB10 (SM121), CUDA graphs with tensor parallelism over nodes crash at the first request, or hang while "
-        "one node is busy and the other idle. Some builds run graphs at tensor parallel size 2 and reach 72 tokens/s. "
-        "If you have one of these builds, use --allow cluster-eager."
+        "one node is busy and the other idle. Some vLLM builds run graphs at tensor parallel size 2: 72 tokens/s for "
+        "gpt-oss-120b, against 69 without graphs. If you have one of these builds, use --allow cluster-eager."
     ),
-    source="kubis.ai 8/9; spark-vllm-docker #31, #35, #334; vllm #52504; disagrees: christopherowen's README",
+    source=(
+        "kubis.ai DGX series, part 8; eugr/spark-vllm-docker #31, #35, #334; vllm-project/vllm #52504; opposite "
+        "results: christopherowen/spark-vllm-mxfp4-docker, README"
+    ),
     example_hit=Example(topology="cluster", args=GRAPHS_ARGS),
     example_miss=Example(topology="cluster", args={**GRAPHS_ARGS, "enforce-eager": True}),
 )
@@ -112,9 +116,9 @@ def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster" or parallel < 2 or effective.eager:
         return None
     if captures(effective) and image(effective).stock:
-        message = f"CUDA graphs stay on with tensor parallel size {parallel} over nodes: the recipe sets graph options"
-        return warn(message, "if graph capture hangs or crashes, use --set args.enforce-eager=true")
-    message = f"CUDA graphs are off, because tensor parallel size {parallel} spans nodes"
+        message = "CUDA graphs stay on, because the recipe configures them; over several nodes, they may hang or crash"
+        return warn(message, "if the engine hangs or crashes, use --set args.enforce-eager=true")
+    message = f"CUDA graphs are switched off, because tensor parallelism (size {parallel}) runs over several nodes"
     return fix(message, set_args(effective, {"enforce-eager": True}))
 
 
@@ -122,13 +126,16 @@ def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="cluster-lm-head",
     actions=("fix",),
-    title="lm_head is not quantised with tensor parallelism",
+    title="With tensor parallelism, lm_head is not quantised",
     why=(
-        "Two nodes split the vocabulary of 201088: each half is 100544, which is not a multiple of 128. At K = 2880 "
-        "Marlin has no other tile size, so the engine crashes while profiling. An unquantised lm_head costs about 9 % "
-        "of the decode speed. If your build pads lm_head, use --allow cluster-lm-head."
+        "The vocabulary of gpt-oss-120b has 201088 tokens. With two nodes, each half has 100544, not a multiple of "
+        "128. For the hidden size of 2880, Marlin has no other tile size, so the engine crashes at its start. An "
+        "unquantised lm_head costs about 9 % of decode speed. If your build pads lm_head, use --allow cluster-lm-head."
     ),
-    source="kubis.ai 8/9; spark-vllm-docker #136; disagree: christopherowen's and Spark Arena's two-node commands",
+    source=(
+        "kubis.ai DGX series, part 8; eugr/spark-vllm-docker #136; opposite results: the two-node commands of "
+        "christopherowen/spark-vllm-mxfp4-docker and Spark Arena"
+    ),
     example_hit=Example(topology="cluster", args={**GRAPHS_ARGS, "mxfp4-layers": "moe,qkv,o,lm_head"}),
     example_miss=Example(args={"mxfp4-layers": "moe,qkv,o,lm_head"}),
 )

@@ -20,10 +20,10 @@ _EXPANDED = re.compile(r"\$(\{[A-Za-z_]|\(|[A-Za-z_])")
     actions=("warn",),
     title="The image has a fixed version",
     why=(
-        "One rolling tag got a broken build on August 15th, and nobody could pull the build of August 13th any more. "
-        "A container keeps its image, but the next pull gets another build, so nobody can repeat a benchmark."
+        "On 2026-08-15, a rolling tag got a broken build, and the good build of 2026-08-13 could no longer be pulled. "
+        "A container keeps its image, but the next pull gets another build, so you cannot repeat a benchmark."
     ),
-    source="spark-vllm-docker #349, #296, #16",
+    source="eugr/spark-vllm-docker #349, #296, #16",
     example_hit=Example(image="ghcr.io/spark-arena/dgx-vllm-eugr-nightly:latest"),
     example_miss=Example(image="vllm/vllm-openai:v0.28.0"),
 )
@@ -42,9 +42,9 @@ def rolling_image(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="loader-installed",
     actions=("warn",),
-    title="The image has the requested loader",
-    why="--load-format accepts any name. If its package is missing, the engine fails only when it loads the weights.",
-    source="vLLM 0.32 (fastsafetensors is an extra); spark-vllm-docker's images (instanttensor: only the newest)",
+    title="The image has the package of the loader in --load-format",
+    why="The engine accepts any --load-format. Without the loader's package, the engine fails when it loads weights.",
+    source="vLLM 0.32 (fastsafetensors is optional); eugr/spark-vllm-docker (only new images have instanttensor)",
     example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"load-format": "fastsafetensors"}),
     example_miss=Example(args={"load-format": "fastsafetensors"}),
 )
@@ -53,7 +53,7 @@ def loader_installed(effective: Effective, _shape: Shape) -> Verdict | None:
     if loader not in LOADERS or kind in (*LOADERS[loader], "unknown"):
         return None
     message = f"--load-format {loader} needs a package that {effective.image} does not have"
-    return warn(message, "--set args.load-format=auto")
+    return warn(message, "use --set args.load-format=auto")
 
 
 @partial(
@@ -61,8 +61,8 @@ def loader_installed(effective: Effective, _shape: Shape) -> Verdict | None:
     id="env-literal",
     actions=("warn",),
     title="Environment variables are passed exactly as written",
-    why="Launchers that write a shell script expand $HOME or ${TOKEN}. docker run -e does not.",
-    source="spark-vllm-docker #202",
+    why="Launchers that write a shell script expand $HOME or ${TOKEN}. sparkops uses docker run -e, which does not.",
+    source="eugr/spark-vllm-docker #202",
     example_hit=Example(env={"HF_HOME": "$HOME/models"}),
     example_miss=Example(env={"HF_HOME": "/root/models", "PRICE": "5$"}),
 )
@@ -71,4 +71,4 @@ def env_literal(effective: Effective, _shape: Shape) -> Verdict | None:
     if not meant:
         return None
     message = f"{', '.join(sorted(meant))}: no shell expands this variable, so the engine gets the $ as written"
-    return warn(message, "write the value without $; the home directory in the container is /root")
+    return warn(message, "write the whole value without $, such as /root instead of $HOME")

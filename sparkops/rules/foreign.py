@@ -15,9 +15,9 @@ from sparkops.rules.rule import Example, Rule, Verdict, refuse, warn
     title="The image contains the recipe's mods",
     why=(
         "Mods are scripts that patch vLLM inside a running container. At every start they need the network and may "
-        "fail on one of two nodes. If they are built into an image once, they are equal on every node."
+        "fail on one of two nodes. If you build them into an image once, all nodes have the same mods."
     ),
-    source="spark-vllm-docker's launch-cluster.sh --apply-mod; the check image-present refuses without the image",
+    source="eugr/spark-vllm-docker, launch-cluster.sh --apply-mod",
     example_hit=Example(mods=("mods/fix-qwen3.5-chat-template",)),
     example_miss=Example(mods=("mods/drop-caches",)),
 )
@@ -26,9 +26,9 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
     wanted = mods.needed(recipe.mods)
     if not wanted or effective.image != mods.derived(recipe.container, recipe.mods):
         return None
-    message = f"the recipe needs an image with the mods {', '.join(map(mods.short, wanted))}: {effective.image}"
+    message = f"the recipe needs the image {effective.image}, with the mods {', '.join(map(mods.short, wanted))}"
     build = f"build it: `sparkops image build {recipe.name} --mods DIR`"
-    return warn(message, f"{build}; or use an image that has them: --set container=IMAGE")
+    return warn(message, f"{build}; or use an image that has these mods: --set container=IMAGE")
 
 
 @partial(
@@ -38,9 +38,9 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
     title="sparkops can do everything that another launcher's recipe requests",
     why=(
         "sparkops runs only the engine's command line, without another launcher's shell expansions, container options "
-        "and programs that run before the engine. So the engine would differ from the one that was measured."
+        "and programs that run before the engine. So the engine would not run as in the published measurements."
     ),
-    source="run-recipe.py and sparkrun write a shell script; sparkops passes arguments without a shell",
+    source="eugr/spark-vllm-docker (run-recipe.py) and spark-arena/sparkrun write a shell script; sparkops does not",
     example_hit=Example(caveats=("pre_exec is not carried over",)),
     example_miss=Example(),
 )

@@ -21,7 +21,7 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
     actions=("refuse",),
     title="The MXFP4 backend runs on this GPU",
     why="On a GB10 (SM121), only the backends CUTLASS and MARLIN run. The TensorRT-LLM backends crash.",
-    source="christopherowen's AGENTS.md; vllm #37751 (equal on SM120)",
+    source="christopherowen/spark-vllm-mxfp4-docker, AGENTS.md; vllm-project/vllm #37751 (the same on SM120)",
     example_hit=Example(args={"mxfp4-backend": "TRTLLM"}),
     example_miss=Example(args={"mxfp4-backend": "MARLIN"}),
 )
@@ -39,11 +39,14 @@ def mxfp4_backend(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="CUDA graphs on the CUTLASS kernels crash on some machines",
     why=(
-        "Some owners report illegal memory accesses (Xid 31) with full and with piecewise graphs; eager execution and "
-        "Marlin run on the same machines. Others run graphs for weeks and gain speed at 5 and 10 requests at once. "
-        "Test your machine once under load."
+        "Some owners report illegal memory accesses (Xid 31) with full and with piecewise graphs. On these machines, "
+        "eager execution and Marlin work. Other owners run graphs for weeks and are faster at 5 and 10 requests at "
+        "once. Test your machine once under load."
     ),
-    source="spark-vllm-docker #31, #334; christopherowen #3, #5, #7; disagree: dendro-logic, Spark Arena",
+    source=(
+        "eugr/spark-vllm-docker #31, #334; christopherowen/spark-vllm-mxfp4-docker #3, #5, #7; opposite results: "
+        "dendro-logic.com/recipes, Spark Arena"
+    ),
     example_hit=Example(args=CUTLASS),
     example_miss=Example(args={**CUTLASS, "enforce-eager": True}),
 )
@@ -55,7 +58,7 @@ def cutlass_graphs(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     return warn(
         "CUDA graphs on the CUTLASS kernels are fast for many requests at once, but crash on some machines (Xid 31)",
-        "if the engine crashes, use --set args.enforce-eager=true, which costs about 1 % of the speed",
+        "if the engine crashes, use --set args.enforce-eager=true, which makes one request about 1 % slower",
     )
 
 
@@ -65,10 +68,10 @@ def cutlass_graphs(effective: Effective, shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="Eager execution halves the speed of the Marlin kernels",
     why=(
-        "Eager execution costs about 1 % of the speed on the mxfp4 image's CUTLASS kernels and 55 % on Marlin. Use it "
-        "for a first start if graph capture hangs; one capture hung for 44 minutes."
+        "Eager execution costs about 1 % of the speed on the mxfp4 image's CUTLASS kernels, but 55 % on Marlin. Use "
+        "eager execution only if the first start hangs in graph capture; one capture hung for 44 minutes."
     ),
-    source="conselara 2026-05 (59 against 26 tokens/s); recipe-registry #17",
+    source="conselara.dev, DGX Spark benchmarks, 2026-05; spark-arena/recipe-registry #17",
     example_hit=Example(image="nvcr.io/nvidia/vllm:26.04-py3", args={"enforce-eager": True}),
     example_miss=Example(args={**CUTLASS, "enforce-eager": True}),
 )
@@ -76,8 +79,8 @@ def eager_on_marlin(effective: Effective, shape: Shape) -> Verdict | None:
     by_marlin = image(effective).stock or str(effective.value("mxfp4-backend")) == "MARLIN"
     if shape.kind == "cluster" or not (by_marlin and is_mxfp4(effective) and effective.eager):
         return None
-    message = "eager execution halves the speed of the Marlin kernels (26 tokens/s against 59)"
-    return warn(message, "--set args.enforce-eager=false")
+    message = "eager execution halves the speed of the Marlin kernels (26 tokens/s instead of 59)"
+    return warn(message, "use --set args.enforce-eager=false")
 
 
 @partial(
@@ -89,7 +92,7 @@ def eager_on_marlin(effective: Effective, shape: Shape) -> Verdict | None:
         "The mxfp4 image's vLLM quantises qkv, o and lm_head while it loads the weights, but leaves them in BF16 if "
         "LoRA is on. A benchmark then measures other kernels than its flags say."
     ),
-    source="christopherowen's mxfp4 image, its notes on the layers",
+    source="jaim12005/spark-vllm-mxfp4-docker, docs/plans/MXFP4_QKV_O_QUANTIZATION.md",
     example_hit=Example(args={"mxfp4-layers": "moe,qkv", "enable-lora": True}),
     example_miss=Example(args={"mxfp4-layers": "moe", "enable-lora": True}),
 )
@@ -98,7 +101,7 @@ def mxfp4_lora(effective: Effective, _shape: Shape) -> Verdict | None:
     if not dense or effective.value("enable-lora") is not True:
         return None
     message = f"with --enable-lora, {', '.join(dense)} stay in BF16, although --mxfp4-layers lists them"
-    return warn(message, "remove --enable-lora, or these layers from --mxfp4-layers; with LoRA, decode is slower")
+    return warn(message, "remove --enable-lora, or these layers from --mxfp4-layers; decode stays slower with LoRA")
 
 
 @partial(
@@ -106,11 +109,8 @@ def mxfp4_lora(effective: Effective, _shape: Shape) -> Verdict | None:
     id="async-with-ray",
     actions=("warn",),
     title="Asynchronous scheduling does not work with Ray",
-    why=(
-        "The mxfp4 image's vLLM (January 2026) switches it off with Ray and prints no message. A comparison then "
-        "measures something else than its flags say."
-    ),
-    source="launch scripts and notes of the mxfp4 image (jaim12005, christopherowen)",
+    why="With Ray, the vLLM of the mxfp4 image (January 2026) ignores --async-scheduling and prints no message.",
+    source="launch scripts of jaim12005/spark-vllm-mxfp4-docker and christopherowen/spark-vllm-mxfp4-docker",
     example_hit=Example(topology="cluster", args={"async-scheduling": True}),
     example_miss=Example(topology="cluster", executor="mp", args={"async-scheduling": True}),
 )
@@ -127,11 +127,8 @@ def async_with_ray(effective: Effective, shape: Shape) -> Verdict | None:
     id="official-nccl",
     actions=("warn",),
     title="vLLM's official image may hang over several nodes",
-    why=(
-        "The image loads one NCCL from pip and another from the system. The ranks connect, and the first collective "
-        "operation never ends."
-    ),
-    source="vllm #42354, #52504; spark-vllm-docker's mod use-official-vllm",
+    why="The image loads two NCCL versions (from pip and the system). Nodes connect, but the first NCCL call hangs.",
+    source="vllm-project/vllm #42354, #52504; eugr/spark-vllm-docker, mod use-official-vllm",
     example_hit=Example(topology="cluster", image="vllm/vllm-openai:v0.28.0"),
     example_miss=Example(image="vllm/vllm-openai:v0.28.0"),
 )
@@ -139,4 +136,4 @@ def official_nccl(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster" or image(effective).kind != "vllm-openai":
         return None
     message = f"{effective.image} may hang over several nodes: it loads one NCCL from pip and another from the system"
-    return warn(message, "use --set container=vllm-node, or the mod use-official-vllm")
+    return warn(message, "use --set container=vllm-node, or add the mod use-official-vllm to the recipe")

@@ -15,7 +15,7 @@ SLIP = 0.8
     Rule,
     id="unknown-flag",
     actions=("warn", "refuse"),
-    title="The image's vLLM knows every flag",
+    title="The image's vLLM knows every flag of the recipe",
     why=(
         "vLLM exits with code 2 on an unknown flag, about 13 seconds after the start. Flags change between versions: "
         "old Spark recipes still have --swap-space. sparkops compares with the flags of vLLM 0.32.0, or with the "
@@ -36,7 +36,7 @@ def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
     near = (table.nearest(name) for name in unknown if name not in (*VANISHED, *ELSEWHERE))
     hints = [f"did you mean --{close}?" for close in near if close]
     if unknown and table.image:
-        hints.append(f"read the image's flags again: `sparkops image flags {table.image}`")
+        hints.append(f"if the image changed, read its flags again: `sparkops image flags {table.image}`")
     verdict = refuse if certain else warn
     return verdict("; ".join(problems), "; ".join(hints))
 
@@ -60,7 +60,7 @@ def _certain(effective: Effective, name: str) -> bool:
 def _said(effective: Effective, name: str) -> str:
     origin = effective.args[name].origin
     if name in PATCHED:
-        return f"--{name} ({origin}) exists in {PATCHED[name]} only"
+        return f"--{name} ({origin}) exists only in {PATCHED[name]}"
     if name in VANISHED:
         return f"--{name} ({origin}): {VANISHED[name]}"
     table = effective.recipe.flags
@@ -77,7 +77,7 @@ def _wrong_values(effective: Effective) -> list[str]:
     for name, setting in effective.args.items():
         flag = table.find(name)
         if flag and flag.choices and isinstance(setting.value, str) and setting.value not in flag.choices:
-            found.append(f"--{name} {setting.value} ({setting.origin}) is not one of {', '.join(flag.choices)}")
+            found.append(f"--{name} {setting.value} ({setting.origin}): it must be one of {', '.join(flag.choices)}")
     return found
 
 
@@ -88,5 +88,5 @@ def _wrong_words(effective: Effective) -> list[str]:
         setting, known = effective.args[name], FORK[name]
         words = str(setting.value).split(",") if name == "mxfp4-layers" else [str(setting.value)]
         if wrong := [word.strip() for word in words if word.strip() not in known]:
-            found.append(f"--{name} {','.join(wrong)} ({setting.origin}) is not one of {', '.join(known)}")
+            found.append(f"--{name} {','.join(wrong)} ({setting.origin}): it must be one of {', '.join(known)}")
     return found

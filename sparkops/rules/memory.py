@@ -22,12 +22,12 @@ MINIMAX = "cyankiwi/MiniMax-M2.5-AWQ-4bit"
     Rule,
     id="mxfp4-memory",
     actions=("warn", "refuse"),
-    title="The mxfp4 image uses at most 0.90 of the memory",
+    title="With the mxfp4 image, --gpu-memory-utilization is at most 0.90",
     why=(
-        "This image needs more memory outside its share (--gpu-memory-utilization) than the standard image, which "
-        "runs at 0.95. Above 0.90 the kernel kills the engine."
+        "This image needs more memory outside its share (--gpu-memory-utilization) than the image vllm-node, which "
+        "runs at 0.95. Above 0.90 memory runs out, and Linux kills the engine."
     ),
-    source="kubis.ai 8/9: 0.95 runs out of memory; upstream's recipe has 0.70, later 0.80",
+    source="kubis.ai DGX series, part 8 (0.95 runs out of memory); eugr/spark-vllm-docker (recipe: 0.70, later 0.80)",
     example_hit=Example(args={"gpu-memory-utilization": 0.95}),
     example_miss=Example(args={"gpu-memory-utilization": 0.9}),
 )
@@ -38,7 +38,7 @@ def mxfp4_memory(effective: Effective, _shape: Shape) -> Verdict | None:
     message = f"--gpu-memory-utilization {value} on the mxfp4 image"
     if value >= 0.95:
         return refuse(f"{message} runs out of memory", "use --set args.gpu-memory-utilization=0.90 or less")
-    hint = "use 0.90 or less: 0.90 is the highest value known to run, and 0.70 is usual"
+    hint = "use --set args.gpu-memory-utilization=0.90 or less; 0.90 is the highest value known to run, 0.70 is usual"
     return warn(f"{message} leaves little memory for the system", hint)
 
 
@@ -46,12 +46,12 @@ def mxfp4_memory(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="long-context-memory",
     actions=("warn", "refuse"),
-    title="gpt-oss-120b has memory for its full context",
+    title="gpt-oss-120b has enough memory for its full context",
     why=(
         "On one node, a context of 131072 tokens beside the weights runs out of memory at once. On two nodes with "
         "--gpu-memory-utilization 0.80, the page cache fills the rest of the memory within about 19 hours."
     ),
-    source="kubis.ai 6/9 and 8/9; disagrees: the community's command of 3/9 (0.70, --max-num-seqs 2)",
+    source="kubis.ai DGX series, parts 6 and 8; opposite result: a command in part 3 (0.70, --max-num-seqs 2)",
     example_hit=Example(args={"max-model-len": LONG, "gpu-memory-utilization": 0.9}),
     example_miss=Example(topology="cluster", args={"max-model-len": LONG, "gpu-memory-utilization": 0.75}),
 )
@@ -61,7 +61,7 @@ def long_context_memory(effective: Effective, shape: Shape) -> Verdict | None:
     if "gpt-oss-120b" not in effective.model.lower() or not (unset or effective.number("max-model-len", 0) >= LONG):
         return None
     used = effective.number("gpu-memory-utilization", OLD_UTILIZATION)
-    said = f"a context of {LONG}{', the default,' if unset else ''} at --gpu-memory-utilization {used}"
+    said = f"a context of {LONG} tokens{' (the default)' if unset else ''} at --gpu-memory-utilization {used}"
     if shape.kind == "cluster":
         hint = "use --set args.gpu-memory-utilization=0.75, and run `sparkops cache schedule --every 30m`"
         message = f"{said} runs out of memory after about 19 hours, as the page cache grows"
@@ -69,7 +69,7 @@ def long_context_memory(effective: Effective, shape: Shape) -> Verdict | None:
     if used >= 0.85 and effective.number("max-num-seqs", LONG) > FEW_SEQUENCES:
         hint = "use --set args.max-model-len=4096, or --set args.gpu-memory-utilization=0.70 --set args.max-num-seqs=2"
         return refuse(f"{said} runs out of memory on one node", hint)
-    hint = "sources disagree: one runs out of memory at once, another runs at 0.70 with --max-num-seqs 2"
+    hint = "sources disagree: it ran at 0.70 with --max-num-seqs 2; if it fails, use --set args.max-model-len=4096"
     return warn(f"{said} may not fit on one node", hint)
 
 
@@ -79,8 +79,8 @@ def long_context_memory(effective: Effective, shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="The recipe sets how much memory the engine requests",
     why=(
-        "vLLM's default of 0.92 assumes a GPU with its own memory. On a GB10, that is 112 GiB, which is rarely free. "
-        "Then vLLM exits: free memory is less than desired GPU memory utilization."
+        "vLLM's default of 0.92 assumes a GPU with its own memory. On a GB10, 0.92 is 112 GiB, which is rarely free. "
+        "If less is free, vLLM exits: free memory is less than desired GPU memory utilization."
     ),
     source="vLLM 0.32; vllm-project/recipes #632 (0.85 is required on GB10)",
     example_hit=Example(image="vllm-node", model="who/knows"),
@@ -100,12 +100,13 @@ def utilization_unset(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="memory-fits",
     actions=("warn", "refuse"),
-    title="Weights, overhead and one context fit into a node",
+    title="Weights, overhead and one request of full length fit into a node",
     why=(
-        "vLLM fails only after minutes of loading, when the old server is already stopped. Part of the computed memory "
-        "is an estimate, so the rule refuses only if the weights alone are larger than the memory of a node."
+        "If the model does not fit, vLLM fails after minutes of loading, when the old server is already stopped. "
+        "sparkops can only estimate the memory, so it refuses only if the weights alone are larger than the memory of "
+        "a node."
     ),
-    source="the models' config.json; boot logs of GB10s (spark-vllm-docker #396)",
+    source="the models' config.json; vLLM's logs on GB10s (eugr/spark-vllm-docker #396)",
     example_hit=Example(image="vllm-node", model=MINIMAX, args={"gpu-memory-utilization": 0.9}),
     example_miss=Example(
         image="vllm-node",
@@ -122,5 +123,5 @@ def memory_fits(effective: Effective, shape: Shape) -> Verdict | None:
     hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
     if found.weights is not None and found.weights > found.total:
         message = f"{found.weights:.0f} GiB of weights do not fit into the {found.total:.0f} GiB of a node"
-        return refuse(message, hint or "use --topology cluster over more nodes")
+        return refuse(message, hint or "use --topology cluster with more nodes")
     return warn(f"the model may not fit: {found.reason}", hint)

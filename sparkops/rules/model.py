@@ -26,10 +26,10 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
     actions=("refuse", "warn"),
     title="MXFP4 flags and the mxfp4 image belong together",
     why=(
-        "--mxfp4-backend and --mxfp4-layers exist only in the mxfp4 image's vLLM; any other vLLM exits on them. "
+        "--mxfp4-backend and --mxfp4-layers exist only in the mxfp4 image's vLLM; any other vLLM rejects them. "
         "Without these flags, the mxfp4 image does not use its MXFP4 kernels."
     ),
-    source="vLLM 0.32 flag table; christopherowen/spark-vllm-mxfp4-docker; kubis.ai 8/9",
+    source="flags of vLLM 0.32; christopherowen/spark-vllm-mxfp4-docker; kubis.ai DGX series, part 8",
     example_hit=Example(image="vllm-node", args=CUTLASS),
     example_miss=Example(args=CUTLASS),
 )
@@ -42,7 +42,7 @@ def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
     if flags and has is None:
         return warn(f"sparkops cannot tell whether {effective.image} knows {' and '.join(flags)}")
     if has and not flags and is_mxfp4(effective):
-        hint = "--set args.mxfp4-backend=CUTLASS --set args.mxfp4-layers=moe,qkv,o,lm_head"
+        hint = "use --set args.mxfp4-backend=CUTLASS --set args.mxfp4-layers=moe,qkv,o,lm_head"
         return warn(f"no flag switches on the MXFP4 kernels of {effective.image}", hint)
     return None
 
@@ -51,20 +51,20 @@ def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="marlin-fallback",
     actions=("warn",),
-    title="Stock images run MXFP4 models with Marlin",
+    title="Images without MXFP4 kernels run MXFP4 models with Marlin",
     why=(
-        "Upstream vLLM has no MXFP4 kernels for a GB10 (SM121). It dequantises the weights, needs about 118 GB at any "
-        "--gpu-memory-utilization, and once hung for 44 minutes in graph capture."
+        "Upstream vLLM has no MXFP4 kernels for a GB10 (SM121). Its Marlin kernels dequantise the weights, need about "
+        "118 GB at any --gpu-memory-utilization, and once hung for 44 minutes in graph capture."
     ),
-    source="vllm #43969; recipe-registry #17; kubis.ai 3/9",
+    source="vllm-project/vllm #43969; spark-arena/recipe-registry #17; kubis.ai DGX series, part 3",
     example_hit=Example(image="vllm-node"),
     example_miss=Example(image="vllm-node", model=QWEN),
 )
 def marlin_fallback(effective: Effective, _shape: Shape) -> Verdict | None:
     if not (image(effective).stock and is_mxfp4(effective)):
         return None
-    message = f"{effective.image} serves MXFP4 with Marlin, which is slower and needs about 118 GB while loading"
-    return warn(message, "use --set container=vllm-node-mxfp4 with --mxfp4-backend CUTLASS")
+    message = f"{effective.image} serves MXFP4 with Marlin: it is slower than the mxfp4 image and needs 118 GB to load"
+    return warn(message, "use --set container=vllm-node-mxfp4 --set args.mxfp4-backend=CUTLASS")
 
 
 @partial(
@@ -74,9 +74,9 @@ def marlin_fallback(effective: Effective, _shape: Shape) -> Verdict | None:
     title="Each image gets the environment variables that it needs",
     why=(
         "Without the FlashInfer MoE variable or the tokenizer's vocabulary, the model loads, but requests fail with "
-        "unclear errors. On a stock image, the FlashInfer MoE variable selects a kernel that this GPU does not have."
+        "unclear errors. On images without MXFP4 kernels, the MoE variable selects a kernel that a GB10 cannot run."
     ),
-    source="kubis.ai 8/9; vllm #22525; NVIDIA playbook for 25.09 (another variable name)",
+    source="kubis.ai DGX series, part 8; vllm-project/vllm #22525; NVIDIA's 25.09 playbook (other variable name)",
     example_hit=Example(),
     example_miss=Example(env={MOE: "1", TIKTOKEN: "/root/.cache/tiktoken_rs"}),
 )
@@ -92,7 +92,7 @@ def env_per_image(effective: Effective, _shape: Shape) -> Verdict | None:
         wanted[MOE] = None
     if kind == "unknown" and MOE in effective.env:
         return warn(f"sparkops cannot tell whether {effective.image} supports {MOE}")
-    return fix(f"environment variables for {effective.image}", set_env(effective, wanted))
+    return fix(f"these environment variables are set or removed for {effective.image}", set_env(effective, wanted))
 
 
 @partial(
@@ -100,11 +100,8 @@ def env_per_image(effective: Effective, _shape: Shape) -> Verdict | None:
     id="mounts-required",
     actions=("fix",),
     title="Five cache directories outlive the container",
-    why=(
-        "Without these mounts the engine crashes or falls back to slower paths without a message, and every start "
-        "compiles and downloads again."
-    ),
-    source="kubis.ai 8/9",
+    why="Without these mounts, the engine crashes or uses slower code, and every start compiles and downloads again.",
+    source="kubis.ai DGX series, part 8",
     example_hit=Example(mounts=("huggingface",)),
     example_miss=Example(mounts=tuple(MOUNTS)),
 )
@@ -121,10 +118,10 @@ def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="gpt-oss uses the harmony parsers",
     why=(
-        "The model answers in harmony format. The recipe in the kubis.ai article has the parser hermes, upstream's "
-        "recipe has openai and openai_gptoss. To check a parser, request a tool call: tool_calls must not be empty."
+        "The model answers in harmony format. The recipe in the kubis.ai article has the parser hermes, other "
+        "recipes have openai and openai_gptoss. To check a parser, request a tool call: tool_calls must not be empty."
     ),
-    source="kubis.ai 8/9 (hermes); eugr/spark-vllm-docker and dendro-logic (openai, openai_gptoss)",
+    source="kubis.ai DGX series, part 8 (hermes); opposite: eugr/spark-vllm-docker, dendro-logic.com/recipes",
     example_hit=Example(args={"tool-call-parser": "hermes"}),
     example_miss=Example(args=HARMONY),
 )
@@ -134,7 +131,7 @@ def gpt_oss_parsers(effective: Effective, _shape: Shape) -> Verdict | None:
         return None
     given = " and ".join(f"--{name} {value}" for name, value in wrong.items())
     message = f"gpt-oss answers in harmony format, which {given} cannot parse"
-    return warn(message, " ".join(f"--set args.{name}={HARMONY[name]}" for name in wrong))
+    return warn(message, "use " + " ".join(f"--set args.{name}={HARMONY[name]}" for name in wrong))
 
 
 @partial(
@@ -147,7 +144,7 @@ def gpt_oss_parsers(effective: Effective, _shape: Shape) -> Verdict | None:
         "DeepGEMM is unstable on SM121. A forced FlashInfer MoE backend crashes; vLLM chooses Triton by itself, which "
         "works."
     ),
-    source="kubis.ai 8/9",
+    source="kubis.ai DGX series, part 8",
     example_hit=Example(image="vllm-node", model=QWEN),
     example_miss=Example(image="vllm-node", model=QWEN, args=QWEN_ARGS, env={"VLLM_USE_DEEP_GEMM": "0"}),
 )
@@ -159,4 +156,4 @@ def qwen3_next(effective: Effective, _shape: Shape) -> Verdict | None:
         del wanted["max-num-seqs"]
     changes = set_args(effective, wanted)
     changes += set_env(effective, {"VLLM_USE_DEEP_GEMM": "0"} | dict.fromkeys(QWEN_FORBIDDEN))
-    return fix("settings that Qwen3-Next needs on this GPU", changes)
+    return fix("Qwen3-Next needs these settings on this GPU", changes)

@@ -19,11 +19,10 @@ NAMES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID
     actions=("refuse", "warn"),
     title="A recipe names no addresses and no interfaces",
     why=(
-        "If VLLM_HOST_IP differs from Ray's address, the placement group waits half an hour for a node that does not "
-        "exist. With a wrong NCCL_IB_HCA, NCCL falls back to sockets without a message. With a wrong GID index, NCCL "
-        "hangs."
+        "If VLLM_HOST_IP differs from Ray's address, Ray waits half an hour for a node that does not exist. With a "
+        "wrong NCCL_IB_HCA, NCCL uses slow TCP sockets and prints no message. With a wrong GID index, NCCL hangs."
     ),
-    source="spark-vllm-docker #227, #40, #146; vLLM 0.32's own message about VLLM_HOST_IP",
+    source="eugr/spark-vllm-docker #227, #40, #146; vLLM 0.32's own message about VLLM_HOST_IP",
     example_hit=Example(topology="cluster", env={"VLLM_HOST_IP": "10.0.0.1"}),
     example_miss=Example(topology="2x-solo", env={"VLLM_HOST_IP": "10.0.0.1"}),
 )
@@ -32,12 +31,12 @@ def network_per_node(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     fixed = [name for name in ADDRESSES if name in effective.env]
     if fixed:
-        message = f"{', '.join(fixed)}: the recipe sets one value for all nodes, but it is right on at most one"
+        message = f"{', '.join(fixed)}: the recipe sets one value for all nodes, but each node needs its own value"
         return refuse(message, f"remove them, because sparkops sets them for each node: {_unset(fixed)}")
     named = [name for name in NAMES if name in effective.env]
     if not named:
         return None
-    message = f"{', '.join(named)} in the recipe replace the values that sparkops reads from each node"
+    message = f"the recipe sets {', '.join(named)} for all nodes; sparkops would read the right values from each node"
     return warn(message, f"remove them, because device names differ between nodes and ports: {_unset(named)}")
 
 
