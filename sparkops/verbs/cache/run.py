@@ -26,6 +26,7 @@ READ = "clock,id,sudo,schedule"
 AGAIN_HINT = "set the schedule again on every node: `sparkops cache schedule --every 30m`"
 CRON_HINT = "use the cron of this machine instead: let it run `sparkops cache drop --quiet`"
 SUDO_HINT = "add --ask-become-pass, or write the rule above as root"
+NOTHING = "the login user is not allowed to drop the page cache, and the node has no model files"
 PERMIT_HINT = "install the sudoers rule that allows it: `sparkops cache permit`"
 
 
@@ -120,7 +121,7 @@ def _dropped(name: str, result: Result | NodeLost) -> dict[str, Any]:
         return {"name": name, "dropped": False, "reachable": True, "problem": f"the page cache was not dropped: {text}"}
     freed = found.free[1] - found.free[0]
     shown = {"name": name, "reachable": True, "freed_kib": freed, **(last_run(found, None) or {})}
-    problem = "" if found.dropped else "not dropped: the login user is not allowed to, and the node has no model files"
+    problem = "" if found.dropped else NOTHING
     return {**shown, "problem": problem}
 
 

@@ -22,7 +22,7 @@ def pulled(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def distributed(document: Document, ink: Ink, how: How) -> Iterator[str]:
     copies = document.get("copies", ())
     if not copies:
-        yield ink.good(f"Nothing to copy: all nodes have equal images {document['image']}.")
+        yield ink.good(f"Nothing to copy: {document['image']} is equal on all nodes.")
     yield from columns([[one["from"], "->", one["to"], one["over"], one["address"]] for one in copies], "  ")
     if copies:
         yield ink.good(f"{_what(document)} is equal on {', '.join(document['nodes'])}.")
