@@ -52,11 +52,7 @@ def _silence(found: Scheduled, every: int | None, now: float | None) -> str:
     if every is None or now is None or found.since is None:
         return ""
     quiet = now - max(found.since, found.last.time if found.last else 0)
-    return (
-        f"the schedule has not run for {_spoken(quiet)}; check that cron runs on the node"
-        if quiet > 2 * every + 60
-        else ""
-    )
+    return f"no scheduled run for {_spoken(quiet)}; check that cron runs on the node" if quiet > 2 * every + 60 else ""
 
 
 def last_run(found: Drop | None, now: float | None) -> dict[str, Any] | None:

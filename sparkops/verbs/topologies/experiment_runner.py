@@ -147,9 +147,7 @@ def before(running: list[DeployedRevision]) -> Before:
 
 def restore(wanted: Before, where: Target, report: Report) -> Restored:
     """Restore what served before; stop what serves in addition."""
-    report.note(
-        f"restoring {', '.join(wanted.titles)}" if wanted.titles else "nothing served before, nothing to restore"
-    )
+    report.note(f"restoring {', '.join(wanted.titles)}" if wanted.titles else "nothing to restore: nothing ran before")
     due = frozenset(wanted.hashes)
     try:
         now = frozenset(before(serving(where, report)).hashes)
