@@ -29,7 +29,7 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
             *ask_from_here(revision, session.secrets[API_KEY.name]),
         ]
     except KeyboardInterrupt:
-        message = f"{revision.deployment} serves, but two checks did not run: vLLM's kernels, and access from here"
+        message = f"{revision.deployment} is deployed and serves; not checked: vLLM's kernels, access from this machine"
         raise Interrupted("interrupted", hint=message) from None
     for warning in warnings:
         session.report.warn(warning)
