@@ -142,7 +142,7 @@ def _running(directory: Path | None) -> tuple[Path, dict[str, Any]]:
     directory = directory or lab_dir()
     record = _record(directory)
     if not record:
-        raise LabError("no lab is up", "start one: `sparkops lab up --nodes 2`")
+        raise LabError("no lab is running", "start one: `sparkops lab up --nodes 2`")
     if not _backend(record).running(record):
         raise LabError("the lab's daemon is gone", "run `sparkops lab down`, then `sparkops lab up`")
     return directory, record

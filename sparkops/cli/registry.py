@@ -43,7 +43,7 @@ VERBS = {
     ),
     "preflight list": Verb("preflight", "list:listed", "show:listed"),
     "preflight explain": Verb("preflight", "list:explained", "show:explained"),
-    "facts": Verb("status", "facts:facts", "show:facts", SET_UP, "Show what sparkops reads from the nodes."),
+    "facts": Verb("status", "facts:facts", "show:facts", SET_UP, "Show hardware, network and software of the nodes."),
     "completion": Verb(
         "completion",
         "run:script",
@@ -52,11 +52,11 @@ VERBS = {
         "Print the script for Tab completion in bash, zsh or fish.",
         needs_nodes=False,
     ),
-    "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show what deploy would do, command by command."),
+    "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show every command that deploy would run."),
     "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),
     "stop": Verb("deploy", "stop:stop", "show:stop", DEPLOY, "Stop what sparkops started and verify that it is gone."),
     "rollback": Verb(
-        "deploy", "rollback:rollback", "show:rollback", DEPLOY, "Start again what served before the last deploy."
+        "deploy", "rollback:rollback", "show:rollback", DEPLOY, "Stop what runs; start the previous deployment again."
     ),
     "image": Verb("image", GROUP, GROUP, IMAGES, "Build, pull, copy and compare engine images."),
     "image build": Verb("image", "build:build", "show:built"),
@@ -95,10 +95,10 @@ VERBS = {
     "cleanup": Verb(
         "cleanup", "run:cleanup", "show:cleanup", OPERATE, "Show what sparkops left on the nodes and remove it."
     ),
-    "status": Verb("status", "run:status", "show:status", INSPECT, "Show what serves and where, checked by a request."),
+    "status": Verb("status", "run:status", "show:status", INSPECT, "Show what runs and test it with a request."),
     "logs": Verb("status", "logs:logs", "show:logs", INSPECT, "Print the engines' logs, node by node."),
     "endpoint": Verb(
-        "status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print the environment variables that a client needs."
+        "status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print URL, key and model as variables for a client."
     ),
     "key": Verb("status", "key:key", "show:key", INSPECT, "Print the endpoint's API key or change it."),
     "key rotate": Verb("status", "key:key", "show:rotated"),
@@ -123,7 +123,7 @@ VERBS = {
         "rules:rules",
         "show_catalogue:rules",
         RECIPES,
-        "List the rules that every deploy follows.",
+        "List the rules that every deploy follows, or explain one.",
         needs_nodes=False,
     ),
     "lint": Verb(
@@ -135,9 +135,9 @@ VERBS = {
         needs_nodes=False,
     ),
     "schema": Verb(
-        "recipe", "schema:schema", "show:schema", RECIPES, "Print the JSON Schema of a kind of file.", needs_nodes=False
+        "recipe", "schema:schema", "show:schema", RECIPES, "Print a JSON Schema for your editor.", needs_nodes=False
     ),
-    "bench": Verb("bench", GROUP, GROUP, BENCHMARKS, "Measure a deployment, keep and compare the results."),
+    "bench": Verb("bench", GROUP, GROUP, BENCHMARKS, "Measure deployments, store the results and compare them."),
     "bench run": Verb("bench", "run:run", "show:run"),
     "bench topologies": Verb("topologies", "run:topologies", "show:topologies"),
     "bench suites": Verb("bench", "records:suites", "show:suites"),

@@ -61,7 +61,7 @@ def global_options() -> list[click.Parameter]:
             "--limit",
             type=NODE,
             metavar="NODES",
-            help="Only these nodes: names, groups or globs, separated by commas. `!NAME` excludes a node.",
+            help="Use only these nodes: names, groups or globs (spark*), separated by commas. `!NAME` excludes a node.",
         ),
         option("--json", is_flag=True, help="Print one JSON document on stdout, everything else on stderr."),
         option("-v", "--verbose", is_flag=True, help="Show more details, such as each step when it starts."),
@@ -146,7 +146,7 @@ def duration(_context: click.Context, _parameter: click.Parameter, value: str) -
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([smh]?)", value)
     seconds = float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]] if found else 0
     if not seconds:
-        raise click.BadParameter(f"{value!r} is not a duration such as 90, 90s, 10m or 1h")
+        raise click.BadParameter(f"{value!r} is not a duration; write seconds (90 or 90s), minutes (10m) or hours (1h)")
     return seconds
 
 

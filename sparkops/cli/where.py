@@ -18,7 +18,7 @@ LAB = "lab"
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 BECOME = click.option(
-    "--ask-become-pass", is_flag=True, help="Ask for the sudo password, or use $SPARKOPS_BECOME_PASSWORD."
+    "--ask-become-pass", is_flag=True, help="Use $SPARKOPS_BECOME_PASSWORD as the sudo password; if it is not set, ask."
 )
 
 Function = Callable[..., Any]
@@ -64,8 +64,8 @@ def api_key() -> str | None:
     value = os.environ.get("SPARKOPS_API_KEY") or None
     if value and not _plain(value):
         raise UsageError(
-            "$SPARKOPS_API_KEY must be printable ASCII without spaces, double quotes and backslashes",
-            hint="unset it: sparkops then makes a key",
+            "$SPARKOPS_API_KEY may contain only printable ASCII, no space, double quote or backslash",
+            hint="correct it, or unset it: sparkops then uses the key on the nodes, or makes a random one",
         )
     return value
 
@@ -74,7 +74,7 @@ def access(token_stdin: bool = False) -> Access:
     """Return the hub's token, endpoint and proxies, from stdin and the environment."""
     token = piped("Hugging Face token", "SPARKOPS_HF_TOKEN") if token_stdin else os.environ.get("HF_TOKEN")
     if token and not _plain(token):
-        raise UsageError("the Hugging Face token must be printable ASCII without spaces, double quotes and backslashes")
+        raise UsageError("the Hugging Face token may contain only printable ASCII, no space, double quote or backslash")
     found = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in PROXIES}
     proxies = {name: value for name, value in found.items() if value}
     return Access(token or None, os.environ.get("HF_ENDPOINT"), proxies, os.environ.get("SPARKOPS_ENCODINGS"))
@@ -90,7 +90,7 @@ def secret(prompt: str, variable: str) -> str:
     if value := os.environ.get(variable):
         return value
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise UsageError(f"there is no terminal to ask for the {prompt}", hint=f"set ${variable}")
+        raise UsageError(f"sparkops cannot ask for the {prompt}: there is no terminal", hint=f"set ${variable}")
     return getpass.getpass(f"{prompt}: ", stream=sys.stderr)
 
 
@@ -99,5 +99,5 @@ def piped(prompt: str, variable: str) -> str:
     if not os.environ.get(variable) and not sys.stdin.isatty():
         if value := sys.stdin.readline().rstrip("\r\n"):
             return value
-        raise UsageError(f"there is no {prompt} on stdin", hint=f"add it: `... < FILE`, or set ${variable}")
+        raise UsageError(f"there is no {prompt} on stdin", hint=f"send it: `... < FILE`, or set ${variable}")
     return secret(prompt, variable)

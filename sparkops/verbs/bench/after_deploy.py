@@ -60,7 +60,7 @@ def wanted(where: Target, suite: str | None, recipe: Recipe, report: Report) -> 
     `suite` is None where only the recipe asks; then a tool that is missing is a warning.
     """
     if suite is None and not llama_benchy.tool().installed():
-        report.warn(f"{recipe.name} enables a benchmark, but llama-benchy is not installed; install it: {run.EXTRA}")
+        report.warn(f"cannot run the benchmark of {recipe.name} without llama-benchy; install it: {run.EXTRA}")
         return None
     asked = BenchOptions(where, suite or OWN)
     run.require(asked)

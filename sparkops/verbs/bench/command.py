@@ -13,20 +13,23 @@ from sparkops.verbs.bench.options import BenchOptions, CompareOptions, RecordsOp
 
 @click.group(cls=VerbGroup)
 def bench() -> None:
-    """Measure a deployment, keep and compare the results."""
+    """Measure deployments, store the results and compare them."""
 
 
 _measuring = together(
-    click.option("--suite", default="smoke", show_default=True, type=SUITE, help="A suite of `sparkops bench suites`."),
-    click.option(
-        "--set", "sets", multiple=True, metavar="K=V", help="Change the suite: concurrency=1,2, runs=5, … (repeatable)."
-    ),
-    click.option("--tokenizer", metavar="FILE", help="A tokenizer.json on this machine [default: the node's]."),
-    click.option("--book", metavar="FILE", help="Prompt text, a file on the node with --on [default: downloaded]."),
-    click.option("--skip-coherence", is_flag=True, help="Skip the test question about the capital of France."),
-    click.option("--on", type=NODE, help="Run llama-benchy in a container on this node."),
+    click.option("--suite", default="smoke", show_default=True, type=SUITE, help="One of `sparkops bench suites`."),
+    click.option("--set", "sets", multiple=True, metavar="K=V",
+                 help="Change the suite: pp (prompt tokens), tg (answer tokens), depth (context tokens), concurrency, "
+                 "runs or prefix-caching, as in concurrency=1,2 (repeatable)."),
+    click.option("--tokenizer", metavar="FILE",
+                 help="The model's tokenizer.json on this machine [default: copied from the node]."),
+    click.option("--book", metavar="FILE", help="Text for the prompts; with --on, a file on that node [default: a book "
+                 "that llama-benchy downloads]."),
+    click.option("--skip-coherence", is_flag=True,
+                 help="Do not first ask the model a test question (the capital of France)."),
+    click.option("--on", type=NODE, help="Run llama-benchy in a container on this node [default: on this machine]."),
     on_nodes_by_sudo,
-)
+)  # fmt: skip
 
 
 def _options(skip_coherence: bool, **given: Any) -> BenchOptions:
@@ -41,15 +44,16 @@ def _options(skip_coherence: bool, **given: Any) -> BenchOptions:
 @bench.command()
 @click.argument("deployment", required=False)
 @_measuring
-@click.option("--url", metavar="URL", help="Measure this endpoint, not a deployment; its key is $SPARKOPS_API_KEY.")
-@click.option("--model", metavar="NAME", help="With --url: the model's name at the endpoint.")
-@click.option("--label", metavar="TEXT", help="The name in tables and charts [default: the topology].")
-@click.option("--resume", metavar="ID", help="Continue a run that ended early.")
+@click.option("--url", metavar="URL", help="Measure the server at this URL; $SPARKOPS_API_KEY is its API key.")
+@click.option("--model", metavar="NAME", help="With --url: the model's name, as the server lists it.")
+@click.option("--label", metavar="TEXT", help="Name of the run in tables and charts [default: the topology].")
+@click.option("--resume", metavar="ID", help="Continue the interrupted run with this ID.")
 def run(**given: Any) -> BenchOptions:
-    """Measure a running deployment. Each point is stored as soon as it is measured.
+    """Measure a running deployment.
 
-    sparkops first drops the page caches, then samples the nodes during the run, and asks the engine again at the end.
-    A failed request, a missing value or a GPU stuck at a low clock fails the run (exit 5). It then has no result.
+    Each combination of prompt size and concurrency is stored as soon as it is measured. sparkops drops the page caches
+    first, records power, clock and memory of the nodes during the run, and sends a test request at the end. If a
+    request fails, a value is missing or a GPU stays at a low clock, the run has no valid result (exit 5).
     """
     return _options(**given)
 
@@ -72,7 +76,7 @@ def listing() -> RecordsOptions:
 @bench.command(logged=False)
 @click.argument("name")
 def show(name: str) -> RecordsOptions:
-    """Show the numbers of one run."""
+    """Show the results of one run: an ID from `sparkops bench list`, or `last`."""
     return RecordsOptions((name,))
 
 
@@ -83,9 +87,9 @@ def show(name: str) -> RecordsOptions:
 @bench.command(logged=False)
 @click.argument("names", nargs=-1, required=True)
 @click.option("--format", type=click.Choice(["md", "csv", "json", "html", "svg"]), default="md", show_default=True)
-@click.option("-o", "--output", metavar="FILE", help="The file to write [default: stdout]; for svg a directory.")
+@click.option("-o", "--output", metavar="FILE", help="The file [default: stdout]; with --format svg, a directory.")
 def export(**given: Any) -> RecordsOptions:
-    """Write runs as tables, raw values, or a page with charts."""
+    """Export runs as tables (md), values (csv, json), a page with charts (html) or charts (svg)."""
     return RecordsOptions(**given)
 
 
@@ -95,27 +99,29 @@ def export(**given: Any) -> RecordsOptions:
 """)
 @bench.command(logged=False)
 @click.argument("names", nargs=-1, required=True)
-@click.option("--vary", multiple=True, metavar="WHAT", help="These may differ: topology, flags, image, driver, ...")
-@click.option("--reference", is_flag=True, help="Add the numbers that the recipe's sources published.")
-@click.option("-o", "--output", metavar="FILE", help="Also write a page with charts.")
+@click.option("--vary", multiple=True, metavar="WHAT",
+              help="What may differ: topology, flags, env, image, model, driver, kernel, nodes, sparkops, suite, or "
+              "revision (recipe, mounts, served name).")  # fmt: skip
+@click.option("--reference", is_flag=True, help="Compare one run with the published results of its recipe.")
+@click.option("-o", "--output", metavar="FILE", help="Also write an HTML page with charts.")
 def compare(vary: tuple[str, ...], **given: Any) -> CompareOptions:
-    """Compare runs. Exit 3 if they differ in more than --vary allows."""
+    """Compare runs of `sparkops bench list` with the first one. Exit 3 if they differ in more than --vary allows."""
     differing = frozenset(word.strip() for item in vary for word in item.split(",") if word.strip())
     return CompareOptions(vary=differing, **given)
 
 
 @example("sparkops bench topologies --recipe openai-gpt-oss-120b --suite sweep -o report.html")
 @bench.command()
-@click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file.")
-@click.option("--topologies", default="solo,cluster,2x-solo", show_default=True, metavar="T,T", help="Measure these.")
-@click.option("-o", "--output", metavar="FILE", help="Write the report as a page.")
-@click.option("--anew", is_flag=True, help="Start over instead of continuing an interrupted command.")
+@click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file [default: as in deploy].")
+@click.option("--topologies", default="solo,cluster,2x-solo", show_default=True, metavar="T,T", help="What to measure.")
+@click.option("-o", "--output", metavar="FILE", help="Also write the comparison as an HTML page.")
+@click.option("--anew", is_flag=True, help="Start over; do not continue an interrupted run of this command.")
 @_measuring
 def topologies(recipe: str | None, topologies: str, output: str | None, anew: bool, **given: Any) -> TopologiesOptions:
     """Deploy and measure each topology, then restore what served before.
 
-    If a topology cannot be measured, the report gives the reason and sparkops measures the others. After an interrupt,
-    run the command again to continue.
+    If a topology cannot be measured, sparkops shows the reason and measures the others. After an interrupt, run the
+    command again to continue.
     """
     wanted = tuple(word.strip() for word in topologies.split(",") if word.strip())
     return TopologiesOptions(_options(**given), recipe, wanted, output, anew)

@@ -54,7 +54,7 @@ class Run:
         self.problems += self.subject.verify()
         for node, clock in wedged(self.samples).items():
             slow = f"the GPU clock stayed at {clock:.0f} MHz under load (healthy: 2000 MHz or more)"
-            self.problems.append(f"{node}: {slow}: unplug the power for a minute")
+            self.problems.append(f"{node}: {slow}; unplug the node's power for a minute")
         return self._keep(record)
 
     def _points(self, record: Record) -> Record:
@@ -88,7 +88,7 @@ class Run:
         if {**(kept.lock or {}), "locked": ""} != {**(self.subject.lock or {}), "locked": ""}:
             changed.append("deployment")
         if changed:
-            raise Refused(f"{kept.id} was started with a different {' and '.join(changed)}", hint="start a new run")
+            raise Refused(f"run {kept.id} was started with a different {' and '.join(changed)}", hint="start a new run")
 
     def _point(self, point: Point, progress: Progress) -> Row | None:
         """Measure one point; None if it failed, which ends the run, because the next points would fail too."""

@@ -110,7 +110,7 @@ def _runs(shown: Series) -> Iterator[str]:
 
 def _watched(record: Record) -> Iterator[str]:
     """Power, clock, temperature and memory of the nodes during the run."""
-    yield TABLE + _row("th", ["node", "mean power W", "peak power W", "MHz under load", "peak °C", "memory left GiB"])
+    yield TABLE + _row("th", ["node", "mean power W", "peak power W", "MHz under load", "peak °C", "least memory GiB"])
     for one in watched(record.samples):
         found = (one.power_mean_w, one.power_peak_w, one.clock_mhz, one.temperature_c, one.available_gib)
         yield _row("td", [escape(one.node), *("" if value is None else f"{value:,.0f}" for value in found)])

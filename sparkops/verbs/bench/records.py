@@ -60,7 +60,7 @@ def export(options: RecordsOptions, report: Ending) -> Answer:
     records = [record(name) for name in options.names]
     bad = [one for one in records if not one.ok and options.format != "json"]
     if bad:
-        hint = "only --format json exports a run without a valid result"
+        hint = "use --format json, which also exports a run without a valid result"
         raise Refused(f"{bad[0].id} has no valid result: {bad[0].all_problems[0]}", hint=hint)
     if options.format == "svg":
         return _drawings(records, options.output)
@@ -106,7 +106,7 @@ def comparison(
 
 def _published(records: Sequence[Record]) -> Answer:
     if len(records) != 1:
-        raise UsageError("--reference compares one run", hint="name one run only")
+        raise UsageError("--reference compares one run with published results", hint="name one run only")
     one = records[0]
     revision = (one.lock or {}).get("revision", {})
     recipe, topology = str(revision.get("recipe", "")), str(revision.get("topology", ""))
@@ -114,7 +114,7 @@ def _published(records: Sequence[Record]) -> Answer:
     points = [point for point in reference.points(tables) if point.topology in ("", topology)]
     found = list(beside_published(one.measured.rows, points))
     if not found:
-        raise Refused(f"no published numbers for {recipe or one.model} as {topology} at this run's concurrencies")
+        raise Refused(f"no published results of {recipe or one.model} as {topology} at the concurrencies of this run")
     sources = dict.fromkeys(f"published: {point.source}, {point.date}" for point in points)
     document = {"labels": ["published", one.label], "comparisons": _documents(found), "notes": list(sources)}
     return Answer({**document, "reference": [reference.document(table) for table in tables]})

@@ -45,9 +45,9 @@ def require(options: BenchOptions) -> None:
     if options.on is None and not llama_benchy.tool().installed():
         raise UsageError("llama-benchy is not installed", hint=f"{EXTRA}, or --on NODE")
     if options.on is not None and options.tokenizer is not None:
-        raise UsageError("--on uses the tokenizer on the node", hint="remove --on or --tokenizer")
+        raise UsageError("--on uses the tokenizer on the node, not --tokenizer", hint="remove --on or --tokenizer")
     if options.on is not None and options.url is not None:
-        raise UsageError("--on measures a deployment from a node, --url from this machine", hint="remove --on or --url")
+        raise UsageError("--on and --url exclude each other: a URL is measured from here", hint="remove --on or --url")
     if options.on is None:
         named = {"--book": options.book, "--tokenizer": options.tokenizer, "$SPARKOPS_BOOK": os.environ.get(BOOK)}
         for name, path in named.items():
@@ -66,7 +66,7 @@ def suite_of(options: BenchOptions) -> Suite:
         raise UsageError(f"--suite {options.suite}: no such suite{did_you_mean(options.suite, names)}", hint=hint)
     made, refused = benchy.adjusted(found, dict(item.partition("=")[::2] for item in options.sets))
     if refused:
-        raise UsageError(f"--set {refused[0]}", hint=f"{', '.join(benchy.LISTS)}, runs and prefix-caching can be set")
+        raise UsageError(f"--set {refused[0]}", hint=f"you can set {', '.join(benchy.LISTS)}, runs and prefix-caching")
     return made
 
 

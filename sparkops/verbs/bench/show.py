@@ -27,7 +27,7 @@ def numbers(rows: Any, ink: Ink) -> Iterator[str]:
     points = [Point(row["prompt"], row["answer"], row["depth"], row["concurrency"]) for row in rows]
     vary, same = shared(points)
     for metrics, unit in UNITS:
-        yield ink.dim("; ".join(filter(None, (same, f"{unit}, ± one standard deviation"))))
+        yield ink.dim("; ".join(filter(None, (same, f"mean ± standard deviation in {unit}"))))
         head = [*(title for _, title in vary), "concurrency", *(title for _, title in metrics)]
         body = [
             [*(row[name] for name, _ in vary), row["concurrency"], *_cells(row["metrics"], metrics)] for row in rows
@@ -50,8 +50,8 @@ def suites(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("suites", ()):
         yield f"{ink.bold(one['id'])}  {one['title']} ({one['source']})"
         lists = {name: ",".join(map(str, one[name])) for name in ("prompts", "answers", "concurrency", "depths")}
-        asked = "prompt {prompts}, answer {answers} tokens; concurrency {concurrency}".format(**lists)
-        depth = f"; after a context of {lists['depths']} tokens" if lists["depths"] != "0" else ""
+        asked = "prompts of {prompts} tokens, answers of {answers} tokens, concurrency {concurrency}".format(**lists)
+        depth = f", after a context of {lists['depths']} tokens" if lists["depths"] != "0" else ""
         yield f"    {asked}{depth}; runs per point: {one['runs']}, requests in total: {one['requests']}"
 
 
@@ -85,7 +85,7 @@ WATCHED = (
     ("power_peak_w", "peak power", "W"),
     ("clock_mhz", "clock under load", "MHz"),
     ("temperature_c", "peak temp.", "C"),
-    ("available_gib", "memory left", "GiB"),
+    ("available_gib", "least memory", "GiB"),
 )
 
 
@@ -117,7 +117,7 @@ def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield from columns([head, *rows], "  ")
     for one in document.get("crossings", ()):
         between = f"between {one['before']} and {one['after']} requests at once"
-        yield ink.bold(f"{one['leader']} overtakes {one['trailing']} {between}")
+        yield ink.bold(f"{one['leader']} overtakes {one['trailing']} in decode tokens/s {between}")
     for line in document.get("notes", ()):
         yield ink.dim(line)
     for table in document.get("reference", ()):

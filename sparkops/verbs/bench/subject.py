@@ -122,9 +122,9 @@ def _refuse_others(revision: DeployedRevision) -> None:
     """Refuse if the engines serve other requests, which would be measured too."""
     for member in revision.stored.engines:
         if member.port is not None and (count := requests_running(member)):
-            what = f"{count} other request{'s' if count > 1 else ''}"
+            what = f"the engine serves {count} other request{'s' if count > 1 else ''}"
             raise Refused(
-                f"{member.name}: {what} would change the result", hint="wait until no other client uses the deployment"
+                f"{member.name}: {what}, which would change the result", hint="wait until no other client uses it"
             )
 
 
@@ -132,7 +132,7 @@ def _drop_caches(session: Session, nodes: Sequence[str]) -> None:
     dropped = session.ask({node: caches.drop(session.nodes[node].cache_dir) for node in nodes})
     for node, result in dropped.items():
         if not isinstance(result, Result) or not result.ok:
-            session.report.warn("the page cache was not dropped", node)
+            session.report.warn("the page cache was not dropped; see why: `sparkops cache drop`", node)
 
 
 def snapshot(session: Session, revision: DeployedRevision, node: str) -> Snapshot:
@@ -143,7 +143,7 @@ def snapshot(session: Session, revision: DeployedRevision, node: str) -> Snapsho
     model = facts.model if facts else None
     if not isinstance(model, Model) or model.revision is None:
         raise Refused(
-            f"{node} has no tokenizer of {stored.data['model']}", hint="name a file on this machine: --tokenizer FILE"
+            f"{node} has no tokenizer of {stored.data['model']}", hint="use a file here: --tokenizer FILE, without --on"
         )
     return Snapshot(model.folder, model.revision)
 
@@ -174,5 +174,5 @@ def _wrong(session: Session, facts: Mapping[str, Facts], revision: DeployedRevis
         )
         result = asked.get(front.name)
         if not isinstance(result, Result) or not serving_probe(result.stdout).serves:
-            wrong.append(f"{front.name}: the engine does not answer after the run")
+            wrong.append(f"{front.name}: the engine did not answer a request after the run")
     return wrong

@@ -10,7 +10,7 @@ from sparkops.core.schedule import Schedule, times, when
 from sparkops.core.target import ConfirmOptions, NodesOptions, Target
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
 
-COLUMNS_HINT = "MemFree is what CUDA sees; MemAvailable also counts the page cache."
+COLUMNS_HINT = "CUDA sees only MemFree as free; MemAvailable also counts the page cache."
 
 
 @example("""
@@ -31,10 +31,10 @@ def cache() -> None:
 @click.option("--quiet", is_flag=True, help="Print only failures, so that cron mails nothing else.")
 @on_nodes_by_sudo
 def drop(**given: Any) -> DropOptions:
-    """Drop the page caches (sync, then drop_caches=3). Safe while a server runs.
+    """Drop the page caches (sync, then drop_caches=3). This is safe while a model serves.
 
-    If the login user may not do this (see `sparkops cache permit`), it drops only the pages of model files.
-    Exit 0: dropped on all nodes; 4: a node could not be reached; 5: nothing was dropped on a node.
+    If the login user has no right to do this (see `sparkops cache permit`), only the pages of model files are dropped.
+    Exit 0: dropped on all nodes; 4: a node could not be reached; 5: on at least one node, nothing was dropped.
     """
     return DropOptions(**given)
 
@@ -44,15 +44,10 @@ def drop(**given: Any) -> DropOptions:
     sparkops cache schedule --every 10m --when "MemFree < 20GiB"
 """)
 @cache.command()
+@click.option("--every", callback=duration, metavar="TIME", required=True,
+              help="Time between two drops; it must divide an hour or a day evenly, such as 30m or 6h.")  # fmt: skip
 @click.option(
-    "--every",
-    callback=duration,
-    metavar="TIME",
-    required=True,
-    help="How often: a time that divides an hour or a day, such as 30m.",
-)
-@click.option(
-    "--when", "condition", metavar="EXPR", help=f'Drop only if this holds, as "MemFree < 10GiB". {COLUMNS_HINT}'
+    "--when", "condition", metavar="EXPR", help=f'Drop only if this is true, as "MemFree < 10GiB". {COLUMNS_HINT}'
 )
 def schedule(every: float, condition: str | None) -> ScheduleOptions:
     """Let cron drop the page cache on each node: add one line to the login user's crontab."""
@@ -75,7 +70,8 @@ def unschedule(where: Target) -> ScheduleOptions:
 def status(**given: Any) -> NodesOptions:
     """Show the schedule on each node and its last run.
 
-    Exit 0: it works, or no node has one; 5: it differs or does not run; 4: a node could not be reached.
+    Exit 0: it works, or no node has a schedule; 5: it does not work, or the nodes have different schedules; 4: a node
+    could not be reached.
     """
     return NodesOptions(**given)
 
@@ -85,5 +81,5 @@ def status(**given: Any) -> NodesOptions:
 @click.option("--yes", is_flag=True, help="Do not ask before writing the rule.")
 @on_nodes_by_sudo
 def permit(**given: Any) -> ConfirmOptions:
-    """Let the login user drop the page cache: show one sudoers rule, ask, and install it."""
+    """Allow the login user to drop the page cache: show a sudoers rule, ask, and install it."""
     return ConfirmOptions(**given)

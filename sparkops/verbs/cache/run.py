@@ -24,9 +24,10 @@ READ = "clock,id,sudo,schedule"
 """The probes that these verbs need."""
 
 AGAIN_HINT = "set the schedule again on every node: `sparkops cache schedule --every 30m`"
-CRON_HINT = "use this machine's cron instead: `sparkops cache drop --quiet`"
+CRON_HINT = "use the cron of this machine instead: let it run `sparkops cache drop --quiet`"
 SUDO_HINT = "add --ask-become-pass, or write the rule above as root"
-PERMIT_HINT = "install the sudoers rule for it: `sparkops cache permit`"
+NOTHING = "the login user is not allowed to drop the page cache, and the node has no model files"
+PERMIT_HINT = "install the sudoers rule that allows it: `sparkops cache permit`"
 
 
 def drop(options: DropOptions, report: Report) -> Answer:
@@ -63,7 +64,7 @@ def schedule(options: ScheduleOptions, report: Report) -> Answer:
         ]
         for entry in rows:
             if options.schedule and entry["installed"] and entry["permitted"] is False:
-                message = "the login user may not drop the page cache, only the pages of model files"
+                message = "the login user is not allowed to drop the page cache, only the pages of model files"
                 session.report.warn(f"{message}: {PERMIT_HINT}", entry["name"])
         changed = any(entry["changed"] for entry in rows)
         return session.answer({"nodes": rows, "changed": changed}, error)
@@ -98,8 +99,8 @@ def permit(options: ConfirmOptions, report: Report) -> Answer:
             session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
         if not lacking:
             return Answer({"nodes": lines, "changed": False})
-        if not options.yes and not report.confirm("Write this rule (checked by visudo, mode 0440)?"):
-            raise Refused("nothing was written: not confirmed", hint="write without asking: --yes")
+        if not options.yes and not report.confirm("Let visudo check this rule, and install it (mode 0440)?"):
+            raise Refused("nothing was written, because you did not answer yes", hint="write without asking: --yes")
         session.lock(lacking)
         error = attempt(compile_permit(lacking), session, SUDO_HINT)
         return Answer({"nodes": lines, "changed": error is None}, error=error)
@@ -120,7 +121,7 @@ def _dropped(name: str, result: Result | NodeLost) -> dict[str, Any]:
         return {"name": name, "dropped": False, "reachable": True, "problem": f"the page cache was not dropped: {text}"}
     freed = found.free[1] - found.free[0]
     shown = {"name": name, "reachable": True, "freed_kib": freed, **(last_run(found, None) or {})}
-    problem = "" if found.dropped else "the login user may not drop the page cache, and the node has no model files"
+    problem = "" if found.dropped else NOTHING
     return {**shown, "problem": problem}
 
 

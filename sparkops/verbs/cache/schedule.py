@@ -40,7 +40,7 @@ def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
         "the script that the crontab entry runs is missing": bool(line) and not found.script,
         "the script on the node comes from another version of sparkops": bool(line) and found.script != ours,
         _silence(found, every, now): found.installed,
-        "the last run could not drop the page cache; permit it: `sparkops cache permit`": found.installed
+        "the last run had no right to drop the page cache; allow it: `sparkops cache permit`": found.installed
         and last is not None
         and "no right" in last.how,
     }
@@ -52,7 +52,7 @@ def _silence(found: Scheduled, every: int | None, now: float | None) -> str:
     if every is None or now is None or found.since is None:
         return ""
     quiet = now - max(found.since, found.last.time if found.last else 0)
-    return f"no run for {_spoken(quiet)}; check that cron runs on the node" if quiet > 2 * every + 60 else ""
+    return f"no scheduled run for {_spoken(quiet)}; check that cron runs on the node" if quiet > 2 * every + 60 else ""
 
 
 def last_run(found: Drop | None, now: float | None) -> dict[str, Any] | None:

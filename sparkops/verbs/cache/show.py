@@ -60,7 +60,7 @@ def permitted(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for node in document.get("nodes", ()):
         yield ink.good(f"{node['name']}: {node['line']}")
     if not document.get("nodes") and "nodes" in document:
-        yield "Nothing to do: the login user may drop the page cache on every node."
+        yield "Nothing to do: on every node, the login user is already allowed to drop the page cache."
 
 
 def _pair(sizes: Document) -> str:

@@ -19,7 +19,7 @@ from sparkops.core.target import ConfirmOptions
 def cleanup(**given: Any) -> ConfirmOptions:
     """Show what sparkops left on the nodes and remove it.
 
-    It removes stopped containers, keys, configuration, logs, jobs, the crontab entry, the sudoers rule, and the public
-    key that `init` installed. It keeps models, images and engines' caches, and refuses while a deployment runs.
+    It removes stopped containers, API keys, configuration, logs, jobs, the crontab entry, the sudoers rule, and the SSH
+    key that `init` installed. It keeps models, images and engines' caches. It does nothing while a deployment runs.
     """
     return ConfirmOptions(**given)

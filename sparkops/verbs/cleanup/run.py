@@ -49,7 +49,7 @@ def _refuse(facts: Mapping[str, Facts]) -> None:
     for name, known in facts.items():
         running = [one.name for one in ours(known) if one.runs]
         if running:
-            raise Refused(f"{running[0]} runs on {name}", node=name, hint="stop it first: `sparkops stop`")
+            raise Refused(f"container {running[0]} runs on {name}", node=name, hint="stop it first: `sparkops stop`")
         busy = [job.id for job in jobs(known) if not job.id.startswith(OWN_JOBS)]
         if busy:
             raise Refused(
@@ -61,8 +61,8 @@ def _refuse(facts: Mapping[str, Facts]) -> None:
             )
         wrote = manifest.version(known.state.manifest) if isinstance(known.state, Left) else None
         if wrote is not None and wrote > manifest.VERSION:
-            hint = "use the newer version to clean up"
-            raise Refused(f"a newer sparkops wrote the manifest on {name}", node=name, hint=hint)
+            hint = "clean up with the newer version"
+            raise Refused(f"a newer version of sparkops wrote files on {name}", node=name, hint=hint)
 
 
 def _entries(facts: Facts) -> list[dict[str, str]]:

@@ -25,5 +25,5 @@ def _listed(document: Document, ink: Ink) -> Iterator[str]:
             yield ink.bold(node["name"])
             yield from columns([[entry["title"], clip(entry["what"], LONGEST)] for entry in node["entries"]], "  ")
         if any(entry["kind"] == "authorized-key" for entry in node["entries"]):
-            yield ink.warn(" without this key you may need a password to log in")
+            yield ink.warn("  without the SSH key you may need a password to log in")
     yield from away(document, ink)

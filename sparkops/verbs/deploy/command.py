@@ -13,18 +13,23 @@ from sparkops.core.plan import WaitLimits
 from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
 
 _engine_options = together(
-    click.option("--topology", required=True, type=TOPOLOGY, help="solo, 2x-solo (3x-, ...) or cluster."),
-    click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file."),
-    click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's]."),
-    click.option("--executor", type=click.Choice(["ray", "mp"]), help="Join the cluster by Ray or by vLLM (mp)."),
-    click.option("--set", "sets", multiple=True, metavar="K=V", help="Set args.FLAG=V or env.NAME=V (repeatable)."),
-    click.option("--allow", type=RULE, multiple=True, help="Switch a rule or check off for this run (repeatable)."),
-    click.option("--expect", metavar="ID", help="Deploy only if the plan's id equals ID; otherwise exit 3."),
-    click.option("--alongside", is_flag=True, help="Keep other deployments; serve on the first free port."),
-    click.option("--refresh", is_flag=True, help="Replace an equal deployment if an older sparkops started it."),
+    click.option("--topology", required=True, type=TOPOLOGY, help="solo (one node), 2x-solo, 3x-solo, ... (one copy of "
+                 "the model on each of 2, 3, ... nodes) or cluster (one model over all nodes)."),
+    click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file [default: "
+                 "the recipe in the inventory, else openai-gpt-oss-120b]."),
+    click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's name]."),
+    click.option("--executor", type=click.Choice(["ray", "mp"]),
+                 help="Join the nodes of a cluster by Ray or by vLLM (mp) [default: ray, if the image has it]."),
+    click.option("--set", "sets", multiple=True, metavar="K=V",
+                 help="Set a vLLM flag (args.FLAG=V) or an environment variable (env.NAME=V); repeatable."),
+    click.option("--allow", type=RULE, multiple=True, help="Switch off this rule or check for this run (repeatable)."),
+    click.option("--expect", metavar="ID", help="Deploy only the plan with this ID (see `plan`); else exit 3."),
+    click.option("--alongside", is_flag=True, help="Do not stop other deployments; use the first free port."),
+    click.option("--refresh", is_flag=True,
+                 help="Replace containers that an older version of sparkops started, even if nothing else changes."),
     click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),
     click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
-                 help="Run the proxy of <n>x-solo on the first node or on all."),
+                 help="With 2x-solo, 3x-solo, ...: run the proxy on the first node or on all nodes."),
     STALL, DEADLINE, on_nodes_by_sudo,
 )  # fmt: skip
 
@@ -44,7 +49,7 @@ def _plan_options(stall: float, deadline: float, allow: tuple[str, ...], **given
 @click.command(cls=EngineCommand)
 @_engine_options
 def plan(**given: Any) -> PlanOptions:
-    """Show what deploy would do, command by command.
+    """Show every command that deploy would run.
 
     This reads the nodes and changes nothing.
     """
@@ -56,7 +61,7 @@ BENCH = click.option(
     is_flag=False,
     flag_value="recipe",
     metavar="[SUITE]",
-    help="After the deploy, run the recipe's benchmark, or a suite from `sparkops bench suites`.",
+    help="After the deploy, run this suite of `sparkops bench suites` [without SUITE: the recipe's benchmark].",
 )
 NO_BENCH = click.option("--no-bench", is_flag=True, help="Skip the benchmark, even if the recipe enables it.")
 
@@ -76,7 +81,8 @@ def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
     """Start a model and verify that it serves.
 
     If the nodes already run this, nothing changes. Replaced containers are stopped and kept for `sparkops rollback`.
-    Clients need the API key: $SPARKOPS_API_KEY, else a key that sparkops makes once. `sparkops key` prints it.
+    Clients need an API key. It is $SPARKOPS_API_KEY if that is set, else a random key that the first deploy makes.
+    `sparkops key` prints it.
     """
     return _plan_options(bench="" if no_bench else bench, **given)
 
@@ -100,5 +106,5 @@ def stop(**given: Any) -> StopOptions:
 @DEADLINE
 @on_nodes_by_sudo
 def rollback(stall: float, deadline: float, **given: Any) -> RollbackOptions:
-    """Start again what served before the last deploy."""
+    """Stop what runs; start the previous deployment again."""
     return RollbackOptions(limits=WaitLimits(stall, deadline), **given)

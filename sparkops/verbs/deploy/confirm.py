@@ -29,7 +29,7 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
             *ask_from_here(revision, session.secrets[API_KEY.name]),
         ]
     except KeyboardInterrupt:
-        message = f"{revision.deployment} is deployed and serves; some warnings may not be shown"
+        message = f"{revision.deployment} is deployed and serves; not checked: vLLM's kernels, access from this machine"
         raise Interrupted("interrupted", hint=message) from None
     for warning in warnings:
         session.report.warn(warning)
@@ -40,7 +40,7 @@ def older(situation: Situation) -> list[str]:
     """Warn of kept containers that this version of sparkops would start differently."""
     found = {m.name: situation.existing(m) for m in situation.revision.members if situation.todo(m) == "keep"}
     names = [name for name, container in found.items() if container and (container.spec or 0) < SPEC]
-    reason = "was started by an older sparkops and still runs; --refresh replaces it"
+    reason = "an older version of sparkops started this; replace it: `sparkops deploy --refresh`"
     return [f"{', '.join(names)}: {reason}"] if names else []
 
 
@@ -60,7 +60,7 @@ def by_marlin(session: Session, effective: Effective, revision: Revision) -> lis
     if not _should_not(effective):
         return []
     wanted = {m.name: scripts.logs(revision.container(m), BOOT_LINES) for m in revision.engines if m.port is not None}
-    text = "vLLM uses the Marlin kernels, about half as fast as CUTLASS; read `sparkops rules marlin-fallback`"
+    text = "vLLM uses the Marlin kernels (about half as fast as CUTLASS); read `sparkops rules marlin-fallback`"
     answers = {node: result for node, result in session.ask(wanted).items() if isinstance(result, Result)}
     logs = {node: [*result.stdout.splitlines(), *result.stderr.splitlines()] for node, result in answers.items()}
     return [f"{node}: {text}" for node, lines in logs.items() if mxfp4_backend(lines) == "MARLIN"]

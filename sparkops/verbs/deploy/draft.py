@@ -18,6 +18,7 @@ from sparkops.verbs.deploy.options import PlanOptions
 
 DEFAULT_RECIPE = "openai-gpt-oss-120b"
 GOT_BY_SETUP = {"image-present", "model-present"}
+LISTS = "list them: `sparkops rules`, `sparkops preflight --list`"
 SETUP = "or let deploy get the missing images and models (may take hours): add --setup"
 
 
@@ -62,7 +63,7 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
     rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
     for unknown in sorted(options.allow - rule_ids - check_ids):
         near = did_you_mean(unknown, rule_ids | check_ids)
-        raise UsageError(f"--allow {unknown}: no such rule or check{near}", hint="list the rules: `sparkops rules`")
+        raise UsageError(f"--allow {unknown}: no such rule or check{near}", hint=LISTS)
     settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
     refuse(findings)
     return Draft(settings, placement, findings)

@@ -62,8 +62,8 @@ def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) ->
     """Refuse a plan that depends on what `set_up` would get first, and name it."""
     if first := _lacking(needs(options, draft), session):
         raise Refused(
-            "a plan is not possible yet: images or models are missing",
-            hint=f"`deploy --setup` does this first: {'; '.join(first)}",
+            "sparkops cannot make a plan while images or models are missing",
+            hint=f"`sparkops deploy --setup` gets them first. Its steps: {'; '.join(first)}",
         )
 
 
@@ -136,7 +136,7 @@ def _model(session: Session, want: Needs, access: Access) -> Iterator[str]:
         copied = ensure_copied(session, pinned, ready[0], want.engines, want.words)
     else:
         got = ensure_fetched(session, Fetch(pinned, vocabulary=want.words), access, names=want.engines)
-        yield f"fetched {want.model} at {got['revision'][:12]} on {got['source']}"
+        yield f"fetched {want.model}, revision {got['revision'][:12]}, on {got['source']}"
         copied = {node["name"]: node["copied"] for node in got["nodes"] if node["copied"]}
     if copied:
         yield f"copied {want.model} to {', '.join(copied)}"

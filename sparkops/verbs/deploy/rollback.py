@@ -87,7 +87,7 @@ def _replaced_all(
     if found := [one for one in candidates if hashes <= one.replaced]:
         return found
     names = ", ".join(one.title for one in running)
-    raise UsageError(f"several deployments serve here: {names}", hint="name one of them, or use --limit")
+    raise UsageError(f"several deployments serve here: {names}", hint="name one of them, or select nodes with --limit")
 
 
 def _refuse_half(
@@ -98,6 +98,6 @@ def _refuse_half(
     others = [one.title for one in everything if one.runs and one.stored.hash in previous.replaced - stopping]
     if others:
         raise UsageError(
-            f"{previous.title} had also replaced {', '.join(others)}, which would keep running",
-            hint="use `sparkops rollback` without a name, or a --limit that includes all these nodes",
+            f"a rollback to {previous.title} must also stop {', '.join(others)}, which is not selected",
+            hint="use `sparkops rollback` without a name, or a --limit that includes its nodes",
         )

@@ -56,7 +56,7 @@ def _no_other(facts: Facts, wanted: Building) -> None:
     for job in others:
         if job != wanted.job and len(job) == len(wanted.job):
             raise Refused(
-                f"{wanted.node} already builds {wanted.build.image} from other inputs ({job})",
+                f"{wanted.node} already builds {wanted.build.image} from other files or arguments ({job})",
                 node=wanted.node,
                 hint=f"wait for it: `sparkops jobs wait {job}`, or end it: `sparkops jobs cancel {job}`",
             )

@@ -89,10 +89,10 @@ def _named_here(options: BuildOptions) -> Build:
     try:
         inside = path.resolve().relative_to(context.resolve()).as_posix() if path else None
     except ValueError:
-        raise UsageError(f"{path} is not inside the context {context}", hint="move the file into the context") from None
+        raise UsageError(f"the Dockerfile {path} is not inside the context {context}", hint="move it there") from None
     references(options.target)
     if "@" in options.target:
-        raise UsageError(f"{options.target}: a digest cannot be built; name the image NAME or NAME:TAG")
+        raise UsageError(f"{options.target}: an image is built under a name, not a digest: NAME or NAME:TAG")
     return Build(options.target, str(context), inside, args)
 
 

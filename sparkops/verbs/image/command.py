@@ -11,7 +11,7 @@ from sparkops.cli.where import BECOME, on_nodes_by_sudo, piped, target
 from sparkops.core.target import NodesOptions, PruneOptions
 from sparkops.verbs.image.options import BuildOptions, DistributeOptions, FileOptions, FlagsOptions, PullOptions
 
-ON = click.option("--on", "node", type=NODE, help="The node to use [default: the first].")
+ON = click.option("--on", "node", type=NODE, help="The node to use [default: the first of the selected nodes].")
 NAME = click.argument("image", metavar="NAME")
 
 
@@ -29,16 +29,17 @@ def image() -> None:
 @image.command()
 @click.argument("target", type=RECIPE, metavar="RECIPE|NAME")
 @ON
-@click.option("--context", metavar="DIR", help="Build from this directory, not from the recipe's.")
-@click.option("--dockerfile", metavar="FILE", help="The Dockerfile, relative to the context.")
+@click.option("--context", metavar="DIR", help="Build from this directory instead of the recipe's `build`.")
+@click.option("--dockerfile", metavar="FILE", help="The Dockerfile; it must be inside the context.")
 @click.option("--arg", "args", multiple=True, metavar="K=V", help="A build argument (repeatable).")
-@click.option("--mods", metavar="DIR|pinned", help="Add the recipe's mods to its image, from DIR or pinned.")
-@click.option("--force", is_flag=True, help="Build again, even if no input changed.")
+@click.option("--mods", metavar="DIR|pinned",
+              help="Add the recipe's mods to its image, from DIR or (pinned) from the recipe's sources.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Build again, even if nothing changed.")
 @on_nodes_by_sudo
 def build(**given: Any) -> BuildOptions:
     """Build an image on one node, as a background job.
 
-    Run the command again to follow a running build. sparkops does not build again if no input changed.
+    Run the command again to follow a running build. If no file and no argument changed, sparkops does not build again.
     """
     return BuildOptions(**given)
 
@@ -50,10 +51,11 @@ def build(**given: Any) -> BuildOptions:
 @image.command()
 @NAME
 @ON
-@click.option("--user", metavar="NAME", help="Log in to the registry as NAME; the password comes from stdin.")
+@click.option("--user", metavar="NAME",
+              help="Log in to the registry; the password is $SPARKOPS_REGISTRY_PASSWORD, else stdin.")  # fmt: skip
 @BECOME
 def pull(user: str | None, ask_become_pass: bool, **given: Any) -> PullOptions:
-    """Pull an image on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST to pin it."""
+    """Pull an image on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST for exactly one image."""
     password = piped("registry password", "SPARKOPS_REGISTRY_PASSWORD") if user else None
     return PullOptions(target(ask_become_pass), user=user, password=password, **given)
 
@@ -73,7 +75,7 @@ def distribute(**given: Any) -> DistributeOptions:
 @image.command("list")
 @on_nodes_by_sudo
 def listing(**given: Any) -> NodesOptions:
-    """List the nodes' images and mark those that differ."""
+    """List the nodes' images and mark each that differs between nodes."""
     return NodesOptions(**given)
 
 
@@ -82,7 +84,7 @@ def listing(**given: Any) -> NodesOptions:
 @click.argument("name", metavar="[NAME]", required=False)
 @on_nodes_by_sudo
 def verify(**given: Any) -> NodesOptions:
-    """Compare one image, or all, between the nodes: layers, configuration, platform."""
+    """Check that all nodes have equal images (or one equal image): layers, configuration, platform."""
     return NodesOptions(**given)
 
 
@@ -92,13 +94,13 @@ def verify(**given: Any) -> NodesOptions:
 """)
 @image.command()
 @click.argument("image", type=RECIPE, metavar="NAME|RECIPE")
-@ON
+@click.option("--on", "node", type=NODE, help="The node to use [default: the first that has the image].")
 @click.option("--fresh", is_flag=True, help="Read the options again, even if they are stored.")
 @on_nodes_by_sudo
 def flags(**given: Any) -> FlagsOptions:
-    """Read the options of an image's `vllm serve`; plan and lint then use them.
+    """Read which options `vllm serve` has in an image. `plan`, `deploy` and `lint` then refuse other options.
 
-    The options are stored on this machine under the image's fingerprint, so they are read once.
+    sparkops stores the options on this machine. It reads them again only if the image has changed.
     """
     return FlagsOptions(**given)
 
@@ -112,9 +114,9 @@ def flags(**given: Any) -> FlagsOptions:
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
 def prune(**given: Any) -> PruneOptions:
-    """Remove the named images; without names, the images that a newer build replaced.
+    """Remove the named images. Without names, remove the images that a newer build has replaced.
 
-    Images and models that a deployment or its rollback needs are kept.
+    sparkops keeps an image that a deployment or its rollback needs.
     """
     return PruneOptions(**given)
 

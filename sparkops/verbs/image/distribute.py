@@ -33,7 +33,7 @@ def distribute(options: DistributeOptions, report: Report) -> Answer:
     if "@" in options.image:
         plain = options.image.partition("@")[0]
         raise UsageError(
-            f"{options.image}: only a pulled image has a digest; a copied one has none",
+            f"{options.image}: a copied image has no digest, so name it without one",
             hint=f"run `sparkops image pull {options.image}`, then `sparkops image distribute {plain}`",
         )
     with reached(options.where, report) as session:
@@ -61,7 +61,7 @@ def ensure_everywhere(
         going = tuple(name for name in names if job in running(facts[name]))
         try:
             if going:
-                session.report.note(f"{job} already runs on {', '.join(going)}; following it")
+                session.report.note(f"the job {job} already runs on {', '.join(going)}; following it")
                 steps = tuple(awaited(job, image, going, int(stall)))
                 _follow(Plan("image distribute", None, (Phase("copy the image", steps),)), session, job)
             else:
@@ -91,7 +91,7 @@ def _progress(session: Session, image: str, names: Sequence[str], origin: Image,
 
 
 def _follow(plan: Plan, session: Session, job: str) -> None:
-    advice = f"run the command again, it skips nodes that have the image; log: `sparkops jobs logs {job}`"
+    advice = f"run the command again (it skips nodes that have the image); log: `sparkops jobs logs {job}`"
     follow_job(with_sudo(plan, session.sudo), session, job, lambda _: advice)
 
 
@@ -101,7 +101,7 @@ def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image
     if source is not None:
         if source not in here:
             raise Refused(
-                f"{source} has no image {image}", node=source, hint=f"`sparkops image build {image} --on {source}`"
+                f"{source} has no image {image}", node=source, hint=f"run `sparkops image build {image} --on {source}`"
             )
         return here[source]
     if not here:

@@ -62,7 +62,7 @@ def _read(session: Session, node: str, image: str) -> dict[str, Any]:
     )
     line = next((line for line in text.splitlines() if line.startswith(dump.MARK)), None)
     if line is None:
-        raise StepFailed(f"{node}: the image did not print its options", node=node, step="read the options")
+        raise StepFailed(f"{node}: `vllm serve` did not print its options", node=node, step="read the options")
     found = json.loads(line.removeprefix(dump.MARK))
     return compact.table(found["options"], found["version"])
 

@@ -87,5 +87,5 @@ def _differs(wrong: list[dict[str, Any]]) -> SparkopsError | None:
         return None
     first = wrong[0]
     what = f"is missing on {', '.join(first['missing'])}" if first["missing"] else "differs between nodes"
-    more = f"; other images that differ: {len(wrong) - 1}" if len(wrong) > 1 else ""
+    more = f"; other images that are missing or differ: {len(wrong) - 1}" if len(wrong) > 1 else ""
     return StepFailed(f"{first['name']} {what}{more}", hint=f"`sparkops image distribute {first['name']}`")

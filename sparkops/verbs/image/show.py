@@ -8,7 +8,7 @@ from sparkops.report.text import Document, How, Ink, away, columns, wrapped
 
 def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
     built = f"{_what(document)} was built on {document['node']}."
-    same = f"Nothing to build: {_what(document)} is on {document['node']}, and no input changed."
+    same = f"Nothing to build: {_what(document)} is on {document['node']}, and nothing has changed since."
     yield ink.good(built if document.get("changed") else same)
     yield _next(document, how)
 
@@ -44,7 +44,7 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield "The nodes have no images."
     if nameless := document.get("nameless"):
         total = sum(one["size_bytes"] for one in nameless)
-        yield ink.dim(f"Images without a name: {len(nameless)}, {gb(total)}. Show them: `{how.command} image prune`")
+        yield ink.dim(f"Images without a name: {len(nameless)}, {gb(total)}. Remove them: `{how.command} image prune`")
     yield from away(document, ink)
 
 
@@ -60,7 +60,7 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     gone, kept = document.get("images", ()), document.get("kept", ())
     if kept:
-        yield f"Kept, needed by a container, a deployment or its rollback: {', '.join(kept)}."
+        yield f"Kept, because a container, a deployment or its rollback needs it: {', '.join(kept)}."
     if unneeded := document.get("unneeded"):
         yield f"Built by sparkops, but used by no deployment or recipe: {', '.join(unneeded)}."
         yield ink.dim(f"Remove one: `{how.command} image prune NAME`")
@@ -75,7 +75,7 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def flags(document: Document, ink: Ink, how: How) -> Iterator[str]:
     known = "" if document["read"] else " (read earlier)"
     yield f"{ink.bold(document['image'])}  vLLM {document['version']}, {document['count']} options{known}"
-    for name, title in (("added", "options not in"), ("missing", "options only in")):
+    for name, title in (("added", "in this image, not in"), ("missing", "not in this image, but in")):
         if document[name]:
             yield f"{title} vLLM {document['beside']}:"
             listed = " ".join(f"--{flag}" for flag in document[name])

@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from sparkops.cli.shape import VerbGroup, duration, example
+from sparkops.cli.shape import VerbGroup, example
+from sparkops.cli.shared_options import seconds
 from sparkops.cli.where import on_nodes, on_nodes_by_sudo
 from sparkops.core.target import NodesOptions
 from sparkops.verbs.jobs.options import JobOptions
@@ -28,14 +29,14 @@ def jobs(**given: Any) -> NodesOptions:
 )
 @on_nodes
 def logs(**given: Any) -> JobOptions:
-    """Print the output of a job."""
+    """Print the output of a job; `sparkops jobs` lists the IDs."""
     return JobOptions(**given)
 
 
 @example("sparkops jobs wait build-vllm-node-mxfp4-3f2a9c01")
 @jobs.command()
 @ID
-@click.option("--deadline", callback=duration, metavar="TIME", default="24h", help="Stop waiting after this time.")
+@seconds("--deadline", "24h", "Stop waiting after this time.")
 @on_nodes
 def wait(**given: Any) -> JobOptions:
     """Wait until a job ends; exit 5 if it failed. Ctrl-C does not end the job."""

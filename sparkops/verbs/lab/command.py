@@ -17,15 +17,12 @@ def lab() -> None:
 @example("sparkops lab up --nodes 2")
 @lab.command(logged=False)
 @click.option(
-    "--nodes",
-    type=click.IntRange(1, 500),
-    default=2,
-    show_default=True,
-    metavar="N",
-    help="How many nodes, at most 500.",
+    "--nodes", type=click.IntRange(1, 500), default=2, show_default=True, metavar="N", help="The number of nodes."
 )
-@click.option("--backend", type=click.Choice(["embedded", "docker"]), default="embedded", show_default=True)
-@click.option("--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", show_default=True)
+@click.option("--backend", type=click.Choice(["embedded", "docker"]), default="embedded", show_default=True,
+              help="docker: real sshd, Docker and vLLM (on the CPU); needs root. embedded: needs no root.")  # fmt: skip
+@click.option("--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", show_default=True,
+              help="Which Ray the embedded backend uses; auto: real if Ray is installed here.")  # fmt: skip
 @click.option("--speed", type=float, help="Load models this many times faster than real nodes [default: 1].")
 def up(**given: Any) -> LabOptions:
     """Start emulated nodes. `-i lab` then selects them in every command."""
@@ -41,9 +38,9 @@ def down() -> LabOptions:
 
 @example("sparkops lab status --reset")
 @lab.command(logged=False)
-@click.option("--reset", is_flag=True, help="Reset the counts of connections and commands.")
+@click.option("--reset", is_flag=True, help="Set the counts of connections and commands to 0.")
 def status(**given: Any) -> LabOptions:
-    """Show the nodes, their connections and commands, and their faults."""
+    """Show the nodes with their faults, and count their connections and commands."""
     return LabOptions(**given)
 
 
@@ -54,13 +51,13 @@ def status(**given: Any) -> LabOptions:
 @lab.command(logged=False)
 @click.argument("node", required=False, default="")
 @click.argument("kind", required=False, default="")
-@click.option("--list", "listing", is_flag=True, help="Show every kind of fault.")
+@click.option("--list", "listing", is_flag=True, help="List the kinds of faults.")
 @click.option("--off", is_flag=True, help="Switch the fault off again.")
 @click.option(
-    "--after", type=click.IntRange(0), default=0, metavar="N", help="Let N commands that change the node succeed first."
+    "--after", type=click.IntRange(0), default=0, metavar="N", help="Begin after N commands that change the node."
 )
 def fault(node: str, kind: str, listing: bool, **given: Any) -> LabOptions:
     """Switch a fault of an emulated node on or off."""
     if not listing and not (node and kind):
-        raise click.UsageError("NODE and KIND are needed; `sparkops lab fault --list` shows the kinds")
+        raise click.UsageError("give a node and a kind of fault; `sparkops lab fault --list` shows all kinds")
     return LabOptions(node=node, kind=kind, listing=listing, **given)

@@ -14,7 +14,7 @@ def inventory() -> str:
     """The file that `-i lab` means."""
     path = api.inventory_path()
     if not path.is_file():
-        raise UsageError("no lab is up", hint="start one: `sparkops lab up --nodes 2`")
+        raise UsageError("no lab is running", hint="start one: `sparkops lab up --nodes 2`")
     return str(path)
 
 

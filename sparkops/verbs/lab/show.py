@@ -25,7 +25,7 @@ def fault(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if "kinds" in document:
         yield from columns([[ink.bold(name), text] for name, text in document["kinds"].items()])
         return
-    yield f"{document.get('node')}: {document.get('kind')} {'on' if document.get('on') else 'off'}"
+    yield f"{document.get('node')}: the fault {document.get('kind')} is {'on' if document.get('on') else 'off'}"
 
 
 def _nodes(document: Document, ink: Ink) -> Iterator[str]:

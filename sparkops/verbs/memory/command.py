@@ -20,7 +20,8 @@ from sparkops.verbs.memory.options import MemoryOptions
 def memory(context: click.Context, /, watch: bool, every: float, ask_become_pass: bool) -> MemoryOptions:
     """Show what uses the memory of each node.
 
-    Growth is read from the log of `sparkops cache schedule`. The schedule must have run for some hours.
+    Growth and time left come from the log of `sparkops cache schedule`, after some hours. Unaccounted is memory of no
+    process and no kernel cache: mostly the GPU's.
     """
     if watch and line(context).flags.get("json"):
         raise click.UsageError("--watch cannot be used with --json, which prints one document", context)

@@ -30,7 +30,7 @@ def _growth(node: Document) -> str | None:
     growth = node.get("growth")
     if not growth:
         return None
-    return f"{_signed(growth['used'])}/h, cache {_signed(growth['cache'])}/h"
+    return f"used {_signed(growth['used'])}/h, cache {_signed(growth['cache'])}/h"
 
 
 def _left(node: Document, ink: Ink) -> str | None:
@@ -44,7 +44,7 @@ def _left(node: Document, ink: Ink) -> str | None:
 def _below(node: Document, ink: Ink) -> Iterator[str]:
     for budget in node.get("budgets", ()):
         share = f"{budget['utilization']:g} of total memory"
-        yield f"  {node['name']}: {budget['deployment']} may take {kib_text(budget['kib'])} ({share})"
+        yield f"  {node['name']}: {budget['deployment']} may take up to {kib_text(budget['kib'])} ({share})"
     for process in node.get("gpu_processes", ()):
         used = "an unknown size" if process["used_mib"] is None else kib_text(process["used_mib"] * 1024)
         yield ink.dim(f"  {node['name']}: on the GPU: {process['name']} (pid {process['pid']}), {used}")

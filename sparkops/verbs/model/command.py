@@ -25,20 +25,20 @@ def model() -> None:
 """)
 @model.command()
 @click.argument("model", metavar="MODEL[@REVISION]")
-@click.option("--on", "node", type=NODE, help="The node that downloads [default: one with the model, or the first].")
-@click.option(
-    "--exclude", multiple=True, metavar="GLOB", help="Skip more files than original/* and metal/* (repeatable)."
-)
-@click.option(
-    "--token-stdin", is_flag=True, help="Read the Hugging Face token from stdin [default: $HF_TOKEN, else the node's]."
-)
-@click.option("--offline", is_flag=True, help="Do not contact the hub: copy what a node has, list missing files.")
+@click.option("--on", "node", type=NODE,
+              help="The node that downloads [default: one that has the model, else the first].")  # fmt: skip
+@click.option("--exclude", multiple=True, metavar="GLOB",
+              help="Also skip these files; original/* and metal/* are always skipped (repeatable).")  # fmt: skip
+@click.option("--token-stdin", is_flag=True,
+              help="Read the Hugging Face token from stdin [default: $HF_TOKEN, else the node's token].")  # fmt: skip
+@click.option("--offline", is_flag=True,
+              help="Do not contact Hugging Face: copy the files that a node has, and list missing files.")  # fmt: skip
 @COPY_STALL
 @on_nodes
 def fetch(token_stdin: bool, **given: Any) -> FetchOptions:
     """Download a model on one node, verify it, and copy it to the others over the fabric (the CX7 link).
 
-    The download is a background job; run the command again to follow it. MODEL may be a directory of a node.
+    The download is a background job; run the command again to follow it. MODEL may be a directory on a node.
     $HF_ENDPOINT, $https_proxy and $no_proxy are passed to the node.
     """
     return FetchOptions(access=access(token_stdin), **given)
@@ -49,7 +49,7 @@ def fetch(token_stdin: bool, **given: Any) -> FetchOptions:
 @click.argument("name", metavar="MODEL[@REVISION]")
 @on_nodes
 def verify(**given: Any) -> NodesOptions:
-    """Check every file of a model against its hash, on every node."""
+    """Check every file of a model against its hash on every node, and that all revisions are equal."""
     return NodesOptions(**given)
 
 
@@ -57,7 +57,7 @@ def verify(**given: Any) -> NodesOptions:
 @model.command("list")
 @on_nodes
 def listing(**given: Any) -> NodesOptions:
-    """List the models in the nodes' caches, with partial downloads."""
+    """List the models and partial downloads in the Hugging Face caches of the nodes."""
     return NodesOptions(**given)
 
 
@@ -70,8 +70,8 @@ def listing(**given: Any) -> NodesOptions:
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
 def prune(**given: Any) -> PruneOptions:
-    """Remove the named models; without names, partial downloads and replaced revisions.
+    """Remove the named models. Without names, remove partial downloads and replaced revisions.
 
-    Images and models that a deployment or its rollback needs are kept.
+    sparkops keeps a model that a deployment or its rollback needs.
     """
     return PruneOptions(**given)

@@ -90,7 +90,7 @@ def _lacking(
     """Wait for running copies, then return what each node lacks."""
     busy = [node for node in others if wanted.job in running(facts[node])]
     if busy:
-        session.report.note(f"{wanted.job} already runs on {', '.join(busy)}; following it")
+        session.report.note(f"the job {wanted.job} already runs on {', '.join(busy)}; following it")
         steps = tuple(awaited(wanted.job, wanted.name.title, tuple(busy), wanted.stall))
         follow(Plan("model fetch", None, (Phase("copy the model", steps),), on_failure="go-on"), session, wanted.job)
     for node in others:

@@ -49,7 +49,7 @@ def ensure_fetched(
     source = _source(session, want, facts, here, node)
     here = tuple(dict.fromkeys((*here, source)))
     if want.job in running(facts[source]):
-        session.report.note(f"{want.job} already runs; following it", source)
+        session.report.note(f"the job {want.job} already runs; following it", source)
     session.report.hide(access.token)
     session.secrets[ASK.name] = json.dumps(asking(access, session.nodes[source].address))
     follow(compile_fetch(want, source, session.nodes[source].cache_dir, facts[source]), session, want.job)

@@ -126,7 +126,7 @@ def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsE
     revisions = {str(one["revision"]) for one in found.values()}
     if len(revisions) > 1:
         by_node = ", ".join(f"{node} {str(one['revision'])[:12]}" for node, one in found.items())
-        return Refused(f"{name} has different revisions: {by_node}", hint=f"`sparkops model fetch {name}`")
+        return Refused(f"nodes have different revisions of {name}: {by_node}", hint=f"`sparkops model fetch {name}`")
     return None
 
 

@@ -31,7 +31,7 @@ def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for model in document["kept"]:
-        yield f"{model}: kept the revisions that a deployment or its rollback needs."
+        yield f"{model}: a deployment or its rollback needs this model, so sparkops keeps it."
     if not document["models"]:
         yield "Nothing to remove."
     elif document["removed"]:

@@ -20,9 +20,9 @@ def _names(context: click.Context, parameter: click.Parameter, values: tuple[str
     for value in values:
         name, equals, text = value.partition("=")
         if not equals or not name.isidentifier():
-            raise click.BadParameter(f"{value!r} is not NAME=VALUE")
+            raise click.BadParameter(f"{value!r} must be NAME=VALUE, as in version=1.2")
         if name in GIVEN:
-            raise click.BadParameter(f"sparkops sets {name} itself; -e cannot set it")
+            raise click.BadParameter(f"-e cannot set {name}, because sparkops sets it")
         found[name] = exact(text)
     return found
 
@@ -100,7 +100,7 @@ def lint(file: str, extra: Mapping[str, Any]) -> PlaybookOptions:
 """)
 @click.command(cls=NodeCommand)
 @click.option("--become", is_flag=True, help="Run the command through sudo.")
-@seconds("--timeout", "1m", "Time limit on each node.")
+@seconds("--timeout", "1m", "Stop the command on a node after this time.")
 @BECOME
 @click.pass_context
 def run(context: click.Context, /, ask_become_pass: bool, **given: Any) -> RunOptions:

@@ -73,7 +73,7 @@ def ask_of(one: VerbPlay, extra: Mapping[str, Any] | None = None) -> Invocation:
         hint = error.hint if isinstance(error, UsageError) else "set the variable with `-e NAME=VALUE`"
         raise UsageError(one_line(f"{place}: {message}"), hint=hint) from None
     if not isinstance(ask, Invocation):
-        raise UsageError(f"{place}: is a group of commands", hint=f"list its commands: `sparkops {one.verb} --help`")
+        raise UsageError(f"{place}: this is a group of commands", hint=f"name one: `sparkops {one.verb} --help`")
     return ask
 
 
@@ -107,14 +107,14 @@ def _refuse_foreign(one: VerbPlay) -> None:
     """Refuse nested playbooks and options that belong to the command line of `play`."""
     words = one.verb.split()
     if not words or any(not word[0].isalpha() for word in words):
-        raise UsageError("is not a command", hint="write options in `with:`")
+        raise UsageError("`run:` takes a command without options", hint="write its options below `with:`")
     if words[0] == "play":
         raise UsageError("a playbook cannot run another playbook", hint="copy its plays into this file")
     for key in one.options:
         if key in OUTSIDE:
             raise UsageError(f"with: {key} cannot be set here; give it to `sparkops play`")
         if not key[:1].isalpha():
-            raise UsageError(f"with: {key!r} is not the name of an option", hint="without dashes: `topology: solo`")
+            raise UsageError(f"with: {key!r} is not the name of an option", hint="omit the dashes: `topology: solo`")
 
 
 def _words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:

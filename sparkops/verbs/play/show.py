@@ -21,7 +21,7 @@ def play(document: Document, ink: Ink, how: How) -> Iterator[str]:
     seen = [name for name in ("ignored",) if any(row[name] for row in rows)]
     counts = [*COUNTS, *seen, *(["undecided"] if document.get("check") else [])]
     titles = ["would change" if name == "changed" and document.get("check") else name for name in counts]
-    yield ink.bold("check: nothing was changed" if document.get("check") else "recap")
+    yield ink.bold("check: nothing was changed" if document.get("check") else "steps of each node")
     yield from columns([["node", *titles], *([row["node"], *(row[name] for name in counts)] for row in rows)], "  ")
 
 

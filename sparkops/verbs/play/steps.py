@@ -53,7 +53,7 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         if plan.changes and not options.check:
             session.lock(step.node for step in plan.steps)
         for name, lost in session.away.items():
-            report.warn(f"left out: {lost.reason}", name)
+            report.warn(f"this node is left out: {lost.reason}", name)
         events: list[Event] = []
         steps = {step.id: step for step in plan.steps}
 
@@ -127,8 +127,8 @@ def _undecided(events: Sequence[Event]) -> StepFailed | None:
     left = next((event for event in events if event.kind == "undecided"), None)
     if left is None:
         return None
-    reason = "skipped: its condition needs the result of a step that did not run"
-    return StepFailed(f"{left.node}: {left.title}: {reason}", node=left.node, step=left.title)
+    reason = "was skipped, because its condition needs the result of a step that did not run"
+    return StepFailed(f"{left.node}: {left.title} {reason}", node=left.node, step=left.title)
 
 
 def first(*errors: SparkopsError | None) -> SparkopsError | None:

@@ -20,11 +20,11 @@ from sparkops.verbs.preflight.options import PreflightOptions
 """)
 @click.command(cls=VerbCommand)
 @click.option("--topology", type=TOPOLOGY, help="The topology to check for [default: cluster; solo for one node].")
-@click.option("--recipe", type=RECIPE, help="The recipe to check for [default: as in deploy].")
+@click.option("--recipe", type=RECIPE, help="The recipe to check for [default: the one that deploy would use].")
 @click.option("--only", type=CHECK, multiple=True, metavar="ID,...", help="Run only these checks.")
 @click.option("--skip", type=CHECK, multiple=True, metavar="ID,...", help="Skip these checks.")
 @click.option("--deep", is_flag=True, help="Also run nvidia-smi in a container on each node.")
-@click.option("--fix", is_flag=True, help="Fix what is safe and can be undone; first show the fixes and ask.")
+@click.option("--fix", is_flag=True, help="Show the fixes that are safe and can be undone, ask, then run them.")
 @click.option("--yes", is_flag=True, help="With --fix: do not ask.")
 @click.option("--list", "listing", is_flag=True, help="List the checks; contact no node.")
 @click.option("--explain", type=CHECK, help="Explain a check: reason, source and remedy.")
@@ -45,7 +45,7 @@ def preflight(
         verb = "preflight list" if listing else "preflight explain"
         return Invocation(verb, NameOptions(explain or ""), logged=False)
     if given["yes"] and not given["fix"]:
-        raise click.UsageError("--yes needs --fix", click.get_current_context())
+        raise click.UsageError("--yes works only with --fix", click.get_current_context())
     return PreflightOptions(target(ask_become_pass), only=_ids(only), skip=_ids(skip), **given)
 
 

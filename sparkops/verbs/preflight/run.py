@@ -57,17 +57,17 @@ def _preflight(options: PreflightOptions, session: Session, draft: Draft, wanted
 def _fix(options: PreflightOptions, session: Session, plan: Plan, shown: dict[str, Any]) -> SparkopsError | None:
     """Show the fixes, ask, run them; `Refused` means that nothing was changed."""
     if not plan.steps:
-        session.report.note("--fix cannot fix any of these findings")
+        session.report.note("--fix can fix none of these problems")
         return None
     if not options.yes:
         session.report.show(shown)
         if not session.report.confirm(f"Run these {len(plan.steps)} steps?"):
-            return Refused("nothing was fixed: not confirmed", hint="fix without asking: --fix --yes")
+            return Refused("nothing was fixed, because you did not answer yes", hint="fix without asking: --fix --yes")
     session.lock(step.node for step in plan.steps)
     try:
         execute(plan, session)
     except StepFailed as error:
-        error.hint = "see the remaining findings above"
+        error.hint = "the list above shows the checks that still fail"
         return error
     return None
 

@@ -32,8 +32,7 @@ def _alike(groups: "Sequence[FindingGroup]", ink: Ink, verbose: bool) -> Iterato
     rest = [name for one in groups[len(whole) :] for name in one.who or ()]
     if rest:
         yield (
-            f"{groups[0].paint(ink)} {ink.bold(groups[0].id)}: {_some(rest)}: also, with other details; "
-            "show them with -v"
+            f"{groups[0].paint(ink)} {ink.bold(groups[0].id)}: also on {_some(rest)}, with other details; -v shows them"
         )
 
 
@@ -127,10 +126,10 @@ def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("checks", ()):
         yield f"{ink.bold(str(one['id']))}: {one['title']}"
-        judged = f"{one['compares']}, topology {' or '.join(one['topologies'])}; worst result: {one['severity']}"
+        judged = f"{one['compares']}, topology {' or '.join(one['topologies'])}"
         asked = "preflight and deploy (`deploy --allow ID` switches it off)" if one["deploy"] else "preflight"
         fixed_by = "preflight --fix" if one["fix"] else "you"
-        rows = {"why": one["why"], "source": one["source"], "applies to": judged, "run by": asked}
-        rows |= {"what to do": one["hint"], "fixed by": fixed_by, "reads": ", ".join(one["reads"])}
+        rows = {"why": one["why"], "source": one["source"], "applies to": judged, "worst result": one["severity"]}
+        rows |= {"run by": asked, "what to do": one["hint"], "fixed by": fixed_by, "reads": ", ".join(one["reads"])}
         for name, text in rows.items():
             yield from ("", ink.dim(name), *wrapped(text, "  ", 100))

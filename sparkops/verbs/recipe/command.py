@@ -28,7 +28,7 @@ KINDS = ("playbook", "recipe", "inventory")
 @click.command(cls=VerbCommand, logged=False)
 @click.argument("name", type=RULE, default="", metavar="[ID]")
 def rules(**given: Any) -> NameOptions:
-    """List the rules that every deploy follows."""
+    """List the rules that every deploy follows, or explain one."""
     return NameOptions(**given)
 
 
@@ -42,7 +42,7 @@ def recipe() -> None:
 @recipe.command("list", logged=False)
 @click.pass_context
 def recipe_list(context: click.Context, /) -> CatalogueOptions:
-    """List the recipes, each with the topologies that fit on your nodes.
+    """List the recipes, and in which topologies each fits on your nodes.
 
     Without an inventory, sparkops assumes two nodes.
     """
@@ -53,7 +53,7 @@ def recipe_list(context: click.Context, /) -> CatalogueOptions:
 @recipe.command("search", logged=False)
 @click.argument("words", nargs=-1, required=True, metavar="WORD...")
 def recipe_search(**given: Any) -> CatalogueOptions:
-    """Find recipes that mention every word in name, model, image or description."""
+    """Find the recipes that have all these words in their names, models, images or notes."""
     return CatalogueOptions(**given)
 
 
@@ -72,12 +72,11 @@ def recipe_show(**given: Any) -> ShowOptions:
 """)
 @recipe.command("export", logged=False)
 @click.argument("name", type=RECIPE)
-@click.option(
-    "--schema", type=click.Choice(["1", "2", "sparkops"]), required=True, help="1: spark-vllm-docker, 2: sparkrun."
-)
-@click.option("--topology", type=TOPOLOGY, help="Apply this topology's settings and the rules [default: neither].")
+@click.option("--schema", type=click.Choice(["1", "2", "sparkops"]), required=True,
+              help="1 is the format of spark-vllm-docker, 2 is the format of sparkrun.")  # fmt: skip
+@click.option("--topology", type=TOPOLOGY, help="First apply the settings for this topology, and the rules.")
 def recipe_export(**given: Any) -> ExportOptions:
-    """Print a recipe in another launcher's schema; the engine command stays equal."""
+    """Print a recipe in the format of another launcher. The vLLM command does not change."""
     return ExportOptions(**given)
 
 
@@ -88,12 +87,12 @@ def recipe_export(**given: Any) -> ExportOptions:
 @recipe.command("diff", logged=False)
 @click.argument("a", type=RECIPE)
 @click.argument("b", type=RECIPE)
-@click.option("--topology", "topologies", nargs=2, metavar="TA TB", help="Compare A as topology TA with B as TB.")
-@click.option("--only", type=click.Choice(ONLY), multiple=True, help="Exit 3 if anything else differs (repeatable).")
+@click.option("--topology", "topologies", nargs=2, metavar="TA TB", help="Compare A in topology TA with B in TB.")
+@click.option("--only", type=click.Choice(ONLY), multiple=True, help="Exit 3 if more than this differs (repeatable).")
 def recipe_diff(topologies: tuple[str, str] | None, **given: Any) -> DiffOptions:
     """Show what differs between two recipes: command line, environment, image, mounts.
 
-    A difference is `by topology` if it disappears when both recipes use one topology.
+    `by topology` marks a difference that disappears if both recipes use one topology, `by recipe` any other difference.
     """
     return DiffOptions(topologies=topologies or (), **given)
 
@@ -107,7 +106,7 @@ def recipe_diff(topologies: tuple[str, str] | None, **given: Any) -> DiffOptions
 @click.option("-o", "--output", metavar="FILE", help="The file to write [default: stdout].")
 @on_nodes_by_sudo
 def recipe_lock(**given: Any) -> LockOptions:
-    """Record what runs on each node: flags, variables, image, model, driver, kernel."""
+    """Write a lock file of what runs on each node: flags, variables, image, model, driver, kernel."""
     return LockOptions(**given)
 
 
@@ -117,10 +116,11 @@ def recipe_lock(**given: Any) -> LockOptions:
 """)
 @recipe.command("verify")
 @click.argument("file")
-@click.option("--ignore", type=click.Choice(IGNORABLE), multiple=True, help="What may differ (repeatable).")
+@click.option("--ignore", type=click.Choice(IGNORABLE), multiple=True,
+              help="What may differ; spec is the way in which sparkops starts containers (repeatable).")  # fmt: skip
 @on_nodes_by_sudo
 def recipe_verify(**given: Any) -> VerifyOptions:
-    """Compare what runs with a lock file.
+    """Compare what runs with a lock file of `sparkops recipe lock`.
 
     Exit 0: equal; 3: different, with a list; 4: a node could not be reached.
     """
@@ -135,7 +135,7 @@ def recipe_verify(**given: Any) -> VerifyOptions:
 @click.argument("files", type=RECIPE, nargs=-1, required=True, metavar="FILE...")
 @click.option("--topology", type=TOPOLOGY, help="The topology to check for [default: each that the recipe allows].")
 @click.option("--format", type=click.Choice(["text", "json", "github", "sarif"]), default="text", help="Output format.")
-@click.option("--flags", metavar="FILE", help="A file from `sparkops image flags --json`: use its options.")
+@click.option("--flags", metavar="FILE", help="Check flags with this file from `sparkops image flags --json`.")
 @click.pass_context
 def lint(context: click.Context, /, **given: Any) -> LintOptions:
     """Check recipe files against the rules, without nodes.
@@ -154,17 +154,16 @@ def lint(context: click.Context, /, **given: Any) -> LintOptions:
     sparkops advise --for ttft --concurrency 32 --recipe openai-gpt-oss-120b
 """)
 @click.command(cls=VerbCommand, logged=False)
-@click.option(
-    "--for", "goal", type=click.Choice(["decode", "prefill", "ttft", "latency"]), required=True, help="The goal."
-)
+@click.option("--for", "goal", type=click.Choice(["decode", "prefill", "ttft", "latency"]), required=True,
+              help="The goal.")  # fmt: skip
 @click.option("--concurrency", type=click.IntRange(1), required=True, metavar="N", help="Number of requests at once.")
 @click.option("--recipe", type=RECIPE, help="The recipe [default: openai-gpt-oss-120b].")
 @click.pass_context
 def advise(context: click.Context, /, **given: Any) -> AdviseOptions:
     """Recommend a topology for a workload.
 
-    The goal is decode (tokens out), prefill (tokens in), ttft (time to first token) or latency (one request). The
-    evidence is your own benchmarks first, then published measurements. If sources differ, sparkops shows all.
+    The goal is decode (most answer tokens/s), prefill (most prompt tokens/s), ttft (shortest time to the first token)
+    or latency (most tokens/s for each request). Your own benchmarks count first, then published results.
     """
     return AdviseOptions(nodes=_catalogue(context), **given)
 
@@ -173,7 +172,7 @@ def advise(context: click.Context, /, **given: Any) -> AdviseOptions:
 @click.command(cls=VerbCommand, logged=False)
 @click.argument("name", type=click.Choice(KINDS))
 def schema(**given: Any) -> NameOptions:
-    """Print the JSON Schema of a kind of file.
+    """Print a JSON Schema for your editor.
 
     If the first line of your file is `# yaml-language-server: $schema=playbook.schema.json`, an editor with a YAML
     language server completes keys and marks mistakes.

@@ -49,7 +49,7 @@ def verify(options: VerifyOptions, report: Report) -> Answer:
         "ignored": list(options.ignore),
         "equal": not found,
     }
-    hint = "do not compare measurements across these changes; accept a change: --ignore NAME"
+    hint = "do not compare measurements before and after these changes; to accept one: --ignore kernel, for example"
     count = f"{len(found)} thing{'s' if len(found) > 1 else ''}"
     error = Refused(f"{wanted.deployment} differs from the lock file: {count} changed", hint=hint) if found else None
     return Answer(document, error=error)

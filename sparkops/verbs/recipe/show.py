@@ -39,7 +39,7 @@ def locked(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document["file"] is None:
         yield json.dumps(lock, indent=2)
         return
-    yield f"wrote the lock of {ink.bold(lock['deployment'])} {lock['hash'][:8]} to {document['file']}"
+    yield f"wrote the lock file of {ink.bold(lock['deployment'])} {lock['hash'][:8]} to {document['file']}"
     head = [[ink.dim(name) for name in ("node", "role", "image", "model", "driver", "kernel")]]
     rows = [
         [name, *(str(node.get(key) or "?")[:16] for key in ("role", "image", "model", "driver", "kernel"))]
@@ -52,7 +52,7 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """The differences from the lock."""
     when = f" of {document['locked']}" if document.get("locked") else ""
     if document["equal"]:
-        yield f"{ink.bold(document['deployment'])} equals the lock{when}: {document['hash']['now'][:8]}"
+        yield f"{ink.bold(document['deployment'])} equals the lock file{when}: {document['hash']['now'][:8]}"
     for change in document["changes"]:
         yield f"  {ink.bad(change['what'])}  {change['text']}"
 

@@ -16,7 +16,7 @@ def advice(document: Document, ink: Ink, how: How) -> Iterator[str]:
     elif goal:
         yield f"sparkops has no evidence which topology is best for {asked}"
     if len(opinions) > 1 and not document.get("agreed"):
-        yield ink.warn("sources differ:")
+        yield ink.warn("the sources recommend different topologies:")
     for opinion in opinions:
         yield f"  {ink.bold(opinion['topology'])} ({WHOSE[opinion['basis']]}): {opinion['why']}"
         if opinion.get("values"):
@@ -33,11 +33,11 @@ def _limits(document: Document, ink: Ink) -> Iterator[str]:
         yield f"  {ink.warn('warning:')} {warning}"
     nodes: Sequence[str] = document.get("nodes") or ()
     if len(nodes) == 1:
-        yield f"  the inventory has one node, {nodes[0]}"
+        yield f"  only solo is possible: the inventory has one node, {nodes[0]}"
     if len(nodes) > 2:
-        yield f"  sources compare two nodes; on your {len(nodes)} this means {len(nodes)}x-solo or a larger cluster"
+        yield f"  the sources measured two nodes; for your {len(nodes)}, read 2x-solo as {len(nodes)}x-solo"
     for model in document.get("measured_with", ()):
-        yield f"  measured with {model}; this recipe's model may give other results"
+        yield f"  the sources measured {model}; the model of this recipe may give other results"
     if document.get("ceiling"):
         yield ink.bold("upper limit for one request, from the memory bandwidth of 273 GB/s")
         rows = []
@@ -47,4 +47,4 @@ def _limits(document: Document, ink: Ink) -> Iterator[str]:
                 [one["topology"], f"{one['tokens_s']} tokens/s", f"{one['gb_per_token']} GB read per token{over}"]
             )
         yield from columns(rows, "  ")
-        yield ink.dim("  requests at once share these reads, so their total tokens/s can be higher")
+        yield ink.dim("  several requests at once share these reads, so their total tokens/s can be higher")

@@ -34,7 +34,7 @@ def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from columns(rows)
     yield from _nowhere(document, ink)
     marks = {"tight": "~ means tight: little memory is left for the system and the page cache.",
-             "unknown": "? means unknown: sparkops does not know the sizes of this model."}  # fmt: skip
+             "unknown": "? means unknown: sparkops does not know how much memory this model needs."}  # fmt: skip
     used = {fit["fit"] for item in document.get("recipes", ()) for fit in item.get("fits", ())}
     yield from (ink.dim(text) for fit, text in marks.items() if fit in used)
     yield from _warnings(document, ink)
@@ -111,7 +111,7 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
     if memory.get("sequences") is not None:
         room = f"{memory['sequences']} requests of {memory['context']} tokens, {memory['tokens']} tokens in total"
         rows += [["room for", room], ["longest context", f"{memory['longest']} tokens for one request alone"]]
-        rows += [["per token", f"{memory['kv_per_token']} KiB; a full request needs {memory['per_sequence']} GiB"]]
+        rows += [["per token", f"{memory['kv_per_token']} KiB of KV cache; per request {memory['per_sequence']} GiB"]]
     yield from columns(rows, "  ")
     for option in memory.get("would_fit", ()):
         yield f"  {ink.good('would fit:')} {option}"
@@ -139,7 +139,7 @@ def _metadata(metadata: Document, ink: Ink) -> Iterator[str]:
 def reference(table: Document, ink: Ink) -> Iterator[str]:
     """A reference table with every number as its source prints it."""
     where = f", {table['topology']}" if table.get("topology") else ""
-    yield f"{ink.bold('reference:')} {table['title']}{where}"
+    yield f"{ink.bold('published results:')} {table['title']}{where}"
     heads = [ink.dim(one["name"] + (f" [{one['unit']}]" if one.get("unit") else "")) for one in table["columns"]]
     yield from columns([heads, *(list(row) for row in table["rows"])], "  ")
     texts = [str(table[name]) for name in ("setup", "reading") if table.get(name)]

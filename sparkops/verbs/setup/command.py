@@ -16,19 +16,14 @@ from sparkops.verbs.setup.options import InitOptions
 @click.option(
     "-o", "--output", metavar="FILE", help="The inventory to write [default: ~/.config/sparkops/inventory.yml]."
 )
-@click.option("--user", metavar="NAME", help="The login user on the nodes [default: yours].")
-@click.option(
-    "--port",
-    type=click.IntRange(1, 65535),
-    default=22,
-    show_default=True,
-    metavar="N",
-    help="The SSH port of the nodes.",
-)
+@click.option("--user", metavar="NAME", help="The login user on the nodes [default: your user name].")
+@click.option("--port", type=click.IntRange(1, 65535), default=22, show_default=True, metavar="N",
+              help="The SSH port of the nodes.")  # fmt: skip
 @click.option("--key-file", metavar="FILE", help="The private key to log in with.")
-@click.option("--ask-pass", is_flag=True, help="Log in by password or $SPARKOPS_PASSWORD, and install your public key.")
+@click.option("--ask-pass", is_flag=True, help="Log in with $SPARKOPS_PASSWORD, or ask for the password if it is "
+              "not set; then install your public key.")  # fmt: skip
 @click.option("--yes", is_flag=True, help="Do not ask before pinning the host keys.")
-@click.option("--resolve", is_flag=True, help="Also accept host names, and write their IP addresses.")
+@click.option("--resolve", is_flag=True, help="Accept host names, too; the inventory gets their IP addresses.")
 @click.option("--force", is_flag=True, help="Overwrite an existing inventory.")
 @click.pass_context
 def init(context: click.Context, /, output: str | None, ask_pass: bool, **given: Any) -> InitOptions:

@@ -91,7 +91,7 @@ def _pinned(
         report.warn(f"{names} have equal host keys; for the fix: `sparkops preflight --explain machines-differ`")
     if new and not yes and not report.confirm(f"Trust {'this key' if len(new) == 1 else f'these {len(new)} keys'}?"):
         raise Refused(
-            "nothing was pinned: not confirmed",
+            "nothing was pinned, because you did not answer yes",
             hint="compare the fingerprints with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; "
             "pin without asking: --yes",
         )
@@ -159,7 +159,7 @@ def _address(text: str, look_up: bool) -> str:
         )
         raise UsageError(f"{text} is not an IP address", hint=hint) from None
     except OSError as error:
-        raise UsageError(f"{text} has no address: {error.strerror}") from error
+        raise UsageError(f"cannot find the IP address of {text}: {error.strerror}") from error
 
 
 def _inventory(nodes: Sequence[Node]) -> str:

@@ -8,17 +8,17 @@ from sparkops.report.text import Document, How, Ink, columns
 def trust(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from _keys(document, ink)
     if document.get("known_hosts"):
-        yield f"pinned in {document['known_hosts']}"
+        yield f"the host keys are pinned in {document['known_hosts']}"
 
 
 def init(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from _keys(document, ink)
     for node in document.get("nodes", ()):
         if node.get("fabric_address"):
-            yield f"  {node['name']}: fabric {node['fabric_address']}"
+            yield f"  {node['name']}: fabric address {node['fabric_address']}"
         for right in node.get("missing", ()):
             yield ink.warn(f"  {node['name']}: {right.get('message')}")
-            yield f"    {right.get('hint')}"
+            yield f"    run on the node: {right.get('hint')}"
     if document.get("inventory"):
         yield ink.good(f"wrote {document['inventory']}")
         yield f"Next: {how.command} plan --topology cluster"

@@ -15,9 +15,9 @@ from sparkops.verbs.status.options import EndpointOptions, FactsOptions, KeyOpti
 @click.argument("deployment", required=False)
 @on_nodes_by_sudo
 def status(**given: Any) -> StatusOptions:
-    """Show what serves and where, checked by a request.
+    """Show what runs and test it with a request.
 
-    Exit 0: serving or stopped; 5: starting, degraded or failed; 4: a node could not be reached.
+    Exit 0: every deployment serves or is stopped; 5: one starts, is degraded or failed; 4: a node could not be reached.
     """
     return StatusOptions(**given)
 
@@ -28,15 +28,9 @@ def status(**given: Any) -> StatusOptions:
 """)
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
-@click.option("--previous", is_flag=True, help="Show the logs of the last stopped or removed deployment.")
-@click.option(
-    "--tail",
-    type=click.IntRange(1),
-    default=200,
-    show_default=True,
-    metavar="N",
-    help="Print the last N lines of each node.",
-)
+@click.option("--previous", is_flag=True, help="Print the logs of the deployment that was stopped or removed last.")
+@click.option("--tail", type=click.IntRange(1), default=200, show_default=True, metavar="N",
+              help="Print the last N lines of each container.")  # fmt: skip
 @click.option("--follow", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
 @BECOME
 @click.pass_context
@@ -52,7 +46,7 @@ def logs(context: click.Context, /, ask_become_pass: bool, **given: Any) -> Logs
     sparkops key rotate
 """)
 @click.group(cls=VerbGroup, invoke_without_command=True)
-@click.option("--deployment", metavar="NAME", help="The deployment; needed if several serve.")
+@click.option("--deployment", metavar="NAME", help="Name of the deployment; needed if several serve.")
 @on_nodes_by_sudo
 def key(**given: Any) -> KeyOptions:
     """Print the endpoint's API key or change it."""
@@ -61,31 +55,31 @@ def key(**given: Any) -> KeyOptions:
 
 @example("sparkops key rotate")
 @key.command()
-@click.option("--deployment", metavar="NAME", help="The deployment; needed if several serve.")
+@click.option("--deployment", metavar="NAME", help="Name of the deployment; needed if several serve.")
 @on_nodes_by_sudo
 def rotate(**given: Any) -> KeyOptions:
-    """Replace the API key with $SPARKOPS_API_KEY, or with a new key."""
+    """Change the API key: to $SPARKOPS_API_KEY if it is set, else to a new random key."""
     return KeyOptions(rotate=True, api_key=api_key(), **given)
 
 
 @example('eval "$(sparkops endpoint --for openai)"')
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
-@click.option("--for", "client", type=click.Choice(["openai", "claude-code"]), required=True, help="The client.")
+@click.option("--for", "client", type=click.Choice(["openai", "claude-code"]), required=True, help="Whose variables.")
 @on_nodes_by_sudo
 def endpoint(**given: Any) -> EndpointOptions:
-    """Print the environment variables that a client needs."""
+    """Print URL, key and model as variables for a client."""
     return EndpointOptions(**given)
 
 
 @example("sparkops facts spark1 --raw > spark1.facts")
 @click.command(cls=VerbCommand)
 @click.argument("node", type=NODE, required=False)
-@click.option("--raw", is_flag=True, help="Print the raw output of one node, unparsed.")
+@click.option("--raw", is_flag=True, help="Print the text that one node sent, unparsed.")
 @BECOME
 @click.pass_context
 def facts(context: click.Context, /, node: str | None, raw: bool, ask_become_pass: bool) -> FactsOptions:
-    """Show what sparkops reads from the nodes."""
+    """Show hardware, network and software of the nodes."""
     if raw and node is None:
         raise click.UsageError("--raw needs a node: `sparkops facts NODE --raw`", context)
     return FactsOptions(target(ask_become_pass), node, raw)

@@ -23,7 +23,7 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     if item.get("reason") and item.get("state") != "serving":
         yield f"  {item['reason']}"
     if item.get("newer"):
-        yield ink.warn("  started by a newer sparkops: this version can show it, but not change it")
+        yield ink.warn("  a newer version of sparkops started it: this version can show it, but not change it")
     rows = []
     for node in item.get("nodes", ()):
         state = node.get("state") if node.get("reachable", True) else ink.bad("unreachable")
@@ -51,7 +51,7 @@ def logs(document: Document, ink: Ink, how: How) -> Iterator[str]:
             yield ink.bold(f"==> {part['node']} {part.get('container') or ''} <==")
         yield from str(part.get("text", "")).splitlines()
     if "logs" in document and not parts:
-        yield "There are no logs of sparkops deployments."
+        yield "These nodes have no logs of sparkops deployments."
 
 
 def key(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -106,7 +106,7 @@ def begun(options: TopologiesOptions, recipe: str, report: Report) -> Experiment
     began = f"{datetime.fromtimestamp(network().clock(), UTC):%Y%m%dT%H%M%SZ}"
     if known and not options.anew:
         began = known.began
-        report.note(f"continuing the experiment of {began}; use --anew to start over")
+        report.note(f"continuing the interrupted run of {began}; use --anew to start over")
     experiment = Experiment(name, began, wanted)
     experiment_records.keep(experiment)
     return ExperimentRunner(options, report, suite, recipe, experiment, wanted)
@@ -147,7 +147,7 @@ def before(running: list[DeployedRevision]) -> Before:
 
 def restore(wanted: Before, where: Target, report: Report) -> Restored:
     """Restore what served before; stop what serves in addition."""
-    report.note(f"restoring {', '.join(wanted.titles) or 'nothing: nothing served before'}")
+    report.note(f"restoring {', '.join(wanted.titles)}" if wanted.titles else "nothing to restore: nothing ran before")
     due = frozenset(wanted.hashes)
     try:
         now = frozenset(before(serving(where, report)).hashes)

@@ -32,7 +32,7 @@ def test_the_state_directory_is_where_the_environment_says(monkeypatch, tmp_path
     monkeypatch.delenv("SPARKOPS_LAB_DIR")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert api.inventory_path() == tmp_path / "state" / "sparkops" / "lab" / "inventory.yml"
-    with pytest.raises(api.LabError, match="no lab is up"):
+    with pytest.raises(api.LabError, match="no lab is running"):
         api.status()
 
 
