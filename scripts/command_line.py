@@ -62,7 +62,7 @@ def manual() -> Iterator[str]:
 
 def _commands(words: list[str]) -> Iterator[tuple[click.Context, click.Command]]:
     """Yield the command that these words name, then every command below it."""
-    context = click.Context(sparkops, info_name="sparkops")
+    context = click.Context(sparkops, info_name="sparkops", show_default=True)
     command: click.Command | None = sparkops
     for word in words:
         assert isinstance(command, click.Group)
@@ -98,7 +98,7 @@ def _body(context: click.Context, command: click.Command) -> Iterator[str]:
 
 def _options(command: click.Command) -> Iterator[tuple[str, str]]:
     """Yield each option that is not every command's, as `--help` writes it."""
-    context = click.Context(command)
+    context = click.Context(command, show_default=True)
     own = command.name is not None
     for option in command.params:
         if isinstance(option, click.Option) and not (own and option.name in GLOBAL):

@@ -56,9 +56,8 @@ def checkbook() -> Iterator[str]:
     yield "| check | at worst | condition | applies to | deploy | --fix |"
     yield "|---|---|---|---|---|---|"
     for one in checks.CHECKS:
-        of = (
-            f"{'all nodes together' if one.together else 'each node'}, {' and '.join(one.topologies) or 'any topology'}"
-        )
+        fits = " and ".join(one.topologies).replace("n-solo", "&lt;n>x-solo") or "any topology"
+        of = f"{'all nodes together' if one.together else 'each node'}, {fits}"
         marks = " | ".join("yes" if mark else "" for mark in (one.deploys, one.fixable))
         yield f"| [{one.id}](#{one.id}) | {one.severity} | {one.title} | {of} | {marks} |"
     for one in checks.CHECKS:

@@ -14,7 +14,7 @@ Decorator = Callable[[Any], Any]
 
 def seconds(name: str, default: str, text: str) -> Decorator:
     """Return an option that takes a duration such as 90s or 10m."""
-    return click.option(name, callback=duration, metavar="TIME", default=default, show_default=True, help=text)
+    return click.option(name, callback=duration, metavar="TIME", default=default, help=text)
 
 
 def together(*decorators: Decorator) -> Decorator:

@@ -17,7 +17,7 @@ def bench() -> None:
 
 
 _measuring = together(
-    click.option("--suite", default="smoke", show_default=True, type=SUITE, help="One of `sparkops bench suites`."),
+    click.option("--suite", default="smoke", type=SUITE, help="One of `sparkops bench suites`."),
     click.option("--set", "sets", multiple=True, metavar="K=V",
                  help="Change the suite: pp (prompt tokens), tg (answer tokens), depth (context tokens), concurrency, "
                  "runs or prefix-caching, as in concurrency=1,2 (repeatable)."),
@@ -86,7 +86,7 @@ def show(name: str) -> RecordsOptions:
 """)
 @bench.command(logged=False)
 @click.argument("names", nargs=-1, required=True)
-@click.option("--format", type=click.Choice(["md", "csv", "json", "html", "svg"]), default="md", show_default=True)
+@click.option("--format", type=click.Choice(["md", "csv", "json", "html", "svg"]), default="md")
 @click.option("-o", "--output", metavar="FILE", help="The file [default: stdout]; with --format svg, a directory.")
 def export(**given: Any) -> RecordsOptions:
     """Export runs as tables (md), values (csv, json), a page with charts (html) or charts (svg)."""
@@ -99,9 +99,13 @@ def export(**given: Any) -> RecordsOptions:
 """)
 @bench.command(logged=False)
 @click.argument("names", nargs=-1, required=True)
-@click.option("--vary", multiple=True, metavar="WHAT",
-              help="What may differ: topology, flags, env, image, model, driver, kernel, nodes, sparkops, suite, or "
-              "revision (recipe, mounts, served name).")  # fmt: skip
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="WHAT",
+    help="What may differ: topology, flags, env, image, model, driver, kernel, nodes, sparkops, suite, or "
+    "revision (recipe, mounts, served name).",
+)
 @click.option("--reference", is_flag=True, help="Compare one run with the published results of its recipe.")
 @click.option("-o", "--output", metavar="FILE", help="Also write an HTML page with charts.")
 def compare(vary: tuple[str, ...], **given: Any) -> CompareOptions:
@@ -113,7 +117,7 @@ def compare(vary: tuple[str, ...], **given: Any) -> CompareOptions:
 @example("sparkops bench topologies --recipe openai-gpt-oss-120b --suite sweep -o report.html")
 @bench.command()
 @click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file [default: as in deploy].")
-@click.option("--topologies", default="solo,cluster,2x-solo", show_default=True, metavar="T,T", help="What to measure.")
+@click.option("--topologies", default="solo,cluster,2x-solo", metavar="T,T", help="What to measure.")
 @click.option("-o", "--output", metavar="FILE", help="Also write the comparison as an HTML page.")
 @click.option("--anew", is_flag=True, help="Start over; do not continue an interrupted run of this command.")
 @_measuring

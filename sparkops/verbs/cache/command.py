@@ -44,8 +44,9 @@ def drop(**given: Any) -> DropOptions:
     sparkops cache schedule --every 10m --when "MemFree < 20GiB"
 """)
 @cache.command()
-@click.option("--every", callback=duration, metavar="TIME", required=True,
-              help="Time between two drops; it must divide an hour or a day evenly, such as 30m or 6h.")  # fmt: skip
+@click.option(
+    "--every", callback=duration, metavar="TIME", required=True, help="Time between drops, such as 10m, 30m or 6h."
+)
 @click.option(
     "--when", "condition", metavar="EXPR", help=f'Drop only if this is true, as "MemFree < 10GiB". {COLUMNS_HINT}'
 )

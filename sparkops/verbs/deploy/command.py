@@ -28,7 +28,7 @@ _engine_options = together(
     click.option("--refresh", is_flag=True,
                  help="Replace containers that an older version of sparkops started, even if nothing else changes."),
     click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),
-    click.option("--proxy", type=click.Choice(["first", "all"]), default="first", show_default=True,
+    click.option("--proxy", type=click.Choice(["first", "all"]), default="first",
                  help="With 2x-solo, 3x-solo, ...: run the proxy on the first node or on all nodes."),
     STALL, DEADLINE, on_nodes_by_sudo,
 )  # fmt: skip

@@ -32,8 +32,7 @@ def image() -> None:
 @click.option("--context", metavar="DIR", help="Build from this directory instead of the recipe's `build`.")
 @click.option("--dockerfile", metavar="FILE", help="The Dockerfile; it must be inside the context.")
 @click.option("--arg", "args", multiple=True, metavar="K=V", help="A build argument (repeatable).")
-@click.option("--mods", metavar="DIR|pinned",
-              help="Add the recipe's mods to its image, from DIR or (pinned) from the recipe's sources.")  # fmt: skip
+@click.option("--mods", metavar="DIR|pinned", help="Add the recipe's mods from DIR, or (pinned) from their sources.")
 @click.option("--force", is_flag=True, help="Build again, even if nothing changed.")
 @on_nodes_by_sudo
 def build(**given: Any) -> BuildOptions:
@@ -51,8 +50,9 @@ def build(**given: Any) -> BuildOptions:
 @image.command()
 @NAME
 @ON
-@click.option("--user", metavar="NAME",
-              help="Log in to the registry; the password is $SPARKOPS_REGISTRY_PASSWORD, else stdin.")  # fmt: skip
+@click.option(
+    "--user", metavar="NAME", help="Log in to the registry; the password is $SPARKOPS_REGISTRY_PASSWORD, else stdin."
+)
 @BECOME
 def pull(user: str | None, ask_become_pass: bool, **given: Any) -> PullOptions:
     """Pull an image on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST for exactly one image."""

@@ -24,9 +24,7 @@ def jobs(**given: Any) -> NodesOptions:
 @example("sparkops jobs logs build-vllm-node-mxfp4-3f2a9c01")
 @jobs.command()
 @ID
-@click.option(
-    "--tail", type=click.IntRange(1), default=200, show_default=True, metavar="N", help="Print the last N lines."
-)
+@click.option("--tail", type=click.IntRange(1), default=200, metavar="N", help="Print the last N lines.")
 @on_nodes
 def logs(**given: Any) -> JobOptions:
     """Print the output of a job; `sparkops jobs` lists the IDs."""

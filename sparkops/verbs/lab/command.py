@@ -16,13 +16,13 @@ def lab() -> None:
 
 @example("sparkops lab up --nodes 2")
 @lab.command(logged=False)
+@click.option("--nodes", type=click.IntRange(1, 500), default=2, metavar="N", help="The number of nodes.")
 @click.option(
-    "--nodes", type=click.IntRange(1, 500), default=2, show_default=True, metavar="N", help="The number of nodes."
+    "--backend", type=click.Choice(["embedded", "docker"]), default="embedded", help="docker runs real vLLM as root."
 )
-@click.option("--backend", type=click.Choice(["embedded", "docker"]), default="embedded", show_default=True,
-              help="docker: real sshd, Docker and vLLM (on the CPU); needs root. embedded: needs no root.")  # fmt: skip
-@click.option("--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", show_default=True,
-              help="Which Ray the embedded backend uses; auto: real if Ray is installed here.")  # fmt: skip
+@click.option(
+    "--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", help="auto: real if Ray is installed."
+)
 @click.option("--speed", type=float, help="Load models this many times faster than real nodes [default: 1].")
 def up(**given: Any) -> LabOptions:
     """Start emulated nodes. `-i lab` then selects them in every command."""

@@ -25,14 +25,16 @@ def model() -> None:
 """)
 @model.command()
 @click.argument("model", metavar="MODEL[@REVISION]")
-@click.option("--on", "node", type=NODE,
-              help="The node that downloads [default: one that has the model, else the first].")  # fmt: skip
-@click.option("--exclude", multiple=True, metavar="GLOB",
-              help="Also skip these files; original/* and metal/* are always skipped (repeatable).")  # fmt: skip
-@click.option("--token-stdin", is_flag=True,
-              help="Read the Hugging Face token from stdin [default: $HF_TOKEN, else the node's token].")  # fmt: skip
-@click.option("--offline", is_flag=True,
-              help="Do not contact Hugging Face: copy the files that a node has, and list missing files.")  # fmt: skip
+@click.option(
+    "--on", "node", type=NODE, help="The node that downloads [default: one that has the model, else the first]."
+)
+@click.option(
+    "--exclude", multiple=True, metavar="GLOB", help="Skip these files, in addition to original/* and metal/*."
+)
+@click.option(
+    "--token-stdin", is_flag=True, help="Read the Hugging Face token from stdin [default: $HF_TOKEN, else the node's]."
+)
+@click.option("--offline", is_flag=True, help="Do not contact Hugging Face; copy only files that a node has.")
 @COPY_STALL
 @on_nodes
 def fetch(token_stdin: bool, **given: Any) -> FetchOptions:

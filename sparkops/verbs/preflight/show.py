@@ -126,7 +126,7 @@ def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("checks", ()):
         yield f"{ink.bold(str(one['id']))}: {one['title']}"
-        judged = f"{one['compares']}, topology {' or '.join(one['topologies'])}"
+        judged = f"{one['compares']}, topology {' or '.join(one['topologies']).replace('n-', '<n>x-')}"
         asked = "preflight and deploy (`deploy --allow ID` switches it off)" if one["deploy"] else "preflight"
         fixed_by = "preflight --fix" if one["fix"] else "you"
         rows = {"why": one["why"], "source": one["source"], "applies to": judged, "worst result": one["severity"]}

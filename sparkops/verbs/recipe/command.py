@@ -72,8 +72,9 @@ def recipe_show(**given: Any) -> ShowOptions:
 """)
 @recipe.command("export", logged=False)
 @click.argument("name", type=RECIPE)
-@click.option("--schema", type=click.Choice(["1", "2", "sparkops"]), required=True,
-              help="1 is the format of spark-vllm-docker, 2 is the format of sparkrun.")  # fmt: skip
+@click.option(
+    "--schema", type=click.Choice(["1", "2", "sparkops"]), required=True, help="1: spark-vllm-docker; 2: sparkrun."
+)
 @click.option("--topology", type=TOPOLOGY, help="First apply the settings for this topology, and the rules.")
 def recipe_export(**given: Any) -> ExportOptions:
     """Print a recipe in the format of another launcher. The vLLM command does not change."""
@@ -116,8 +117,7 @@ def recipe_lock(**given: Any) -> LockOptions:
 """)
 @recipe.command("verify")
 @click.argument("file")
-@click.option("--ignore", type=click.Choice(IGNORABLE), multiple=True,
-              help="What may differ; spec is the way in which sparkops starts containers (repeatable).")  # fmt: skip
+@click.option("--ignore", type=click.Choice(IGNORABLE), multiple=True, help="What may differ (repeatable).")
 @on_nodes_by_sudo
 def recipe_verify(**given: Any) -> VerifyOptions:
     """Compare what runs with a lock file of `sparkops recipe lock`.
@@ -154,8 +154,9 @@ def lint(context: click.Context, /, **given: Any) -> LintOptions:
     sparkops advise --for ttft --concurrency 32 --recipe openai-gpt-oss-120b
 """)
 @click.command(cls=VerbCommand, logged=False)
-@click.option("--for", "goal", type=click.Choice(["decode", "prefill", "ttft", "latency"]), required=True,
-              help="The goal.")  # fmt: skip
+@click.option(
+    "--for", "goal", type=click.Choice(["decode", "prefill", "ttft", "latency"]), required=True, help="The goal."
+)
 @click.option("--concurrency", type=click.IntRange(1), required=True, metavar="N", help="Number of requests at once.")
 @click.option("--recipe", type=RECIPE, help="The recipe [default: openai-gpt-oss-120b].")
 @click.pass_context

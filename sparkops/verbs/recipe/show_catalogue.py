@@ -33,8 +33,10 @@ def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
         rows.append([item["name"], _fits(item.get("fits", ()), ink), item.get("description") or item.get("model")])
     yield from columns(rows)
     yield from _nowhere(document, ink)
-    marks = {"tight": "~ means tight: little memory is left for the system and the page cache.",
-             "unknown": "? means unknown: sparkops does not know how much memory this model needs."}  # fmt: skip
+    marks = {
+        "tight": "~ means tight: little memory is left for the system and the page cache.",
+        "unknown": "? means unknown: sparkops does not know how much memory this model needs.",
+    }
     used = {fit["fit"] for item in document.get("recipes", ()) for fit in item.get("fits", ())}
     yield from (ink.dim(text) for fit, text in marks.items() if fit in used)
     yield from _warnings(document, ink)

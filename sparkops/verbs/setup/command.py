@@ -17,11 +17,11 @@ from sparkops.verbs.setup.options import InitOptions
     "-o", "--output", metavar="FILE", help="The inventory to write [default: ~/.config/sparkops/inventory.yml]."
 )
 @click.option("--user", metavar="NAME", help="The login user on the nodes [default: your user name].")
-@click.option("--port", type=click.IntRange(1, 65535), default=22, show_default=True, metavar="N",
-              help="The SSH port of the nodes.")  # fmt: skip
+@click.option("--port", type=click.IntRange(1, 65535), default=22, metavar="N", help="The SSH port of the nodes.")
 @click.option("--key-file", metavar="FILE", help="The private key to log in with.")
-@click.option("--ask-pass", is_flag=True, help="Log in with $SPARKOPS_PASSWORD, or ask for the password if it is "
-              "not set; then install your public key.")  # fmt: skip
+@click.option(
+    "--ask-pass", is_flag=True, help="Log in with $SPARKOPS_PASSWORD, else ask for it; then install your public key."
+)
 @click.option("--yes", is_flag=True, help="Do not ask before pinning the host keys.")
 @click.option("--resolve", is_flag=True, help="Accept host names, too; the inventory gets their IP addresses.")
 @click.option("--force", is_flag=True, help="Overwrite an existing inventory.")

@@ -29,8 +29,9 @@ def status(**given: Any) -> StatusOptions:
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
 @click.option("--previous", is_flag=True, help="Print the logs of the deployment that was stopped or removed last.")
-@click.option("--tail", type=click.IntRange(1), default=200, show_default=True, metavar="N",
-              help="Print the last N lines of each container.")  # fmt: skip
+@click.option(
+    "--tail", type=click.IntRange(1), default=200, metavar="N", help="Print the last N lines of each container."
+)
 @click.option("--follow", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
 @BECOME
 @click.pass_context
