@@ -41,7 +41,7 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
         "and programs that run before the engine. So the engine would differ from the one that was measured."
     ),
     source="run-recipe.py and sparkrun write a shell script; sparkops passes arguments without a shell",
-    example_hit=Example(caveats=("pre_exec is not carried over",)),
+    example_hit=Example(caveats=("sparkops does not use the key pre_exec",)),
     example_miss=Example(),
 )
 def not_carried_over(effective: Effective, _shape: Shape) -> Verdict | None:
