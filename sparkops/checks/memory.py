@@ -208,7 +208,7 @@ def earlyoom(here: Here) -> Iterator[Said]:
         "The page cache grows into memory that the engine needs. A cluster that served gpt-oss-120b with its full "
         "context ran out of memory after about 19 hours."
     ),
-    source="kubis.ai DGX series, part 8: a cron job, and --gpu-memory-utilization 0.75 instead of 0.80",
+    source="kubis.ai, article 8 of 9: a cron job, and --gpu-memory-utilization 0.75 instead of 0.80",
     hint="drop it every 30 minutes: sparkops cache schedule --every 30m",
     reads=("schedule",),
     topologies=("cluster",),

@@ -44,17 +44,17 @@ class Decision:
     why: str
 
 
-ARTICLE = "kubis.ai, The Recipe System (8/9), decision table"
-ARTICLE_DATE = "2026-03"
+ARTICLE, ARTICLE_DATE = "kubis.ai, article 8 of 9 (The Recipe System), decision table", "2026-03"
+_VAGUE = "at concurrency 64 (the article names no baseline)"
 
 DECISIONS = (
     Decision("decode", 1, None, "cluster", "more tokens/s than solo: +21% at concurrency 1, +61% at 16, +47% at 64"),
-    Decision("latency", 1, None, "cluster", "each request gets the most tokens/s, at every concurrency"),
-    Decision("prefill", 16, None, "2x-solo", "both nodes read different prompts in parallel: +45% at concurrency 64"),
-    Decision("ttft", 1, 1, "cluster", "reads a single prompt faster: 33% less time to the first token than solo"),
-    Decision("ttft", 8, None, "2x-solo", "each node has its own queue: 45% less time at concurrency 64"),
+    Decision("latency", 1, None, "cluster", "each request is faster than with other topologies, at any concurrency"),
+    Decision("prefill", 16, None, "2x-solo", f"both nodes read prompts in parallel: 45% more tokens/s {_VAGUE}"),
+    Decision("ttft", 1, 1, "cluster", "reads one prompt faster: 33% less time to the first token than solo"),
+    Decision("ttft", 8, None, "2x-solo", f"each node has its own queue: 45% less time to the first token {_VAGUE}"),
 )
-"""The article's table as printed; it says nothing about concurrencies between its rows."""
+"""The article's table; it says nothing about concurrencies between its rows."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +155,12 @@ def _decided(goal: Goal, concurrency: int) -> Opinion | None:
         return None
     low, high = below[-1], above[0]
     near = low if concurrency / (low.most or 1) < high.least / concurrency else high
-    why = f"{low.topology} up to {low.most}, {high.topology} from {high.least}; {_nearer(concurrency, near.least)}"
-    return Opinion("article", near.topology, why, ARTICLE, ARTICLE_DATE)
+    sides = f"{low.topology} is best up to concurrency {low.most}, {high.topology} from {high.least} on"
+    return Opinion("article", near.topology, f"{sides}; {_nearer(concurrency, near.least)}", ARTICLE, ARTICLE_DATE)
 
 
 def _nearer(concurrency: int, taken: int) -> str:
-    return f"concurrency {concurrency} is between them and nearer to {taken}"
+    return f"concurrency {concurrency} is nearer to {taken}"
 
 
 def _measured(goal: Goal, concurrency: int, basis: Basis, found: Sequence[Evidence]) -> Opinion | None:
@@ -204,8 +204,8 @@ def _cost(goal: Goal) -> Callable[[Evidence], float]:
 def _why(goal: Goal, concurrency: int, winners: Mapping[int, Evidence], rivals: Sequence[Evidence]) -> str:
     best, worst = min(rivals, key=_cost(goal)), max(rivals, key=_cost(goal))
     if len({one.topology for one in winners.values()}) > 1:
-        sides = ", ".join(f"{one.topology} at concurrency {count}" for count, one in winners.items())
+        sides = ", ".join(f"{one.topology} is best at concurrency {count}" for count, one in winners.items())
         return f"{sides}; {_nearer(concurrency, best.concurrency)}"
     gain = f"{abs(best.value / worst.value - 1) * 100:.0f} % {'less time' if goal == 'ttft' else 'more tokens/s'}"
-    outside = "" if min(winners) <= concurrency <= max(winners) else ", the nearest measured one"
+    outside = "" if min(winners) <= concurrency <= max(winners) else " (the nearest that was measured)"
     return f"best at concurrency {' and '.join(map(str, winners))}{outside}: {gain} than {worst.topology}"

@@ -82,17 +82,17 @@ def read(image: str, given: Mapping[str, Any], where: str) -> Build:
     if texts["git"] and texts["context"]:
         raise wrong("context", "cannot be used together with git: only one of them can be the source of the files")
     if not (texts["git"] or texts["context"]):
-        raise wrong("", "needs context (a directory) or git with commit")
+        raise wrong("", "needs the key context (a directory), or the keys git and commit")
     args = given.get("args") or {}
     if not isinstance(args, Mapping):
-        raise wrong("args", "must be a mapping of build arguments")
+        raise wrong("args", "must be a mapping of build arguments, such as {VERSION: 1}")
     command = given.get("command") or ()
     try:
         words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command]
     except ValueError as error:
         raise wrong("command", str(error)) from error
     if words and (args or texts["dockerfile"]):
-        raise wrong("command", "cannot be used together with dockerfile or args: only `docker build` uses them")
+        raise wrong("command", "replaces `docker build`, so dockerfile and args would have no effect; remove them")
     return Build(image, args={str(k): _plain(v) for k, v in args.items()}, command=tuple(words), **texts)
 
 

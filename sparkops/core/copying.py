@@ -52,9 +52,9 @@ def hop(sender: str, receiver: Node, facts: Mapping[str, Facts], nodes: Mapping[
     theirs = facts[receiver.name].find_fabric(receiver.fabric_address)
     user = receiver.user or str(getattr(facts[receiver.name].id, "name", ""))
     if isinstance(ours, Unread):
-        why = f"{sender} has no usable fabric: {ours.reason}"
+        why = f"{sender} cannot use the fabric: {ours.reason}"
     elif isinstance(theirs, Unread):
-        why = f"{receiver.name} has no usable fabric: {theirs.reason}"
+        why = f"{receiver.name} cannot use the fabric: {theirs.reason}"
     elif _networks(facts[sender], ours) & _networks(facts[receiver.name], theirs):
         return Hop(sender, receiver.name, user, theirs.address, receiver.port, ours.address, True)
     else:

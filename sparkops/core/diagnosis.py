@@ -34,24 +34,24 @@ class _Known:
 KNOWN = {
     "marlin-lm-head": _Known(
         r"Invalid thread config: .*MKN = \[\d+, \d+, \d+\].*num_bits = 4",
-        "Marlin has no kernel for the output layer (lm_head) split over the nodes: its width is not a multiple of 128",
-        "remove `lm_head` from `mxfp4-layers` if tensor-parallel-size is 2 or more (rule cluster-lm-head)",
+        "Marlin cannot split lm_head (the output layer) over the nodes: each part's width must be a multiple of 128",
+        "deploy without `--allow cluster-lm-head`, or remove `lm_head` from `mxfp4-layers` in the recipe",
     ),
     "unknown-flag": _Known(
         r"vllm(?: serve)?: error: unrecognized arguments: (.*)",
-        "vLLM in this image does not know: {0}",
+        "the vLLM in this image does not know these arguments: {0}",
         "use the image that the recipe names, or remove the flag: `--set args.NAME=null`",
     ),
     "bad-flag-value": _Known(
         r"vllm(?: serve)?: error: argument ([\w/, -]+): (.*)",
         "vLLM refuses the value of {0}: {1}",
-        "correct it in the recipe, or override it: `--set args.NAME=VALUE`",
+        "correct the value in the recipe, or override it: `--set args.NAME=VALUE`",
     ),
     "memory-at-start": _Known(
         r"Free memory on .*\(([\d.]+)/([\d.]+) GiB\) on startup is less than desired .*\(([\d.]+), ([\d.]+) GiB\)",
         "{0} of {1} GiB were free, but gpu-memory-utilization {2} requests {3} GiB: "
-        "the page cache or another container holds the rest",
-        "look for other containers with `docker ps`, then deploy again; if that fails too, "
+        "the page cache or another container uses the rest",
+        "stop other containers that use the GPU (`docker ps` lists them), then deploy again; if that fails too, "
         "set a lower value: `--set args.gpu-memory-utilization=VALUE`",
     ),
     "no-cache-memory": _Known(
@@ -67,7 +67,7 @@ KNOWN = {
     "ray-memory": _Known(
         r"ray\.exceptions\.OutOfMemoryError|workers? \(?.*were killed due to the node running low on memory",
         "Ray killed a worker because the node ran low on memory",
-        "lower `gpu-memory-utilization`; the page cache counts as used on unified memory",
+        "lower `gpu-memory-utilization`: Ray counts all used memory of the node, and the page cache is part of it",
     ),
     "out-of-memory": _Known(
         r"OutOfMemoryError|CUDA out of memory|NV_ERR_NO_MEMORY|CUDA error: out of memory",
@@ -82,8 +82,8 @@ KNOWN = {
     "graph-capture": _Known(
         r"(?i)cuda ?graph.*(?:captur\w* (?:failed|error)|error)|operation not permitted when stream is capturing|"
         r"cudaErrorStreamCapture\w+",
-        "capturing CUDA graphs failed; this image cannot capture collective operations over two nodes",
-        "set `enforce-eager` (rule cluster-eager), or remove the capture sizes",
+        "vLLM could not capture CUDA graphs: this image cannot capture collective operations over two nodes",
+        "switch CUDA graphs off: `--set args.enforce-eager=true`",
     ),
     "collective-timeout": _Known(
         r"Watchdog caught collective operation timeout",
@@ -97,18 +97,18 @@ KNOWN = {
     ),
     "peer-died": _Known(
         r"RayWorkerProc rank=\[([\d, ]+)\] died unexpectedly|Raylet is terminated\. Termination is unexpected",
-        "a rank on another node died, or that node is down",
-        "read the log of that node: `sparkops logs --previous`; then run `journalctl -k` there",
+        "a vLLM process (rank) on another node died, or the other node is down",
+        "read the other node's log (`sparkops logs --previous`), then run `journalctl -k` on that node",
     ),
     "peer-gone": _Known(
         r"gloo.*Connection (?:reset|closed) by peer|Connection (?:reset|closed) by peer.*remote worker",
-        "a rank on another node closed the connection: it died, or that node is down",
-        "read the log of that node: `sparkops logs --previous`",
+        "a vLLM process (rank) on another node closed the connection: it died, or the other node is down",
+        "read the other node's log: `sparkops logs --previous`",
     ),
     "worker-killed": _Known(
         r"Worker proc \S+ died unexpectedly \(exit code: -9\)",
-        "another process killed a worker, usually the OOM killer",
-        "lower `gpu-memory-utilization`; `journalctl -k` on the node shows what killed it",
+        "a worker process was killed (SIGKILL), usually by the kernel because memory ran out",
+        "lower `gpu-memory-utilization`; `journalctl -k` on the node shows whether the kernel's OOM killer acted",
     ),
     "worker-died": _Known(
         r"Worker proc \S+ died unexpectedly \(exit code: (-?\d+)\)",
@@ -117,24 +117,24 @@ KNOWN = {
     ),
     "too-few-gpus": _Known(
         r"Cannot provide a placement group requiring (\d+) GPUs",
-        "Ray never saw {0} GPUs: a node did not join",
-        "read the missing node's log (`sparkops logs --previous`); its address must be the CX7 address",
+        "Ray never had all {0} GPUs, because a node did not join",
+        "read the log of the node that did not join (`sparkops logs --previous`); it must join with its CX7 address",
     ),
     "model-missing": _Known(
         r"LocalEntryNotFoundError|OfflineModeIsEnabled|does not appear to have a file named|"
         r"Can't load the configuration of ",
-        "the node's cache lacks files of the model",
+        "files of the model are missing on the node",
         "fetch the model on every node (`sparkops model fetch`), then deploy again",
     ),
     "vocabulary-missing": _Known(
         r"error downloading or loading vocab file",
-        "the engine looks for gpt-oss's tiktoken vocabulary on the internet",
+        "the engine has no local copy of gpt-oss's tiktoken vocabulary and could not download it",
         "deploy without `--allow env-per-image`, and keep the mount `tiktoken_rs` in the recipe",
     ),
     "port-taken": _Known(
         r"(?i)address already in use",
         "another program uses a port that the engine needs",
-        "find it with `ss -ltnp` on the node; stop it, or set another `api_port` in the inventory",
+        "find the program with `sudo ss -ltnp` on the node; stop it, or set another `api_port` in the inventory",
     ),
     "unsupported-kernel": _Known(
         r"kernel does not support current device|no kernel image is available for execution",
@@ -143,19 +143,19 @@ KNOWN = {
     ),
     "stuck-collective": _Known(
         r"No available shared memory broadcast block found in \d+ seconds",
-        "the ranks wait for each other: another node died, or the NCCL versions differ",
-        "stop and deploy again; image and driver must be the same on all nodes",
+        "the vLLM processes (ranks) wait for each other: a node died, or the nodes have different NCCL versions",
+        "run `sparkops stop`, then deploy again; all nodes must have equal images and drivers",
     ),
     "rpc-timeout": _Known(
         r"TimeoutError: RPC call to (\w+) timed out",
-        "the engine did not answer its internal call {0}: the node is short of memory, or another node hangs",
-        "stop and deploy again; if it happens again, lower `gpu-memory-utilization`",
+        "vLLM's internal call {0} timed out: the node is short of memory, or another node hangs",
+        "run `sparkops stop`, then deploy again; if that fails too, lower `gpu-memory-utilization`",
     ),
     "ray-incomplete": _Known(
         r"sparkops: Ray has (\d+) of (\d+) nodes",
-        "Ray saw {0} of {1} nodes: the others never joined",
-        "read the other nodes' logs: `sparkops logs --previous`; check that the CX7 link is up on all "
-        "nodes (`sparkops facts`)",
+        "only {0} of {1} nodes joined Ray",
+        "read the logs of the nodes that did not join (`sparkops logs --previous`), and check that the CX7 link is up "
+        "on all nodes (`sparkops facts`)",
         during="ray",
     ),
     "ray-not-joined": _Known(
@@ -167,13 +167,13 @@ KNOWN = {
     "no-fabric-address": _Known(
         r"sparkops: waiting for the fabric address (\S+)",
         "the fabric address {0} never appeared on this node",
-        "the CX7 port is down or has lost its address: `ip -br addr` on the node shows it",
+        "check with `ip -br addr` on the node whether the CX7 port is down or has lost its address",
         during="ray",
     ),
     "waiting-for-nodes": _Known(
         r"Waiting for creating a placement group of specs for (\d+) seconds",
-        "a node with its GPU never joined Ray (waited {0} s)",
-        "read the missing node's log (`sparkops logs --previous`); its address must be the CX7 address",
+        "the engine waited {0} s for a node with a GPU to join Ray, but none joined",
+        "read the log of the node that did not join (`sparkops logs --previous`); it must join with its CX7 address",
         during="nodes",
     ),
     "disk-full": _Known(
@@ -194,12 +194,12 @@ KNOWN = {
     "registry-login": _Known(
         r"(?i)unauthorized: |pull access denied for|denied: requested access|403 Forbidden",
         "the registry requires a login for this image, or the image does not exist",
-        "`sparkops image pull NAME --user USER` reads the password from stdin",
+        "check the image's name, or log in: `sparkops image pull NAME --user USER` reads the password from stdin",
     ),
     "host-unknown": _Known(
         r"Could not resolve host: (\S+)|lookup (\S+): (?:Temporary failure in name resolution|no such host)",
-        "the node cannot resolve {0}{1}",
-        "check the node's network and DNS; `sparkops image import` and `sparkops image distribute` work without both",
+        "the node cannot resolve the host name {0}{1}",
+        "check the node's DNS; `sparkops image import` and `sparkops image distribute` need no internet on the node",
     ),
     "git-missing": _Known(
         r"sparkops: git is not installed",

@@ -36,7 +36,7 @@ _LOADER = r"(?:(?:fast)?safetensors )?(?:checkpoint shards|using \w[\w ]* loader
 
 MARKS = (
     _Mark("ready", 100, r"Application startup complete", "engine is up"),
-    _Mark("http", 98, r"Starting vLLM (?:API )?server", "opening its port"),
+    _Mark("http", 98, r"Starting vLLM (?:API )?server", "opening the API port"),
     _Mark("warm", 97, r"init engine \(profile, create kv cache, warmup model\) took ([\d.]+) s", "warmed up"),
     _Mark("capture", 96, r"Graph capturing finished in (\d+) secs", "captured CUDA graphs in {0} s"),
     _Mark(

@@ -35,14 +35,14 @@ ELSEWHERE = {
 PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
 
 VANISHED = {
-    "swap-space": "removed from vLLM: it has no effect in the V1 engine; delete it",
-    "disable-log-requests": "removed from vLLM: logging is off unless --enable-log-requests",
-    "num-scheduler-steps": "removed from vLLM with the V0 engine; delete it",
-    "use-v2-block-manager": "removed from vLLM with the V0 engine; delete it",
-    "preemption-mode": "removed from vLLM with the V0 engine; delete it",
-    "enable-reasoning": "removed from vLLM: --reasoning-parser alone enables reasoning",
-    "guided-decoding-backend": "renamed: use --structured-outputs-config.backend",
-    "max-seq-len-to-capture": "renamed: use --max-cudagraph-capture-size",
+    "swap-space": "vLLM removed this flag (no effect in the V1 engine); delete it",
+    "disable-log-requests": "vLLM removed this flag; request logging is off unless you set --enable-log-requests",
+    "num-scheduler-steps": "vLLM removed this flag together with the V0 engine; delete it",
+    "use-v2-block-manager": "vLLM removed this flag together with the V0 engine; delete it",
+    "preemption-mode": "vLLM removed this flag together with the V0 engine; delete it",
+    "enable-reasoning": "vLLM removed this flag; --reasoning-parser alone enables reasoning",
+    "guided-decoding-backend": "vLLM renamed this flag; use --structured-outputs-config.backend",
+    "max-seq-len-to-capture": "vLLM renamed this flag; use --max-cudagraph-capture-size",
 }
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG])")

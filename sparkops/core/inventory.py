@@ -59,7 +59,7 @@ class Inventory:
         if len(named) > 1:
             raise UsageError(
                 f"{self.source}: the selected nodes have different recipes: {', '.join(sorted(map(str, named)))}",
-                hint="use --limit to select one group, or --recipe",
+                hint="use --limit to select nodes with one recipe, or --recipe to choose a recipe",
             )
         return named.pop() if named else self.recipe
 

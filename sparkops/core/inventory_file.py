@@ -157,7 +157,7 @@ def _vars(walk: _Walk, value: Located, path: str) -> dict[str, Located]:
 
 def _set_depths(walk: _Walk, name: str, above: tuple[str, ...], document: Located) -> None:
     if name in above:
-        fail(document, name, f"contains itself: {' > '.join((*above, name))}")
+        fail(document, name, f"this group contains itself: {' > '.join((*above, name))}")
     group = walk.groups[name]
     if above and group.depth >= len(above):
         return
@@ -211,9 +211,9 @@ def _address(text: str, value: Located, path: str) -> str:
         address = ipaddress.ip_address(text)
     except ValueError:
         problem = (
-            f"must be an IP address, but {text!r} is a host name: name resolution (mDNS) under load takes nodes down"
+            f"must be an IP address, not the host name {text!r}: under load, name resolution (mDNS) takes nodes down"
         )
-        fail(value, path, problem, hint=f"look it up once: sparkops init --resolve {text}")
+        fail(value, path, problem, hint=f"look up the address once: `sparkops init --resolve {text}`")
     if address.is_unspecified or address.is_multicast:
         fail(value, path, f"{text} is not the address of a machine")
     return str(address)

@@ -64,7 +64,7 @@ class LockDifference:
 
     def __str__(self) -> str:
         where = f"{self.node}: " if self.node else ""
-        return f"{where}{self.key}: {_shown(self.locked)} when locked, {_shown(self.now)} now"
+        return f"{where}{self.key}: {shown(self.locked)} in the lock file, {shown(self.now)} now"
 
 
 def read(document: Located) -> RecipeLock:
@@ -74,7 +74,7 @@ def read(document: Located) -> RecipeLock:
         schema.fail(document, MARK, "is missing: this is not a lock file", "write one: `sparkops recipe lock -o FILE`")
     version = schema.integer(entries[MARK], MARK)
     if not 1 <= version <= SCHEMA:
-        schema.fail(entries[MARK], MARK, f"is {version}; this sparkops reads up to {SCHEMA}", "use a newer sparkops")
+        schema.fail(entries[MARK], MARK, f"is version {version}; sparkops reads up to {SCHEMA}", "use a newer sparkops")
     for key in ("deployment", "hash", "sparkops", "revision", "nodes"):
         if key not in entries or entries[key].value is None:
             schema.fail(document, key, "is required")
@@ -140,8 +140,8 @@ def _machines(locked: RecipeLock, now: RecipeLock) -> Iterator[LockDifference]:
         yield LockDifference("sparkops", "sparkops", locked.sparkops, now.sparkops)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     if value is None:
-        return "nothing"
+        return "unset"
     text = str(value)
     return text if len(text) <= 70 else f"{text[:67]}..."

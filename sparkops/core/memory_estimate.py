@@ -202,7 +202,7 @@ def _counted(base: Estimate, need: _Need, cache: float) -> Estimate:
 def _judged(found: Estimate, need: _Need | None, shape: Shape, unknown: str) -> Estimate:
     """The verdict, its reason, and what would fit instead."""
     if found.left < LEAST_LEFT_GIB:
-        reason = f"the engine would take {found.claimed:.0f} of {found.available:.0f} available GiB"
+        reason = f"the engine takes {found.claimed:.0f} of {found.available:.0f} GiB; {LEAST_LEFT_GIB:g} must stay free"
         return replace(found, fit="no", reason=reason, would_fit=(*_largest(found, need), *_nodes(found, need, shape)))
     if found.kv_cache is not None and found.kv_cache <= 0:
         reason = (
@@ -216,7 +216,7 @@ def _judged(found: Estimate, need: _Need | None, shape: Shape, unknown: str) -> 
         )
         return replace(found, fit="no", reason=reason, would_fit=(*_shorter(found), *_more(found, need)))
     if found.left < GOOD_LEFT_GIB:
-        reason = f"only {found.left:.1f} GiB are left for the system and the page cache"
+        reason = f"only {found.left:.1f} GiB are left for system and page cache; {GOOD_LEFT_GIB:.0f} or more are better"
         return replace(found, fit="tight", reason=reason, would_fit=_largest(found, need))
     return replace(found, fit="unknown", reason=unknown) if unknown else replace(found, fit="fits")
 
@@ -270,5 +270,5 @@ def marlin_note(effective: Effective) -> str:
     """A note on the memory that an MXFP4 model takes while loading on an image without kernels for it; else empty."""
     found = models.known(effective.model)
     if found and found.mxfp4 and images.known(effective.image).stock:
-        return "on this image, loading may need up to 118 GB for a while, at any gpu-memory-utilization (vllm #43969)"
+        return "with this image, loading needs up to 118 GB of memory at any gpu-memory-utilization (vllm #43969)"
     return ""

@@ -42,5 +42,5 @@ def model_name(text: str) -> ModelName:
     model, at, revision = text.partition("@")
     if not _HUB.fullmatch(model) or (at and not _REVISION.fullmatch(revision)) or ".." in text:
         hint = "write for example openai/gpt-oss-120b, openai/gpt-oss-120b@main, or an absolute path on the nodes"
-        raise UsageError(f"{text!r} is not the name of a model", hint=hint)
+        raise UsageError(f"{text!r} is not a valid model name", hint=hint)
     return ModelName(model, revision)

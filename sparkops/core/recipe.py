@@ -21,11 +21,11 @@ PLACED = ("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "
 """Flags that the placement sets; a recipe's values are not used."""
 
 FORBIDDEN = {
-    "api-key": "the key cannot be a flag: sparkops makes it and passes it to the engine (`sparkops key` prints it)",
+    "api-key": "sparkops itself makes the API key and passes it to the engine (`sparkops key` prints it)",
     "hf-token": "a token would be readable in labels and logs; keep it on the node (`hf auth login`)",
     "model": "set the model in the recipe, or with --set model=…",
     "model-tag": "set the model in the recipe, or with --set model=…",
-    "config": "write the flags into the recipe, so that their origin is known",
+    "config": "write the flags of the file into the recipe, so that their origin is known",
 }
 
 

@@ -149,7 +149,7 @@ def _args(values: Mapping[str, Located], path: str, prefix: str, flags: FlagTabl
     for key, value in values.items():
         name = flags.canonical(f"--{key.lstrip('-')}")
         if name in made:
-            schema.fail(value, f"{path}.{key}", f"--{name} is given twice ({made[name].origin})")
+            schema.fail(value, f"{path}.{key}", f"--{name} is given twice (first in {made[name].origin})")
         if name in FORBIDDEN:
             schema.fail(value, f"{path}.{key}", FORBIDDEN[name])
         made[name] = Setting(flags.typed(name, schema.plain(value), value.text), prefix + value.where)
@@ -175,5 +175,5 @@ def _checked(recipe: Recipe, document: Located) -> Recipe:
             schema.fail(document, "mounts", f"unknown cache {mount}{schema.did_you_mean(mount, MOUNTS)}")
     most = recipe.nodes.max
     if recipe.nodes.min < 1 or (most is not None and most < recipe.nodes.min):
-        schema.fail(document, "nodes", "min must be at least 1 and max at least min")
+        schema.fail(document, "nodes", "min must be 1 or more, and max must not be less than min")
     return recipe

@@ -12,7 +12,7 @@ METRICS = {
     "decode": "generated tokens per second, over all requests",
     "peak": "tokens generated in the best single second, over all requests",
     "total": "prompt and answer tokens per second, over all requests",
-    "ttft": "milliseconds to the first token",
+    "ttft": "milliseconds from a request to its first token",
     "itl": "milliseconds between two tokens of one request",
     "e2e": "milliseconds from a request to its last token",
 }

@@ -52,7 +52,7 @@ def times(seconds: float) -> str:
     if seconds < MINUTE or seconds % MINUTE:
         raise UsageError(f"cron counts in whole minutes, so {_spoken(seconds)} is not possible", hint="try --every 30m")
     near = min(PERIODS, key=lambda other: abs(other - seconds))
-    hint = f"the nearest possible period: --every {_spoken(near)}"
+    hint = f"use the nearest possible period: --every {_spoken(near)}"
     raise UsageError(f"cron cannot run a command every {_spoken(seconds)} at even intervals", hint=hint)
 
 
@@ -69,7 +69,7 @@ def when(text: str) -> When:
         raise UsageError(f"--when {text!r} is not a condition", hint='try --when "MemAvailable < 10GiB"')
     field = next((name for name in FIELDS if name.lower() == found[1].lower()), None)
     if field is None:
-        raise UsageError(f"--when: {found[1]} cannot be used", hint=f"use one of {', '.join(FIELDS)}")
+        raise UsageError(f"--when cannot test {found[1]}", hint=f"use one of {', '.join(FIELDS)}")
     unit = (found[4] or "").lower()
     if not unit:
         raise UsageError(f"--when {text!r}: the size needs a unit", hint='try --when "MemAvailable < 10GiB"')

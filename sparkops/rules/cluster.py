@@ -105,7 +105,7 @@ def solo_no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
         "gpt-oss-120b, against 69 without graphs. If you have one of these builds, use --allow cluster-eager."
     ),
     source=(
-        "kubis.ai DGX series, part 8; eugr/spark-vllm-docker #31, #35, #334; vllm-project/vllm #52504; opposite "
+        "kubis.ai, article 8 of 9; eugr/spark-vllm-docker #31, #35, #334; vllm-project/vllm #52504; opposite "
         "results: christopherowen/spark-vllm-mxfp4-docker, README"
     ),
     example_hit=Example(topology="cluster", args=GRAPHS_ARGS),
@@ -133,7 +133,7 @@ def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
         "unquantised lm_head costs about 9 % of decode speed. If your build pads lm_head, use --allow cluster-lm-head."
     ),
     source=(
-        "kubis.ai DGX series, part 8; eugr/spark-vllm-docker #136; opposite results: the two-node commands of "
+        "kubis.ai, article 8 of 9; eugr/spark-vllm-docker #136; opposite results: the two-node commands of "
         "christopherowen/spark-vllm-mxfp4-docker and Spark Arena"
     ),
     example_hit=Example(topology="cluster", args={**GRAPHS_ARGS, "mxfp4-layers": "moe,qkv,o,lm_head"}),

@@ -41,7 +41,7 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
         "and programs that run before the engine. So the engine would not run as in the published measurements."
     ),
     source="eugr/spark-vllm-docker (run-recipe.py) and spark-arena/sparkrun write a shell script; sparkops does not",
-    example_hit=Example(caveats=("pre_exec is not carried over",)),
+    example_hit=Example(caveats=("sparkops does not use the key pre_exec",)),
     example_miss=Example(),
 )
 def not_carried_over(effective: Effective, _shape: Shape) -> Verdict | None:

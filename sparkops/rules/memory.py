@@ -27,7 +27,7 @@ MINIMAX = "cyankiwi/MiniMax-M2.5-AWQ-4bit"
         "This image needs more memory outside its share (--gpu-memory-utilization) than the image vllm-node, which "
         "runs at 0.95. Above 0.90 memory runs out, and Linux kills the engine."
     ),
-    source="kubis.ai DGX series, part 8 (0.95 runs out of memory); eugr/spark-vllm-docker (recipe: 0.70, later 0.80)",
+    source="kubis.ai, article 8 of 9 (0.95 runs out of memory); eugr/spark-vllm-docker (recipe: 0.70, later 0.80)",
     example_hit=Example(args={"gpu-memory-utilization": 0.95}),
     example_miss=Example(args={"gpu-memory-utilization": 0.9}),
 )
@@ -51,7 +51,7 @@ def mxfp4_memory(effective: Effective, _shape: Shape) -> Verdict | None:
         "On one node, a context of 131072 tokens beside the weights runs out of memory at once. On two nodes with "
         "--gpu-memory-utilization 0.80, the page cache fills the rest of the memory within about 19 hours."
     ),
-    source="kubis.ai DGX series, parts 6 and 8; opposite result: a command in part 3 (0.70, --max-num-seqs 2)",
+    source="kubis.ai, articles 6 and 8 of 9; opposite result: a command in article 3 (0.70, --max-num-seqs 2)",
     example_hit=Example(args={"max-model-len": LONG, "gpu-memory-utilization": 0.9}),
     example_miss=Example(topology="cluster", args={"max-model-len": LONG, "gpu-memory-utilization": 0.75}),
 )

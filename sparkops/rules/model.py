@@ -29,7 +29,7 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
         "--mxfp4-backend and --mxfp4-layers exist only in the mxfp4 image's vLLM; any other vLLM rejects them. "
         "Without these flags, the mxfp4 image does not use its MXFP4 kernels."
     ),
-    source="flags of vLLM 0.32; christopherowen/spark-vllm-mxfp4-docker; kubis.ai DGX series, part 8",
+    source="flags of vLLM 0.32; christopherowen/spark-vllm-mxfp4-docker; kubis.ai, article 8 of 9",
     example_hit=Example(image="vllm-node", args=CUTLASS),
     example_miss=Example(args=CUTLASS),
 )
@@ -56,7 +56,7 @@ def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
         "Upstream vLLM has no MXFP4 kernels for a GB10 (SM121). Its Marlin kernels dequantise the weights, need about "
         "118 GB at any --gpu-memory-utilization, and once hung for 44 minutes in graph capture."
     ),
-    source="vllm-project/vllm #43969; spark-arena/recipe-registry #17; kubis.ai DGX series, part 3",
+    source="vllm-project/vllm #43969; spark-arena/recipe-registry #17; kubis.ai, article 3 of 9",
     example_hit=Example(image="vllm-node"),
     example_miss=Example(image="vllm-node", model=QWEN),
 )
@@ -76,7 +76,7 @@ def marlin_fallback(effective: Effective, _shape: Shape) -> Verdict | None:
         "Without the FlashInfer MoE variable or the tokenizer's vocabulary, the model loads, but requests fail with "
         "unclear errors. On images without MXFP4 kernels, the MoE variable selects a kernel that a GB10 cannot run."
     ),
-    source="kubis.ai DGX series, part 8; vllm-project/vllm #22525; NVIDIA's 25.09 playbook (other variable name)",
+    source="kubis.ai, article 8 of 9; vllm-project/vllm #22525; NVIDIA's 25.09 playbook (other variable name)",
     example_hit=Example(),
     example_miss=Example(env={MOE: "1", TIKTOKEN: "/root/.cache/tiktoken_rs"}),
 )
@@ -101,7 +101,7 @@ def env_per_image(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("fix",),
     title="Five cache directories outlive the container",
     why="Without these mounts, the engine crashes or uses slower code, and every start compiles and downloads again.",
-    source="kubis.ai DGX series, part 8",
+    source="kubis.ai, article 8 of 9",
     example_hit=Example(mounts=("huggingface",)),
     example_miss=Example(mounts=tuple(MOUNTS)),
 )
@@ -121,7 +121,7 @@ def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
         "The model answers in harmony format. The recipe in the kubis.ai article has the parser hermes, other "
         "recipes have openai and openai_gptoss. To check a parser, request a tool call: tool_calls must not be empty."
     ),
-    source="kubis.ai DGX series, part 8 (hermes); opposite: eugr/spark-vllm-docker, dendro-logic.com/recipes",
+    source="kubis.ai, article 8 of 9 (hermes); opposite: eugr/spark-vllm-docker, dendro-logic.com/recipes",
     example_hit=Example(args={"tool-call-parser": "hermes"}),
     example_miss=Example(args=HARMONY),
 )
@@ -144,7 +144,7 @@ def gpt_oss_parsers(effective: Effective, _shape: Shape) -> Verdict | None:
         "DeepGEMM is unstable on SM121. A forced FlashInfer MoE backend crashes; vLLM chooses Triton by itself, which "
         "works."
     ),
-    source="kubis.ai DGX series, part 8",
+    source="kubis.ai, article 8 of 9",
     example_hit=Example(image="vllm-node", model=QWEN),
     example_miss=Example(image="vllm-node", model=QWEN, args=QWEN_ARGS, env={"VLLM_USE_DEEP_GEMM": "0"}),
 )

@@ -59,7 +59,7 @@ def charts(runs: Mapping[str, Sequence[Row]]) -> Iterator[Chart]:
         for label, rows in runs.items()
         for line in (_line(f"{label}: mean", rows, "decode"), _line(f"{label}: peak", rows, "peak", dashed=True))
     ]
-    yield Chart("peak", "Generation: best second and mean", "requests at once", "tokens/s", tuple(both))
+    yield Chart("peak", "Generation: mean, and peak (the best second)", "requests at once", "tokens/s", tuple(both))
 
 
 def power(samples: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sparkops.core.bench.measured import Metric, Row
 from sparkops.core.bench.record import Record
-from sparkops.core.lockfile import LockDifference, NodeLock, RecipeLock, changes
+from sparkops.core.lockfile import LockDifference, NodeLock, RecipeLock, changes, shown
 from sparkops.core.reference import ReferencePoint as Published
 
 VARIABLE = ("topology", "flags", "env", "revision", "image", "model", "driver", "kernel", "nodes", "sparkops", "suite")
@@ -58,11 +58,11 @@ class Comparison:
 def gaps(first: Record, other: Record, vary: frozenset[str], topology_flags: Iterable[str] = ()) -> Iterator[Gap]:
     """What differs beyond `vary`; `topology_flags` are those that the recipe itself changes with the topology."""
     if first.suite != other.suite and "suite" not in vary:
-        yield Gap(other.label, f"suite: the settings of {first.suite.id} and {other.suite.id} differ")
+        yield Gap(other.label, f"suite: the runs have different settings ({first.suite.id}, {other.suite.id})")
     if first.model != other.model and "model" not in vary:
         yield Gap(other.label, f"model: {first.model} in one run, {other.model} in the other")
     if first.lock is None or other.lock is None:
-        yield Gap(other.label, "one of the two is a `--url` run, which cannot be compared: its setup is unknown")
+        yield Gap(other.label, "a run with `--url` cannot be compared, because sparkops does not know its setup")
         return
     allowed = TOPOLOGY_FLAGS | frozenset(topology_flags)
     for change in changes(_lock(first), _lock(other)):
@@ -80,7 +80,7 @@ def _varies(change: LockDifference, vary: frozenset[str], flags: frozenset[str])
 
 def _told(change: LockDifference) -> str:
     where = f"{change.node}: " if change.node else ""
-    return f"{change.what}: {where}{change.key} {change.locked!r} in one run, {change.now!r} in the other"
+    return f"{change.what}: {where}{change.key} is {shown(change.locked)} in one run, {shown(change.now)} in the other"
 
 
 def _lock(record: Record) -> RecipeLock:

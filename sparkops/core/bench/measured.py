@@ -56,7 +56,7 @@ def read(documents: Sequence[Mapping[str, Any]], suite: Suite) -> Measured:
 def _entries(document: Mapping[str, Any], problems: list[str]) -> Sequence[Mapping[str, Any]]:
     entries = document.get("benchmarks")
     if not isinstance(entries, list) or not entries:
-        problems.append("llama-benchy's result file has no benchmarks")
+        problems.append("the list `benchmarks` in llama-benchy's result file is missing or empty")
         return ()
     return [entry for entry in entries if isinstance(entry, dict) and not entry.get("is_context_prefill_phase")]
 
@@ -66,13 +66,13 @@ def _row(entry: Mapping[str, Any], problems: list[str]) -> Row | None:
         sizes = (entry["prompt_size"], entry["response_size"], entry["context_size"], entry["concurrency"])
         point = Point(*(int(size) for size in sizes))
     except (KeyError, TypeError, ValueError) as error:
-        problems.append(f"an entry of llama-benchy's result file has no valid sizes ({error})")
+        problems.append(f"an entry in llama-benchy's result file has no valid token counts or concurrency ({error})")
         return None
     metrics: dict[str, Metric] = {}
     for name, theirs in METRICS.items():
         metric = _metric(entry.get(theirs))
         if metric is None:
-            problems.append(f"{point}: {theirs} is null: no request succeeded, or all ended too soon to be measured")
+            problems.append(f"{point}: {theirs} is null; either no request succeeded, or all ended too soon to measure")
             return None
         metrics[name] = metric
     return Row(point, metrics | _derived(point, metrics))

@@ -79,14 +79,14 @@ class Suite:
 
 
 _ARTICLE = "kubis.ai, two Sparks, 2026-03-22"
-_GUIDE = "community guide to gpt-oss-120b on DGX Spark with vLLM 25.09"
+_GUIDE = "GitHub repository rossingram/Spark-DGX-Benchmark, vLLM 25.09"
 
 SUITES = (
     Suite("smoke", "A quick test: does the model answer, and about how fast", _ARTICLE, (512,), (32,), runs=2),
     Suite("sweep", "Comparison of topologies", _ARTICLE, (1024,), (128,), (1, 2, 4, 8, 16, 32, 64), runs=50),
     Suite(
         "arena",
-        "Spark Arena's profile, version 2",
+        "The benchmark of the Spark Arena leaderboard, version 2",
         "spark-arena.com",
         (2048,),
         (128,),
@@ -96,16 +96,16 @@ SUITES = (
     ),
     Suite(
         "concurrency",
-        "Prefill, generation and peak, with 1 to 256 requests at once",
-        "dendro-logic, the concurrency-first recipe, 2026-05-06",
+        "Tokens/s of prefill and generation, with 1 to 256 requests at once",
+        "dendro-logic, LLM Inference Recipes, gpt-oss-120b (concurrency-first), 2026-05-06",
         (2048,),
         (128,),
         (1, 2, 4, 5, 8, 10, 16, 32, 64, 128, 256),
     ),
     Suite(
         "stampede",
-        "Total and output tokens/s, and times to the first, next and last token, with up to 1024 requests at once",
-        "the community recipe's table",
+        "Total tokens/s, answer tokens/s, and times to the first, next and last token, with 1 to 1024 requests",
+        "kubis.ai, article 3 of 9 (Switching to vLLM)",
         (512,),
         (256,),
         (1, 4, 16, 64, 1024),

@@ -3,7 +3,7 @@
 import re
 
 KNOWN = (
-    (r"HTTP 40[13]\b", "set $SPARKOPS_API_KEY to the server's key; `sparkops key` prints the key of a deployment"),
+    (r"HTTP 40[13]\b", "set $SPARKOPS_API_KEY to the server's API key (`sparkops key` prints a deployment's key)"),
     (r"HTTP 404\b.*model", "give `--model` a name that `curl URL/v1/models` lists"),
     (r"HTTP 404\b", "give `--url` without /v1, such as http://10.0.0.11:8000"),
     (r"WRONG_VERSION_NUMBER", "the server uses plain HTTP: `--url http://...`"),
@@ -11,12 +11,12 @@ KNOWN = (
     (r"unexpected mimetype", "the server at this address has no OpenAI API: check the port"),
     (
         r"an answer ended after",
-        "the engine died during the answer, or prompt and answer do not fit into its context: see `sparkops logs`",
+        "the engine died during the answer, or prompt and answer are longer than the context: see `sparkops logs`",
     ),
     (r"Cannot connect to host", "check that a model serves at this address: `curl URL/v1/models`"),
     (r"throughput is null", "measure longer prompts: `--set pp=2048`; if requests failed, `sparkops logs` shows why"),
-    (r"processing book", "use any long text file instead of the fetched book: `--book FILE` or $SPARKOPS_BOOK"),
-    (r"oherence", "the answer to the test question was wrong: broken kernels? `--skip-coherence` skips the question"),
+    (r"processing book", "set a long text file of your own for the prompts: `--book FILE` or $SPARKOPS_BOOK"),
+    (r"oherence", "the model answered the test question wrongly (broken kernels?); `--skip-coherence` skips it"),
 )
 """(pattern in the reason, hint); the first match counts."""
 

@@ -90,7 +90,7 @@ def _owner(interfaces: tuple[Interface, ...], found: tuple[Port, ...], wanted: s
     if owner is None:
         return Unread(f"no interface has the fabric address {wanted}")
     if not owner.up:
-        return Unread(f"{owner.name} with the fabric address {wanted} is {owner.state or 'not up'}")
+        return Unread(f"{owner.name} has the fabric address {wanted}, but is {owner.state or 'not up'}")
     port = next((port for port in found if owner in port.interfaces), None)
     return _fabric(port or Port("", (owner,)), owner, wanted)
 

@@ -99,7 +99,7 @@ def signs(cpu: Cpu | Unread, dmi: Mapping[str, str] | Unread, dgx: Dgx | Unread)
     """Signs of a GB10 other than the GPU's own answer."""
     found = []
     if isinstance(cpu, Cpu) and set(CORES) <= set(cpu.models) and cpu.count == 20:
-        found.append("20 CPUs, Cortex-X925 and Cortex-A725")
+        found.append("20 CPU cores (Cortex-X925 and Cortex-A725)")
     if not isinstance(dmi, Unread):
         board = f"{dmi.get('product_name', '')} {dmi.get('board_name', '')}".strip()
         if PRODUCTS.search(board.lower()):

@@ -103,7 +103,7 @@ class Facts:
         reason = f"the GPU does not answer: {self.nvidia_smi.reason}"
         if signs := gpu.signs(self.lscpu, self.dmi, self.dgx_release):
             return Identity("broken-driver", f"{'; '.join(signs)}; but {reason}")
-        return Identity("not", f"neither CPU, board nor /etc/dgx-release is that of a GB10, and {reason}")
+        return Identity("not", f"its CPU, board and /etc/dgx-release are not those of a GB10, and {reason}")
 
     @property
     def memory(self) -> Memory:

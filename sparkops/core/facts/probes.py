@@ -19,8 +19,8 @@ WHAT_RUNS = ("id", "state", "docker-version", "docker-ps", "docker-ours", "docke
 CONFUSED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, StopIteration)
 """What a parser may raise over output that it does not understand."""
 
-NOT_ASKED = Unread("this command did not read it")
-CUT_OFF = Unread("the output ends before this value")
+NOT_ASKED = Unread("this command does not read this value")
+CUT_OFF = Unread("the node's output was cut off before this value")
 
 
 def parse(raw: str) -> Facts:

@@ -52,7 +52,7 @@ class Probe:
         if said and said[0].startswith("not asked"):
             return Unread(said[0])
         if self.exit in TIMED_OUT:
-            return Unread(f"no answer within its limit ({self.ms / 1000:.0f} s)")
+            return Unread(f"no answer within the time limit ({self.ms / 1000:.0f} s)")
         told = [line for line in said if line[0] not in "{["]
         line = next((line for line in told if not line.startswith("WARNING")), next(iter(told), "nothing was printed"))
         if self.exit == 127:
@@ -113,5 +113,5 @@ def _bytes(text: str) -> bytes:
 def _wrong(header: str) -> str:
     found = re.match(r"sparkops-facts (\d+)", header)
     if found:
-        return f"the facts have format {found[1]}; this sparkops reads format {VERSION}"
-    return f"not a capture of facts: its first line is {header[:60]!r} instead of {HEADER!r}"
+        return f"the facts have format version {found[1]}; this sparkops reads version {VERSION}"
+    return f"unexpected output: the first line is {header[:60]!r}, not {HEADER!r}"

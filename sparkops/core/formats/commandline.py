@@ -65,7 +65,7 @@ def serving(text: str, flags: FlagTable, file: str, first: int, spread: bool = T
     _read(found, words, flags, where)
     for word in (*words, *(word for _, word, _ in assigned)):
         if word.expands:
-            found.caveats.append(Caveat(where(word.line), f"only a shell expands {word.expands} in {word.text}", True))
+            found.caveats.append(Caveat(where(word.line), f"sparkops runs no shell to expand {word.text}", True))
     found.caveats += _after(simples[index], simples[index + 1 :], where)
     return found
 
@@ -91,7 +91,7 @@ def _server(simples: Sequence[Simple]) -> tuple[int, list[Word], Assigned]:
         if words and (rest := _served(_unwrapped(words))) is not None:
             starts.append((index, rest, assigned))
     if len(starts) > 1:
-        raise CommandError("starts more than one server", starts[1][1][0].line)
+        raise CommandError("starts more than one vLLM server", starts[1][1][0].line)
     if not starts:
         raise _other(simples)
     return starts[0]
@@ -154,7 +154,7 @@ def _exported(simple: Simple, found: Serving, where: Any) -> Assigned:
         assigned += [(match[1], word, match[2]) for word, match in matches if match]
     elif name not in HARMLESS:
         ran = _short(" ".join(word.text for word in words))
-        found.caveats.append(Caveat(where(words[0].line), f"runs `{ran}` before the engine; sparkops does not", True))
+        found.caveats.append(Caveat(where(words[0].line), f"sparkops does not run `{ran}` before the engine", True))
     return assigned if name in HARMLESS else []
 
 
@@ -162,7 +162,7 @@ def _after(server: Simple, rest: Sequence[Simple], where: Any) -> Iterator[Cavea
     """What follows the server: flags that a shell no longer passes to it, or other programs."""
     wrapper = server.words[0]
     if wrapper.text.rpartition("/")[2] in WRAPPERS:
-        yield Caveat(where(wrapper.line), f"sparkops starts the engine without {wrapper.text}", False)
+        yield Caveat(where(wrapper.line), f"sparkops starts the engine without the wrapper {wrapper.text}", False)
     if server.end in (">", ">>", "<", ">&", "&>", "&>>", "|", "|&"):
         line = server.words[-1].line
         yield Caveat(where(line), "the output of the engine is not redirected: `sparkops logs` shows it", False)
@@ -170,10 +170,10 @@ def _after(server: Simple, rest: Sequence[Simple], where: Any) -> Iterator[Cavea
     for simple in rest[:1]:
         first = simple.words[0] if simple.words else None
         if first is not None and first.text.startswith("-"):
-            said = f"a shell ends the command before {first.text}: the line above has a comment or lacks its backslash"
+            said = f"the engine does not get {first.text}: the line above has a comment or lacks the final backslash"
             yield Caveat(where(first.line), said, True)
         elif first is not None:
-            yield Caveat(where(first.line), f"runs `{_short(first.text)}` after the engine; sparkops does not", False)
+            yield Caveat(where(first.line), f"sparkops does not run `{_short(first.text)}` after the engine", False)
 
 
 def _read(found: Serving, words: list[Word], flags: FlagTable, where: Any) -> None:
@@ -187,7 +187,7 @@ def _read(found: Serving, words: list[Word], flags: FlagTable, where: Any) -> No
             raise CommandError(flag.problem, word.line)
         if flag.name in ("", "model", "model-tag"):
             if found.model and found.model != flag.value:
-                raise CommandError(f"{_short(str(flag.value))!r} belongs to no flag", word.line)
+                raise CommandError(f"{_short(str(flag.value))!r} belongs to no flag and is not the model", word.line)
             found.model = str(flag.value)
             taken |= {flag.index + 2, *([flag.index + 3] if flag.name and "=" not in word.text else [])}
         elif flag.name in FORBIDDEN:
@@ -198,7 +198,7 @@ def _read(found: Serving, words: list[Word], flags: FlagTable, where: Any) -> No
             _keep(found.args, flags, flag.name, setting, word.line)
     _lay_dotted(found, dotted)
     if not found.model or found.model.startswith("-") or found.model != found.model.strip():
-        raise CommandError("`vllm serve` names no model", words[0].line)
+        raise CommandError("`vllm serve` has no model", words[0].line)
     rest = (word.text for index, word in enumerate(words) if index > 1 and index not in taken)
     found.words = ("vllm", "serve", found.model, *rest)
 

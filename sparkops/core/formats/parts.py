@@ -56,7 +56,7 @@ def limits(entries: Entries) -> tuple[tuple[str, ...], Nodes]:
     cluster = truth(entries, "cluster_only") or mode == "cluster"
     if solo and cluster:
         key = "solo_only" if "solo_only" in entries else "mode"
-        schema.fail(entries[key], key, "excludes cluster_only, so no topology is left")
+        schema.fail(entries[key], key, "the recipe allows solo only and also cluster only, so no topology is left")
     least, most = count(entries, "min_nodes") or 1, count(entries, "max_nodes")
     if solo:
         least = most = 1
@@ -64,7 +64,7 @@ def limits(entries: Entries) -> tuple[tuple[str, ...], Nodes]:
         least = max(least, LEAST_CLUSTER)
     if most is not None and most < least:
         place = entries.get("max_nodes") or entries["min_nodes"]
-        schema.fail(place, "max_nodes", f"{most} is less than {least}, the smallest number of nodes")
+        schema.fail(place, "max_nodes", f"{most} is less than the smallest allowed number of nodes ({least})")
     only = [kind for kind, chosen in (("solo", solo), ("cluster", cluster)) if chosen]
     return tuple(only), Nodes(least, most)
 

@@ -56,7 +56,7 @@ def _exported(env: dict[str, Setting]) -> tuple[dict[str, Setting], list[Caveat]
     Quotes inside a value are kept, although that shell would remove them: JSON needs them.
     """
     left = [
-        Caveat(setting.origin, f"only a shell expands the value of {name}: {setting.value}", True)
+        Caveat(setting.origin, f"sparkops runs no shell to expand the value of {name}: {setting.value}", True)
         for name, setting in env.items()
         if _REPLACED.search(setting.value)
     ]

@@ -25,13 +25,13 @@ NEEDED = {
     "overrides": "settings that depend on the machine",
     "containers": "a separate image for each machine",
     "layout": "a layout over different machines",
-    "cluster_config": "its own paths on the nodes",
+    "cluster_config": "the recipe's own paths on the nodes",
 }
 """Keys whose loss would change the engine."""
 
 LEFT = {
-    "post_exec": "commands that run once the engine serves",
-    "post_commands": "commands that run once the engine serves",
+    "post_exec": "commands that run after the engine is ready",
+    "post_commands": "commands that run after the engine is ready",
     "executor_config": "options of the container",
     "builder_config": "options of the image build",
 }
@@ -52,7 +52,7 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     _runtime(entries)
     if "include" in entries:
         schema.fail(
-            entries["include"], "include", "only sparkrun can merge it; use the whole recipe (`sparkrun recipe export`)"
+            entries["include"], "include", "sparkops does not merge files; use the output of `sparkrun recipe export`"
         )
     for key in ("model", "container"):
         if parts.text(entries, key) is None:
@@ -100,9 +100,9 @@ def _serving(document: Located, entries: parts.Entries, given: dict[str, Any], f
         found = parts.command(template, rendered, flags)
     except UsageError:
         if left:
-            schema.fail(template, "command", f"{{{left[0]}}} has no value in defaults")
+            schema.fail(template, "command", f"placeholder {{{left[0]}}} has no value in defaults")
         raise
-    found.caveats += [Caveat(template.where, f"{{{name}}} has no value in defaults", True) for name in left]
+    found.caveats += [Caveat(template.where, f"placeholder {{{name}}} has no value in defaults", True) for name in left]
     return found
 
 
@@ -131,14 +131,14 @@ def _filled(env: dict[str, Setting], given: dict[str, Any]) -> tuple[dict[str, S
         text = _CONFIG.sub(lambda found: str(given.get(found[1], found[0])), str(setting.value))
         made[name] = Setting(text, setting.origin)
         for unknown in (*_CONFIG.findall(text), *_LAUNCH.findall(text)):
-            left.append(Caveat(setting.origin, f"{name} needs {unknown}, which only sparkrun fills in", True))
+            left.append(Caveat(setting.origin, f"variable {name} needs {unknown}, which only sparkrun knows", True))
     return made, left
 
 
 def _behind(entries: parts.Entries) -> list[Caveat]:
     """Caveats about keys whose effect at run time sparkops does not have."""
     return [
-        Caveat(entries[key].where, f"{key} is not carried over ({what})", key in NEEDED)
+        Caveat(entries[key].where, f"sparkops does not use the key {key} ({what})", key in NEEDED)
         for key, what in (NEEDED | LEFT).items()
         if key in entries and entries[key].value not in (None, "", (), {})
     ]

@@ -28,21 +28,21 @@ def formatted(template: str, values: Mapping[str, Any]) -> str:
                 made.append(_field(field, spec or "", conversion, values))
             length += sum(map(len, made[-2:]))
             if length > LONGEST:
-                raise TemplateError(f"becomes longer than {LONGEST} characters")
+                raise TemplateError(f"is longer than {LONGEST} characters after its placeholders are filled")
     except TemplateError:
         raise
     except ValueError as error:
-        raise TemplateError(f"{error}; write each literal brace twice") from None
+        raise TemplateError(f"{error}; double each brace that is not part of a placeholder") from None
     return "".join(made)
 
 
 def _field(field: str, spec: str, conversion: str | None, values: Mapping[str, Any]) -> str:
     if field not in values:
         if not _NAME.fullmatch(field):
-            raise TemplateError(f"{{{_short(field)}}} is not a placeholder: write each literal brace twice")
-        raise TemplateError(f"{{{_short(field)}}} has no value in defaults")
+            raise TemplateError(f"{{{_short(field)}}} is not a placeholder: double its braces")
+        raise TemplateError(f"placeholder {{{_short(field)}}} has no value in defaults")
     if not _SPEC.fullmatch(spec):
-        raise TemplateError(f"{{{_short(field)}}} has an unsupported format")
+        raise TemplateError(f"placeholder {{{_short(field)}}} has an unsupported format")
     value = values[field] if conversion is None else {"r": repr, "a": ascii}.get(conversion, str)(values[field])
     return format(value, spec) if spec else str(value)
 
@@ -59,7 +59,7 @@ def substituted(template: str, values: Mapping[str, Any]) -> tuple[str, tuple[st
             break
         text = after
     else:
-        raise TemplateError("a value in defaults contains itself")
+        raise TemplateError("a value in defaults contains its own placeholder")
     left = tuple(found[1] for found in _KEY.finditer(text) if _NAME.fullmatch(found[1]))
     return text.replace(_OPEN, "{").replace(_CLOSE, "}"), left
 
@@ -72,7 +72,7 @@ def _pieces(text: str, values: Mapping[str, Any]) -> Iterator[str]:
         piece = text[done : found.start()] + (found[0] if value is None else str(value))
         length += len(piece)
         if length > LONGEST:
-            raise TemplateError(f"becomes longer than {LONGEST} characters")
+            raise TemplateError(f"is longer than {LONGEST} characters after its placeholders are filled")
         yield piece
         done = found.end()
     yield text[done:]

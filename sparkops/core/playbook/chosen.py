@@ -16,7 +16,7 @@ def chosen(playbook: Playbook, tags: frozenset[str], skip: frozenset[str]) -> Pl
     plays = tuple(play for one in playbook.plays if (play := _play(one, tags, skip)) is not None)
     if not plays:
         near = did_you_mean(min(tags, default=""), _tags(playbook))
-        raise UsageError(one_line(f"{playbook.source}: the tags select no step{near}"))
+        raise UsageError(one_line(f"{playbook.source}: --tags and --skip-tags select no step{near}"))
     for play in plays:
         if isinstance(play, StepsPlay):
             _refuse_gaps(play)

@@ -123,7 +123,7 @@ class Compare(Expression):
             return Const(bool(SIGNS[self.sign](*_alike(left.value, right.value))))
         except TypeError:
             told = f"{left.value!r:.40} {self.sign} {right.value!r:.40}"
-            raise BadExpression(one_line(f"{told} cannot be compared")) from None
+            raise BadExpression(one_line(f"these values cannot be compared: {told}")) from None
 
     def __str__(self) -> str:
         return f"{self.left} {self.sign} {self.right}"

@@ -71,4 +71,4 @@ def word(path: Path, known: Names) -> str:
         return str(found).lower()
     if isinstance(found, (str, int, float)):
         return str(found)
-    raise BadExpression(f"{dotted(path)} is not a single value (text, number, true or false)")
+    raise BadExpression(f"{dotted(path)} is a list, a mapping or empty; a text can contain only single values")

@@ -30,7 +30,7 @@ def _play(value: Located, number: int, beside: steps.Beside, extra: Iterable[str
     name = schema.text(entries["name"], f"{path}: name") if "name" in entries else ""
     path += f" ({name})" if name else ""
     if ("run" in entries) == ("steps" in entries):
-        fail(value, path, "needs either `run:` (a verb of sparkops) or `steps:`")
+        fail(value, path, "needs either `run:` (a command of sparkops) or `steps:`, not both")
     if "run" in entries:
         return _verb(value, known(value, path, _VERB), name, path)
     return _steps(value, known(value, path, _STEPS), name or path, path, beside, extra)

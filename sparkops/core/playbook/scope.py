@@ -51,7 +51,7 @@ class Scope:
     def define(self, value: Located, path: str, name: str) -> str:
         """A name that the playbook defines; raises UsageError if it cannot be one."""
         if not name.isidentifier() or name in GIVEN:
-            fail(value, path, f"{name!r} cannot be a name: use letters, digits and _, but not {' or '.join(GIVEN)}")
+            fail(value, path, f"{name!r} cannot be a name: use letters, digits, _; {' and '.join(GIVEN)} are taken")
         return name
 
     def condition(self, value: Located, path: str) -> Expression:
@@ -128,4 +128,4 @@ class Scope:
             if here := ANSIBLE.get(root):
                 fail(value, path, f"unknown name {root}", hint=f"in sparkops it is `{here}`")
             near = schema.did_you_mean(root, (*self.names, *GIVEN, *self.registered))
-            fail(value, path, f"unknown name {root}{near}", hint="define it: `vars:`, `-e NAME=VALUE` or `register:`")
+            fail(value, path, f"unknown name {root}{near}", hint="set it with `vars:`, `-e NAME=VALUE` or `register:`")

@@ -51,7 +51,7 @@ def _action(value: Located, entries: Mapping[str, Located], path: str, scope: Sc
 def _copy(value: Located, path: str, scope: Scope, beside: Beside) -> CopyFile:
     entries = known(value, path, shape.keys(shape.CopyShape))
     if ("src" in entries) == ("content" in entries):
-        fail(value, path, "needs either src (a file beside the playbook) or content")
+        fail(value, path, "needs either src (a file beside the playbook) or content (a text), not both")
     if "dest" not in entries:
         fail(value, f"{path}.dest", "is required")
     source = schema.text(entries["src"], f"{path}.src") if "src" in entries else None

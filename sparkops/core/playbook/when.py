@@ -24,7 +24,7 @@ def parse(text: str) -> Expression:
     try:
         body = Environment(autoescape=False).parse("{{ " + text + " }}").body
         if len(body) != 1 or not isinstance(body[0], nodes.Output) or len(body[0].nodes) != 1:
-            raise BadExpression("is not one condition")
+            raise BadExpression("must be exactly one condition")
         return _read(body[0].nodes[0])
     except TemplateSyntaxError as error:
         raise BadExpression(one_line(f"cannot be read: {error.message}")) from None
@@ -44,22 +44,22 @@ def _item(node: nodes.Getattr | nodes.Getitem) -> Expression:
     inner = _read(node.node)
     key = node.attr if isinstance(node, nodes.Getattr) else getattr(node.arg, "value", None)
     if not isinstance(inner, Name) or not isinstance(key, (str, int)):
-        raise BadExpression("only a name can have items, each named by a word or a number")
+        raise BadExpression("`.key` and `[…]` can only follow a name, as in `result.code` or `hosts[0]`")
     return Name((*inner.path, key))
 
 
 def _negative(node: nodes.Neg) -> Expression:
     value = getattr(node.node, "value", None)
     if not isinstance(value, (int, float)):
-        raise BadExpression("only a number can be negative")
+        raise BadExpression("a minus sign can only be in front of a number")
     return Const(-value)
 
 
 def _test(node: nodes.Test) -> Expression:
     name = _read(node.node)
     if node.name not in ("defined", "undefined") or not isinstance(name, Name) or node.args:
-        told = "the only tests are `NAME is defined` and `NAME is undefined`"
-        raise BadExpression(f"{told}; for a result use `.code == 0` or `.ended == 'skipped'`")
+        told = "only `defined` and `undefined` can follow `is`"
+        raise BadExpression(f"{told}; to test a result, write `NAME.code == 0` or `NAME.ended == 'skipped'`")
     return Defined(name) if node.name == "defined" else Not(Defined(name))
 
 
@@ -101,8 +101,8 @@ _READERS: Mapping[type[nodes.Node], Callable[[Any], Expression]] = {
     nodes.List: _items,
     nodes.Tuple: _items,
 }
-_NUMBER = "; a text such as '90' compares with a number as a number"
-_INSTEAD = {"int": _NUMBER, "float": _NUMBER, "default": "; give the name a default in `vars:`; `-e` overrides it"}
+_NUMBER = " and is not needed: in a comparison with a number, text such as '90' counts as a number"
+_INSTEAD = {"int": _NUMBER, "float": _NUMBER, "default": "; set the default in `vars:`; `-e` overrides it"}
 _ARITHMETIC = (nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow)
 _KINDS: Mapping[type[nodes.Node], str] = {
     **dict.fromkeys(_ARITHMETIC, "arithmetic"),

@@ -19,19 +19,19 @@ ANSIBLE = {
     "rescue": "write `ignore_errors: true` and `register:`, and a later step with a `when:` on the result",
     **dict.fromkeys(("handlers", "notify"), "`register:` the result of one step, and use it in the `when:` of another"),
     "delegate_to": "write a separate play with its own `hosts:`",
-    "gather_facts": "delete it: `facts.…` always exist",
+    "gather_facts": "delete it: `facts.…` are always available",
     "changed_when": "write `reads: true` if the command changes nothing",
-    "failed_when": "write a command that itself ends with 0, or with another code if it failed",
+    "failed_when": "write a command with exit code 0 if it succeeded, and another exit code if it failed",
     "become_user": "write `become: true`; the command then runs as root",
     "creates": "write `unless: [test, -e, FILE]`",
     "template": "write `copy:` with `content:`, which may contain {{ names }}",
     "debug": "write `message:`",
-    **dict.fromkeys(("fail", "assert"), 'write `command: "false"` with a `when:`, and the reason as `name:`'),
-    "stat": "write `command: test -e FILE` with `reads`, `ignore_errors` and `register`",
+    **dict.fromkeys(("fail", "assert"), 'write `command: "false"` and `when:`, with the reason as `name:`'),
+    "stat": "write `command: test -e FILE`, `reads: true`, `ignore_errors: true` and `register: NAME`; use `NAME.code`",
     "lineinfile": "write the whole file with `copy:`, or `command: [sh, -c, …]` with `unless: grep -q …`",
     "vars_files": "use `vars:` of the play, or `-e NAME=VALUE`",
     "set_fact": "use `vars:` of the play, or `register:`",
-    "wait_for": 'write `command: ["true"]` with `until:`, a command that runs until it ends with 0',
+    "wait_for": 'write `command: ["true"]` with `until:`, a command that is repeated until its exit code is 0',
     "pause": "to wait for something, write `until:` with `delay:`",
     "reboot": "copy the steps of `sparkops playbook show reboot-all`",
     "pre_tasks": "write a separate play before this one",
@@ -43,8 +43,8 @@ ANSIBLE = {
     **dict.fromkeys(("service", "systemd"), "write `command: systemctl restart NAME`, with `become: true`"),
     "apt": "write `command: apt-get install -y NAME`, with `become: true` and `unless: dpkg -s NAME`",
     "file": "write `command: mkdir -p DIR`, with `unless: test -d DIR`",
-    "import_playbook": "copy its plays into this file",
-    **dict.fromkeys(("include_tasks", "import_tasks"), "write its steps here"),
+    "import_playbook": "copy the plays of the other playbook into this file",
+    **dict.fromkeys(("include_tasks", "import_tasks"), "copy the steps of the other file into this list"),
     "args": "write the words in `command:`, the variables in `environment:`",
 }
 """Keys of Ansible, and what to write instead."""
@@ -55,8 +55,8 @@ PLAY_KEYS = tuple(key for key in shape.keys(shape.StepsPlayShape) if key not in 
 
 
 _VERBS_OWN = {
-    "hosts": "a play with `run:` has `with: {limit: …}`",
-    "vars": "a play with `run:` gets its variables from `-e NAME=VALUE`",
+    "hosts": "in a play with `run:`, write `with: {limit: NODES}`",
+    "vars": "in a play with `run:`, set variables with `-e NAME=VALUE`",
 }
 
 

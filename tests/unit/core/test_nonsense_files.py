@@ -73,7 +73,7 @@ HEAD = b"model: m\ncontainer: c\n"
 HOSTILE: dict[str, tuple[bytes, str]] = {
     "one flag in two spellings": (
         HEAD + b"args:\n  max-num-seqs: 1\n  max_num_seqs: 2\n",
-        "f.yml:5: args.max_num_seqs: --max-num-seqs is given twice (f.yml:4)",
+        "f.yml:5: args.max_num_seqs: --max-num-seqs is given twice (first in f.yml:4)",
     ),
     "ten megabytes of nonsense": (bytes(range(256)) * 40_000, "f.yml:1: is larger than 1000 kB"),
     "a megabyte of brackets": (b"[" * 900_000, "f.yml:1: is nested too deeply"),
@@ -91,7 +91,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
         b"recipe_version: 1\nname: n\ncontainer: c\ndefaults: {a: "
         + b"x" * 300_000
         + b"}\ncommand: vllm serve {a}{a}{a}\n",
-        "f.yml:5: command: becomes longer than 200000 characters",
+        "f.yml:5: command: is longer than 200000 characters after its placeholders are filled",
     ),
     "half a recipe": (b"model: m\n", "f.yml:1: container: is required"),
 }

@@ -31,7 +31,7 @@ def test_parts_of_a_payload_are_read_as_written(outputs: dict[str, tuple[int, st
 
 @given(st.text())
 def test_any_text_is_facts_or_a_clear_error(text: str):
-    with pytest.raises(Unreadable, match=r"capture|format"):
+    with pytest.raises(Unreadable, match=r"unexpected output|format"):
         parse(text if not text.startswith(HEADER) else f"x{text}")
     assert isinstance(parse(f"{HEADER}\n{text}"), Facts)
 
@@ -76,13 +76,13 @@ def test_a_capture_cut_off_anywhere_keeps_what_came_before():
         found = read(raw[:end])
         assert isinstance(parse(raw[:end]), Facts)
         assert [whole[name] for name in list(found)[:-1]] == list(found.values())[:-1]
-    assert parse(raw[:200]).nvidia_smi == Unread("the output ends before this value")
+    assert parse(raw[:200]).nvidia_smi == Unread("the node's output was cut off before this value")
 
 
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ("sparkops-facts 2\n", "the facts have format 2; this sparkops reads format 1"),
+        ("sparkops-facts 2\n", "the facts have format version 2; this sparkops reads version 1"),
         ("Welcome to DGX OS\nsparkops-facts 1\n", "Welcome to DGX"),
     ],
 )
@@ -112,7 +112,7 @@ def test_a_payload_that_looks_like_a_frame_is_a_payload():
 
 
 def test_a_failed_probe_says_why():
-    assert Probe("x", 124, "", 10020).unread == Unread("no answer within its limit (10 s)")
+    assert Probe("x", 124, "", 10020).unread == Unread("no answer within the time limit (10 s)")
     assert Probe("x", 127, "ibdev2netdev: not found").unread == Unread("ibdev2netdev: not found")
     assert Probe("x", 1, '{"Client":{}}\nno daemon\n').unread == Unread("no daemon (exit 1)")
     assert Probe("x", 3, "").unread == Unread("nothing was printed (exit 3)")

@@ -181,7 +181,7 @@ def test_a_hung_nvidia_smi_costs_its_limit_once_and_nothing_else(ask: Ask, hangs
     for shell in SHELLS:
         raw = ask(shell=shell, STUB_SMI="hang", **hangs("nvidia-smi"))
         got = facts(raw)
-        assert "no answer within its limit" in got.nvidia_smi.reason
+        assert "no answer within the time limit" in got.nvidia_smi.reason
         assert frames(raw)["gpu-load"] == b"not asked again: nvidia-smi did not answer"
         assert len(got.containers) == 2
 
@@ -191,8 +191,8 @@ def test_a_cache_on_a_file_server_that_is_gone_hides_only_itself(ask: Ask, hangs
         _write(tmp_path / "tools", {"ls": "#!/bin/sh\nexec sleep 60\n"})
         (tmp_path / "tools/ls").chmod(0o755)
         got = facts(ask("--model", "a/b", "--cache", "/mnt/hf", shell=shell, **hangs("ls")))
-        assert "no answer within its limit" in got.model.reason
-        assert "no answer within its limit" in got.disk.reason
+        assert "no answer within the time limit" in got.model.reason
+        assert "no answer within the time limit" in got.disk.reason
         assert len(got.containers) == 2
         assert got.took_seconds is not None
 

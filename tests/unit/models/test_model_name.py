@@ -27,6 +27,6 @@ def test_a_name_is_a_model_perhaps_at_a_revision_or_a_directory(text: str, model
     "text", ["", "../x", "a/b/c", "a b", "a/b@", "a/../b", "-x/y", "a/b@x..y", "a/b@ ", "https://x/y"]
 )
 def test_anything_else_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(UsageError, match="is not the name of a model") as caught:
+    with pytest.raises(UsageError, match="is not a valid model name") as caught:
         model_name(text)
     assert "openai/gpt-oss-120b" in (caught.value.hint or "")
