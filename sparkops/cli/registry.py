@@ -4,6 +4,7 @@ Modules are below `sparkops.verbs` and are imported when their verb is meant: `s
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ class Verb(NamedTuple):
 
     `run` and `show` are `module:function` in that folder: `(options, report) -> Answer` and `(document, ink, how) ->
     lines`. First words also have a `section` and a `summary` for `sparkops --help`. A GROUP only has verbs below it.
-    Advice to type a command includes `-i` unless `needs_nodes` is false.
+    A Local command needs no nodes: a hint to type it has no `-i`.
     """
 
     noun: str
@@ -29,35 +30,24 @@ class Verb(NamedTuple):
     needs_nodes: bool = True
 
 
+Local = partial(Verb, needs_nodes=False)
+
 GROUP = ""
 SET_UP, DEPLOY, IMAGES, OPERATE = "Set up", "Deploy", "Images and models", "Operate"
 INSPECT, RECIPES, BENCHMARKS, LAB = "Inspect", "Recipes and rules", "Benchmarks", "Lab"
 
 VERBS = {
-    "init": Verb(
-        "setup", "run:init", "show:init", SET_UP, "Write an inventory and pin the nodes' host keys.", needs_nodes=False
-    ),
+    "init": Local("setup", "run:init", "show:init", SET_UP, "Write an inventory and pin the nodes' host keys."),
     "trust": Verb("setup", "run:trust", "show:trust", SET_UP, "Show the nodes' host keys and pin them."),
-    "preflight": Verb(
-        "preflight", "run:preflight", "show:preflight", SET_UP, "Check the nodes and show how to fix what is wrong."
-    ),
+    "preflight": Verb("preflight", "run:preflight", "show:preflight", SET_UP, "Check the nodes and show the fixes."),
     "preflight list": Verb("preflight", "list:listed", "show:listed"),
     "preflight explain": Verb("preflight", "list:explained", "show:explained"),
     "facts": Verb("status", "facts:facts", "show:facts", SET_UP, "Show hardware, network and software of the nodes."),
-    "completion": Verb(
-        "completion",
-        "run:script",
-        "show:script",
-        SET_UP,
-        "Print the script for Tab completion in bash, zsh or fish.",
-        needs_nodes=False,
-    ),
+    "completion": Local("completion", "run:script", "show:script", SET_UP, "Print a script for Tab completion."),
     "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show every command that deploy would run."),
     "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),
     "stop": Verb("deploy", "stop:stop", "show:stop", DEPLOY, "Stop what sparkops started and verify that it is gone."),
-    "rollback": Verb(
-        "deploy", "rollback:rollback", "show:rollback", DEPLOY, "Stop what runs; start the previous deployment again."
-    ),
+    "rollback": Verb("deploy", "rollback:rollback", "show:rollback", DEPLOY, "Start the previous deployment again."),
     "image": Verb("image", GROUP, GROUP, IMAGES, "Build, pull, copy and compare engine images."),
     "image build": Verb("image", "build:build", "show:built"),
     "image pull": Verb("image", "pull:pull", "show:pulled"),
@@ -78,9 +68,7 @@ VERBS = {
     "jobs wait": Verb("jobs", "run:wait", "show:jobs"),
     "jobs cancel": Verb("jobs", "run:cancel", "show:cancelled"),
     "play": Verb("play", "run:play", "show:play", OPERATE, "Run your playbook on the nodes."),
-    "playbook": Verb(
-        "play", GROUP, GROUP, OPERATE, "Show the included playbooks or check your own.", needs_nodes=False
-    ),
+    "playbook": Local("play", GROUP, GROUP, OPERATE, "Show the included playbooks or check your own."),
     "playbook list": Verb("play", "playbooks:names", "show:names"),
     "playbook show": Verb("play", "playbooks:show", "show:shown"),
     "playbook lint": Verb("play", "playbooks:lint", "show:linted"),
@@ -92,17 +80,13 @@ VERBS = {
     "cache status": Verb("cache", "run:status", "show:scheduled"),
     "cache permit": Verb("cache", "run:permit", "show:permitted"),
     "memory": Verb("memory", "run:memory", "show:memory", OPERATE, "Show what uses the memory of each node."),
-    "cleanup": Verb(
-        "cleanup", "run:cleanup", "show:cleanup", OPERATE, "Show what sparkops left on the nodes and remove it."
-    ),
+    "cleanup": Verb("cleanup", "run:cleanup", "show:cleanup", OPERATE, "Show and remove what sparkops left on nodes."),
     "status": Verb("status", "run:status", "show:status", INSPECT, "Show what runs and test it with a request."),
     "logs": Verb("status", "logs:logs", "show:logs", INSPECT, "Print the engines' logs, node by node."),
-    "endpoint": Verb(
-        "status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print URL, key and model as variables for a client."
-    ),
+    "endpoint": Verb("status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print URL, key and model for a client."),
     "key": Verb("status", "key:key", "show:key", INSPECT, "Print the endpoint's API key or change it."),
     "key rotate": Verb("status", "key:key", "show:rotated"),
-    "recipe": Verb("recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes.", needs_nodes=False),
+    "recipe": Local("recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes."),
     "recipe list": Verb("recipe", "list:recipes", "show_catalogue:recipes"),
     "recipe search": Verb("recipe", "list:search", "show_catalogue:found"),
     "recipe show": Verb("recipe", "describe:show", "show_catalogue:recipe"),
@@ -110,33 +94,10 @@ VERBS = {
     "recipe diff": Verb("recipe", "compare:diff", "show:differing"),
     "recipe lock": Verb("recipe", "recipe_lock:lock", "show:locked"),
     "recipe verify": Verb("recipe", "recipe_lock:verify", "show:verified"),
-    "advise": Verb(
-        "recipe",
-        "advise:recommend",
-        "show_advice:advice",
-        RECIPES,
-        "Recommend a topology for a workload.",
-        needs_nodes=False,
-    ),
-    "rules": Verb(
-        "recipe",
-        "rules:rules",
-        "show_catalogue:rules",
-        RECIPES,
-        "List the rules that every deploy follows, or explain one.",
-        needs_nodes=False,
-    ),
-    "lint": Verb(
-        "recipe",
-        "lint:lint",
-        "show_lint:linted",
-        RECIPES,
-        "Check recipe files against the rules, without nodes.",
-        needs_nodes=False,
-    ),
-    "schema": Verb(
-        "recipe", "schema:schema", "show:schema", RECIPES, "Print a JSON Schema for your editor.", needs_nodes=False
-    ),
+    "advise": Local("recipe", "advise:recommend", "show_advice:advice", RECIPES, "Suggest a topology for a workload."),
+    "rules": Local("recipe", "rules:rules", "show_catalogue:rules", RECIPES, "List or explain the rules of a deploy."),
+    "lint": Local("recipe", "lint:lint", "show_lint:linted", RECIPES, "Check recipe files against the rules."),
+    "schema": Local("recipe", "schema:schema", "show:schema", RECIPES, "Print a JSON Schema for your editor."),
     "bench": Verb("bench", GROUP, GROUP, BENCHMARKS, "Measure deployments, store the results and compare them."),
     "bench run": Verb("bench", "run:run", "show:run"),
     "bench topologies": Verb("topologies", "run:topologies", "show:topologies"),
@@ -145,7 +106,7 @@ VERBS = {
     "bench show": Verb("bench", "records:show", "show:shown"),
     "bench export": Verb("bench", "records:export", "show:exported"),
     "bench compare": Verb("bench", "records:compare", "show:compared"),
-    "lab": Verb("lab", GROUP, GROUP, LAB, "Run emulated nodes on this machine.", needs_nodes=False),
+    "lab": Local("lab", GROUP, GROUP, LAB, "Run emulated nodes on this machine."),
     "lab up": Verb("lab", "run:up", "show:up"),
     "lab down": Verb("lab", "run:down", "show:down"),
     "lab status": Verb("lab", "run:status", "show:status"),

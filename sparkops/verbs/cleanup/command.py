@@ -17,7 +17,7 @@ from sparkops.core.target import ConfirmOptions
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @on_nodes_by_sudo
 def cleanup(**given: Any) -> ConfirmOptions:
-    """Show what sparkops left on the nodes and remove it.
+    """Show and remove what sparkops left on nodes.
 
     It removes stopped containers, API keys, configuration, logs, jobs, the crontab entry, the sudoers rule, and the SSH
     key that `init` installed. It keeps models, images and engines' caches. It does nothing while a deployment runs.

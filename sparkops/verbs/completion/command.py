@@ -16,8 +16,9 @@ from sparkops.core.target import NameOptions
 @click.command(cls=VerbCommand, logged=False)
 @click.argument("name", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(**given: Any) -> NameOptions:
-    """Print the script for Tab completion in bash, zsh or fish.
+    """Print a script for Tab completion.
 
-    It completes commands, options, and the names of recipes, nodes, playbooks, rules, checks and benchmark suites.
+    With it, bash, zsh or fish completes commands, options, and the names of recipes, nodes, playbooks, rules, checks
+    and benchmark suites.
     """
     return NameOptions(**given)

@@ -106,5 +106,8 @@ def stop(**given: Any) -> StopOptions:
 @DEADLINE
 @on_nodes_by_sudo
 def rollback(stall: float, deadline: float, **given: Any) -> RollbackOptions:
-    """Stop what runs; start the previous deployment again."""
+    """Start the previous deployment again.
+
+    sparkops first stops the deployment that replaced it.
+    """
     return RollbackOptions(limits=WaitLimits(stall, deadline), **given)

@@ -37,7 +37,7 @@ def preflight(
     ask_become_pass: bool,
     **given: Any,
 ) -> PreflightOptions | Invocation:
-    """Check the nodes and show how to fix what is wrong.
+    """Check the nodes and show the fixes.
 
     Exit 0: no check fails; 3: a check fails; 4: a node could not be reached (the others are checked).
     """

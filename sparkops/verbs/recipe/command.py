@@ -28,7 +28,7 @@ KINDS = ("playbook", "recipe", "inventory")
 @click.command(cls=VerbCommand, logged=False)
 @click.argument("name", type=RULE, default="", metavar="[ID]")
 def rules(**given: Any) -> NameOptions:
-    """List the rules that every deploy follows, or explain one."""
+    """List or explain the rules of a deploy."""
     return NameOptions(**given)
 
 
@@ -138,9 +138,9 @@ def recipe_verify(**given: Any) -> VerifyOptions:
 @click.option("--flags", metavar="FILE", help="Check flags with this file from `sparkops image flags --json`.")
 @click.pass_context
 def lint(context: click.Context, /, **given: Any) -> LintOptions:
-    """Check recipe files against the rules, without nodes.
+    """Check recipe files against the rules.
 
-    Reads recipes of sparkops, spark-vllm-docker and sparkrun.
+    It reads recipes of sparkops, spark-vllm-docker and sparkrun, and needs no nodes.
 
     Exit 3: a rule would refuse a deploy; 2: a file cannot be read.
     """
@@ -161,7 +161,7 @@ def lint(context: click.Context, /, **given: Any) -> LintOptions:
 @click.option("--recipe", type=RECIPE, help="The recipe [default: openai-gpt-oss-120b].")
 @click.pass_context
 def advise(context: click.Context, /, **given: Any) -> AdviseOptions:
-    """Recommend a topology for a workload.
+    """Suggest a topology for a workload.
 
     The goal is decode (most answer tokens/s), prefill (most prompt tokens/s), ttft (shortest time to the first token)
     or latency (most tokens/s for each request). Your own benchmarks count first, then published results.

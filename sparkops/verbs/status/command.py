@@ -69,7 +69,10 @@ def rotate(**given: Any) -> KeyOptions:
 @click.option("--for", "client", type=click.Choice(["openai", "claude-code"]), required=True, help="Whose variables.")
 @on_nodes_by_sudo
 def endpoint(**given: Any) -> EndpointOptions:
-    """Print URL, key and model as variables for a client."""
+    """Print URL, key and model for a client.
+
+    The output sets the environment variables that the client reads.
+    """
     return EndpointOptions(**given)
 
 
