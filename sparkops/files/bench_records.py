@@ -66,5 +66,5 @@ def keep_tokenizer(text: str) -> Path:
 def unwritable(kind: str, error: OSError) -> UsageError:
     """The error for a directory that cannot be written."""
     reason = (error.strerror or "cannot be written").lower()
-    hint = "free disk space, correct the folder's owner, or set $XDG_STATE_HOME; saved results are not lost"
+    hint = "free disk space, correct the folder's owner, or set $XDG_STATE_HOME to another folder; old results remain"
     return UsageError(one_line(f"{state.folder(kind)}: {reason}"), hint=hint)

@@ -29,7 +29,7 @@ def context(directory: str, container: str, mods: Sequence[str], sources: Mappin
         )
         raise Refused(
             one_line(f"these mods do not exist: {names}{looked}"),
-            hint="give their directory with --mods DIR, or in the recipe `mods: [{name: NAME, source: URL}]`",
+            hint="use --mods DIR, or in the recipe `mods: [{name: NAME, source: REPOSITORY@COMMIT:DIR}]`",
         )
     left = {mod: pinned[mod] for mod in pinned if mod not in here}
     with tempfile.TemporaryDirectory(prefix="sparkops-mods-") as folder:
