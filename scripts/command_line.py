@@ -27,9 +27,9 @@ EXIT_CODES = {
     1: "A bug in sparkops.",
     2: "Wrong usage, or a mistake in a file.",
     3: "Refused by a rule or a check; nothing was changed.",
-    4: "A node could not be reached, authenticated or trusted.",
+    4: "A node could not be reached, it refused the login, or its host key is not trusted.",
     5: "Something failed on a node.",
-    6: "Another run holds the lock.",
+    6: "Another run of sparkops holds the lock of a node.",
     130: "You pressed Ctrl-C.",
 }
 

@@ -24,7 +24,7 @@ def found(modules: tuple[str, ...], name: str) -> Any:
             return getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError) as error:
             missing.append(f"{module}: {error}")
-    raise SystemExit(f"no {name} in this image: {'; '.join(missing)}")
+    raise SystemExit(f"this image has no {name}: {'; '.join(missing)}")
 
 
 def option(action: Any) -> dict[str, Any]:

@@ -22,12 +22,12 @@ def record(name: str) -> Record:
     """A benchmark by its id, the beginning of it, or `last`; raises UsageError."""
     known = names()
     if not known:
-        raise UsageError(f"{name}: this machine has no benchmark results yet", hint="`sparkops bench run`")
+        raise UsageError(f"{name}: this machine has no benchmark results yet", hint="measure one: `sparkops bench run`")
     exact = known[-1:] if name == "last" else [one for one in known if one == name]
     found = exact or [one for one in known if one.startswith(name)]
     if len(found) != 1:
-        what = "several benchmarks begin with this name" if found else f"no such benchmark{did_you_mean(name, known)}"
-        raise UsageError(f"{name}: {what}", hint="`sparkops bench list`")
+        what = "several ids begin with this text" if found else f"no such benchmark{did_you_mean(name, known)}"
+        raise UsageError(f"{name}: {what}", hint="list the ids: `sparkops bench list`")
     try:
         return load(state.read(KEPT, found[0]))
     except NotARecord as error:
@@ -66,5 +66,5 @@ def keep_tokenizer(text: str) -> Path:
 def unwritable(kind: str, error: OSError) -> UsageError:
     """The error for a directory that cannot be written."""
     reason = (error.strerror or "cannot be written").lower()
-    hint = "free disk space, correct the folder's owner, or set $XDG_STATE_HOME to another folder; kept results stay"
+    hint = "free disk space, correct the folder's owner, or set $XDG_STATE_HOME to another folder; old results remain"
     return UsageError(one_line(f"{state.folder(kind)}: {reason}"), hint=hint)

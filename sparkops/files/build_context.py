@@ -41,7 +41,7 @@ def pack(folder: Path, dockerfile: str | None = None) -> Context:
             for path in _below(folder, "", ignored):
                 entry = _plain(tar.gettarinfo(str(folder / path), arcname=path))
                 if (size := size + entry.size) > LARGEST:
-                    raise UsageError(f"{folder}: the build context exceeds {LARGEST // 1_000_000} MB", hint=_HINT)
+                    raise UsageError(f"{folder}: the build context is over {LARGEST // 1_000_000} MB", hint=_HINT)
                 count += 1
                 if entry.isreg():
                     with (folder / path).open("rb") as content:
@@ -55,7 +55,7 @@ def pack(folder: Path, dockerfile: str | None = None) -> Context:
     return Context(hashlib.sha256(data).hexdigest(), packed, count)
 
 
-_HINT = "exclude files that the image does not need with .dockerignore, or build from a git repository"
+_HINT = "list the files that the image does not need in .dockerignore, or build from a git repository"
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -35,7 +35,7 @@ def from_file(path: str) -> FlagTable:
     except (KeyError, TypeError, ValueError, AttributeError, IndexError):
         raise UsageError(
             one_line(f"{path}:1: is not a table of vllm serve options"),
-            hint="`sparkops image flags NAME --json` prints one",
+            hint="write a table: `sparkops image flags NAME --json > FILE`",
         ) from None
 
 

@@ -19,8 +19,8 @@ def inventory(path: str | None = None) -> Inventory:
         if os.path.isfile(place):
             return inventory_file.read(recipes.document(place))
     raise UsageError(
-        f"no inventory: looked for {', '.join(map(str, places))}",
-        hint="write one: sparkops init IP…; or use a file: -i FILE; or the lab's: -i lab",
+        f"no inventory found; sparkops looked for {' and '.join(map(str, places))}",
+        hint="write an inventory: `sparkops init IP…`; or name one: -i FILE; or use emulated nodes: -i lab",
     )
 
 

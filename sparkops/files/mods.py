@@ -18,7 +18,7 @@ PINNED = "pinned"
 def context(directory: str, container: str, mods: Sequence[str], sources: Mapping[str, str]) -> Context:
     """The build context of an image with these mods; a mod in `directory` wins over its pinned source."""
     if wrong := modding.strange(modding.needed(mods)):
-        raise UsageError(one_line(f"{wrong[0]!r} is not a valid mod name"))
+        raise UsageError(one_line(f"{wrong[0]!r} is not a mod name: it must be a plain directory name"))
     pinned = {mod: source for mod, text in sources.items() if (source := modding.source(text)) is not None}
     here = {} if directory == PINNED else {mod: found for mod in mods if (found := _find(directory, mod)) is not None}
     missing = [mod for mod in modding.needed(mods) if mod not in here and mod not in pinned]
@@ -29,7 +29,7 @@ def context(directory: str, container: str, mods: Sequence[str], sources: Mappin
         )
         raise Refused(
             one_line(f"these mods do not exist: {names}{looked}"),
-            hint="give their directory with --mods DIR, or their source in the recipe: `{name, source}`",
+            hint="use --mods DIR, or in the recipe `mods: [{name: NAME, source: REPOSITORY@COMMIT:DIR}]`",
         )
     left = {mod: pinned[mod] for mod in pinned if mod not in here}
     with tempfile.TemporaryDirectory(prefix="sparkops-mods-") as folder:

@@ -29,7 +29,7 @@ def writing(path: Path) -> Iterator[None]:
 
 def refuse_existing(path: Path, force: bool, hint: str = "overwrite it with --force") -> None:
     if path.exists() and not force:
-        raise UsageError(f"{path} exists", hint=hint)
+        raise UsageError(f"{path} already exists", hint=hint)
 
 
 def check_writable(path: Path) -> None:
@@ -55,7 +55,7 @@ def whole(path: Path, size: int) -> Iterator[BinaryIO]:
             yield file
         part.replace(path)
     except OSError as error:
-        told = f"it needs {gb(size)}, but only {gb(free(path.parent))} are free"
+        told = f"the file needs about {gb(size)}, and {gb(free(path.parent))} are free"
         raise UsageError(one_line(f"{_unwritten(part, error)}; {told}")) from error
     finally:
         part.unlink(missing_ok=True)

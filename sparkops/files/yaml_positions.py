@@ -37,7 +37,7 @@ def parse(data: bytes, label: str) -> Located:
         line = mark.line + 1 if mark else 1
         raise UsageError(one_line(f"{label}:{line}: {_problem(error, text)}")) from None
     except (yaml.YAMLError, ValueError, OverflowError):
-        raise UsageError(f"{label}:1: is not YAML, or has an escape sequence that is not a character") from None
+        raise UsageError(f"{label}:1: is not YAML, or has an escape sequence that is not a valid character") from None
 
 
 class _Composer:
@@ -89,7 +89,7 @@ class _Composer:
             self.fail(event, f"*{event.anchor} has no anchor &{event.anchor} above it")
         known = self.anchors[event.anchor]
         if known is None:
-            self.fail(event, "contains itself through an alias")
+            self.fail(event, f"the alias *{event.anchor} is inside the value of &{event.anchor}")
         found, size, height = known
         self.spend(event, size, depth + height)
         return found
@@ -99,7 +99,7 @@ class _Composer:
         if event.tag is not None and event.tag not in _TEXT:
             return self.made(event, Opaque(event.tag), None)
         if _NO_CHARACTER.search(text):
-            self.fail(event, "has an escape sequence that is not a character")
+            self.fail(event, "has an escape sequence that is not a valid character")
         plain = event.style in (None, "") and event.tag is None
         return Located(
             scalar(text) if plain else text, self.label, _line(event), text, event.style or "!" * (not plain)
@@ -117,8 +117,8 @@ class _Composer:
         merged: dict[str, Located] = {}
         while not isinstance(event := self.events.get_event(), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                quotes = "; a text with {{ }} needs quotes" if isinstance(event, yaml.MappingStartEvent) else ""
-                self.fail(event, f"a key must be a word{quotes}")
+                quotes = "; put a text with {{ }} in quotes" if isinstance(event, yaml.MappingStartEvent) else ""
+                self.fail(event, f"a key must be text, not a list or a mapping{quotes}")
             line, key = _line(event), str(self.scalar(event).text)
             value = self.value(self.events.get_event(), depth + 1)
             if key == "<<" and event.style in (None, ""):
@@ -147,7 +147,7 @@ class _Composer:
         if depth > DEEPEST:
             self.fail(event, "is nested too deeply")
         if self.count > MOST_VALUES:
-            self.fail(event, f"has more than {MOST_VALUES} values (values behind aliases count each time)")
+            self.fail(event, f"has more than {MOST_VALUES} values (an alias counts as all values that it refers to)")
 
     def fail(self, event: Any, problem: str) -> NoReturn:
         raise UsageError(one_line(f"{self.label}:{_line(event)}: {problem}"))

@@ -62,7 +62,7 @@ case $verb in
     back)
         old=$(find_it "$name.aside") || exit
         [ -n "$old" ] || exit 0
-        [ -z "$id" ] || { echo "the container $name that replaced it still exists" >&2 && exit 1; }
+        [ -z "$id" ] || { echo "cannot restore $name: the container that replaced it still exists" >&2 && exit 1; }
         docker rename "$name.aside" "$name"
         ;;
     *)

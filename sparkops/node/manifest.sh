@@ -55,7 +55,7 @@ without_key() {
 undo() {
     case $1 in
         file) gone "$2" ;;
-        folder) case $2 in "$ours"/*) gone "$2" ;; *) failed "$2: not below $ours" ;; esac ;;
+        folder) case $2 in "$ours"/*) gone "$2" ;; *) failed "$2, because it is not below $ours" ;; esac ;;
         empty) [ -s "$2" ] || gone "$2" ;;
         newline) [ ! -s "$2" ] || [ -n "$(tail -c 1 "$2")" ] || truncate -s -1 "$2" ;;
         authorized-key) without_key "$2" ;;
@@ -77,7 +77,7 @@ clean() {
     entries=$(tac "$ours/manifest" 2>/dev/null)
     case $entries in
         '' | *'sparkops-manifest 1') ;;
-        *) echo 'a newer sparkops wrote the manifest: use that version' >&2 && exit 3 ;;
+        *) echo 'a newer sparkops wrote the manifest: use that version of sparkops' >&2 && exit 3 ;;
     esac
     each undo <<ENTRIES
 $entries

@@ -133,7 +133,7 @@ def _fetch(repo: Repo, revision: str, words: argparse.Namespace) -> dict[str, An
 def _here(repo: Repo, wanted: str) -> str:
     if revision := repo.revision(wanted):
         return revision
-    raise CacheTrouble(f"{repo.model}@{wanted} is not on this node")
+    raise CacheTrouble(f"{repo.model}@{wanted} is not on this node", "`sparkops model fetch` gets it")
 
 
 def _words() -> argparse.Namespace:

@@ -34,7 +34,7 @@ class CacheTrouble(Exception):
         self.hint = hint
 
 
-MAKE_ROOM = "`sparkops model prune` and `sparkops image prune` remove what nothing needs"
+MAKE_ROOM = "`sparkops model prune` and `sparkops image prune` remove models and images that no deployment needs"
 
 
 def say(word: str, text: str) -> None:
@@ -137,7 +137,7 @@ class CacheFile:
 
     def __init__(self, path: str, blob: str, length: int) -> None:
         if path.startswith("/") or ".." in path.split("/") or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", blob):
-            raise CacheTrouble(f"the hub lists a file with an invalid path or hash: {path!r} {blob!r}")
+            raise CacheTrouble(f"the hub lists a file with an invalid path or hash: path {path!r}, hash {blob!r}")
         self.path, self.blob, self.length = path, blob, length
 
 

@@ -43,7 +43,7 @@ def manifest(repo: Repo, revision: str, words: str) -> Manifest:
     for path, blob in repo.entries(revision):
         if len(blob) not in (40, 64) and not repo.local:
             raise CacheTrouble(
-                f"{repo.model}: {path} is not a link into the cache, so its hash is unknown", "fetch the model again"
+                f"{repo.model}: {path} is not a link to a blob, so its hash is unknown", "run `sparkops model fetch`"
             )
         files[path] = [blob, length_of(repo.file(revision, path))]
     return {

@@ -104,7 +104,7 @@ def _get(repo: Repo, hub: Hub, url: str, file: CacheFile) -> None:
         remove(part)
     raise CacheTrouble(
         f"{file.path} was downloaded twice with the hash {found[:12]}, but the hub lists {file.blob[:12]}",
-        "a proxy or a mirror between this node and the hub changes the files",
+        "check the proxy or the mirror between this node and the hub: it changes files",
     )
 
 

@@ -95,7 +95,7 @@ class Hub:
         found = self.json(f"{self.endpoint}/api/models/{model}/revision/{name}?blobs=true", model, revision)
         commit = str(found.get("sha", ""))
         if not re.fullmatch("[0-9a-f]{40}", commit):
-            raise CacheTrouble(f"{self.endpoint} gives no commit for {model}@{revision}")
+            raise CacheTrouble(f"{self.endpoint} sent no commit hash for {model}@{revision}")
         return commit, [self.file(model, commit, one) for one in found.get("siblings", ())]
 
     def file(self, model: str, commit: str, one: dict[str, Any]) -> CacheFile:
@@ -136,7 +136,7 @@ class Hub:
                 raise self.refusal(answer, model, "")
             turn = 0 if length_of(part) > before else turn + 1
             if turn == TRIES:
-                raise CacheTrouble(f"{url}: {answer.words}; {TRIES} tries got no new data", "run the command again")
+                raise CacheTrouble(f"{url}: {answer.words}; no new data after {TRIES} tries", "run the command again")
             if not answer.ok:
                 time.sleep(NAP * 2**turn)
 
@@ -147,7 +147,7 @@ class Hub:
         if answer.status in (401, 403) and kind == "GatedRepo":
             return _gated(model, page, bool(self.token))
         if kind == "RevisionNotFound":
-            return CacheTrouble(f"{model} has no revision {revision}", f"its revisions: {page}/commits/main")
+            return CacheTrouble(f"{model} has no revision {revision}", f"all revisions: {page}/commits/main")
         if answer.status == 401 and self.token and "invalid" in told.lower():
             return CacheTrouble(f"{self.endpoint} does not know this token", f"give a valid token: {TOKEN}")
         if answer.status in (401, 404):
@@ -161,15 +161,15 @@ class Hub:
 def _gated(model: str, page: str, token: bool) -> CacheTrouble:
     if token:
         told = f"{model} is gated, and this token's account has no access to it"
-        return CacheTrouble(told, f"accept the licence at {page}, or wait until its owner gives access")
-    told = f"{model} is gated: its licence must be accepted, and the download needs a token of that account"
-    return CacheTrouble(told, f"accept the licence at {page}, then give that account's token: {TOKEN}")
+        return CacheTrouble(told, f"accept the licence at {page}, or wait until the owner of the model gives access")
+    told = f"{model} is gated: its licence must be accepted, and the download needs a token of that Hugging Face user"
+    return CacheTrouble(told, f"accept the licence at {page}, then give your token: {TOKEN}")
 
 
 def _how_to_reach() -> str:
     proxy = next((os.environ[name] for name in ("https_proxy", "HTTPS_PROXY") if os.environ.get(name)), "")
     through = f"the request used the proxy {re.sub('//.*@', '//***@', proxy)}; " if proxy else ""
-    return f"{through}set $HF_ENDPOINT to use a mirror, or $https_proxy to use a proxy; downloaded data is kept"
+    return f"{through}set $HF_ENDPOINT to use a mirror, or $https_proxy to use a proxy; downloaded data is not lost"
 
 
 def _token_kept_here() -> str:

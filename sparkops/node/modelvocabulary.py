@@ -28,7 +28,7 @@ def fetch_vocabulary(ask: dict[str, Any], folder: str) -> None:
         hub.fetch_small(f"{base}/{name}", path)
         if not vocabulary_file(folder, name):
             remove(path)
-            raise CacheTrouble(f"{base}/{name} is not the expected file (its sha256 is {blob[:12]}...)")
+            raise CacheTrouble(f"{base}/{name} is not the expected file (the sha256 must be {blob[:12]}...)")
 
 
 def vocabulary_file(folder: str, name: str) -> bool:

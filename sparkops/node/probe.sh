@@ -53,7 +53,7 @@ if [ "$count" -gt "$restarts" ]; then
 fi
 seen=$(evidence)
 case $(printf '%s\n' "$seen" | tail -n 3) in
-    *'sparkops: gave up'*) verdict "never gave up after repeated failed starts" ;;
+    *'sparkops: gave up'*) verdict "never the container gave up after repeated failed starts" ;;
 esac
 case $answer in 000) health='does not answer yet' ;; *) health="answers HTTP $answer" ;; esac
 printf '%s\n' "wait the container is $status, its API $health" "$seen"

@@ -188,15 +188,15 @@ stalled() {
     if moves || ! due; then return 0; fi
     case $what in
         out)
-            say "$address takes no more data (nothing for $quiet s)"
+            say "$address takes no more data (no progress for $quiet s)"
             ! alive "$next" || kill "$next"
             quiet=0
             return 0
             ;;
-        load) say "${engine:+docker load }takes no more data (nothing for $quiet s)" ;;
+        load) say "${engine:+docker load }takes no more data (no progress for $quiet s)" ;;
         *)
             [ ! -e "$dir/handing-in" ] || ! cut_off || return 1
-            [ -e "$dir/handing-in" ] || say "the sending node did not connect for $quiet s"
+            [ -e "$dir/handing-in" ] || say "the sending node did not connect within $quiet s"
             for child in "$feeder" "$next"; do ! alive "$child" || kill "$child"; done
             ;;
     esac
@@ -215,7 +215,7 @@ cut_off() {
             return
         }
     done
-    say "${engine:+docker load }takes no more data (nothing for $quiet s)"
+    say "${engine:+docker load }takes no more data (no progress for $quiet s)"
     return 1
 }
 
@@ -298,7 +298,7 @@ send() {
     next=$!
     "$@" >out </dev/null &
     loader=$!
-    watch "$loader" wchar sent || { say "$address takes no more data (nothing for $stall s)" && exit 1; }
+    watch "$loader" wchar sent || { say "$address takes no more data (no progress for $stall s)" && exit 1; }
     wait "$loader"
     saved=$?
     passed_on "$address" || exit

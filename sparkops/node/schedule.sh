@@ -90,7 +90,7 @@ set_entry() {
 remove_entry() {
     read_table
     if same "$folder/old" "$folder/rest"; then
-        echo 'unchanged: there was no entry'
+        echo 'unchanged: the crontab has no sparkops entry'
     else
         mv "$folder/rest" "$folder/new"
         write_table

@@ -130,7 +130,7 @@ if [ "$ray" -gt 0 ]; then
     if [ -z "$report" ]; then
         lacking='ray status shows no nodes'
     elif [ "$report" != "$ray $ray" ]; then
-        lacking="Ray shows ${report% *} nodes and ${report#* } GPUs instead of $ray"
+        lacking="Ray shows ${report% *} nodes and ${report#* } GPUs, but must show $ray of each"
     fi
 fi
 

@@ -17,7 +17,7 @@ fail() {
 # sudo skips files with a dot in their name, so neither this one nor a half-made one ever counts.
 write() {
     file=$root$1 new=$root$1.new
-    command -v visudo >/dev/null || fail 'visudo is not installed, so the sudoers line cannot be checked: nothing was written'
+    command -v visudo >/dev/null || fail 'visudo is not installed, so the sudoers rule cannot be checked; nothing was written'
     [ -d "${file%/*}" ] || fail "${1%/*} does not exist, so sudo on this node reads no files from it"
     visudo -c >/dev/null 2>&1 && sound=yes || sound=''
     umask 337

@@ -96,8 +96,8 @@ SYNONYMS = {
 ALWAYS_ON = ("exact-tg", "exit-on-first-fail")
 
 REFUSED = {
-    "url": "a recipe's benchmark measures the deployment; for another URL: `sparkops bench run --url`",
-    "base-url": "a recipe's benchmark measures the deployment; for another URL: `sparkops bench run --url`",
+    "url": "this benchmark measures the deployed recipe; for another URL: `sparkops bench run --url`",
+    "base-url": "this benchmark measures the deployed recipe; for another URL: `sparkops bench run --url`",
     "num-prompts": "use `runs` instead: each run sends as many requests as `concurrency` says",
     "request-rate": "not supported: sparkops sends all requests of a run at once, not at a rate",
     "dataset-name": "not supported: sparkops makes prompts of exact lengths from a text",
@@ -140,7 +140,7 @@ def adjusted(suite: Suite, options: Mapping[str, object]) -> tuple[Suite, tuple[
             continue
         else:
             known = name in (*LISTS, "runs", "prefix-caching", *ALWAYS_ON)
-            reason = f"{value} is not a valid value" if known else "is not an option of a benchmark"
+            reason = f"{value} is not a valid value" if known else "sparkops knows no such benchmark option"
             refused.append(f"{given}: {REFUSED.get(name, reason)}")
     return Suite(**changed), tuple(refused)
 

@@ -35,16 +35,16 @@ def compile_schedule(wanted: Iterable[WantedSchedule]) -> Plan:
 
 def compile_permit(facts: Mapping[str, Facts]) -> Plan:
     steps = (one for node, known in facts.items() for one in permit_and_check(known, node))
-    return plan("cache permit", {"permit to drop the page cache": steps})
+    return plan("cache permit", {"permit the page cache drop": steps})
 
 
 def permit_and_check(facts: Facts, node: str) -> Iterator[Step]:
     """The manifest comes first, so that `cleanup` knows of the line even if a later step fails."""
     note, forget = scripts.record("sudoers", SUDOERS), scripts.forget("sudoers", SUDOERS)
-    yield step(f"note-permit.{node}", node, "note it in the manifest", note, forget)
+    yield step(f"note-permit.{node}", node, "record the change in the manifest", note, forget)
     write = caches.permit(SUDOERS, sudoers_line(facts))  # put in place only if `visudo -c` accepts it
-    yield step(f"permit.{node}", node, "write the one-command sudoers line", write, caches.forbid(SUDOERS))
-    yield step(f"permitted.{node}", node, "check that sudo allows it now", caches.permitted())
+    yield step(f"permit.{node}", node, "write the sudoers rule for the page cache drop", write, caches.forbid(SUDOERS))
+    yield step(f"permitted.{node}", node, "check that sudo allows the page cache drop", caches.permitted())
 
 
 def sudoers_line(facts: Facts) -> str:

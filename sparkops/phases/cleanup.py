@@ -53,7 +53,7 @@ def _node(node: str, facts: Facts) -> Iterator[Step]:
         remove = scripts.container("remove", one.name, one.deployment or "", state_dir(facts))
         yield step(f"container.{one.name}.{node}", node, f"remove {one.name}", remove)
     for job in jobs(facts):
-        yield step(f"job.{job.id}.{node}", node, f"end {job.id}", scripts.cancel_job(job.id))
+        yield step(f"job.{job.id}.{node}", node, f"cancel the job {job.id}", scripts.cancel_job(job.id))
     if "crontab" in kinds:
         yield step(f"crontab.{node}", node, "remove the sparkops crontab entry", caches.unschedule())
     rooted = sorted(kinds & set(ROOTED))

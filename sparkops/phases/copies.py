@@ -54,8 +54,8 @@ def compile_copy(copy: Copy, facts: Mapping[str, Facts]) -> Plan:
     """The plan; a node that fails is dropped, and nodes that do not receive from it go on."""
     nodes = (*(hop.receiver for hop in copy.hops), *(chain[0].sender for chain in copy.chains))
     phases = {
-        "remove what earlier copies left": _cleared(copy, facts),
-        "let the nodes reach each other": (*_admitted(copy, facts), *_handed(copy, facts)),
+        "remove leftovers of earlier copies": _cleared(copy, facts),
+        "let the nodes connect to each other": (*_admitted(copy, facts), *_handed(copy, facts)),
         "receive": _receiving(copy, facts),
         "send": _sending(copy, facts),
         f"copy the {copy.kind}": awaited(copy.job, copy.image, nodes, copy.stall),
@@ -71,7 +71,7 @@ def awaited(job: str, image: str, nodes: tuple[str, ...], stall: int) -> Iterato
 def _cleared(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
     for node, copies in copy.left.items():
         close = commands.close(state_dir(facts[node]), *copies)
-        yield step(f"clear.{node}", node, f"remove what {', '.join(copies)} left", close)
+        yield step(f"clear.{node}", node, f"remove leftovers of {', '.join(copies)}", close)
 
 
 def _admitted(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
@@ -95,7 +95,7 @@ def _receiving(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
             state = state_dir(facts[hop.receiver])
             take = copy.take.get(hop.receiver, ())
             job = commands.receive(state, copy.job, copy.size, copy.stall, following, copy.seconds, take)
-            what = f"receive, and send on to {following.receiver}" if following else "receive"
+            what = f"receive and pass on to {following.receiver}" if following else "receive"
             yield step(f"receive.{hop.receiver}", hop.receiver, what, job)
 
 

@@ -55,7 +55,7 @@ def start_earlyoom(s: Situation, node: Node) -> Iterator[Step]:
 def _note(node: Node, kind: str, what: str) -> Step:
     """Comes first, so that `cleanup` knows of the change even if a later step fails."""
     note, forget = scripts.record(kind, what), scripts.forget(kind, what)
-    return step(f"note-{kind}.{node.name}", node.name, "note it in the manifest", note, forget)
+    return step(f"note-{kind}.{node.name}", node.name, "record the change in the manifest", note, forget)
 
 
 FIXES: Mapping[str, Callable[[Situation, Node], Iterator[Step]]] = {

@@ -30,7 +30,7 @@ def _fetch(want: Fetch, node: str, cache: str | None, facts: Facts) -> Iterator[
     if ask and want.job not in running(facts):
         yield step(f"ask.{node}", node, "write the settings for the model hub", scripts.write(ask, "600", ASK))
     begin, wait = commands.fetch(want, cache, ask), until_done(want.job, commands.FETCH_SECONDS)
-    title = f"{'look for' if want.offline else 'download'} {want.name.title}"
+    title = f"{'check the cache for' if want.offline else 'download'} {want.name.title}"
     yield step(f"fetch.{node}", node, title, detached(want.job, begin, wait, facts))
 
 

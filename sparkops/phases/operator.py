@@ -46,7 +46,7 @@ def _phase(
 
 def _built_in(step: PlayStep, name: str, built_in: BuiltIn) -> tuple[Step, ...]:
     if name not in built_in:
-        raise UsageError(f"{step.where}: no phase {name!r}{did_you_mean(name, built_in)}")
+        raise UsageError(f"{step.where}: no such phase: {name!r}{did_you_mean(name, built_in)}")
     return tuple(built_in[name]())
 
 

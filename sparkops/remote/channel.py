@@ -127,7 +127,7 @@ class Exchange:
             if stop is not None and stop.is_set():
                 return False
             if now > deadline:
-                raise NodeLost(self._node, f"no answer {GRACE:.0f} s after the command's time limit", sent=True)
+                raise NodeLost(self._node, f"no answer within {GRACE:.0f} s after the command's time limit", sent=True)
             self._wake.wait(0.01 if rest else _GLANCE)
 
     def _feed(self, rest: memoryview) -> memoryview:

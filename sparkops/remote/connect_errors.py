@@ -34,9 +34,9 @@ def unreached(node: str, address: str, port: int, error: Exception) -> Unreached
     if isinstance(error, Unreached):
         return error
     if isinstance(error, ConnectionRefusedError):
-        return Unreached(node, "refused", f"connection refused by {where}", "check that sshd listens on that port")
+        return Unreached(node, "refused", f"connection refused by {where}", "check that sshd runs and uses that port")
     if isinstance(error, socket.gaierror):
-        return Unreached(node, "config", f"{address} is not an address: {error.strerror}")
+        return Unreached(node, "config", f"{address} has no IP address: {error.strerror}")
     if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
         return Unreached(
             node, "timeout", f"no answer from {where}", "check that the node is on and the address is right"

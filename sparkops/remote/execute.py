@@ -153,7 +153,7 @@ class _Run:
             self._tell("lost", step, f"{lost.reason}; this step was not sent")
             return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
         except BadExpression as error:
-            return self._failed(step, f"its condition cannot be evaluated: {error}", "", None)
+            return self._failed(step, f"its condition (`when`) cannot be evaluated: {error}", "", None)
         if verdict != "run":
             self._tell(verdict, step, "its condition is false" if verdict == "skipped" else "")
             return None
@@ -199,7 +199,7 @@ class _Run:
         try:
             waited = waiting.until_ready(cancel)
         except NodeLost as lost:
-            self._tell("lost", step, f"{lost.reason}; it is unknown whether it became ready")
+            self._tell("lost", step, f"{lost.reason}; it is unknown whether this step became ready")
             return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
         if waited.cancelled:
             return self._last_look(step, wait)
@@ -215,7 +215,7 @@ class _Run:
                 result = self._world.send(step.node, wait.probe, self._world.cancel())
                 if (last := answer(result)).word == "never":
                     return self._failed(step, last.reason, last.evidence, result)
-        self._tell("skipped", step, "sparkops stopped waiting for it")
+        self._tell("skipped", step, "sparkops stopped waiting for this step")
         return None
 
     def _failed(self, step: Step, reason: str, evidence: str, result: Result | None) -> StepFailure:
@@ -261,9 +261,9 @@ def _turns(phase: Phase) -> list[list[str]]:
 
 def _reason(result: Result) -> str:
     if result.ended == "timeout":
-        return "it exceeded its time limit and was ended"
+        return "the command exceeded its time limit and was stopped"
     if LOCK_LOST in result.stderr:
-        return "the lock was lost, so the node refused the command"
+        return "this run lost its lock on the node, so the node refused the command"
     return f"exit code {result.code}"
 
 

@@ -60,7 +60,7 @@ def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
     """The error of a run that did not get all locks; another run that holds one comes before lost nodes."""
     held = [error for error in refused.values() if isinstance(error, Held)]
     if held:
-        hint = "wait until that run ends, or ask its owner; if the run was killed, its lock is released"
+        hint = "wait until that run ends, or ask the user who started it; a killed run releases its lock by itself"
         return Locked("; ".join(map(str, held)), node=held[0].node, hint=hint)
     name, error = next(iter(refused.items()))
     return Unreachable(f"{name}: {error}", node=name, hint=error.hint if isinstance(error, Unreached) else None)
@@ -115,7 +115,7 @@ class Hold:
         try:
             owner = json.loads(answer)
         except ValueError:
-            raise NodeLost(node, f"the lock cannot be taken: {told or answer or 'no answer'}", sent=False) from None
+            raise NodeLost(node, f"cannot lock this node: {told or answer or 'no answer'}", sent=False) from None
         raise Held(node, owner if isinstance(owner, dict) else {})
 
 

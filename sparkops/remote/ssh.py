@@ -104,7 +104,7 @@ class Connector:
             jump = self._once(target.jump)
         except Unreached as lost:
             place = f"{target.jump.user}@{target.jump.address}"
-            hint = f"run `ssh -p {target.jump.port} {place}` to pin its key" if "key" in lost.kind else lost.hint
+            hint = f"run `ssh -p {target.jump.port} {place}` to pin its host key" if "key" in lost.kind else lost.hint
             raise Unreached(target.name, lost.kind, f"the jump host {place}: {lost.reason}", hint) from lost
         try:
             return jump.open_channel(
@@ -133,12 +133,12 @@ class Connector:
 
     def _refused(self, target: SshTarget, proofs: Sequence[Proof], more: str = "") -> Unreached:
         tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
-        told = "there is no key to try (load a key that has a passphrase into ssh-agent: ssh-add)"
+        told = "sparkops found no SSH key (load a key that has a passphrase into ssh-agent: ssh-add)"
         if tried:
             told = f"sparkops tried {tried}"
         reason = f"{target.user}@{target.address} refused the login: {told}{more}"
         copy = f"ssh-copy-id -p {target.port} {target.user}@{target.address}"
-        hint = f"install your key: `{copy}`; for new nodes: `sparkops init --ask-pass`"
+        hint = f"install your key: `{copy}`; for new nodes: `sparkops init IP… --ask-pass`"
         return Unreached(target.name, "auth", reason, hint)
 
     def _jump(self, node: str, found: Mapping[str, Any]) -> SshTarget | None:

@@ -58,10 +58,10 @@ class KnownHosts:
             return
         key = f"{shown.get_name()} {shown.fingerprint}"
         if not pinned:
-            raise Unreached(node, "unknown-key", f"its host key is not known: {key}", "sparkops trust")
+            raise Unreached(node, "unknown-key", f"its host key is not pinned: {key}", "pin it: `sparkops trust`")
         old = ", ".join(key.fingerprint for key in pinned)
         hint = (
-            "if you reinstalled the node, pin the new key: `sparkops trust`; if not, somebody may "
+            "if you reinstalled the node, pin the new key: `sparkops trust`; if you did not, somebody may "
             "intercept the connection"
         )
         raise Unreached(node, "changed-key", f"its host key changed: it shows {key}, but {old} is pinned", hint)

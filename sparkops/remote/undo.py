@@ -57,7 +57,7 @@ class Undo:
                 self._step(step)
             except NodeLost as lost:
                 away = lost
-                told = "it is unknown whether its undo was done" if lost.sent else "its undo was not sent"
+                told = "it is unknown whether this step was undone" if lost.sent else "this step was not undone"
                 self._stuck(step, f"{lost.reason}; {told}")
 
     def _step(self, step: Step) -> None:
@@ -78,7 +78,7 @@ class Undo:
         try:
             waited = waiting.until_ready(self._waits)
         except NodeLost as lost:
-            self._stuck(step, f"{lost.reason}; its undo was sent, but its result is unknown")
+            self._stuck(step, f"{lost.reason}; it is unknown whether this step was undone")
             return
         starts = step.undo is not None and step.undo.command is not None
         if waited.ready:

@@ -42,7 +42,7 @@ def answer(result: Result) -> ProbeAnswer:
     word, _, reason = first.strip().partition(" ")
     if word not in ("ready", "wait", "never"):
         told = (result.stderr or result.stdout).strip()
-        return ProbeAnswer("garbled", f"the probe ended with exit code {result.code} without an answer", told)
+        return ProbeAnswer("garbled", f"the check ended with exit code {result.code}, but without an answer", told)
     return ProbeAnswer(word, reason.strip(), evidence.rstrip("\n"))
 
 
@@ -82,7 +82,7 @@ class Waiting:
         if now.word == "ready":
             return Waited(True, evidence=now.evidence, result=self._last)
         if now.word == "never":
-            return self._never(now.reason or "the probe says never", now.evidence)
+            return self._never(now.reason or "it can never become ready", now.evidence)
         self._garbled = self._garbled + 1 if now.word == "garbled" else 0
         if self._garbled == GARBLED:
             return self._never(now.reason, now.evidence)

@@ -108,7 +108,7 @@ def kept(event: Event, row: BoardRow | None, now: float, ink: Ink, verbose: bool
         case "held":
             yield f"{where}{title}: nothing to do"
         case "undecided":
-            yield f"{where}{title}: is decided during the run"
+            yield f"{where}{title}: the run decides whether this is needed"
         case "warning":
             yield ink.warn(f"{where}warning: {event.text}")
         case "note":

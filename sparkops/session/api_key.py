@@ -38,8 +38,8 @@ def read_key(session: Session, facts: Mapping[str, Facts], revision: DeployedRev
         return own_key(session, facts, member.name)
     if front.runs:
         return given_keys(session, {member.name: front})[member.name]
-    hint = f"read the key as that user, from {front.key_file} on the node"
-    raise Refused(f"{name} on {member.name} has the API key of another user", node=member.name, hint=hint)
+    hint = f"log in to the node as that user and read {front.key_file}"
+    raise Refused(f"{name} on {member.name} uses another user's API key", node=member.name, hint=hint)
 
 
 def own_key(session: Session, facts: Mapping[str, Facts], node: str) -> str:
@@ -59,7 +59,7 @@ def given_keys(session: Session, containers: Mapping[str, Container]) -> dict[st
             raise Refused(
                 f"{containers[node].name} on {node} uses another user's API key, and sparkops cannot read it",
                 node=node,
-                hint="deploy as the user who deployed it (`user:` in the inventory), or stop it first: `sparkops stop`",
+                hint="set `user:` in the inventory to the user who deployed it, or first stop it: `sparkops stop`",
             )
         found[node] = said
     session.report.hide(*found.values())

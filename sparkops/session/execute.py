@@ -61,16 +61,16 @@ def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFai
 
     `advice` returns a hint for a failure, or "" for the job's log.
     """
-    again = f"run the command again to follow the job, or end it: `sparkops jobs cancel {job}`"
+    again = f"run the command again to follow the job, or cancel it: `sparkops jobs cancel {job}`"
     try:
         execute(plan, session)
     except Interrupted as error:
-        raise Interrupted(f"interrupted; {job} continues on the node", hint=again) from error
+        raise Interrupted(f"interrupted; the job {job} continues on the node", hint=again) from error
     except StepFailed as error:
         error.hint = advice(error) or f"see its whole log: `sparkops jobs logs {job}`"
         raise
     except SparkopsError as error:
-        error.hint = f"{job} may still run: {again}"
+        error.hint = f"the job {job} may still run: {again}"
         raise
 
 
@@ -84,12 +84,12 @@ def _what_now(outcome: Outcome) -> str:
     if outcome.undone:
         parts.append(f"undone: {len(outcome.undone)} steps")
     if outcome.unawaited:
-        parts.append("the replaced deployment was started again, but sparkops did not wait until it serves")
+        parts.append("the previous deployment was started again, but sparkops did not wait until it serves")
     elif outcome.revived:
-        parts.append("the replaced deployment serves again")
+        parts.append("the previous deployment serves again")
     if outcome.stuck:
         parts.append(f"these steps could not be undone: {', '.join(outcome.stuck)}")
     if outcome.unknown:
         parts.append(f"it is unknown whether these steps were done: {', '.join(outcome.unknown)}")
-    parts.append("check with `sparkops status`; the next deploy starts from the state that it finds")
+    parts.append("`sparkops status` shows what runs now; you can deploy again from any state")
     return "; ".join(parts)

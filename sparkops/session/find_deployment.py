@@ -30,7 +30,7 @@ def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRe
 def front_of(revision: DeployedRevision) -> StoredMember:
     """The first member that clients talk to."""
     if not revision.stored.fronts:
-        raise Refused(f"{revision.title}: its labels have no endpoint", hint="`docker inspect` on the node shows them")
+        raise Refused(f"{revision.title}: its container labels name no endpoint", hint="see them: `docker inspect`")
     return revision.stored.fronts[0]
 
 
@@ -39,8 +39,8 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
     for stored in revisions:
         if stored.newer:
             raise Refused(
-                f"a newer sparkops started {stored.deployment} {stored.hash[:8]}",
-                hint="use that version to change it",
+                f"a newer version of sparkops started {stored.deployment} {stored.hash[:8]}",
+                hint="use that version of sparkops to change this deployment",
             )
 
 

@@ -11,7 +11,7 @@ RUNNING = "vllm:num_requests_running"
 def ask_from_here(revision: Revision, key: str) -> list[str]:
     """One warning for each endpoint that does not answer from here; proxy variables are ignored."""
     return [
-        f"{api_url(front)} answers on {front.name}, but not from here ({problem}): check firewall and network"
+        f"{api_url(front)} answers {front.name} itself, but not this machine ({problem}): check firewall and network"
         for front in revision.fronts
         if (problem := _problem(f"{api_url(front)}/v1/models", key))
     ]

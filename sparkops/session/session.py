@@ -197,4 +197,4 @@ def _unreadable(node: str, result: Result, error: Unreadable) -> Unreached:
     """For example after a wrong sudo password, or if the login shell prints something."""
     said = result.stderr.strip()[-500:]
     hint = None if said else f"`ssh {node} true` must print nothing: check the login shell's files, such as ~/.bashrc"
-    return Unreached(node, "config", f"its facts could not be read: {said or error}", hint)
+    return Unreached(node, "config", f"sparkops could not read the facts of this node: {said or error}", hint)

@@ -28,9 +28,8 @@ def transfer_routes(
         tuple(copying.hop(a, session.nodes[b], facts, session.nodes) for a, b in zip(chain, chain[1:], strict=False))
         for chain in copying.chains(names, complete)
     )
-    for one in (hop for chain in chains for hop in chain):
-        if not one.fabric:
-            session.report.warn(f"{one.sender} -> {one.receiver} uses the management network: {one.why}", one.receiver)
+    for one in (hop for chain in chains for hop in chain if not hop.fabric):
+        session.report.warn(f"copy {one.sender} -> {one.receiver} uses the management network: {one.why}", one.receiver)
     return chains
 
 

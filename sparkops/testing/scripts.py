@@ -43,7 +43,7 @@ def _back(node: SimulatedNode, name: str) -> Result:
     if f"{name}.aside" not in node.engine.containers:
         return said()
     if name in node.engine.containers:
-        return said(code=1, errors=f"the container {name} that replaced it still exists\n")
+        return said(code=1, errors=f"cannot restore {name}: the container that replaced it still exists\n")
     node.engine.rename(f"{name}.aside", name)
     return said()
 
@@ -103,7 +103,7 @@ def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, st
     if one.restarts > int(options.get("--restarts", "0")):
         return f"never the engine ended and was restarted (exit code {one.exit_code})"
     if one.gave_up:
-        return "never gave up after repeated failed starts"
+        return "never the container gave up after repeated failed starts"
     return f"wait the container is {one.state}, its API does not answer yet"
 
 

@@ -28,7 +28,7 @@ def test_healthy_nodes_pass_and_a_fix_shows_its_plan_and_mends_it_when_told_to(e
     assert [step["title"] for step in shown["plan"]] == [
         "make the cache directories",
         "drop the page cache",
-        "note it in the manifest",
+        "record the change in the manifest",
         "enable lingering for spark",
     ]
     assert not lab.changed()

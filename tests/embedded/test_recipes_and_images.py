@@ -21,7 +21,7 @@ def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
     assert "--mxfp4-layers (mine.yml:3) is not a flag of vLLM 0.32.0 of vllm-node" in ran.out
     assert "has the image nobody/knows" in lab.cli("image", "flags", "nobody/knows", code=3).err
     ran = lab.cli("image", "flags", "ghcr.io/berriai/litellm:main-stable", code=5)
-    assert "no make_arg_parser in this image" in ran.err
+    assert "this image has no make_arg_parser" in ran.err
     assert lab.containers() == set()
 
 

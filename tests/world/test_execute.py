@@ -293,7 +293,7 @@ def test_a_refused_command_names_the_lost_lock():
     world.lock(_Owner("run1"))
     world.nodes["spark1"].lock = "somebody else"
     outcome, _ = run(Plan("deploy", None, (Phase("w", (write("spark1", "a"),)),)), world)
-    assert "lock was lost" in outcome.failures[0].reason
+    assert "lost its lock" in outcome.failures[0].reason
 
 
 class _Owner:

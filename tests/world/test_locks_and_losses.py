@@ -28,7 +28,7 @@ def test_a_lock_is_taken_of_all_nodes_or_of_none_and_its_owner_is_told_before_a_
     world.lose("spark1", 100.0)
     with pytest.raises(Locked, match="spark2 is locked by me@desk since 2026-01-01") as locked:
         world.lock(owner("run2"))
-    assert (locked.value.node, "its lock is released" in str(locked.value.hint)) == ("spark2", True)
+    assert (locked.value.node, "releases its lock" in str(locked.value.hint)) == ("spark2", True)
     second.lock = None
     with pytest.raises(Unreachable, match="spark1: no answer"):
         world.lock(owner("run2"))
@@ -69,6 +69,6 @@ def test_a_command_that_runs_into_its_time_limit_is_told_so_and_what_was_sent_be
     outcome = execute(Plan("deploy", None, (Phase("all", tuple(steps)),)), world, lambda _event: None)
     (failure,) = outcome.failures
     assert (outcome.status, failure.reason, failure.evidence) == (
-        "failed", "it exceeded its time limit and was ended", "bad"
+        "failed", "the command exceeded its time limit and was stopped", "bad"
     )  # fmt: skip
     assert outcome.undone == ("slow", "true")

@@ -100,7 +100,10 @@ def test_a_fix_touches_nothing_unasked_mends_under_the_lock_and_goes_with_a_clea
         node.lingers = False
     refused = lab.json("preflight", "--fix", code=3)
     assert lab.changed() == []
-    assert [step["title"] for step in refused["plan"]] == ["note it in the manifest", "enable lingering for nvidia"] * 2
+    assert [step["title"] for step in refused["plan"]] == [
+        "record the change in the manifest",
+        "enable lingering for nvidia",
+    ] * 2
     mended = lab.json("preflight", "--fix", "--yes")
     assert (mended["verdict"], statuses(mended, "node2")["linger"]) == ("pass", "fixed")
     assert all(node.lingers for node in lab.world.nodes.values())

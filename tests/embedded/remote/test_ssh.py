@@ -89,7 +89,7 @@ def test_a_login_that_is_refused_once_names_what_was_tried_and_the_way_in(enter,
 
 def test_without_a_named_key_those_of_the_home_are_tried(enter, node, server, new_key, tmp_path):
     nobody, home = replace(node, key_file=None), tmp_path / "home"
-    assert "there is no key to try" in refused(enter, nobody, home=home).reason
+    assert "sparkops found no SSH key" in refused(enter, nobody, home=home).reason
     (home / ".ssh").mkdir(parents=True)
     (home / ".ssh/id_ed25519").write_bytes((server.home / "id").read_bytes())
     enter(nobody, home=home)

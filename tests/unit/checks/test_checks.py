@@ -171,8 +171,8 @@ def test_nothing_is_mended_without_the_right_to(situated: Callable[..., Situatio
     steps = {
         check: [step.title for step in done] for (_, check), done in fixes(given, given.placement.nodes, held).items()
     }
-    assert steps["linger"] == ["note it in the manifest", "enable lingering for jhunt"]
-    assert "write the one-command sudoers line" in steps["drop-permitted"]
+    assert steps["linger"] == ["record the change in the manifest", "enable lingering for jhunt"]
+    assert "write the sudoers rule for the page cache drop" in steps["drop-permitted"]
     assert "earlyoom" not in steps, "it is not installed, and installing is for the person"
 
 

@@ -19,7 +19,7 @@ PARSERS = [getattr(yaml, name) for name in ("CSafeLoader", "SafeLoader") if hasa
 ENDLESS = {
     "a bomb of aliases": (
         ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))],
-        r"has more than 100000 values \(values behind aliases count each time\)",
+        r"has more than 100000 values \(an alias counts as all values that it refers to\)",
     ),
     "a tower of aliases": (
         ["a0: &a0 [x]", *(f"a{n}: &a{n} [*a{n - 1}]" for n in range(1, 400))],

@@ -152,4 +152,4 @@ def test_what_is_placed_is_placed_once_stands_in_the_manifest_and_is_forgotten_w
     assert "crontab cache schedule" not in manifest(cron)
     assert (script(cron).exists(), table(cron)) == (False, None)
     ended = cron.run("schedule", "remove")
-    assert (ended.returncode, ended.stdout, table(cron)) == (0, "unchanged: there was no entry\n", None)
+    assert (ended.returncode, ended.stdout, table(cron)) == (0, "unchanged: the crontab has no sparkops entry\n", None)
