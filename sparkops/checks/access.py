@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from sparkops.checks.check import Check, Here, Said, fail, good, read, skip, some, warn
 from sparkops.core.facts import Owned, known
 from sparkops.core.facts.probes import CUT_OFF
+from sparkops.core.facts.raw import NO_ANSWER
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.rights import missing_caches
 
 KEY_TROUBLE = ("key", "unknown-key", "changed-key")
-SLOW = ("no answer within its limit", "not asked again", "took too long")
+SLOW = (NO_ANSWER, "not asked again", "took too long")
 GARBLED = "unexpected output"
 TOLD = ("ibdev2netdev", "nvidia_smi")
 """Tools that print messages instead of data if nothing is plugged in or loaded; their own checks report that."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from sparkops.checks.check import Check, Here, Said, apart, asked, fail, good, read, some, warn
 from sparkops.core.facts import Facts, Gpu, known
+from sparkops.core.facts.raw import NO_ANSWER
 from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Situation
 
@@ -13,7 +14,6 @@ NEWEST = (580, 178, 4)
 """The newest known version; a newer one is a warning."""
 
 BAD = {"580.159.03": "owners report cudaErrorNotPermitted with this version"}
-HUNG = "no answer within its limit"
 FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, when no model serves: sudo reboot"
 
 
@@ -31,7 +31,7 @@ def loads(here: Here) -> Iterator[Said]:
     gpu = asked(here.facts.nvidia_smi)
     if isinstance(gpu, Gpu):
         yield good(evidence=f"{gpu.name}, driver {gpu.driver}")
-    elif HUNG in gpu.reason:
+    elif NO_ANSWER in gpu.reason:
         yield fail(
             f"nvidia-smi hangs: {gpu.reason}", "on the node: sudo reboot; if that hangs too, power the node off and on"
         )

@@ -13,6 +13,8 @@ HEADER = f"sparkops-facts {VERSION}"
 END = "end"
 TIMED_OUT = (124, 137, 143)
 """Exit codes of GNU timeout, of GNU timeout with SIGKILL, and of busybox."""
+NO_ANSWER = "no answer within the time limit"
+"""Begins the reason of a probe that timed out; checks look for it."""
 
 _FRAME = rb"== (?P<name>[a-z0-9-]{1,40}) (?P<exit>\d{1,5}) (?P<ms>\d{1,12}) (?P<size>\d{1,12})\n"
 _PART = rb"-- (?P<exit>\d{1,5}) (?P<size>\d{1,12}) (?P<name>[^\n]*)\n"
@@ -52,7 +54,7 @@ class Probe:
         if said and said[0].startswith("not asked"):
             return Unread(said[0])
         if self.exit in TIMED_OUT:
-            return Unread(f"no answer within the time limit ({self.ms / 1000:.0f} s)")
+            return Unread(f"{NO_ANSWER} ({self.ms / 1000:.0f} s)")
         told = [line for line in said if line[0] not in "{["]
         line = next((line for line in told if not line.startswith("WARNING")), next(iter(told), "nothing was printed"))
         if self.exit == 127:
