@@ -171,6 +171,6 @@ def test_an_image_passes_through_a_file_and_one_that_cannot_be_written_is_remove
     assert "unexpected EOF" in built.cli("image", "import", tmp_path / "half.tar", "--on", "node2", code=5).err
     (tmp_path / "other.tar.part").symlink_to("/dev/full")
     ran = built.cli("image", "export", IMAGE, other, code=2)
-    assert "cannot be written: no space left on device; it needs 24.6 GB, " in ran.err
+    assert "cannot be written: no space left on device; the file needs about 24.6 GB, " in ran.err
     assert [path for path in tmp_path.iterdir() if path.name.startswith("other")] == []
     assert until(lambda: not pids(built, "node1", "docker", "save"))

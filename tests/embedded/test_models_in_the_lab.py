@@ -81,7 +81,7 @@ def test_a_deploy_with_setup_gets_the_model_and_its_vocabulary_first(lab: Any) -
     two = ("--topology", "2x-solo", "--limit", "node1,node2")
     found = lab.json("deploy", *two, "--setup")
     assert found["setup"] == [
-        "fetched openai/gpt-oss-120b at b5c939de8f75 on node1", "copied openai/gpt-oss-120b to node2",
+        "fetched openai/gpt-oss-120b, revision b5c939de8f75, on node1", "copied openai/gpt-oss-120b to node2",
     ]  # fmt: skip
     words = [lab.node(name, "home/.cache/tiktoken_rs") for name in NODES[:2]]
     assert [sorted(path.name for path in folder.iterdir()) for folder in words] == [

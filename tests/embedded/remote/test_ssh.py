@@ -50,7 +50,7 @@ def refused(enter, node, **changes):
 def test_an_unknown_host_key_is_refused_before_anybody_logs_in_and_a_pinned_one_is_not(enter, node, server, tmp_path):
     hosts = tmp_path / "hosts"
     error = refused(enter, node, known_hosts=(hosts,))
-    assert (error.kind, error.hint) == ("unknown-key", "sparkops trust")
+    assert (error.kind, error.hint) == ("unknown-key", "pin it: `sparkops trust`")
     assert f"ssh-ed25519 {server.host_key.get_fingerprint()}" in error.reason
     key = fetch_host_key("127.0.0.1", server.port)
     assert (key, server.logins) == (server.key_line(), 0)
