@@ -30,7 +30,7 @@ class StepShape(TypedDict, total=False):
     timeout: Annotated[int, "Time limit of the command in seconds (default: 300)."]
     when: Annotated[str | bool | tuple[str | bool, ...], "If false, the step is skipped; in a list, all must be true."]
     register: Annotated[str, "Name of the result, for later steps (NAME.code, NAME.stdout)."]
-    retries: Annotated[int, "For until: the maximum number of runs (default: 30)."]
+    retries: Annotated[int, "For until: the time limit is retries times delay (default: 30)."]
     environment: Annotated[dict[str, str], "Environment variables of the command."]
     tags: Annotated[Words, "Tags, for --tags and --skip-tags."]
 
