@@ -79,7 +79,7 @@ def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="solo-no-cluster-flags",
     actions=("fix",),
-    title="A server on one node needs no parallel sizes and no executor",
+    title="A server on one node has no parallel sizes and no executor",
     why="A GB10 has one GPU. With tensor parallel size 2 the engine exits, because it needs two GPUs.",
     source="vLLM 0.32; eugr/spark-vllm-docker also removes these flags",
     example_hit=Example(args={"tensor-parallel-size": 2}),

@@ -32,7 +32,7 @@ def captures(effective: Effective) -> bool:
     Rule,
     id="capture-sizes-useless",
     actions=("warn",),
-    title="Capture sizes (batch sizes of CUDA graphs) need CUDA graphs",
+    title="Capture sizes (batch sizes of CUDA graphs) are set only if CUDA graphs are on",
     why="Eager execution captures no graphs, so capture sizes have no effect.",
     source="vLLM 0.32; dendro-logic.com/recipes, 2026-05-06 (its speed at concurrency 5 and 10 needs CUDA graphs)",
     example_hit=Example(args={**SIZES, "enforce-eager": True}),

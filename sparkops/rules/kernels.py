@@ -37,7 +37,7 @@ def mxfp4_backend(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="cutlass-graphs",
     actions=("warn",),
-    title="CUDA graphs on the CUTLASS kernels crash on some machines",
+    title="CUDA graphs on the CUTLASS kernels run on your machine",
     why=(
         "Some owners report illegal memory accesses (Xid 31) with full and with piecewise graphs. On these machines, "
         "eager execution and Marlin work. Other owners run graphs for weeks and are faster at 5 and 10 requests at "
@@ -66,7 +66,7 @@ def cutlass_graphs(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="eager-on-marlin",
     actions=("warn",),
-    title="Eager execution halves the speed of the Marlin kernels",
+    title="Eager execution is off with the Marlin kernels",
     why=(
         "Eager execution costs about 1 % of the speed on the mxfp4 image's CUTLASS kernels, but 55 % on Marlin. Use "
         "eager execution only if the first start hangs in graph capture; one capture hung for 44 minutes."
@@ -87,7 +87,7 @@ def eager_on_marlin(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="mxfp4-lora",
     actions=("warn",),
-    title="LoRA switches MXFP4 off for dense layers",
+    title="LoRA is off if --mxfp4-layers lists dense layers",
     why=(
         "The mxfp4 image's vLLM quantises qkv, o and lm_head while it loads the weights, but leaves them in BF16 if "
         "LoRA is on. A benchmark then measures other kernels than its flags say."
@@ -108,7 +108,7 @@ def mxfp4_lora(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="async-with-ray",
     actions=("warn",),
-    title="Asynchronous scheduling does not work with Ray",
+    title="Asynchronous scheduling is not used with Ray",
     why="With Ray, the vLLM of the mxfp4 image (January 2026) ignores --async-scheduling and prints no message.",
     source="launch scripts of jaim12005/spark-vllm-mxfp4-docker and christopherowen/spark-vllm-mxfp4-docker",
     example_hit=Example(topology="cluster", args={"async-scheduling": True}),
@@ -126,7 +126,7 @@ def async_with_ray(effective: Effective, shape: Shape) -> Verdict | None:
     Rule,
     id="official-nccl",
     actions=("warn",),
-    title="vLLM's official image may hang over several nodes",
+    title="Several nodes do not run vLLM's official image",
     why="The image loads two NCCL versions (from pip and the system). Nodes connect, but the first NCCL call hangs.",
     source="vllm-project/vllm #42354, #52504; eugr/spark-vllm-docker, mod use-official-vllm",
     example_hit=Example(topology="cluster", image="vllm/vllm-openai:v0.28.0"),

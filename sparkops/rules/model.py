@@ -51,7 +51,7 @@ def mxfp4_image(effective: Effective, _shape: Shape) -> Verdict | None:
     Rule,
     id="marlin-fallback",
     actions=("warn",),
-    title="Images without MXFP4 kernels run MXFP4 models with Marlin",
+    title="The image has MXFP4 kernels for an MXFP4 model",
     why=(
         "Upstream vLLM has no MXFP4 kernels for a GB10 (SM121). Its Marlin kernels dequantise the weights, need about "
         "118 GB at any --gpu-memory-utilization, and once hung for 44 minutes in graph capture."
