@@ -100,7 +100,7 @@ def _reboot(node: NodePlace, off: bool) -> None:
 
 
 TROUBLES: dict[str, tuple[Trouble, str]] = {
-    "node-off": (_power, "the power is off; --off switches it on, and the node boots"),
+    "node-off": (_power, "the node loses its power; it boots when you switch this fault off"),
     "reboot": (_reboot, "once: an orderly reboot; then containers restart by their policy"),
     "power-loss": (_power_loss, "once: the power is cut and comes back"),
     "unreachable": (_cable(MANAGEMENT), "the management cable is unplugged; processes on the node continue"),

@@ -35,7 +35,7 @@ def ssh(here: Here) -> Iterator[Said]:
     id="host-key",
     title="The node's SSH host key is the key that you pinned",
     why="An unknown key may belong to another machine. Cloned units share one key; a reinstalled unit has a new key.",
-    source="CVE-2026-24218 (OEMs shipped cloned DGX Sparks); ssh_config(5), StrictHostKeyChecking",
+    source="CVE-2026-24218 (machines were shipped with equal SSH host keys); ssh_config(5), StrictHostKeyChecking",
     hint="compare the fingerprint with the key on the node itself; if they are equal, pin it: sparkops trust",
     severity="fail",
     reads=("hostkeys",),

@@ -16,8 +16,8 @@ BRIDGES = ("docker", "br-", "virbr", "lxdbr", "cni", "flannel", "podman")
 TUNNELS = ("tailscale", "wg", "tun", "zt", "veth")
 """Interfaces made by software. A bridge keeps its route while nothing uses it."""
 
-LOST = "look for errors, on the node: sudo dmesg | grep mlx5_core; then: sudo reboot, or unplug the power for a minute"
-READ_THEM = "try it on the node: ip -j addr; if it fails there too: sudo reboot"
+LOST = "try sudo reboot on the node; if that does not help, unplug the power for a minute (sudo dmesg shows errors)"
+READ_THEM = "run `ip -j addr` on the node; if it fails there too, reboot the node: sudo reboot"
 SPARE = (
     f"give each of the four interfaces its own subnet in {NETPLAN}; or unplug the second cable: one cable is "
     "enough for the full bandwidth of a GB10"
@@ -146,7 +146,7 @@ def speed(here: Here) -> Iterator[Said]:
     title="The RDMA devices are active",
     why="An RDMA device may be down although its interface is up. NCCL then uses TCP: at most 9 instead of 23 GB/s.",
     source="rdma-link(8): a usable device has `state ACTIVE physical_state LINK_UP`",
-    hint="see the devices, on the node: rdma link; ibv_devinfo; then: sudo reboot, or unplug the power for a minute",
+    hint="try sudo reboot on the node; if `rdma link` still shows no ACTIVE device, unplug the power for a minute",
     severity="fail",
 ).each_node
 def rdma(here: Here) -> Iterator[Said]:

@@ -56,7 +56,7 @@ def strangers(here: Here) -> Iterator[Said]:
     id="gpu-in-container",
     title="A container can use the GPU",
     why='Without nvidia-container-toolkit or its CDI files, `--gpus all` fails: could not select device driver "".',
-    source="NVIDIA Container Toolkit docs; DGX OS: `docker info` lists no nvidia runtime, but the GPU works",
+    source="NVIDIA Container Toolkit docs; on DGX OS, containers can use the GPU without an nvidia runtime",
     hint=(
         "on the node: sudo apt install nvidia-container-toolkit && sudo systemctl restart docker; then test it: "
         "sparkops preflight --deep"

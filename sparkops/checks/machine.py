@@ -47,10 +47,10 @@ def gb10(here: Here) -> Iterator[Said]:
     id="machines-differ",
     title="Every node has its own machine-id and SSH host keys",
     why=(
-        "Some OEMs shipped cloned units with equal machine-id and SSH host keys. DHCP may then give two nodes one "
-        "address, and SSH cannot tell the nodes apart."
+        "Some makers copied one disk, with machine-id and SSH host keys, to many machines. DHCP may then give two "
+        "nodes one address, and SSH cannot tell the nodes apart."
     ),
-    source="CVE-2026-24218 (MSI and ASUS shipped cloned machines)",
+    source="CVE-2026-24218 (MSI and ASUS shipped machines with equal SSH host keys)",
     hint=CURE,
     reads=("machine-id", "hostkeys"),
     deploys=True,
@@ -192,7 +192,7 @@ def updates(here: Here) -> Iterator[Said]:
 
 @Check(
     id="desktop",
-    title="The desktop does not start at boot",
+    title="The node boots without a desktop",
     why="CPU and GPU share one memory. GNOME with a browser uses up to 10 GiB of it.",
     source="forums.developer.nvidia.com and guides of owners: boot to multi-user.target",
     hint="on the node: sudo systemctl set-default multi-user.target && sudo reboot",

@@ -170,7 +170,7 @@ def permitted(here: Here) -> Iterator[Said]:
 @Check(
     id="swap",
     title="Swap is not in use",
-    why="A GB10 that swaps answers ping and nothing else. Sources disagree on whether to enable swap at all.",
+    why="When a GB10 swaps, it may answer nothing but ping. Sources disagree on whether to enable swap at all.",
     source="opposite advice (swap off, or keep 16 GiB): eugr/spark-vllm-docker, DoctorMasterNewb/sparkbase",
     hint="empty the swap, on the node, when no model serves: sudo swapoff -a && sudo swapon -a",
     reads=("meminfo",),

@@ -162,7 +162,7 @@ def _gated(model: str, page: str, token: bool) -> CacheTrouble:
     if token:
         told = f"{model} is gated, and this token's account has no access to it"
         return CacheTrouble(told, f"accept the licence at {page}, or wait until the owner of the model gives access")
-    told = f"{model} is gated: its licence must be accepted, and the download needs a token of that Hugging Face user"
+    told = f"{model} is gated: you must accept its licence on Hugging Face, and use a token of that account"
     return CacheTrouble(told, f"accept the licence at {page}, then give your token: {TOKEN}")
 
 

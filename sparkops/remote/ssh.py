@@ -138,7 +138,7 @@ class Connector:
             told = f"sparkops tried {tried}"
         reason = f"{target.user}@{target.address} refused the login: {told}{more}"
         copy = f"ssh-copy-id -p {target.port} {target.user}@{target.address}"
-        hint = f"install your key: `{copy}`; for new nodes: `sparkops init IP… --ask-pass`"
+        hint = f"install your key: `{copy}`; or add nodes and install it there: `sparkops init IP… --ask-pass`"
         return Unreached(target.name, "auth", reason, hint)
 
     def _jump(self, node: str, found: Mapping[str, Any]) -> SshTarget | None:

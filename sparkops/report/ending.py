@@ -118,7 +118,7 @@ class Ending:
             self._log.write("bug", traceback=text)  # the first entry opens the file
         else:
             self._write(self._err, [text])
-        where = f"please report it and attach {self.run_log or 'the lines above'}"
+        where = f"report it to the authors of sparkops, and attach {self.run_log or 'the lines above'}"
         failure = SparkopsError(f"a bug in sparkops: {type(error).__name__}: {error}", hint=where)
         return self.finish(Answer({}, exit_code=BUG, error=failure))
 

@@ -20,7 +20,7 @@ CUTLASS = {"quantization": "mxfp4", "mxfp4-backend": "CUTLASS"}
     id="mxfp4-backend",
     actions=("refuse",),
     title="The MXFP4 backend runs on this GPU",
-    why="On a GB10 (SM121), only the backends CUTLASS and MARLIN run. The TensorRT-LLM backends crash.",
+    why="On a GB10 (SM121), only the MXFP4 backends CUTLASS and MARLIN run. The TensorRT-LLM backends crash.",
     source="christopherowen/spark-vllm-mxfp4-docker, AGENTS.md; vllm-project/vllm #37751 (the same on SM120)",
     example_hit=Example(args={"mxfp4-backend": "TRTLLM"}),
     example_miss=Example(args={"mxfp4-backend": "MARLIN"}),
@@ -58,7 +58,7 @@ def cutlass_graphs(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     return warn(
         "CUDA graphs on the CUTLASS kernels are fast for many requests at once, but crash on some machines (Xid 31)",
-        "if the engine crashes, use --set args.enforce-eager=true, which makes one request about 1 % slower",
+        "if the engine crashes, use --set args.enforce-eager=true, which makes a single request about 1 % slower",
     )
 
 

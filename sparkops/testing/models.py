@@ -89,7 +89,7 @@ def _fetch(node: SimulatedNode, name: str, given: Sequence[str], ask: str) -> An
             raise ModelTrouble(f"{name} is not complete, and --offline forbids the download: * (not in the cache)")
         return about
     if short in node.hub.gated and json.loads(ask).get("token") != TOKEN:
-        who = "its licence must be accepted, and the download needs a token of that Hugging Face user"
+        who = "you must accept its licence on Hugging Face, and use a token of that account"
         page = f"{HUB}/{short}"
         raise ModelTrouble(f"{short} is gated: {who}", f"accept the licence at {page}, then give your token")
     _write_words(node, given)

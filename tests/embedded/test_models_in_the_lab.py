@@ -63,7 +63,7 @@ def test_a_gated_model_says_what_to_do_and_the_token_is_seen_nowhere(lab: Any, h
     hub.gated.add("acme/gated")
     words = ("model", "fetch", "acme/gated", "--limit", "node1")
     refused = lab.json(*words, code=5, **asks)["error"]
-    assert "acme/gated is gated: its licence must be accepted" in refused["message"]
+    assert "acme/gated is gated: you must accept its licence" in refused["message"]
     assert f"accept the licence at {hub.endpoint}/acme/gated" in refused["hint"]
     line, environment = lab.line(*words, "--token-stdin"), lab.environment(**asks)
     subprocess.run(line, env=environment, cwd=lab.work, input=f"{TOKEN}\n", text=True, capture_output=True, check=True)

@@ -51,7 +51,7 @@ VerbPlay = TypedDict(
     {
         "name": Annotated[str, "Name of the play in the output."],
         "run": Required[Annotated[str, "A command of sparkops, such as deploy."]],
-        "with": Annotated[dict[str, Any], "The command's options by name, its `args`, and `flags` (after --)."],
+        "with": Annotated[dict[str, Any], "Options by name; `args`: its arguments; `flags`: words for vLLM."],
         "tags": Annotated[Words, "Tags, for --tags and --skip-tags."],
     },
     total=False,

@@ -103,8 +103,8 @@ def export(**given: Any) -> RecordsOptions:
     "--vary",
     multiple=True,
     metavar="WHAT",
-    help="What may differ: topology, flags, env, image, model, driver, kernel, nodes, sparkops, suite, or "
-    "revision (recipe, mounts, served name).",
+    help="Allow a difference between the runs (repeatable): topology, flags, env, image, model, driver, kernel, "
+    "nodes, sparkops, suite, or revision (recipe, mounts, served name).",
 )
 @click.option("--reference", is_flag=True, help="Compare one run with the published results of its recipe.")
 @click.option("-o", "--output", metavar="FILE", help="Also write an HTML page with charts.")

@@ -82,7 +82,7 @@ def compare(options: CompareOptions, report: Ending) -> Answer:
     if options.reference:
         return _published(records)
     if len(records) < 2:  # noqa: PLR2004
-        raise UsageError("a comparison needs two runs", hint="name two runs, or one run and --reference")
+        raise UsageError("a comparison needs two runs", hint="name another run, or use --reference")
     return comparison(records, options.vary, options.output)
 
 

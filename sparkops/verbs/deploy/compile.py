@@ -78,7 +78,7 @@ def _keeps_other_keys(situation: Situation, plan: Plan) -> None:
     for other in readers(situation.facts, written):
         if other.stored.hash not in gone:
             raise Refused(
-                f"{other.title} has another API key on {', '.join(sorted({n for n, _ in other.running}))}",
-                hint=f"a node has one key; first change it to yours: SPARKOPS_API_KEY=... sparkops key rotate "
+                f"{other.title} uses a different API key on {', '.join(sorted({n for n, _ in other.running}))}",
+                hint=f"deployments on a node share one key; first set yours: SPARKOPS_API_KEY=... sparkops key rotate "
                 f"--deployment {other.stored.deployment}",
             )

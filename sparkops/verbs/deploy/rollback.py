@@ -98,6 +98,6 @@ def _refuse_half(
     others = [one.title for one in everything if one.runs and one.stored.hash in previous.replaced - stopping]
     if others:
         raise UsageError(
-            f"a rollback to {previous.title} must also stop {', '.join(others)}, which is not selected",
+            f"a rollback to {previous.title} must also stop deployments that are not selected: {', '.join(others)}",
             hint="use `sparkops rollback` without a name, or a --limit that includes its nodes",
         )

@@ -46,7 +46,8 @@ def _with_mods(options: BuildOptions) -> BuildSource:
     recipe = recipes.recipe(options.target)
     if not mods.needed(recipe.mods):
         raise UsageError(
-            f"{recipe.source}: has no mods", hint=f"remove --mods: `sparkops image build {options.target}`"
+            f"the recipe {recipe.source} has no mods",
+            hint=f"build it without --mods: `sparkops image build {options.target}`",
         )
     if options.context or options.dockerfile or options.args:
         raise UsageError("--mods cannot be used with --context, --dockerfile or --arg")

@@ -75,7 +75,7 @@ def recipe_show(**given: Any) -> ShowOptions:
 @click.option(
     "--schema", type=click.Choice(["1", "2", "sparkops"]), required=True, help="1: spark-vllm-docker; 2: sparkrun."
 )
-@click.option("--topology", type=TOPOLOGY, help="First apply the settings for this topology, and the rules.")
+@click.option("--topology", type=TOPOLOGY, help="Export what runs in this topology, after the rules.")
 def recipe_export(**given: Any) -> ExportOptions:
     """Print a recipe in the format of another launcher. The vLLM command does not change."""
     return ExportOptions(**given)

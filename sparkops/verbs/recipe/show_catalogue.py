@@ -112,7 +112,7 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
     rows += [["total", f"{memory['claimed']} of {memory['available']} available"]]
     if memory.get("sequences") is not None:
         room = f"{memory['sequences']} requests of {memory['context']} tokens, {memory['tokens']} tokens in total"
-        rows += [["room for", room], ["longest context", f"{memory['longest']} tokens for one request alone"]]
+        rows += [["room for", room], ["longest context", f"{memory['longest']} tokens, if only one request runs"]]
         rows += [["per token", f"{memory['kv_per_token']} KiB of KV cache; per request {memory['per_sequence']} GiB"]]
     yield from columns(rows, "  ")
     for option in memory.get("would_fit", ()):

@@ -163,7 +163,7 @@ def test_a_bug_leaves_its_traceback_in_the_log_and_the_path_on_the_screen(log: R
         {}["layers"]
     assert desk.report.bug(caught.value) == 1
     assert "Traceback" not in desk.err.getvalue()
-    assert f"please report it and attach {log.path}" in desk.err.getvalue()
+    assert f"report it to the authors of sparkops, and attach {log.path}" in desk.err.getvalue()
     assert "KeyError: 'layers'" in lines(log)[0]["traceback"]
 
 

@@ -144,7 +144,7 @@ def test_a_revision_may_be_named_by_branch_or_commit(home: Any) -> None:
 
 def test_refusals_say_which_licence_token_or_name(home: Any) -> None:
     home.hub.gated.add(MODEL)
-    assert "acme/tiny is gated: its licence must be accepted" in home.error("fetch", MODEL)
+    assert "acme/tiny is gated: you must accept its licence" in home.error("fetch", MODEL)
     assert f"accept the licence at {home.hub.endpoint}/acme/tiny" in home.error("fetch", MODEL)
     home.environment["HF_TOKEN"] = STRANGER
     assert "this token's account has no access to it" in home.error("fetch", MODEL)
