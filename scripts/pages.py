@@ -14,6 +14,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 import command_line  # noqa: E402
 
 from sparkops import checks, rules  # noqa: E402
+from sparkops.core.topology import kinds_text  # noqa: E402
 from sparkops.files import recipes, reference  # noqa: E402
 from sparkops.verbs.recipe.rules import example_text  # noqa: E402
 
@@ -62,7 +63,7 @@ def checkbook() -> Iterator[str]:
     yield "| check | worst verdict | must be true | judges | `deploy` runs it | `--fix` can fix it |"
     yield "|---|---|---|---|---|---|"
     for one in checks.CHECKS:
-        fits = " and ".join(one.topologies).replace("n-solo", "&lt;n>x-solo") or "any topology"
+        fits = kinds_text(one.topologies).replace("<", "&lt;") or "any topology"
         of = f"{'all nodes together' if one.together else 'each node'}, in {fits}"
         marks = " | ".join("yes" if mark else "" for mark in (one.deploys, one.fixable))
         yield f"| [{one.id}](#{one.id}) | {one.severity} | {one.title} | {of} | {marks} |"

@@ -6,6 +6,7 @@ from sparkops.checks.check import CannotTell, Check, Here, Said, skip
 from sparkops.core.findings import CheckStatus, Finding
 from sparkops.core.inventory import Node
 from sparkops.core.situation import Situation
+from sparkops.core.topology import kinds_text
 
 ORDER: tuple[str, ...] = ("fail", "warn", "fixed", "pass", "skip")
 """Worst first."""
@@ -29,7 +30,7 @@ def worst(findings: Iterable[Finding]) -> CheckStatus:
 
 def _check(s: Situation, nodes: tuple[Node, ...], check: Check) -> Iterator[Finding]:
     fits = not check.topologies or s.placement.topology.kind in check.topologies
-    apart = "" if fits else f"applies only to topology {' or '.join(check.topologies).replace('n-', '<n>x-')}"
+    apart = "" if fits else f"applies only to topology {kinds_text(check.topologies)}"
     if check.together is not None:
         yield _verdict(check, None, [skip(apart)] if apart else _said(check.together(s)))
     if check.each is None:

@@ -61,8 +61,8 @@ _QWEN_NEXT = KnownModel(
     context=262144, weights_gib=75, full=12, recurrent=36, state_kib=2096,
     reads=(Weights("experts", 1661, FP8), Weights("attention", 327, FP8), Weights("linear attention", 1213, FP8),
            Weights("lm_head", 311, BF16), Weights("router", 50, BF16)),
-    source="Qwen/Qwen3-Next-80B-A3B-Instruct config.json: 48 layers, every fourth with full attention; 10 + 1 of 512 "
-    "experts; 32 value heads of 128 x 128",
+    source="Qwen/Qwen3-Next-80B-A3B-Instruct config.json: 48 layers, every fourth with full attention; 10 of "
+    "512 experts per token and 1 shared; 32 heads with a state of 128 x 128",
 )  # fmt: skip
 
 _MINIMAX = KnownModel(

@@ -1,7 +1,7 @@
 """The topology (`solo`, `<n>x-solo`, `cluster`) and each node's part in it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -151,3 +151,8 @@ def _selected(nodes: Sequence[Node]) -> str:
     if not nodes:
         return "none is selected"
     return f"{len(nodes)} {'is' if len(nodes) == 1 else 'are'} selected ({', '.join(node.name for node in nodes)})"
+
+
+def kinds_text(kinds: Iterable[str]) -> str:
+    """Kinds of topologies as the user writes them, such as `cluster or <n>x-solo`."""
+    return " or ".join(kinds).replace("n-solo", "<n>x-solo")

@@ -199,7 +199,7 @@ class _Run:
         try:
             waited = waiting.until_ready(cancel)
         except NodeLost as lost:
-            self._tell("lost", step, f"{lost.reason}; it is unknown whether this step became ready")
+            self._tell("lost", step, f"{lost.reason}; it is unknown whether this step succeeded")
             return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
         if waited.cancelled:
             return self._last_look(step, wait)

@@ -154,4 +154,4 @@ def _indivisible(effective: Effective, parallel: int, others: int) -> Verdict | 
         return None
     counts = ", ".join(str(count * others) for count in models.working_counts(known))
     message = f"tensor parallel size {parallel} does not divide the {known.heads} attention heads of {known.id}"
-    return refuse(message, f"use --limit to select a number of nodes that works: {counts}")
+    return refuse(message, f"name fewer or more nodes with --limit; numbers of nodes that work: {counts}")

@@ -39,9 +39,9 @@ def mxfp4_backend(effective: Effective, _shape: Shape) -> Verdict | None:
     actions=("warn",),
     title="CUDA graphs on the CUTLASS kernels run on your machine",
     why=(
-        "Some owners report illegal memory accesses (Xid 31) with full and with piecewise graphs. On these machines, "
-        "eager execution and Marlin work. Other owners run graphs for weeks and are faster at 5 and 10 requests at "
-        "once. Test your machine once under load."
+        "Some owners report illegal memory accesses (Xid 31) with full and with piecewise graphs. Their machines "
+        "work with eager execution or with Marlin. Other owners run graphs for weeks, and 5 or 10 requests at once are "
+        "faster than without graphs. Test your machine once under load."
     ),
     source=(
         "eugr/spark-vllm-docker #31, #334; christopherowen/spark-vllm-mxfp4-docker #3, #5, #7; opposite results: "

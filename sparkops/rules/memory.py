@@ -69,7 +69,7 @@ def long_context_memory(effective: Effective, shape: Shape) -> Verdict | None:
     if used >= 0.85 and effective.number("max-num-seqs", LONG) > FEW_SEQUENCES:
         hint = "use --set args.max-model-len=4096, or --set args.gpu-memory-utilization=0.70 --set args.max-num-seqs=2"
         return refuse(f"{said} runs out of memory on one node", hint)
-    hint = "sources disagree: it ran at 0.70 with --max-num-seqs 2; if it fails, use --set args.max-model-len=4096"
+    hint = "0.70 with --max-num-seqs 2 worked for one source; if the engine fails, use --set args.max-model-len=4096"
     return warn(f"{said} may not fit on one node", hint)
 
 

@@ -31,7 +31,7 @@ def error_of(outcome: Outcome) -> SparkopsError | None:
     if outcome.status == "interrupted":
         return Interrupted("interrupted", hint=hint)
     if not outcome.failures:
-        return SparkopsError("the plan ended without a result")
+        return SparkopsError("the steps ended, but it is unknown whether they succeeded; see `sparkops status`")
     first = _failure_to_show(outcome.failures)
     return _error(first, first.reason, hint)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from sparkops.core.topology import kinds_text
 from sparkops.report.text import Document, How, Ink, columns, continued, wrapped
 
 ORDER = ("fail", "warn", "fixed", "pass", "skip")
@@ -126,7 +127,7 @@ def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def explained(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("checks", ()):
         yield f"{ink.bold(str(one['id']))}: {one['title']}"
-        judged = f"{one['compares']}, topology {' or '.join(one['topologies']).replace('n-', '<n>x-')}"
+        judged = f"{one['compares']}, topology {kinds_text(one['topologies'])}"
         asked = "preflight and deploy (`deploy --allow ID` switches it off)" if one["deploy"] else "preflight"
         fixed_by = "preflight --fix" if one["fix"] else "you"
         rows = {"why": one["why"], "source": one["source"], "applies to": judged, "worst result": one["severity"]}
