@@ -13,6 +13,17 @@ Kind = Literal["mxfp4", "vllm-node", "vllm-openai", "ngc", "unknown"]
 
 
 @dataclass(frozen=True)
+class Software:
+    """Versions of what an image runs by; empty is "the image has none"."""
+
+    vllm: str = ""
+    nccl: str = ""
+    flashinfer: str = ""
+    ray: str = ""
+    torch: str = ""
+
+
+@dataclass(frozen=True)
 class KnownImage:
     """None is "not known"."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from sparkops.core.facts.raw import Probe, Unread, parts
 from sparkops.core.facts.reading import document, mapping, texts
+from sparkops.core.images import Software
 
 CONFIG = (
     "User",
@@ -30,7 +31,10 @@ NORMAL_VARIANTS = {"arm64": "v8"}
 
 @dataclass(frozen=True)
 class Image:
-    """`id` is how this node's store names it, `fingerprint` is equal wherever the image is."""
+    """`id` is how this node's store names it, `fingerprint` is equal wherever the image is.
+
+    `software` is None if it could not be read. `graphs_hung`: the first replay of CUDA graphs hung on this node.
+    """
 
     reference: str
     id: str
@@ -42,6 +46,8 @@ class Image:
     labels: Mapping[str, str]
     entrypoint: tuple[str, ...]
     digests: tuple[str, ...]
+    software: Software | None = None
+    graphs_hung: bool = False
 
 
 def images(text: str) -> Mapping[str, Image | Unread | None]:
