@@ -3,6 +3,7 @@
 Nothing is assumed about an unknown image.
 """
 
+import re
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -32,6 +33,16 @@ class KnownImage:
     mxfp4_flags: bool | None = None
     current: bool = False
     """Follows upstream closely enough to be judged by the newest flag table."""
+    nccl: str = ""
+    """The version of NCCL; empty if it was not read."""
+
+    @property
+    def graphs_hang(self) -> bool | None:
+        """Whether CUDA graphs hang over nodes: NCCL 2.28 does, 2.30.4 and later do not (vllm #52504)."""
+        version = tuple(int(number) for number in re.findall(r"[0-9]+", self.nccl)[:3])
+        if version >= (2, 30, 4):
+            return False
+        return True if version[:2] == (2, 28) else None
 
     @property
     def stock(self) -> bool:
@@ -52,11 +63,6 @@ KINDS: dict[Kind, KnownImage] = {
 _NODE = ("vllm-node", "eugr/spark-vllm", "spark-arena/dgx-vllm-eugr-nightly")
 
 
-def executor(reference: str) -> Literal["ray", "mp"]:
-    """What joins the ranks of a cluster: Ray, unless the image is known to lack it."""
-    return "mp" if known(reference).ray is False else "ray"
-
-
 def known(reference: str) -> KnownImage:
     """What is known from repository and tag; the registry does not matter."""
     name = reference.removeprefix(mods.PREFIX).lower().partition("@")[0]
@@ -71,6 +77,11 @@ def with_flags(image: KnownImage, flags: Container[str]) -> KnownImage:
     if "mxfp4-layers" in flags:
         return replace(KINDS["mxfp4"], ray=image.ray if image.kind != "unknown" else None)
     return replace(KINDS["unknown"] if image.kind == "mxfp4" else image, mxfp4_flags=False)
+
+
+def with_software(image: KnownImage, software: Software) -> KnownImage:
+    """What the packages of the image say, which is more certain than its name."""
+    return replace(image, ray=bool(software.ray), nccl=software.nccl)
 
 
 def _kind(repository: str, tag: str) -> Kind:

@@ -165,8 +165,8 @@ def _split(effective: Effective, shape: Shape) -> tuple[int, int]:
     """Tensor parallel ranks and pipeline stages of one server; data parallel copies the weights."""
     if shape.kind != "cluster":
         return 1, 1
-    stages = effective.parallel("pipeline")
-    return max(1, shape.nodes // (stages * effective.parallel("data"))), stages
+    tensor = effective.parallel("tensor") if effective.sizes else shape.nodes
+    return tensor, effective.parallel("pipeline")
 
 
 def _overhead(effective: Effective, old: bool, batched: float, hidden: int) -> tuple[float, float]:
@@ -262,7 +262,7 @@ def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]
     whole, share = found.weights * need.shared, min(found.claimed - found.beyond, found.total * _largest_share(found))
     for count in models.working_counts(need.model):
         if count > shape.span and whole / count + found.overhead < share - 1:
-            return (f"--topology cluster over {count} nodes",)
+            return (f"--topology cluster --set args.tensor-parallel-size={count} (over {count} nodes)",)
     return ()
 
 

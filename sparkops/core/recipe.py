@@ -1,12 +1,14 @@
 """What to serve and how, never where: a recipe, and its settings after topology, overrides and rules."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sparkops.core import mods, schema
+from sparkops.core import images, mods, schema
 from sparkops.core.flags import FlagTable, opposite, rendered
+from sparkops.core.images import KnownImage, Software
 from sparkops.core.schema import Located
 from sparkops.core.topology import Kind
 from sparkops.errors import UsageError
@@ -16,6 +18,9 @@ MOUNTS: Mapping[str, tuple[str, str]] = {
     for name in ("tiktoken_rs", "ccache", "flashinfer", "vllm", "huggingface")
 }
 """The caches that a recipe names: their directories below the node's home, and in the container."""
+
+PARALLEL = ("tensor", "pipeline", "data", "prefill-context")
+"""The ways in which ranks share one model. A GB10 has one GPU, so their sizes multiplied are the nodes of a server."""
 
 PLACED = ("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "headless")
 """Flags that the placement sets; a recipe's values are not used."""
@@ -160,10 +165,22 @@ class Effective:
     args: Settings
     env: Settings
     mounts: tuple[str, ...]
+    software: Software | None = None
+    """What a node found in the image; None before a node was asked."""
+    graphs_hung: bool = False
+    """Whether CUDA graphs of this image hung on one of the nodes before."""
 
     @property
     def model(self) -> str:
         return self.recipe.model
+
+    @property
+    def known_image(self) -> KnownImage:
+        """What is known of the image: from its own flags and packages if they were read, else from its name."""
+        known, table = images.known(self.image), self.recipe.flags
+        if table.exact and table.image in ("", self.image):
+            known = images.with_flags(known, table.flags)
+        return images.with_software(known, self.software) if self.software else known
 
     @property
     def served_name(self) -> str:
@@ -182,8 +199,18 @@ class Effective:
         return value if isinstance(value, (int, float)) and not isinstance(value, bool) else default
 
     def parallel(self, way: str) -> int:
-        """The `tensor`, `pipeline` or `data` parallel size."""
+        """The parallel size of one of the ways in `PARALLEL`."""
         return max(1, int(self.number(f"{way}-parallel-size", 1)))
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """The parallel sizes that are set, by way."""
+        return {way: self.parallel(way) for way in PARALLEL if f"{way}-parallel-size" in self.args}
+
+    @property
+    def span(self) -> int | None:
+        """How many nodes one server takes by its parallel sizes; None if none is set."""
+        return math.prod(self.sizes.values()) if self.sizes else None
 
     @property
     def mxfp4_layers(self) -> tuple[str, ...]:

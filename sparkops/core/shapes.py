@@ -1,24 +1,49 @@
-"""Placements of recipes without an inventory."""
+"""What a recipe's settings say of its placement: how many nodes, by which executor, as which topology."""
 
-import math
-
-from sparkops.core import images, topology
-from sparkops.core.recipe import Overrides, Recipe, effective
-from sparkops.core.topology import Shape, Topology
+from sparkops.core.recipe import Effective, Overrides, Recipe, effective
+from sparkops.core.topology import LEAST_CLUSTER, Executor, Shape, Topology
 
 
 def usual(*recipes: Recipe) -> str:
-    """The topology that fits all of these recipes: solo if each runs on one node, else cluster."""
-    alone = all("solo" in (recipe.only or ("solo",)) and recipe.nodes.min <= 1 for recipe in recipes)
-    return "solo" if alone else "cluster"
+    """The topology that fits all of these recipes: solo if each is for one node, else cluster."""
+    return "solo" if all("solo" in kinds(recipe) for recipe in recipes) else "cluster"
 
 
-def smallest(wanted: Topology, *recipes: Recipe) -> Shape:
-    """The smallest placement of a topology that fills what these recipes ask for."""
-    settings = [effective(recipe, wanted.kind, Overrides()) for recipe in recipes]
-    asked = [math.prod(map(one.parallel, ("tensor", "pipeline", "data"))) for one in settings]
-    least = max(topology.LEAST_CLUSTER, *(recipe.nodes.min for recipe in recipes), *asked)
-    most = min(max(recipe.nodes.max or least, topology.LEAST_CLUSTER) for recipe in recipes)
-    ray = all(images.known(one.image).ray is not False for one in settings)
-    nodes = min(least, most) if wanted.kind == "cluster" else wanted.count or 1
-    return Shape(wanted.kind, nodes, "ray" if ray else "mp", str(wanted))
+def kinds(recipe: Recipe) -> tuple[str, ...]:
+    """The topologies that the author means: parallel sizes decide, else what the recipe allows."""
+    span, most = effective(recipe, "cluster", Overrides()).span, recipe.nodes.max
+    alone = recipe.nodes.min <= 1 and (span or 1) == 1
+    over = (most is None or most >= LEAST_CLUSTER) and span != 1
+    meant = [kind for kind, possible in (("solo", alone), ("cluster", over)) if possible]
+    return tuple(kind for kind in meant if kind in (recipe.only or meant))
+
+
+def cluster_size(settings: Effective, nodes: int, most: int | None) -> int | None:
+    """How many of so many selected nodes a cluster takes; None for all.
+
+    Parallel sizes decide: TP x PP x DP, as a GB10 has one GPU. A recipe without sizes takes `most` nodes at most.
+    A recipe whose sizes or limit are for one node has no size as a cluster; a rule refuses it.
+    """
+    size = settings.span or min(nodes, most or nodes)
+    return size if size >= LEAST_CLUSTER else None
+
+
+def executor(settings: Effective) -> Executor:
+    """What joins the ranks of a cluster: what the recipe says, else what the image was measured with.
+
+    The articles measured the mxfp4 image with Ray. Other images run vLLM's own ranks (mp): NVIDIA's recipes,
+    spark-vllm-docker and sparkrun do so since July 2026. An image without Ray always runs them.
+    """
+    said, image = settings.value("distributed-executor-backend"), settings.known_image
+    by_ray = said == "ray" or (said != "mp" and image.kind == "mxfp4")
+    return "ray" if by_ray and image.ray is not False else "mp"
+
+
+def shape(recipe: Recipe, wanted: Topology, nodes: int | None = None) -> Shape:
+    """The placement of a topology on so many nodes; without `nodes`, on as few as the recipe asks for."""
+    settings = effective(recipe, wanted.kind, Overrides())
+    count = wanted.count or 1
+    if wanted.kind == "cluster":
+        had = nodes or max(LEAST_CLUSTER, recipe.nodes.min, settings.span or 1)
+        count = min(had, cluster_size(settings, had, recipe.nodes.max) or had)
+    return Shape(wanted.kind, count, executor(settings), str(wanted))

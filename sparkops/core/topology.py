@@ -20,7 +20,7 @@ LEAST_CLUSTER = 2
 
 @dataclass(frozen=True)
 class Topology:
-    """A topology as the user names it; a cluster takes all selected nodes, so its count is None."""
+    """A topology as the user names it; the recipe says how many nodes a cluster takes, so its count is None."""
 
     kind: Kind
     count: int | None
@@ -100,47 +100,39 @@ def place(
     nodes: Sequence[Node],
     executor: Executor = "ray",
     proxy: Literal["first", "all"] = "first",
-    most: int | None = None,
+    size: int | None = None,
 ) -> Placement:
-    """Give each node its part. `most` is the largest number of nodes that the recipe allows in a cluster."""
+    """Give each of the first nodes that suffice its part; `size` is how many a cluster takes, None for all.
+
+    Raises UsageError if too few nodes are selected.
+    """
+    cluster = topology.kind == "cluster"
+    least = (size or LEAST_CLUSTER) if cluster else topology.count or 1
+    if len(nodes) < least:
+        wanted = f"{least} {_nodes(least)}" + (" or more" if cluster and not size else "")
+        more = "add nodes to the inventory, or select more with --limit"
+        fewer = "lower the recipe's parallel sizes with --set" if size else "use --topology solo"
+        instead = fewer if cluster else f"use {len(nodes)}x-solo"
+        hint = f"{more}, or {instead}" if cluster or len(nodes) > 1 else more
+        raise UsageError(f"{topology} needs {wanted}, but {_selected(nodes)}", hint=hint)
+    taken = nodes if cluster and size is None else nodes[:least]
+    return Placement(topology, executor, _places(topology, taken, proxy), _note(topology, taken, nodes))
+
+
+def _places(topology: Topology, taken: Sequence[Node], proxy: str) -> tuple[Place, ...]:
     if topology.kind == "cluster":
-        return Placement(topology, executor, _cluster(nodes, most))
-    count = topology.count or 1
-    if len(nodes) < count:
-        instead = f", or use {len(nodes)}x-solo" if len(nodes) > 1 else ""
-        raise UsageError(
-            f"{topology} needs {count} {_nodes(count)}, but {_selected(nodes)}",
-            hint=f"add nodes to the inventory, or select more with --limit{instead}",
-        )
-    taken = nodes[:count]
+        return tuple(Place(node, "worker" if rank else "head", rank) for rank, node in enumerate(taken))
     servers = tuple(Place(node, "server", rank) for rank, node in enumerate(taken))
-    in_front = taken if proxy == "all" else taken[:1]
-    if topology.kind == "solo":
-        in_front = ()
-    proxies = tuple(Place(node, "proxy", rank) for rank, node in enumerate(in_front))
-    return Placement(topology, executor, servers + proxies, _note(topology, taken, nodes))
-
-
-def _cluster(nodes: Sequence[Node], most: int | None) -> tuple[Place, ...]:
-    if len(nodes) < LEAST_CLUSTER:
-        raise UsageError(
-            f"cluster needs 2 nodes or more, but {_selected(nodes)}",
-            hint="add a node to the inventory, select more with --limit, or use --topology solo",
-        )
-    if most is not None and len(nodes) > most:
-        chosen = ",".join(node.name for node in nodes[:most])
-        raise UsageError(
-            f"this recipe allows at most {most} {_nodes(most)} in a cluster, but {_selected(nodes)}",
-            hint="use --topology solo" if most < LEAST_CLUSTER else f"use --limit {chosen}",
-        )
-    return tuple(Place(node, "worker" if rank else "head", rank) for rank, node in enumerate(nodes))
+    in_front = () if topology.kind == "solo" else taken if proxy == "all" else taken[:1]
+    return servers + tuple(Place(node, "proxy", rank) for rank, node in enumerate(in_front))
 
 
 def _note(topology: Topology, taken: Sequence[Node], nodes: Sequence[Node]) -> str:
     if len(taken) == len(nodes):
         return ""
     what = "the first node" if len(taken) == 1 else f"the first {len(taken)} nodes"
-    return f"{topology} uses {what} of the {len(nodes)} selected: {', '.join(node.name for node in taken)}"
+    used, free = (", ".join(node.name for node in some) for some in (taken, nodes[len(taken) :]))
+    return f"{topology} uses {what} of the {len(nodes)} selected: {used}; free: {free}"
 
 
 def _nodes(count: int) -> str:

@@ -2,16 +2,17 @@
 
 from functools import partial
 
-from sparkops.core import models
-from sparkops.core.recipe import Effective
+from sparkops.core import memory_estimate, models
+from sparkops.core.findings import SettingChange
+from sparkops.core.recipe import PARALLEL, Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.graphs import captures
+from sparkops.rules.graphs import wants_graphs
 from sparkops.rules.rule import Example, Rule, Verdict, fix, image, refuse, set_args, warn
 
 CLUSTER_FLAGS = (
     "distributed-executor-backend",
-    "pipeline-parallel-size",
-    "data-parallel-size",
+    *(f"{way}-parallel-size" for way in PARALLEL if way != "tensor"),
+    "decode-context-parallel-size",
     "data-parallel-size-local",
     "data-parallel-backend",
 )
@@ -39,7 +40,7 @@ def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.span < nodes.min:
         return refuse(f"{name} needs at least {nodes.min} nodes, but {shape.topology} uses {shape.span}")
     if nodes.max is not None and shape.span > nodes.max:
-        hint = "use --limit to select fewer nodes" if nodes.max > 1 else "use --topology solo"
+        hint = "lower the recipe's parallel sizes with --set" if nodes.max > 1 else "use --topology solo"
         return refuse(f"{name} runs on at most {nodes.max} nodes, but {shape.topology} uses {shape.span}", hint)
     return None
 
@@ -47,12 +48,12 @@ def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
 @partial(
     Rule,
     id="cluster-backend",
-    actions=("fix", "refuse"),
-    title="The executor and the tensor parallel size match the selected nodes",
+    actions=("fix", "warn", "refuse"),
+    title="The parallel sizes fill the nodes of the cluster, and the executor is one that the image has",
     why=(
         "A GB10 has one GPU. If the parallel sizes multiplied are not the number of nodes, the engine waits half an "
         "hour for a Ray placement group or does not start. The number of attention heads must be a multiple of the "
-        "tensor parallel size."
+        "tensor parallel size. A recipe without parallel sizes gets a tensor parallel size: the number of nodes."
     ),
     source="vLLM 0.32; eugr/spark-vllm-docker, run-recipe.py; corti.com, 2026-06 (NGC images without Ray)",
     example_hit=Example(topology="cluster"),
@@ -63,24 +64,32 @@ def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
         return None
     if shape.executor == "ray" and image(effective).ray is False:
         return refuse(f"{effective.image} has no Ray", "use --executor mp, which needs no Ray")
-    others = effective.parallel("pipeline") * effective.parallel("data")
-    if shape.nodes % others:
-        message = f"{shape.nodes} nodes cannot be divided by {others} (pipeline parallel size times data parallel size)"
-        return refuse(message, f"use --limit to select a number of nodes that is a multiple of {others}")
-    parallel = shape.nodes // others
-    if refusal := _indivisible(effective, parallel, others):
-        return refusal
-    message = f"{shape.nodes} nodes, one GPU each, need tensor parallel size {parallel} and executor {shape.executor}"
-    wanted = {"tensor-parallel-size": parallel, "distributed-executor-backend": shape.executor}
-    return fix(message, set_args(effective, wanted))
+    if effective.span not in (None, shape.nodes):
+        return _unfilled(effective, shape)
+    if (copies := effective.parallel("data")) > 1:
+        message = f"sparkops does not start data parallel ranks yet (data parallel size {copies})"
+        alone = f"--topology {copies}x-solo, which starts independent copies behind one address"
+        return refuse(message, f"use {alone if copies == effective.span else '--set args.data-parallel-size=1'}")
+    wanted: dict[str, object] = {"distributed-executor-backend": shape.executor}
+    joined = f"{shape.nodes} nodes, joined by executor {shape.executor}"
+    if image(effective).ray is False and effective.value("distributed-executor-backend") == "ray":
+        joined += f", because {effective.image} has no Ray"
+    if effective.span is None:
+        wanted = {"tensor-parallel-size": shape.nodes, **wanted}
+        joined = f"the recipe sets no parallel sizes: tensor parallel size {shape.nodes} for {joined}"
+    changes = set_args(effective, wanted)
+    return _indivisible(effective, shape, changes) or fix(joined, changes)
 
 
 @partial(
     Rule,
     id="solo-no-cluster-flags",
-    actions=("fix",),
+    actions=("fix", "warn"),
     title="A server on one node has no parallel sizes and no executor",
-    why="A GB10 has one GPU. With tensor parallel size 2 the engine exits, because it needs two GPUs.",
+    why=(
+        "A GB10 has one GPU. With tensor parallel size 2 the engine exits, because it needs two GPUs. Without it, one "
+        "node must hold all of a model that its author spread over several."
+    ),
     source="vLLM 0.32; eugr/spark-vllm-docker also removes these flags",
     example_hit=Example(args={"tensor-parallel-size": 2}),
     example_miss=Example(args={"tensor-parallel-size": 1}),
@@ -91,35 +100,49 @@ def solo_no_cluster_flags(effective: Effective, shape: Shape) -> Verdict | None:
     wanted: dict[str, int | None] = dict.fromkeys(CLUSTER_FLAGS)
     if "tensor-parallel-size" in effective.args:
         wanted["tensor-parallel-size"] = 1
-    return fix("a server on one node with one GPU needs no parallel sizes and no executor", set_args(effective, wanted))
+    changes = set_args(effective, wanted)
+    if (effective.span or 1) == 1:
+        return fix("a server on one node with one GPU needs no parallel sizes and no executor", changes)
+    found = memory_estimate.estimate(effective, shape)
+    size = "sparkops does not know the size of its weights"
+    if found.weights is not None:
+        size = f"its weights need {found.weights:.0f} GiB, and a node has {found.total:.0f} GiB"
+    message = (
+        f"the recipe is for {effective.span} nodes ({_sizes(effective)}), but here one node holds the model: {size}"
+    )
+    return Verdict("warn", message, "to run it as its author does, use --topology cluster", changes)
 
 
 @partial(
     Rule,
     id="cluster-eager",
     actions=("fix", "warn"),
-    title="CUDA graphs are off with tensor parallelism over several nodes",
+    title="CUDA graphs are off over several nodes with images that crash or hang",
     why=(
-        "On a GB10 (SM121), CUDA graphs with tensor parallelism over nodes crash at the first request, or hang while "
-        "one node is busy and the other idle. Some vLLM builds run graphs at tensor parallel size 2: 72 tokens/s for "
-        "gpt-oss-120b, against 69 without graphs. If you have one of these builds, use --allow cluster-eager."
+        "With the mxfp4 image, CUDA graphs with tensor parallelism over nodes crash at the first request. With NCCL "
+        "2.28, they hang: one node is busy and the other idle. NCCL 2.30.4 does not hang. Most two-node recipes of "
+        "other images run with graphs. If your build runs graphs, use --allow cluster-eager."
     ),
     source=(
         "kubis.ai, article 8 of 9; eugr/spark-vllm-docker #31, #35, #334; vllm-project/vllm #52504; opposite "
-        "results: christopherowen/spark-vllm-mxfp4-docker, README"
+        "results: christopherowen/spark-vllm-mxfp4-docker, README (72 tokens/s with graphs, 69 without)"
     ),
     example_hit=Example(topology="cluster", args=GRAPHS_ARGS),
-    example_miss=Example(topology="cluster", args={**GRAPHS_ARGS, "enforce-eager": True}),
+    example_miss=Example(topology="cluster", image="vllm-node", args=GRAPHS_ARGS, nccl="2.30.4"),
 )
 def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
-    parallel = effective.parallel("tensor")
+    known, parallel = image(effective), effective.parallel("tensor")
     if shape.kind != "cluster" or parallel < 2 or effective.eager:
         return None
-    if captures(effective) and image(effective).stock:
-        message = "CUDA graphs stay on, because the recipe configures them; over several nodes, they may hang or crash"
-        return warn(message, "if the engine hangs or crashes, use --set args.enforce-eager=true")
-    message = f"CUDA graphs are switched off, because tensor parallelism (size {parallel}) runs over several nodes"
-    return fix(message, set_args(effective, {"enforce-eager": True}))
+    evidence = _against_graphs(effective)
+    if evidence and not wants_graphs(effective):
+        return fix(f"CUDA graphs are switched off: {evidence}", set_args(effective, {"enforce-eager": True}))
+    if not evidence and known.graphs_hang is False:
+        return None
+    version = f"this image has {known.nccl}" if known.nccl else "this image's version is not known yet"
+    evidence = evidence or f"with some versions of NCCL they hang there, and {version}"
+    message = f"CUDA graphs stay on over {shape.nodes} nodes; {evidence}"
+    return warn(message, "if the engine hangs or crashes, use --set args.enforce-eager=true")
 
 
 @partial(
@@ -148,10 +171,44 @@ def cluster_lm_head(effective: Effective, _shape: Shape) -> Verdict | None:
     return fix(message, set_args(effective, {"mxfp4-layers": kept or "moe"}) if kept != layers else ())
 
 
-def _indivisible(effective: Effective, parallel: int, others: int) -> Verdict | None:
-    known = models.known(effective.model)
+def _against_graphs(effective: Effective) -> str:
+    """Why graphs over nodes would not work with this image; empty if nothing is known against them."""
+    known = image(effective)
+    if effective.graphs_hung:
+        return "their first replay hung with this image on these nodes"
+    if known.kind == "mxfp4":
+        return "with the mxfp4 image, they crash over several nodes"
+    if known.kind == "unknown" and known.graphs_hang:
+        return f"they hang over several nodes with NCCL {known.nccl}"
+    return ""
+
+
+def _sizes(effective: Effective) -> str:
+    return " x ".join(f"{way} parallel size {size}" for way, size in effective.sizes.items() if size > 1)
+
+
+def _unfilled(effective: Effective, shape: Shape) -> Verdict:
+    if effective.span == 1:
+        change = f"--set args.tensor-parallel-size={shape.nodes}"
+        return refuse("the recipe's parallel sizes are for one node", f"use --topology solo, or {change}")
+    message = f"{_sizes(effective)} needs {effective.span} nodes, but this cluster has {shape.nodes}"
+    return refuse(message, "select more nodes, or change the sizes, such as with --set args.tensor-parallel-size=2")
+
+
+def _indivisible(effective: Effective, shape: Shape, changes: tuple[SettingChange, ...]) -> Verdict | None:
+    """A tensor parallel size that does not divide the heads; the author of a recipe may have patched the model."""
+    known, stages = models.known(effective.model), effective.parallel("pipeline")
+    parallel = effective.parallel("tensor") if effective.sizes else shape.nodes
     if known is None or models.splits(known, parallel):
         return None
-    counts = ", ".join(str(count * others) for count in models.working_counts(known))
     message = f"tensor parallel size {parallel} does not divide the {known.heads} attention heads of {known.id}"
-    return refuse(message, f"name fewer or more nodes with --limit; numbers of nodes that work: {counts}")
+    counts = ", ".join(str(count * stages) for count in models.working_counts(known))
+    said = effective.args.get("tensor-parallel-size")
+    if said is None or said.origin.startswith("--"):
+        return refuse(message, f"name fewer or more nodes with --limit; numbers of nodes that work: {counts}")
+    return Verdict(
+        "warn",
+        message,
+        f"the engine starts only if a mod pads the heads; without one, these numbers of nodes work: {counts}",
+        changes,
+    )

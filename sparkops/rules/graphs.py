@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from sparkops.core.recipe import Benchmark, Effective
 from sparkops.core.topology import Shape
-from sparkops.rules.rule import Example, Rule, Verdict, warn
+from sparkops.rules.rule import Example, Rule, Verdict, image, warn
 
 ODD_SIZES = (5, 10)
 """Concurrencies that the public leaderboard measures and the engine's own capture sizes lack."""
@@ -22,10 +22,16 @@ def capture_sizes(effective: Effective) -> tuple[int, ...] | None:
     return tuple(int(size) for size in sizes if str(size).isdigit())
 
 
-def captures(effective: Effective) -> bool:
-    """Whether the recipe has options of graph capture, so wants graphs on purpose."""
+def wants_graphs(effective: Effective) -> bool:
+    """Whether the recipe asks for graphs: by a mode, or by options of their capture, if the image is known to run them.
+
+    For the mxfp4 image, capture sizes are set for one node; over several nodes its graphs crash.
+    """
+    if "no-enforce-eager" in effective.args or "cudagraph_mode" in effective.compilation:
+        return True
     largest = effective.value("max-cudagraph-capture-size") or effective.compilation.get("max_cudagraph_capture_size")
-    return capture_sizes(effective) is not None or largest is not None or "cudagraph_mode" in effective.compilation
+    tuned = capture_sizes(effective) is not None or largest is not None
+    return tuned and image(effective).kind != "mxfp4"
 
 
 @partial(

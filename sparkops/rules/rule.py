@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from sparkops.core import images, models
+from sparkops.core import models
 from sparkops.core.findings import SettingChange
 from sparkops.core.images import KnownImage
 from sparkops.core.recipe import Effective, Setting, put
@@ -44,6 +44,8 @@ class Example:
     benchmark: tuple[str, ...] = ()
     mods: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
+    nccl: str = ""
+    hung: bool = False
 
 
 Judge = Callable[[Effective, Shape], Verdict | None]
@@ -67,9 +69,7 @@ class Rule:
 
 
 def image(effective: Effective) -> KnownImage:
-    known, table = images.known(effective.image), effective.recipe.flags
-    own = table.exact and table.image in ("", effective.image)
-    return images.with_flags(known, table.flags) if own else known
+    return effective.known_image
 
 
 def is_mxfp4(effective: Effective) -> bool:

@@ -14,12 +14,13 @@ from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOpti
 
 _engine_options = together(
     click.option("--topology", required=True, type=TOPOLOGY, help="solo (one node), 2x-solo, 3x-solo, ... (one copy of "
-                 "the model on each of 2, 3, ... nodes) or cluster (one model over all nodes)."),
+                 "the model on each of 2, 3, ... nodes) or cluster (one model over several nodes)."),
     click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file [default: "
                  "the recipe in the inventory, else openai-gpt-oss-120b]."),
     click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's name]."),
     click.option("--executor", type=click.Choice(["ray", "mp"]),
-                 help="Join the nodes of a cluster by Ray or by vLLM (mp) [default: ray, if the image has it]."),
+                 help="Join the nodes of a cluster by Ray or by vLLM (mp) [default: as the recipe "
+                 "says, else Ray for the mxfp4 image and mp for others]."),
     click.option("--set", "sets", multiple=True, metavar="K=V",
                  help="Set a vLLM flag (args.FLAG=V) or an environment variable (env.NAME=V); repeatable."),
     click.option("--allow", type=RULE, multiple=True, help="Switch off this rule or check for this run (repeatable)."),

@@ -1,14 +1,16 @@
-"""From options to settings and a placement, judged by the rules before any node is contacted."""
+"""From options to settings and a placement, judged by the rules: before any node is contacted, and with image facts."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from sparkops import checks, rules
-from sparkops.core import images, topology
+from sparkops.core import shapes, topology
+from sparkops.core.facts import Facts
 from sparkops.core.findings import Finding
-from sparkops.core.recipe import Effective, Overrides, Recipe, effective
+from sparkops.core.recipe import Effective, Overrides, effective
 from sparkops.core.revision import deployment_name
 from sparkops.core.schema import did_you_mean
-from sparkops.core.topology import Placement
+from sparkops.core.topology import Placement, Topology
 from sparkops.errors import Refused, UsageError
 from sparkops.files import recipes
 from sparkops.node_commands import proxy
@@ -24,8 +26,9 @@ SETUP = "or let deploy get the missing images and models (may take hours): add -
 
 @dataclass(frozen=True)
 class Draft:
-    """The settings and placement of a deploy, after the rules; no node was contacted yet."""
+    """The settings and placement of a deploy, after the rules. `asked` are the settings before the rules."""
 
+    asked: Effective
     effective: Effective
     placement: Placement
     findings: tuple[Finding, ...]
@@ -56,37 +59,52 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
     name = options.recipe or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE
     recipe = recipes.recipe(name)
     settings = effective(recipe, wanted.kind, Overrides(options.sets, options.extra))
-    executor = options.executor or images.executor(settings.image)
-    placement = topology.place(wanted, chosen.nodes, executor, options.proxy, _most(recipe, options.allow))
+    placement = _placed(wanted, settings, chosen, options)
     if placement.note:
         report.note(placement.note)
     rule_ids, check_ids = {rule.id for rule in rules.RULES}, {check.id for check in checks.CHECKS}
     for unknown in sorted(options.allow - rule_ids - check_ids):
         near = did_you_mean(unknown, rule_ids | check_ids)
         raise UsageError(f"--allow {unknown}: no such rule or check{near}", hint=LISTS)
-    settings, findings = rules.judge(settings, placement.shape, options.allow & rule_ids)
+    return _judged(settings, placement, options)
+
+
+def informed(draft: Draft, options: PlanOptions, facts: Mapping[str, Facts]) -> Draft:
+    """Judge again with what the nodes found in the image; raises `Refused` if a rule refuses."""
+    found = [image for node in draft.nodes if (image := facts[node].image(draft.effective.image))]
+    software = next((image.software for image in found if image.software), None)
+    hung = any(image.graphs_hung for image in found)
+    asked = replace(draft.asked, software=software, graphs_hung=hung)
+    executor = options.executor or shapes.executor(asked)
+    return _judged(asked, replace(draft.placement, executor=executor), options)
+
+
+def _judged(asked: Effective, placement: Placement, options: PlanOptions) -> Draft:
+    settings, findings = rules.judge(asked, placement.shape, options.allow)
     refuse(findings)
-    return Draft(settings, placement, findings)
+    return Draft(asked, settings, placement, findings)
 
 
-def _most(recipe: Recipe, allow: frozenset[str]) -> int | None:
-    """Return the recipe's largest cluster; None without a limit, or if `--allow topology-allowed` lifts it."""
-    most = recipe.nodes.max
-    limited = most is not None and most >= topology.LEAST_CLUSTER and "topology-allowed" not in allow
-    return most if limited else None
+def _placed(wanted: Topology, settings: Effective, chosen: Selected, options: PlanOptions) -> Placement:
+    most = None if "topology-allowed" in options.allow else settings.recipe.nodes.max
+    size = shapes.cluster_size(settings, len(chosen.nodes), most)
+    executor = options.executor or shapes.executor(settings)
+    return topology.place(wanted, chosen.nodes, executor, options.proxy, size)
 
 
 def supposed(name: str | None, kind: str | None, chosen: Selected, report: Report) -> Draft:
     """Return the most likely deploy on these nodes, for preflight; what a rule refuses is only a warning."""
-    wanted = topology.parse(kind or ("cluster" if len(chosen.nodes) >= topology.LEAST_CLUSTER else "solo"))
     recipe = recipes.recipe(name or chosen.inventory.recipe_for(chosen.nodes) or DEFAULT_RECIPE)
-    settings = effective(recipe, wanted.kind, Overrides())
-    placement = topology.place(wanted, chosen.nodes, images.executor(settings.image))
-    settings, findings = rules.judge(settings, placement.shape, frozenset())
+    usual = "cluster" if "cluster" in shapes.kinds(recipe) and len(chosen.nodes) >= topology.LEAST_CLUSTER else "solo"
+    wanted = topology.parse(kind or usual)
+    asked = effective(recipe, wanted.kind, Overrides())
+    size = shapes.cluster_size(asked, len(chosen.nodes), recipe.nodes.max)
+    placement = topology.place(wanted, chosen.nodes, shapes.executor(asked), size=size)
+    settings, findings = rules.judge(asked, placement.shape, frozenset())
     for finding in findings:
         if finding.action == "refuse":
             report.warn(f"deploy would refuse this recipe here: {finding.message} [{finding.id}]")
-    return Draft(settings, placement, findings)
+    return Draft(asked, settings, placement, findings)
 
 
 def refuse(findings: tuple[Finding, ...]) -> None:

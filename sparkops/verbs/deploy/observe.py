@@ -15,23 +15,25 @@ from sparkops.phases.prepare import API_KEY
 from sparkops.phases.verify import question
 from sparkops.session.api_key import digest, elsewhere, given_keys
 from sparkops.session.session import Session
-from sparkops.verbs.deploy.draft import Draft
+from sparkops.verbs.deploy.draft import Draft, informed
 from sparkops.verbs.deploy.options import PlanOptions
 
 
-def observe(options: PlanOptions, session: Session, draft: Draft) -> Situation:
+def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft, Situation]:
     """Read facts, active keys and hanging engines. An API key that is known joins the session's secrets.
 
-    Raises `Unreachable` for a node of the placement that does not answer, `Refused` for a key that cannot be read.
+    Returns also the draft, judged again with what the nodes found in the image. Raises `Unreachable` for a node of the
+    placement that does not answer, `Refused` for a key that cannot be read or by a rule.
     """
-    facts = session.containers(_facts(session, draft), but=draft.nodes)
-    session.require(draft.nodes)
+    facts = session.containers(_facts(session, first), but=first.nodes)
+    session.require(first.nodes)
+    draft = informed(first, options, facts)
     name = deployment_name(options.name or draft.effective.recipe.name)
     revision = revise(name, draft.effective, draft.placement, facts, options.alongside)
     key_digest, given = _keys(options, session, facts, revision)
     choices = Choices(options.alongside, options.refresh, options.limits, keep=options.keep)
     situation = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
-    return replace(situation, broken=_broken(situation, session))
+    return draft, replace(situation, broken=_broken(situation, session))
 
 
 def _facts(session: Session, draft: Draft) -> dict[str, Facts]:

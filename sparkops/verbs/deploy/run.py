@@ -75,9 +75,9 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
     return compiled
 
 
-def decide(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay | None = None) -> Compiled:
-    """Observe, judge, compile; raises `Refused` if a check refuses or the plan is not that of `--expect`."""
-    situation = observe(options, session, draft)
+def decide(options: PlanOptions, session: Session, first: Draft, own: OwnPlay | None = None) -> Compiled:
+    """Observe, judge, compile; raises `Refused` if a rule or check refuses or the plan is not that of `--expect`."""
+    draft, situation = observe(options, session, first)
     findings = (*draft.findings, *judge(situation, options.allow))
     plan = compile_plan(situation, draft, session, own)
     if options.expect not in (None, plan.id):

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from sparkops.core import reference
+from sparkops.core import reference, shapes
+from sparkops.core import topology as topologies
 from sparkops.core.advice import Evidence, Goal, advise, ceiling, measured_here, published
 from sparkops.core.bench.record import Record
 from sparkops.core.memory_estimate import bytes_per_token
@@ -13,7 +14,7 @@ from sparkops.files import bench_records, recipes
 from sparkops.files import reference as load_reference
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
-from sparkops.verbs.recipe.list import LIKELY_NODES, fits, known_nodes, settled, shaped
+from sparkops.verbs.recipe.list import LIKELY_NODES, fits, known_nodes, settled
 from sparkops.verbs.recipe.options import AdviseOptions
 
 MEASURED_WITH = "openai-gpt-oss-120b"
@@ -69,7 +70,7 @@ def _records(warnings: list[str]) -> Iterator[Record]:
 def _ceilings(recipe: Recipe, possible: frozenset[str]) -> Iterator[Mapping[str, Any]]:
     """Yield by topology the tokens per second that memory bandwidth allows, after the rules."""
     for topology in sorted(possible):
-        shape = shaped(recipe, topology, LIKELY_NODES)
+        shape = shapes.shape(recipe, topologies.parse(topology), LIKELY_NODES)
         settings, _ = settled(recipe, shape)
         most, read = ceiling(settings, shape), bytes_per_token(settings)
         if most is not None and read is not None:

@@ -5,28 +5,28 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from sparkops.core import memory_estimate, reference
+from sparkops.core import memory_estimate, reference, shapes, topology
 from sparkops.core.memory_estimate import Estimate
-from sparkops.core.recipe import Effective, Recipe, Settings, command_line, written
-from sparkops.core.shapes import usual
+from sparkops.core.recipe import Effective, Overrides, Recipe, Settings, command_line, effective, written
 from sparkops.files import recipes
 from sparkops.files import reference as load_reference
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
-from sparkops.verbs.recipe.list import settled, shaped, summary
+from sparkops.verbs.recipe.list import settled, summary
 from sparkops.verbs.recipe.options import ShowOptions
 
 
 def show(options: ShowOptions, report: Ending) -> Answer:
     """Show a recipe under the named topology, else under the first that it allows."""
     recipe = recipes.recipe(options.name)
-    shape = shaped(recipe, options.topology or usual(recipe))
+    shape = shapes.shape(recipe, topology.parse(options.topology or shapes.usual(recipe)))
     settings, findings = settled(recipe, shape)
     inline = [reference.table(entry, "metadata.results") for entry in recipe.metadata.results]
     tables = [*load_reference.tables(recipe.name), *inline]
     return Answer(
         {
             "recipe": _recipe(recipe, settings),
+            "author": _author(recipe),
             "topology": shape.topology,
             "nodes": shape.nodes,
             "rules": [asdict(finding) for finding in findings],
@@ -36,6 +36,14 @@ def show(options: ShowOptions, report: Ending) -> Answer:
             "reference": [reference.document(table) for table in tables],
         }
     )
+
+
+def _author(recipe: Recipe) -> Mapping[str, Any]:
+    """Return how the recipe is meant to run: the topologies, and as a cluster the nodes, sizes and executor."""
+    kinds, wanted = shapes.kinds(recipe), topology.parse("cluster")
+    sizes, meant = effective(recipe, "cluster", Overrides()).sizes, shapes.shape(recipe, wanted)
+    over = {"nodes": meant.nodes, "sizes": dict(sizes), "executor": meant.executor} if "cluster" in kinds else {}
+    return {"topologies": list(kinds), **over}
 
 
 def rounded(found: Estimate, note: str) -> Mapping[str, Any]:

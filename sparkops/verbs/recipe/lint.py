@@ -5,11 +5,11 @@ from dataclasses import asdict
 from typing import Any
 
 from sparkops import rules as rulebook
+from sparkops.core import shapes
 from sparkops.core import topology as topologies
 from sparkops.core.findings import Finding
 from sparkops.core.flags import FlagTable
 from sparkops.core.recipe import Effective, Overrides, Recipe, effective
-from sparkops.core.shapes import smallest
 from sparkops.errors import Refused, SparkopsError, UsageError
 from sparkops.files import flag_tables, recipes
 from sparkops.report.answer import Answer
@@ -31,7 +31,7 @@ _FLAG = re.compile(r"--([a-z0-9][a-z0-9-]*)")
 
 
 def lint(options: LintOptions, report: Ending) -> Answer:
-    """Judge each file by itself, under each topology that it allows."""
+    """Judge each file by itself, under each topology that its author means."""
     wanted = topologies.parse(options.topology) if options.topology else None
     table = flag_tables.from_file(options.flags) if options.flags else None
     checked = [entry for file in options.files for entry in _file(file, wanted, table)]
@@ -61,20 +61,13 @@ def _file(file: str, wanted: topologies.Topology | None, table: FlagTable | None
         recipe = recipes.recipe(file, flags=table)
     except UsageError as error:
         return [{"file": file, "topology": None, "findings": [_unreadable(file, error)]}]
-    kinds = [wanted] if wanted else [topologies.parse(kind) for kind in ("solo", "cluster") if _served(recipe, kind)]
+    kinds = [wanted] if wanted else [topologies.parse(kind) for kind in shapes.kinds(recipe)]
     return [_linted(recipe, file, topology) for topology in kinds]
-
-
-def _served(recipe: Recipe, kind: str) -> bool:
-    """Whether the recipe allows this kind of topology."""
-    most, least = recipe.nodes.max, recipe.nodes.min
-    counts = least <= 1 if kind == "solo" else most is None or most >= topologies.LEAST_CLUSTER
-    return counts and (not recipe.only or kind in recipe.only)
 
 
 def _linted(recipe: Recipe, file: str, topology: topologies.Topology) -> dict[str, Any]:
     settings = effective(recipe, topology.kind, Overrides())
-    _, findings = rulebook.judge(settings, smallest(topology, recipe), frozenset())
+    _, findings = rulebook.judge(settings, shapes.shape(recipe, topology), frozenset())
     return {
         "file": file,
         "topology": str(topology),

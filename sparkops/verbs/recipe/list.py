@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkops import rules as rulebook
-from sparkops.core import images
+from sparkops.core import shapes
 from sparkops.core import topology as topologies
 from sparkops.core.findings import Finding
 from sparkops.core.memory_estimate import estimate
@@ -55,22 +55,13 @@ def summary(recipe: Recipe) -> Mapping[str, Any]:
 def fits(recipe: Recipe, nodes: int) -> Iterator[dict[str, str]]:
     """Yield for each topology of so many nodes whether rules and memory allow the recipe."""
     for topology in ("solo", f"{nodes}x-solo", "cluster") if nodes > 1 else ("solo",):
-        shape = shaped(recipe, topology, nodes)
+        shape = shapes.shape(recipe, topologies.parse(topology), nodes)
         settings, findings = settled(recipe, shape)
         if refused := [finding.message for finding in findings if finding.action == "refuse"]:
             yield {"topology": topology, "fit": "no", "reason": refused[0]}
         else:
             found = estimate(settings, shape)
             yield {"topology": topology, "fit": found.fit, "reason": found.reason}
-
-
-def shaped(recipe: Recipe, topology: str, nodes: int | None = None) -> Shape:
-    """Return the placement of a topology on so many nodes; without `nodes` the smallest one."""
-    wanted = topologies.parse(topology)
-    taken = nodes or max(topologies.LEAST_CLUSTER, recipe.nodes.min)
-    spanned = max(topologies.LEAST_CLUSTER, min(taken, recipe.nodes.max or taken))
-    nodes = spanned if wanted.kind == "cluster" else wanted.count or 1
-    return Shape(wanted.kind, nodes, images.executor(recipe.container), str(wanted))
 
 
 def settled(recipe: Recipe, shape: Shape) -> tuple[Effective, tuple[Finding, ...]]:

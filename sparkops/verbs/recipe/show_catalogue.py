@@ -58,13 +58,17 @@ def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """One recipe: settings, rules, command, memory, uses, published results."""
     found = document.get("recipe", {})
     yield f"{ink.bold(str(found.get('name')))}  {found.get('model')}"
+    yield f"  {_meant(document['author'])}"
     about = ("description", "source", "container", "revision", "verified", "only", "mounts")
     yield from columns([[name, _text(found[name])] for name in about if found.get(name)], "  ")
+    folder = str(found.get("source")).rpartition("/")[0] + "/"
     for part, title in (("args", "flags"), ("env", "environment")):
         if found.get(part):
             yield ink.bold(title)
             items = found[part].items()
-            rows = [[name, clip(_text(item["value"]), 60), ink.dim(item["origin"])] for name, item in items]
+            rows = [
+                [name, clip(_text(one["value"]), 60), ink.dim(one["origin"].replace(folder, ""))] for name, one in items
+            ]
             yield from columns(rows, "  ")
     for finding in document.get("rules", ()):
         yield f"{ink.bold('rule')} {finding['id']}: {finding['action']}: {finding['message']}"
@@ -78,6 +82,18 @@ def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from _metadata(found.get("metadata") or {}, ink)
     for table in document.get("reference", ()):
         yield from reference(table, ink)
+
+
+def _meant(author: Document) -> str:
+    """How the author runs the recipe."""
+    if author["topologies"] == ["solo"]:
+        return "runs on one node (solo)"
+    over = f"over {author['nodes']} nodes by executor {author['executor']}"
+    if not author["sizes"]:
+        kinds = " or ".join(author["topologies"])
+        return f"runs as {kinds}; sets no parallel sizes, so a cluster takes the selected nodes"
+    sizes = ", ".join(f"{way} parallel size {size}" for way, size in author["sizes"].items())
+    return f"runs as cluster {over}: {sizes}"
 
 
 def _fits(fits: Iterable[Document], ink: Ink) -> str:

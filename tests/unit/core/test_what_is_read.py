@@ -110,15 +110,15 @@ def settings(line: str) -> str:
 
 
 def topologies(line: str) -> str:
-    """`TOPOLOGY OF NODES [proxy] [at most N]`: who gets what part."""
+    """`TOPOLOGY OF NODES [proxies] [size N]`: who gets what part."""
     word, _, rest = line.partition(" of ")
     wanted = topology.parse(word.replace("(nothing)", ""))
     if not rest:
         return f"{wanted}: {told(wanted)}"
     many, *more = rest.split()
     nodes = tuple(Node(f"spark{n}", f"10.0.0.{n}") for n in range(1, int(many) + 1))
-    most = int(more[-1]) if "most" in more else None
-    placed = topology.place(wanted, nodes, proxy="all" if "proxies" in more else "first", most=most)
+    size = int(more[-1]) if "size" in more else None
+    placed = topology.place(wanted, nodes, proxy="all" if "proxies" in more else "first", size=size)
     parts = ", ".join(f"{one.node.name} {one.role} {one.rank}" for one in placed.places)
     kinds = {name: [one.node.name for one in getattr(placed, name)] for name in ("engines", "proxies")}
     assert [node.name for node in placed.nodes] == kinds["engines"]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from sparkops.core import mods
+from sparkops.core.images import Software
 from sparkops.core.inventory import Node
 from sparkops.core.recipe import Benchmark, Caveat, Effective, Foreign, Nodes, Recipe, Setting
 from sparkops.core.topology import Shape, parse, place
@@ -37,4 +38,6 @@ def settings(example: Example) -> tuple[Effective, Shape]:
     args = {name: Setting(value, "example.yml:1") for name, value in example.args.items()}
     env = {name: Setting(value, "example.yml:1") for name, value in example.env.items()}
     shape = place(parse(example.topology), nodes, example.executor).shape
-    return Effective(recipe, mods.derived(example.image, example.mods), args, env, example.mounts), shape
+    software = Software(ray="2.50" * (example.executor == "ray"), nccl=example.nccl) if example.nccl else None
+    image = mods.derived(example.image, example.mods)
+    return Effective(recipe, image, args, env, example.mounts, software, example.hung), shape

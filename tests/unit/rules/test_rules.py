@@ -74,7 +74,7 @@ def misjudged(built: Built, name: str, row: dict[str, Any]) -> str:
     """What the rule says otherwise than its case expects; nothing where it is right."""
     action, changes = row.get("says", ""), row.get("changes", {})
     found = said(built, name, example_of(row))
-    right = found[0] == action and changes.items() <= found[1].items() and (action == "fix" or not found[1])
+    right = found[0] == action and changes.items() <= found[1].items() and (changes or action == "fix" or not found[1])
     return "" if right else f"{row}: expected {action, changes}, found {found}"
 
 
