@@ -34,6 +34,7 @@ FAULTS: dict[str, str] = {
     "kernel-kho": "kernel 7.0.0-1019 runs, and its kexec handover reserves memory",
     "cloned": "the machine-id equals another node's, as on units that an OEM cloned",
     "memory-reserved": "9 GiB of memory are missing",
+    "memory-64": "the node is a model with 64 GB of memory",
     "swap-used": "6 GiB of swap are in use",
     "no-earlyoom": "earlyoom does not run",
     "no-linger": "the user's processes end at logout",

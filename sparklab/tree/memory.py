@@ -61,9 +61,10 @@ def _meminfo(node: Node, cached: int, used: int) -> str:
     }
     if node.fault("swap-used"):
         rows["SwapFree"] -= SWAPPED
-    if node.fault("memory-reserved"):
-        for name in ("MemTotal", "MemFree", "MemAvailable"):
-            rows[name] -= RESERVED
+    missing = RESERVED * node.fault("memory-reserved") + TOTAL // 2 * node.fault("memory-64")
+    rows["MemTotal"] -= missing
+    for name in ("MemFree", "MemAvailable"):
+        rows[name] = max(LEAST_FREE, rows[name] - missing)
     if node.fault("kernel-kho"):
         rows["CmaTotal"] = 0
     unit = {name: "" if name == "HugePages_Total" else " kB" for name in rows}

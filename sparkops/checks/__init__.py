@@ -14,6 +14,7 @@ from sparkops.checks import (
     kernel,
     machine,
     memory,
+    memory_size,
     model,
     network,
     ports,
@@ -26,7 +27,23 @@ from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import Situation
 from sparkops.errors import UsageError
 
-AREAS = (access, machine, kernel, driver, gpu, memory, docker, image, model, ports, fabric, fabric_links, rdma, network)
+AREAS = (
+    access,
+    machine,
+    kernel,
+    driver,
+    gpu,
+    memory_size,
+    memory,
+    docker,
+    image,
+    model,
+    ports,
+    fabric,
+    fabric_links,
+    rdma,
+    network,
+)
 CHECKS = tuple(found for area in AREAS for found in vars(area).values() if isinstance(found, Check))
 """Every check, in the order of these modules and of the definitions in them."""
 

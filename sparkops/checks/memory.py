@@ -10,7 +10,6 @@ from sparkops.core.situation import Situation
 from sparkops.core.sizes import GIB_KIB, gib
 from sparkops.core.utilization import OLD_UTILIZATION
 
-LEAST_TOTAL, FULL_TOTAL = 90 * GIB_KIB, 115 * GIB_KIB
 MUCH_CACHE = 0.5
 HOST_SIDE, SYSTEM = 8 * GIB_KIB, 4 * GIB_KIB
 """Memory that an engine uses beside the GPU's share, and that an idle node uses."""
@@ -27,26 +26,6 @@ LONG_CONTEXT = 131072
 
 LONG_BY_DEFAULT = "gpt-oss"
 """Models that have such a context by default."""
-
-
-@Check(
-    id="memory-total",
-    title="The node has 128 GB of memory",
-    why=(
-        "Linux on a GB10 shows 121.6 GiB (MemTotal 127.5 million kB). If it shows less, the kernel reserves memory, or "
-        "the unit has less."
-    ),
-    source="MemTotal of DGX Spark, ASUS, Dell and MSI machines: 127506432 to 127598832 kB",
-    hint="find what reserves memory, on the node: sudo dmesg | grep -i reserved; see also the check kernel-kho",
-    severity="fail",
-    reads=("meminfo",),
-).each_node
-def total(here: Here) -> Iterator[Said]:
-    size = read(here.facts.meminfo).total_kib
-    if size < FULL_TOTAL:
-        yield (fail if size < LEAST_TOTAL else warn)(f"the node has {gib(size)} of memory instead of about 121 GiB")
-    else:
-        yield good(evidence=f"MemTotal {size} kB")
 
 
 @PlanCheck(
