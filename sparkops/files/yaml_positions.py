@@ -1,4 +1,4 @@
-"""YAML to located values. Every error (tabs, duplicate keys, too many aliases) is one line with its place.
+"""YAML to located values. Every error (tabs, a key with two values, too many aliases) is one line with its place.
 
 Values are made from the parser's events, so that depth and size are bounded while a file is read, and so that PyYAML's
 C parser, ten times as fast where it is there, cannot be overloaded.
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 import yaml
 from yaml.reader import Reader
 
-from sparkops.core.schema import Located, Opaque, one_line, scalar
+from sparkops.core.schema import Located, Opaque, equal, one_line, scalar
 from sparkops.errors import UsageError
 
 MOST_VALUES = 100_000
@@ -123,8 +123,10 @@ class _Composer:
             value = self.value(self.events.get_event(), depth + 1)
             if key == "<<" and event.style in (None, ""):
                 merged |= self.merged(value)
+            elif key in found and not equal(found[key], value):
+                self.fail(event, f"{key}: is given twice with different values (first on line {found[key].line})")
             elif key in found:
-                self.fail(event, f"{key}: is given twice (first on line {found[key].line})")
+                found[key] = replace(found[key], again=line)
             else:
                 found[key] = replace(value, line=line)
         return merged | found

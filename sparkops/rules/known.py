@@ -3,7 +3,7 @@
 from functools import partial
 
 from sparkops.core.flags import ELSEWHERE, FORK, PATCHED, VANISHED
-from sparkops.core.recipe import Effective
+from sparkops.core.recipe import Effective, Setting
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image, refuse, warn
 
@@ -58,7 +58,7 @@ def _certain(effective: Effective, name: str) -> bool:
 
 
 def _said(effective: Effective, name: str) -> str:
-    origin = effective.args[name].origin
+    origin = _short(effective.args[name])
     if name in PATCHED:
         return f"--{name} ({origin}) exists only in {PATCHED[name]}"
     if name in VANISHED:
@@ -77,7 +77,7 @@ def _wrong_values(effective: Effective) -> list[str]:
     for name, setting in effective.args.items():
         flag = table.find(name)
         if flag and flag.choices and isinstance(setting.value, str) and setting.value not in flag.choices:
-            found.append(f"--{name} {setting.value} ({setting.origin}): it must be one of {', '.join(flag.choices)}")
+            found.append(f"--{name} {setting.value} ({_short(setting)}): it must be one of {', '.join(flag.choices)}")
     return found
 
 
@@ -88,5 +88,10 @@ def _wrong_words(effective: Effective) -> list[str]:
         setting, known = effective.args[name], FORK[name]
         words = str(setting.value).split(",") if name == "mxfp4-layers" else [str(setting.value)]
         if wrong := [word.strip() for word in words if word.strip() not in known]:
-            found.append(f"--{name} {','.join(wrong)} ({setting.origin}): it must be one of {', '.join(known)}")
+            found.append(f"--{name} {','.join(wrong)} ({_short(setting)}): it must be one of {', '.join(known)}")
     return found
+
+
+def _short(setting: Setting) -> str:
+    """The setting's file without its directories, and the line."""
+    return setting.origin.rpartition("/")[2]

@@ -4,14 +4,15 @@ import re
 
 from sparkops.core import schema
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import parts
+from sparkops.core.formats import carried, parts
 from sparkops.core.formats.template import TemplateError, formatted
 from sparkops.core.recipe import Caveat, Foreign, Metadata, Recipe, Setting
 from sparkops.core.schema import Located
 
 _ESCAPED = re.compile(r'\\([\\"$`])')
 _REPLACED = re.compile(r"(?<!\\)(?:\\\\)*[$`]")
-REQUIRED = ("name", "container", "command")
+_QUOTES = re.compile(r'(?<!\\)"')
+_BLANK = re.compile(r"(?<=\\\n)[ \t]*(?=\n)")
 READ = (
     *("recipe_version", "name", "description", "model", "model_revision", "container", "command", "mods", "defaults"),
     *("env", "build_args", "cluster_only", "solo_only", "min_nodes", "max_nodes", "mode"),
@@ -20,23 +21,45 @@ READ = (
 
 def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     """A recipe from a file that run-recipe.py would take."""
-    entries = schema.mapping(document)
-    for key in REQUIRED:
-        if parts.text(entries, key) is None:
-            schema.fail(document, key, "is required")
+    entries = parts.mapping(document)
+    parts.required(document, "command")
     template = entries["command"]
     given = {"model": parts.text(entries, "model"), **parts.defaults(entries)}
+    env, left = parts.env(entries)
+    env, shelled = _exported(env)
     try:
         rendered = formatted(schema.text(template, "command"), given)
     except TemplateError as error:
         schema.fail(template, "command", str(error))
-    found = parts.command(template, rendered, flags)
-    env, left = parts.env(entries)
-    env, shelled = _exported(env)
+    joined = _joined(rendered)
+    found = parts.command(template, joined, flags, env)
+    parts.required(document, "name", "container")
+    left += _blank(template, rendered, joined)
     keys = {**parts.kept(entries, READ), **_said(entries, found.model)}
     metadata = Metadata(description=parts.text(entries, "description") or str(parts.text(entries, "name")))
-    foreign = Foreign("1", found.words, keys, (*left, *shelled, *found.caveats))
+    unknown = carried.unknown(entries, (*READ, *parts.USED))
+    foreign = Foreign("1", found.words, keys, (*left, *shelled, *unknown))
     return parts.recipe(name, document, found, env, flags, metadata, foreign)
+
+
+def _joined(rendered: str) -> str:
+    """The command with each blank line inside it made a continuation, on the same lines."""
+    before = None
+    while rendered != before:
+        before, rendered = rendered, _BLANK.sub(r"\\", rendered)
+    return rendered
+
+
+def _blank(template: Located, rendered: str, joined: str) -> list[Caveat]:
+    """A caveat about the first blank line inside the command."""
+    pairs = zip(rendered.split("\n"), joined.split("\n"), strict=True)
+    line = next((index for index, (old, new) in enumerate(pairs) if old != new), None)
+    if line is None:
+        return []
+    block = template.style == "|"
+    where = f"{template.file}:{template.line + 1 + line if block else template.line}"
+    said = "the command goes on after a blank line, as in spark-vllm-docker since July 2026; before, it ended there"
+    return [Caveat(where, said, instead="remove the blank line")]
 
 
 def _said(entries: parts.Entries, served: str) -> dict[str, object]:
@@ -59,5 +82,10 @@ def _exported(env: dict[str, Setting]) -> tuple[dict[str, Setting], list[Caveat]
         Caveat(setting.origin, f"sparkops runs no shell to expand the value of {name}: {setting.value}", True)
         for name, setting in env.items()
         if _REPLACED.search(setting.value)
+    ]
+    left += [
+        Caveat(setting.origin, f"{name} keeps its double quotes; the shell of spark-vllm-docker removes them")
+        for name, setting in env.items()
+        if _QUOTES.search(setting.value)
     ]
     return {name: Setting(_ESCAPED.sub(r"\1", one.value), one.origin) for name, one in env.items()}, left
