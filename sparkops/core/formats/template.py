@@ -27,6 +27,8 @@ def formatted(template: str, values: Mapping[str, Any]) -> str:
     try:
         for literal, field, spec, conversion in Formatter().parse(template):
             made.append(literal)
+            if field is not None and literal.endswith("$") and field not in values:
+                raise TemplateError(f"${{{_short(field)}}} is not a placeholder: double its braces")
             if field is not None:
                 made.append(_field(field, spec or "", conversion, values))
             length += sum(map(len, made[-2:]))

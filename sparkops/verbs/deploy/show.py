@@ -94,16 +94,17 @@ def _settings(settings: Sequence[Document], ink: Ink) -> Iterator[str]:
 
 
 def _findings(findings: Sequence[Document], ink: Ink) -> Iterator[str]:
-    """The findings of rules and checks, each with its reason."""
+    """The findings of rules and checks, each rule or check with its reason once."""
     if not findings:
         return
     paint = {"refuse": ink.bad, "fail": ink.bad, "warn": ink.warn, "fix": ink.good}
     yield ink.bold("Findings")
-    for found in findings:
+    for before, found in zip((None, *findings), findings, strict=False):
         mark = paint.get(found["action"], ink.dim)(f"{found['action']:<7}")
         node = f"{found['node']}: " if found.get("node") else ""
         yield f"  {mark} {ink.bold(found['id'])}: {node}{found['message']}"
-        yield from (ink.dim(line) for line in wrapped(found.get("why") or "", "          "))
+        if before is None or before["id"] != found["id"]:
+            yield from (ink.dim(line) for line in wrapped(found.get("why") or "", "          "))
         yield from wrapped(found.get("hint") or "", "          ")
 
 
