@@ -9,7 +9,7 @@ from sparkops.core.recipe import PLACED, Caveat, Effective, Layer, Recipe
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, refuse, warn
 
-USUAL = {"port": (8000,), "host": ("0.0.0.0", "::"), "nnodes": (1,), "node-rank": (0,)}
+USUAL = {"port": ("8000",), "host": ("0.0.0.0", "::"), "nnodes": ("1",), "node-rank": ("0",)}
 """Values of placed flags that mean what sparkops does by itself."""
 
 DIFFERENTLY = {
@@ -100,7 +100,8 @@ def _placed(recipe: Recipe, shape: Shape) -> Iterator[Caveat]:
     """Flags of the recipe that the placement sets, if it would set another value."""
     layer = recipe.topologies.get("cluster" if shape.kind == "cluster" else "solo", Layer())
     for name, setting in {**recipe.args, **layer.args}.items():
-        if name in PLACED and setting.value not in (None, False, *USUAL.get(name, ())):
+        off = setting.value is None or setting.value is False
+        if name in PLACED and not off and str(setting.value) not in USUAL.get(name, ()):
             value = "" if setting.value is True else f" {setting.value}"
             said, instead = DIFFERENTLY.get(name, ("sparkops sets it for each node", ""))
             yield Caveat(setting.origin, f"--{name}{value} is not used: {said}", instead=instead.format(setting.value))

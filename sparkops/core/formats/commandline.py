@@ -69,19 +69,21 @@ def serving(text: str, flags: FlagTable, lines: Lines, env: Mapping[str, str]) -
 
 
 def _filled(simples: list[Simple], env: Mapping[str, str], found: Serving, where: Any) -> list[Simple]:
-    """The commands with the variables and defaults put in that have a value here; each default is a caveat."""
-    values, assumed = dict(env), dict[str, str]()
+    """The commands with the variables and defaults put in that have a value here; one caveat names the defaults."""
+    values, assumed, lines = dict(env), dict[str, str](), list[int]()
     for simple in simples:
         made = [(word, *filled(word, values)) for word in simple.words]
         for word, _, taken in made:
-            for name, value in taken.items() - assumed.items():
-                said = f"sparkops runs no shell: it takes {name} as {value!r}, the default in the command"
-                found.caveats.append(
-                    Caveat(where(word.line), said, instead=f"if the image sets {name}, write its value")
-                )
             assumed |= taken
+            lines += [word.line] if taken else []
         simple.words = [word for _, words, _ in made for word in words]
         values |= {name: value for name, word, value in assigned(simple) if not word.expands}
+    if assumed:
+        said = ", ".join(f"{name} ({value!r})" for name, value in assumed.items())
+        instead = "if the image sets one of them, write its value into the command"
+        found.caveats.append(
+            Caveat(where(lines[0]), f"sparkops takes the command's defaults for {said}", instead=instead)
+        )
     return simples
 
 

@@ -183,7 +183,7 @@ def _executor(entries: Entries, found: Serving) -> None:
     executor = EXECUTORS.get((text(entries, "runtime") or "").lower())
     if executor is not None:
         found.args.setdefault(BACKEND, Setting(executor, entries["runtime"].where))
-    elif nodes is not None and nodes.value != 1:
+    elif nodes is not None and str(nodes.value) != "1":
         found.args.setdefault(BACKEND, Setting("mp", nodes.origin))
 
 
