@@ -39,6 +39,8 @@ class Located:
     """A scalar as written in the file, before it was read as a number."""
     style: str = ""
     """How the scalar is written: "" bare, a quote, or `|` or `>` of a block."""
+    rows: tuple[tuple[int, str], ...] = ()
+    """The lines, with their numbers, of a scalar over several lines that a reader of YAML joins by blanks."""
     again: int = 0
     """The line where the entry's key stands again with an equal value; 0 if the key is given once."""
 

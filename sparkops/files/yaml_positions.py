@@ -18,6 +18,7 @@ MOST_VALUES = 100_000
 DEEPEST = 64
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _TEXT = ("!", "tag:yaml.org,2002:str")
 # The C parser reads ahead, so from libyaml 0.2.6 (PyYAML 6.0.4) on its own limit is met before `DEEPEST` is.
 _TOO_DEEP = "exceeded maximum nesting depth"
@@ -45,6 +46,7 @@ class _Composer:
 
     def __init__(self, text: str, label: str) -> None:
         self.events = PARSER(text)
+        self.lines = _BREAK.split(text)
         self.label = label
         self.count = 0
         self.reached = 0
@@ -101,9 +103,20 @@ class _Composer:
         if _NO_CHARACTER.search(text):
             self.fail(event, "has an escape sequence that is not a valid character")
         plain = event.style in (None, "") and event.tag is None
-        return Located(
-            scalar(text) if plain else text, self.label, _line(event), text, event.style or "!" * (not plain)
-        )
+        value, style = scalar(text) if plain else text, event.style or "!" * (not plain)
+        return Located(value, self.label, _line(event), text, style, self.rows(event))
+
+    def rows(self, event: Any) -> tuple[tuple[int, str], ...]:
+        """The lines of a scalar whose words are those of its value; none if it is on one line or keeps its lines."""
+        start, end = event.start_mark, event.end_mark
+        folded = event.style != "|" and "\n" not in event.value.strip()
+        if not folded or not start.line < end.line < len(self.lines):
+            return ()
+        lines = [*self.lines[start.line : end.line], self.lines[end.line][: end.column]]
+        lines[0] = "" if event.style == ">" else lines[0][start.column :]
+        rows = [(number, line.strip()) for number, line in enumerate(lines, start.line + 1) if line.strip()]
+        joined = " ".join(line for _, line in rows)
+        return tuple(rows) if joined.split() == event.value.split() else ()
 
     def items(self, depth: int) -> tuple[Located, ...]:
         found = []

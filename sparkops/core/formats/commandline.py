@@ -41,14 +41,16 @@ class Serving:
 
 @dataclass(frozen=True)
 class Lines:
-    """Where the lines of a command are in its file. Without `spread` all are at line `first`."""
+    """Where the lines of a command are in its file; what has no line of its own is at the last one."""
 
     file: str
-    first: int
-    spread: bool = True
+    rows: tuple[int, ...]
+
+    def number(self, line: int) -> int:
+        return self.rows[min(line, len(self.rows) - 1)]
 
     def where(self, line: int) -> str:
-        return f"{self.file}:{self.first + line if self.spread else self.first}"
+        return f"{self.file}:{self.number(line)}"
 
 
 def serving(text: str, flags: FlagTable, lines: Lines, env: Mapping[str, str]) -> Serving:

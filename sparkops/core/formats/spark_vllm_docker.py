@@ -23,18 +23,18 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     """A recipe from a file that run-recipe.py would take."""
     entries = parts.mapping(document)
     parts.required(document, "command")
-    template = entries["command"]
+    located = entries["command"]
     given = {"model": parts.text(entries, "model"), **parts.defaults(entries)}
     env, left = parts.env(entries)
     env, shelled = _exported(env)
     try:
-        rendered = formatted(schema.text(template, "command"), given)
+        rendered = formatted(parts.template(located, "command"), given)
     except TemplateError as error:
-        schema.fail(template, "command", str(error))
+        schema.fail(located, "command", str(error))
     joined = _joined(rendered)
-    found = parts.command(template, joined, flags, env)
+    found = parts.command(located, joined, flags, env)
     parts.required(document, "name", "container")
-    left += _blank(template, rendered, joined)
+    left += _blank(located, rendered, joined)
     keys = {**parts.kept(entries, READ), **_said(entries, found.model)}
     metadata = Metadata(description=parts.text(entries, "description") or str(parts.text(entries, "name")))
     unknown = carried.unknown(entries, (*READ, *parts.USED))
@@ -50,14 +50,13 @@ def _joined(rendered: str) -> str:
     return rendered
 
 
-def _blank(template: Located, rendered: str, joined: str) -> list[Caveat]:
+def _blank(located: Located, rendered: str, joined: str) -> list[Caveat]:
     """A caveat about the first blank line inside the command."""
     pairs = zip(rendered.split("\n"), joined.split("\n"), strict=True)
     line = next((index for index, (old, new) in enumerate(pairs) if old != new), None)
     if line is None:
         return []
-    block = template.style == "|"
-    where = f"{template.file}:{template.line + 1 + line if block else template.line}"
+    where = f"{located.file}:{located.line + 1 + line if located.style == '|' else located.line}"
     said = "the command goes on after a blank line, as in spark-vllm-docker since July 2026; before, it ended there"
     return [Caveat(where, said, instead="remove the blank line")]
 

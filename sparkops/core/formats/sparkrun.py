@@ -116,29 +116,31 @@ def _given(entries: parts.Entries) -> dict[str, Any]:
 def _serving(
     document: Located, entries: parts.Entries, given: dict[str, Any], flags: FlagTable, env: dict[str, Setting]
 ) -> Serving:
-    template = entries.get("command")
-    if template is None or template.value is None:
+    located = entries.get("command")
+    if located is None or located.value is None:
         place = entries.get("defaults", document)
         try:
             return parts.command(place, shlex.join(_built(document, given, flags)), flags, env, "defaults")
         except TemplateError as error:
             schema.fail(place, "defaults", str(error))
     try:
-        rendered, left = substituted(schema.text(template, "command"), given)
+        rendered, left = substituted(parts.template(located, "command"), given)
     except TemplateError as error:
-        schema.fail(template, "command", str(error))
+        schema.fail(located, "command", str(error))
     if (executor := given.get("distributed_executor_backend")) is not None:
         rendered = _flagged(_BACKEND.sub(rf"\g<1>{executor}", rendered), f"--{parts.BACKEND}", executor)
     if (name := given.get("served_model_name")) is not None:
         rendered = _flagged(rendered, "--served-model-name", name)
     try:
-        found = parts.command(template, rendered, flags, env)
+        found = parts.command(located, rendered, flags, env)
     except UsageError:
         if left:
-            schema.fail(template, "command", f"placeholder {{{left[0]}}} has no value in defaults")
+            schema.fail(located, "command", f"placeholder {{{left[0]}}} has no value in defaults")
         raise
-    said = "placeholder {{{}}} has no value in defaults"
-    found.caveats += [Caveat(template.where, said.format(name), True, GIVE) for name in dict.fromkeys(left)]
+    for name in dict.fromkeys(left):
+        before = rendered.partition(f"{{{name}}}")[0].count("\n")
+        where = parts.lines(located, rendered).where(before)
+        found.caveats.append(Caveat(where, f"placeholder {{{name}}} has no value in defaults", True, GIVE))
     return found
 
 
