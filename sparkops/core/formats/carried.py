@@ -10,10 +10,21 @@ from sparkops.core.recipe import MOUNTS, Caveat
 from sparkops.core.schema import Located
 
 ABOUT = (
-    *("name", "description", "metadata", "maintainer", "author", "authors", "license", "source", "sources", "links"),
+    *("name", "title", "summary", "description", "metadata", "maintainer", "author", "authors", "license", "id"),
+    *("source", "sources", "links", "references", "url", "homepage", "tested_on", "tested", "validated", "family"),
     *("created", "updated", "version", "status", "category", "tags", "notes", "note", "comments", "specs", "hardware"),
     *("benchmark", "benchmarks", "results", "capabilities", "unsupported_capabilities", "draft_model", "engine"),
-    *("builder", "runtime_version", "engine_version", "vllm_version", "sparkrun_version", "readiness"),
+    *(
+        "scheduler",
+        "runtime_cache",
+        "stop_after_post",
+        "builder",
+        "runtime_version",
+        "engine_version",
+        "vllm_version",
+        "sparkrun_version",
+        "readiness",
+    ),
 )
 """Keys that tell people about a recipe, or that only the launcher's own build and lists use."""
 

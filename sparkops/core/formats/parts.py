@@ -1,4 +1,4 @@
-"""What both schemas share: keys with their types, limits, variables, mods, and the command once it is rendered."""
+"""What both schemas share: keys with their types, limits, variables, and the recipe that comes of them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -7,8 +7,7 @@ from typing import Any
 from sparkops.core import build, schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats import carried, hub_paths, values
-from sparkops.core.formats.commandline import Lines, Serving, serving
-from sparkops.core.formats.shell import CommandError, commands
+from sparkops.core.formats.commandline import Serving
 from sparkops.core.recipe import Caveat, Foreign, Metadata, Nodes, Recipe, Setting, env_problem
 from sparkops.core.schema import Located
 
@@ -109,43 +108,6 @@ def defaults(entries: Entries) -> dict[str, Any]:
 def kept(entries: Entries, known: Iterable[str]) -> dict[str, Any]:
     """The values of keys that no field of ours has."""
     return {key: values.seen(value) for key, value in entries.items() if key not in set(known)}
-
-
-def template(located: Located, key: str) -> str:
-    """A command as written; the lines of a folded one are kept, joined as a shell joins them."""
-    said = schema.text(located, key)
-    kept = " \\\n".join(line for _, line in located.rows)
-    return f"{kept}\n" if located.rows and _words(kept) == _words(said) else said
-
-
-def _words(text: str) -> list[str]:
-    """The words that a shell sees; none if it cannot read them."""
-    try:
-        return [word.text for simple in commands(text) for word in simple.words]
-    except CommandError:
-        return []
-
-
-def lines(located: Located, rendered: str) -> Lines:
-    """The line in the file of each line of a rendered command, or one for all."""
-    many, rows = rendered.count("\n"), (located.line,)
-    if isinstance(located.value, str) and many == template(located, "").count("\n"):
-        if located.style == "|":
-            rows = tuple(range(located.line + 1, located.line + 2 + many))
-        elif located.rows and many == len(located.rows):
-            rows = tuple(number for number, _ in located.rows)
-    return Lines(located.file, rows)
-
-
-def command(
-    located: Located, rendered: str, flags: FlagTable, env: Mapping[str, Setting], key: str = "command"
-) -> Serving:
-    """The engine that a rendered command starts, each flag with its line where the command has several."""
-    places = lines(located, rendered)
-    try:
-        return serving(rendered, flags, places, {name: str(setting.value) for name, setting in env.items()})
-    except CommandError as error:
-        schema.fail(Located(None, located.file, places.number(error.line)), key, str(error))
 
 
 def required(document: Located, *keys: str) -> None:

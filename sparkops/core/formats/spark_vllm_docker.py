@@ -1,10 +1,12 @@
 """Recipes of spark-vllm-docker, schema "1": one `command` through `str.format`, once, with `defaults`."""
 
 import re
+from collections.abc import Mapping
 
 from sparkops.core import schema
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import carried, parts
+from sparkops.core.formats import carried, command_text, parts
+from sparkops.core.formats.shell import CommandError, commands, filled
 from sparkops.core.formats.template import TemplateError, formatted
 from sparkops.core.recipe import Caveat, Foreign, Metadata, Recipe, Setting
 from sparkops.core.schema import Located
@@ -28,11 +30,11 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     env, left = parts.env(entries)
     env, shelled = _exported(env)
     try:
-        rendered = formatted(parts.template(located, "command"), given)
+        rendered = formatted(command_text.template(located, "command"), given)
     except TemplateError as error:
         schema.fail(located, "command", str(error))
     joined = _joined(rendered)
-    found = parts.command(located, joined, flags, env)
+    found = command_text.command(located, joined, flags, env)
     parts.required(document, "name", "container")
     left += _blank(located, rendered, joined)
     keys = {**parts.kept(entries, READ), **_said(entries, found.model)}
@@ -77,14 +79,30 @@ def _exported(env: dict[str, Setting]) -> tuple[dict[str, Setting], list[Caveat]
 
     Quotes inside a value are kept, although that shell would remove them: JSON needs them.
     """
-    left = [
-        Caveat(setting.origin, f"sparkops runs no shell to expand the value of {name}: {setting.value}", True)
-        for name, setting in env.items()
-        if _REPLACED.search(setting.value)
-    ]
-    left += [
-        Caveat(setting.origin, f"{name} keeps its double quotes; the shell of spark-vllm-docker removes them")
-        for name, setting in env.items()
-        if _QUOTES.search(setting.value)
-    ]
-    return {name: Setting(_ESCAPED.sub(r"\1", one.value), one.origin) for name, one in env.items()}, left
+    made, left = dict[str, Setting](), list[Caveat]()
+    for name, setting in env.items():
+        text = _ESCAPED.sub(r"\1", setting.value)
+        if _REPLACED.search(setting.value):
+            known, assumed = _expanded(setting.value, {name: one.value for name, one in made.items()})
+            if known is None:
+                said = f"sparkops runs no shell to expand the value of {name}: {setting.value}"
+                left.append(Caveat(setting.origin, said, True, "write the value itself"))
+            elif assumed:
+                said = f"{name} is {known!r} in containers of sparkops, by the default in its value"
+                left.append(Caveat(setting.origin, said, instead="if that is wrong, write the value itself"))
+            text = text if known is None else known
+        elif _QUOTES.search(setting.value):
+            said = f"{name} keeps its double quotes; the shell of spark-vllm-docker removes them"
+            left.append(Caveat(setting.origin, said))
+        made[name] = Setting(text, setting.origin)
+    return made, left
+
+
+def _expanded(value: str, known: Mapping[str, str]) -> tuple[str | None, bool]:
+    """A value with the variables put in that have a value here, and whether a default was taken; None if unknown."""
+    try:
+        words = [word for simple in commands(f'"{value}"') for word in simple.words]
+    except CommandError:
+        return None, False
+    made, assumed = filled(words[0], known) if len(words) == 1 else ([], {})
+    return (made[0].text if len(made) == 1 and not made[0].expands else None), bool(assumed)

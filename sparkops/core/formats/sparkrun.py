@@ -8,7 +8,7 @@ from typing import Any
 
 from sparkops.core import schema
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import carried, parts
+from sparkops.core.formats import carried, command_text, parts
 from sparkops.core.formats.commandline import Serving
 from sparkops.core.formats.template import TemplateError, substituted
 from sparkops.core.formats.values import seen
@@ -38,7 +38,6 @@ READ = (
 NEEDED = {
     "pre_exec": "commands in the container before the engine starts",
     "executor": "another way to start the engine than a container",
-    "runtime_config": "options of sparkrun's runtime",
     "overrides": "settings that depend on the machine",
     "containers": "a separate image for each machine",
     "layout": "a layout over different machines",
@@ -50,6 +49,7 @@ LEFT = {
     "post_exec": "commands that run after the engine is ready",
     "post_commands": "commands that run after the engine is ready",
     "builder_config": "options of the image build",
+    "runtime_config": "options of sparkrun's runtime",
 }
 """Keys that can be left out."""
 
@@ -120,11 +120,11 @@ def _serving(
     if located is None or located.value is None:
         place = entries.get("defaults", document)
         try:
-            return parts.command(place, shlex.join(_built(document, given, flags)), flags, env, "defaults")
+            return command_text.command(place, shlex.join(_built(document, given, flags)), flags, env, "defaults")
         except TemplateError as error:
             schema.fail(place, "defaults", str(error))
     try:
-        rendered, left = substituted(parts.template(located, "command"), given)
+        rendered, left = substituted(command_text.template(located, "command"), given)
     except TemplateError as error:
         schema.fail(located, "command", str(error))
     if (executor := given.get("distributed_executor_backend")) is not None:
@@ -132,14 +132,14 @@ def _serving(
     if (name := given.get("served_model_name")) is not None:
         rendered = _flagged(rendered, "--served-model-name", name)
     try:
-        found = parts.command(located, rendered, flags, env)
+        found = command_text.command(located, rendered, flags, env)
     except UsageError:
         if left:
             schema.fail(located, "command", f"placeholder {{{left[0]}}} has no value in defaults")
         raise
     for name in dict.fromkeys(left):
         before = rendered.partition(f"{{{name}}}")[0].count("\n")
-        where = parts.lines(located, rendered).where(before)
+        where = command_text.lines(located, rendered).where(before)
         found.caveats.append(Caveat(where, f"placeholder {{{name}}} has no value in defaults", True, GIVE))
     return found
 
@@ -190,7 +190,7 @@ def _behind(entries: parts.Entries) -> list[Caveat]:
             carried.INSTEAD.get(key, ""),
         )
         for key, what in (NEEDED | LEFT).items()
-        if key in entries and entries[key].value not in (None, "", (), {})
+        if key in entries and entries[key].value not in (None, "", (), {}, "docker")
     ]
 
 
