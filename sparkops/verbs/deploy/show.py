@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from operator import itemgetter
+from typing import Any
 
 from sparkops.files.package import node_script
 from sparkops.report.text import Document, How, Ink, columns, continued, indented, words, wrapped
@@ -102,7 +102,7 @@ def _findings(findings: Sequence[Document], ink: Ink) -> Iterator[str]:
     yield ink.bold("Findings")
     for found_by, same in groupby(findings, key=lambda found: found["id"]):
         why = ""
-        for (action, message, hint), group in groupby(same, key=itemgetter("action", "message", "hint")):
+        for (action, message, hint), group in groupby(same, key=_objection):
             members = list(group)
             nodes = ", ".join(one["node"] for one in members if one.get("node"))
             mark = paint.get(action, ink.dim)(f"{action:<7}")
@@ -111,6 +111,10 @@ def _findings(findings: Sequence[Document], ink: Ink) -> Iterator[str]:
                 why = members[0].get("why", "")
                 yield from (ink.dim(line) for line in wrapped(why, "          "))
             yield from wrapped(hint or "", "          ")
+
+
+def _objection(found: Document) -> tuple[Any, ...]:
+    return found["action"], found["message"], found.get("hint")
 
 
 def _steps(steps: Sequence[Document], ink: Ink, how: How) -> Iterator[str]:
