@@ -32,6 +32,7 @@ KEYS = {
     "cluster-eager": ("compilation-config", "cudagraph-capture-sizes", "tensor-parallel-size"),
     "capture-sizes-useless": ("cudagraph-capture-sizes", "compilation-config"),
     "qwen3-next": ("model",),
+    "cutlass-graphs": ("mxfp4-backend",),
     "vllm-wrapper": ("program",),
 }
 """The flags and keys of a recipe that a rule reads, the most telling first."""
