@@ -29,6 +29,9 @@ def compare(a: Effective, b: Effective, fingerprints: Mapping[str, str]) -> Iter
     for key, x, y in (("model", a.model, b.model), ("revision", a.recipe.revision, b.recipe.revision)):
         if x != y:
             yield Difference("model", key, Setting(x, a.recipe.source), Setting(y, b.recipe.source))
+    if a.recipe.starts != b.recipe.starts:
+        left, right = (Setting(" ".join(one.recipe.starts), one.recipe.source) for one in (a, b))
+        yield Difference("command", "program", left, right)
     yield from _settings("command", dict(_flat(a.args)), dict(_flat(b.args)))
     yield from _settings("env", a.env, b.env)
     if a.image != b.image and not _same(a.image, b.image, fingerprints):

@@ -28,7 +28,10 @@ class SettingChange:
 
 @dataclass(frozen=True)
 class Finding:
-    """A result of a rule or a check; a rule's has no node, a check's has no changes."""
+    """A result of a rule or a check; a rule's has no node, a check's has no changes.
+
+    `where` is `file:line` of what a rule found, if it is about one place of the recipe.
+    """
 
     id: str
     action: RuleAction | CheckStatus
@@ -38,6 +41,7 @@ class Finding:
     evidence: str = ""
     node: str | None = None
     changes: tuple[SettingChange, ...] = ()
+    where: str = ""
 
     @property
     def status(self) -> str:

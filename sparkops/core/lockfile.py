@@ -18,7 +18,19 @@ SCHEMA = 1
 MARK = "sparkops_lock"
 COMPARED = ("image", "model", "driver", "kernel", "spec")
 IGNORABLE = (*COMPARED, "sparkops", "nodes")
-REVISION = ("recipe", "model", "model_revision", "served", "kind", "topology", "executor", "args", "env", "mounts")
+REVISION = (
+    "recipe",
+    "model",
+    "model_revision",
+    "served",
+    "kind",
+    "topology",
+    "executor",
+    "args",
+    "env",
+    "mounts",
+    "program",
+)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,17 @@ MOUNTS: Mapping[str, tuple[str, str]] = {
 PARALLEL = ("tensor", "pipeline", "data", "prefill-context")
 """The ways in which ranks share one model. A GB10 has one GPU, so their sizes multiplied are the nodes of a server."""
 
-PLACED = ("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "headless")
+PLACED = (
+    *("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "headless"),
+    *("data-parallel-rank", "data-parallel-start-rank", "data-parallel-address", "data-parallel-rpc-port"),
+)
 """Flags that the placement sets; a recipe's values are not used."""
+
+ADDRESSES = ("VLLM_HOST_IP", "RAY_ADDRESS", "RAY_NODE_IP_ADDRESS", "RAY_OVERRIDE_NODE_IP_ADDRESS", "MASTER_ADDR")
+"""Variables that hold a node's address: one value for all nodes is wrong on all but one."""
+
+VLLM = ("vllm",)
+"""What starts the engine, if nothing wraps it."""
 
 FORBIDDEN = {
     "api-key": "sparkops itself makes the API key and passes it to the engine (`sparkops key` prints it)",
@@ -36,6 +45,9 @@ FORBIDDEN = {
 
 SECRET = re.compile(r"(?i)(.*_)?(API_?KEY|MASTER_KEY|ACCESS_KEY|PRIVATE_KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)")
 """Variables whose values would stand in labels and logs if a recipe set them."""
+
+CHOSEN = ("model", "revision", "container", "program")
+"""Keys of a recipe that `--set` replaces."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -101,24 +113,30 @@ class Metadata:
 
 @dataclass(frozen=True)
 class Caveat:
-    """What a recipe of another launcher requests and sparkops does not do; with `refuse` it cannot serve without."""
+    """What a recipe of another launcher requests and sparkops does not do, and what to write instead.
+
+    With `refuse` the recipe cannot serve without it.
+    """
 
     where: str
     text: str
-    refuse: bool
+    refuse: bool = False
+    instead: str = ""
 
 
 @dataclass(frozen=True)
 class Foreign:
     """The parts of another launcher's recipe that ours do not have.
 
-    `words` is the command line that its launcher renders; `keys` have no field here and are kept for `recipe export`.
+    `words` is the command line that its launcher renders, from `vllm serve` on, and `program` what stands there in
+    place of `vllm`; `keys` have no field here and are kept for `recipe export`.
     """
 
     schema: str
     words: tuple[str, ...]
     keys: Mapping[str, Any] = field(default_factory=dict)
     caveats: tuple[Caveat, ...] = ()
+    program: tuple[str, ...] = VLLM
 
 
 @dataclass(frozen=True)
@@ -144,8 +162,17 @@ class Recipe:
     nodes: Nodes = field(default_factory=Nodes)
     topologies: Mapping[str, Layer] = field(default_factory=dict)
     foreign: Foreign | None = None
+    program: str | None = None
+    """The words that start the engine in place of `vllm`, as the user chose them."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """`file:line` of each of the file's own keys."""
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """The words before `serve`: the user's, else those of another launcher's recipe, else `vllm`."""
+        if self.program is not None:
+            return tuple(self.program.split())
+        return self.foreign.program if self.foreign else VLLM
 
 
 @dataclass(frozen=True)
@@ -255,14 +282,15 @@ def command_line(effective: Effective, snapshot: str | None = None) -> tuple[str
     """The engine's command line without what the placement adds; `snapshot` is the commit that the nodes have."""
     pinned = "" if "revision" in effective.args else snapshot or effective.recipe.revision
     revision = ("--revision", pinned) if pinned else ()
-    return ("vllm", "serve", effective.model, *revision, *_words(effective.recipe.flags, effective.args))
+    words = _words(effective.recipe.flags, effective.args)
+    return (*effective.recipe.starts, "serve", effective.model, *revision, *words)
 
 
 def written(recipe: Recipe) -> tuple[str, ...]:
     """The recipe's command line with address and port; another launcher's as that launcher renders it."""
     if recipe.foreign and recipe.foreign.words:
-        return recipe.foreign.words
-    return ("vllm", "serve", recipe.model, *_words(recipe.flags, recipe.args))
+        return (*recipe.starts, *recipe.foreign.words[1:])
+    return (*recipe.starts, "serve", recipe.model, *_words(recipe.flags, recipe.args))
 
 
 def _words(flags: FlagTable, args: Settings) -> Iterator[str]:
@@ -294,7 +322,7 @@ def _within(old: Mapping[str, Any], keys: Sequence[str], value: Any) -> dict[str
 
 
 def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting], text: str) -> Recipe:
-    """One `--set`: a flag (`null` removes it), a variable (empty removes it), the model, revision or container."""
+    """One `--set`: a flag (`null` removes it), a variable (empty removes it), or another key (`CHOSEN`)."""
     key, equals, value = text.partition("=")
     if not equals:
         raise UsageError(f"--set {text}: must be KEY=VALUE, such as args.max-model-len=65536")
@@ -306,11 +334,11 @@ def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting],
         if problem := env_problem(name):
             raise UsageError(f"--set {key}: {problem}")
         env[name] = Setting(value or None, "--set")
-    elif key in ("model", "revision", "container") and not value:
+    elif key in CHOSEN and not value.strip():
         raise UsageError(f"--set {key}=: needs a value")
     elif key == "model" and value != recipe.model:  # revision and size are those of the recipe's own model
         return replace(recipe, model=value, revision=None, metadata=replace(recipe.metadata, weights_gib=None))
-    elif key in ("model", "revision", "container"):
+    elif key in CHOSEN:
         return replace(recipe, **{key: value})  # type: ignore[arg-type]
     else:
         raise UsageError(schema.one_line(f"--set {key}: no such setting{_meant(recipe, key)}"))
@@ -321,7 +349,7 @@ def _meant(recipe: Recipe, key: str) -> str:
     name = recipe.flags.canonical(f"--{key.removeprefix('--')}")
     if recipe.flags.find(name):
         return f" (did you mean args.{name}?)"
-    return schema.did_you_mean(key, ("args.FLAG", "env.NAME", "model", "revision", "container"))
+    return schema.did_you_mean(key, ("args.FLAG", "env.NAME", *CHOSEN))
 
 
 def _given(flags: FlagTable, args: dict[str, Setting], name: str, setting: Setting) -> None:

@@ -42,6 +42,7 @@ class RecipeFile:
     model: str | None = None
     revision: str | None = None
     container: str | None = None
+    program: str | None = None
     args: Mapping[str, Located] = field(default_factory=dict)
     env: Mapping[str, Located] = field(default_factory=dict)
     mounts: tuple[str, ...] | None = None
@@ -56,7 +57,7 @@ class RecipeFile:
 
 MOST_FLAGS = 1000
 KEYS = tuple(RecipeFile.__dataclass_fields__)
-INHERITED = ("model", "revision", "container", "mounts", "build", "mods", "benchmark", "only", "nodes")
+INHERITED = ("model", "revision", "container", "program", "mounts", "build", "mods", "benchmark", "only", "nodes")
 
 FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults")
 """Keys that only recipes of other launchers have."""
@@ -170,6 +171,8 @@ def _env(values: Mapping[str, Located], path: str, prefix: str) -> dict[str, Set
 
 
 def _checked(recipe: Recipe, document: Located) -> Recipe:
+    if recipe.program is not None and not recipe.program.split():
+        schema.fail(document, "program", "must be the words that start the engine, such as `vllm`")
     for mount in recipe.mounts:
         if mount not in MOUNTS and not mount.startswith(("/", "~")):
             schema.fail(document, "mounts", f"unknown cache {mount}{schema.did_you_mean(mount, MOUNTS)}")

@@ -6,7 +6,7 @@ from typing import Any
 
 from sparkops.core.endpoints import PROXY_IMAGE, PROXY_PORT
 from sparkops.core.facts import Facts, Model
-from sparkops.core.recipe import Effective
+from sparkops.core.recipe import VLLM, Effective
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
 from sparkops.core.topology import Place, Placement
 
@@ -45,6 +45,7 @@ def revise(
         mounts=effective.mounts,
         members=tuple(_member(place, facts[place.node.name], links, beside) for place in placement.places),
         proxy_image=_image(PROXY_IMAGE, first) if placement.proxies else None,
+        program=None if effective.recipe.starts == VLLM else " ".join(effective.recipe.starts),
     )
 
 

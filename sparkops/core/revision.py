@@ -67,6 +67,8 @@ class Revision:
     members: tuple[Member, ...]
     model_revision: str | None = None
     proxy_image: RevisionImage | None = None
+    program: str | None = None
+    """What stands in place of `vllm` in the command; None if it is `vllm`."""
     schema: int = field(default=SCHEMA)
 
     @cached_property

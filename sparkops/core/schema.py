@@ -39,6 +39,10 @@ class Located:
     """A scalar as written in the file, before it was read as a number."""
     style: str = ""
     """How the scalar is written: "" bare, a quote, or `|` or `>` of a block."""
+    rows: tuple[tuple[int, str], ...] = ()
+    """The lines, with their numbers, of a scalar over several lines that a reader of YAML joins by blanks."""
+    again: int = 0
+    """The line where the entry's key stands again with an equal value; 0 if the key is given once."""
 
     @property
     def where(self) -> str:
@@ -103,17 +107,31 @@ def kind_of(value: Any) -> str:
 
 
 def mapping(value: Located, path: str = "", known: Iterable[str] | None = None) -> dict[str, Located]:
-    """The entries of a mapping; an absent one has none. With `known`, any other key is refused."""
+    """The entries of a mapping; an absent one has none. Refuses keys given twice and, with `known`, any other key."""
     if value.value is None:
         return {}
-    if not isinstance(value.value, dict):
-        fail(value, path, f"must be a mapping, not {kind_of(value.value)}")
+    for key, item in entries(value, path).items():
+        if item.again:
+            twice = Located(None, item.file, item.again)
+            fail(twice, _under(path, key), f"is given twice (first on line {item.line})")
     if known is not None:
         names = tuple(known)
         for key, item in value.value.items():
             if key not in names:
                 fail(item, _under(path, key), f"unknown key{did_you_mean(key, names)}")
     return dict(value.value)
+
+
+def entries(value: Located, path: str = "") -> dict[str, Located]:
+    """The entries of a mapping, also of one that gives a key twice with one value."""
+    if not isinstance(value.value, dict):
+        fail(value, path, f"must be a mapping, not {kind_of(value.value)}")
+    return dict(value.value)
+
+
+def equal(one: Located, other: Located) -> bool:
+    """Whether two values are equal, their places aside."""
+    return one.text == other.text and plain(one) == plain(other)
 
 
 def listed(value: Located, path: str = "") -> tuple[Located, ...]:

@@ -1,4 +1,4 @@
-"""YAML to located values. Every error (tabs, duplicate keys, too many aliases) is one line with its place.
+"""YAML to located values. Every error (tabs, a key with two values, too many aliases) is one line with its place.
 
 Values are made from the parser's events, so that depth and size are bounded while a file is read, and so that PyYAML's
 C parser, ten times as fast where it is there, cannot be overloaded.
@@ -11,13 +11,14 @@ from typing import Any, NoReturn
 import yaml
 from yaml.reader import Reader
 
-from sparkops.core.schema import Located, Opaque, one_line, scalar
+from sparkops.core.schema import Located, Opaque, equal, one_line, scalar
 from sparkops.errors import UsageError
 
 MOST_VALUES = 100_000
 DEEPEST = 64
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
+_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _TEXT = ("!", "tag:yaml.org,2002:str")
 # The C parser reads ahead, so from libyaml 0.2.6 (PyYAML 6.0.4) on its own limit is met before `DEEPEST` is.
 _TOO_DEEP = "exceeded maximum nesting depth"
@@ -45,6 +46,7 @@ class _Composer:
 
     def __init__(self, text: str, label: str) -> None:
         self.events = PARSER(text)
+        self.lines = _BREAK.split(text)
         self.label = label
         self.count = 0
         self.reached = 0
@@ -101,9 +103,20 @@ class _Composer:
         if _NO_CHARACTER.search(text):
             self.fail(event, "has an escape sequence that is not a valid character")
         plain = event.style in (None, "") and event.tag is None
-        return Located(
-            scalar(text) if plain else text, self.label, _line(event), text, event.style or "!" * (not plain)
-        )
+        value, style = scalar(text) if plain else text, event.style or "!" * (not plain)
+        return Located(value, self.label, _line(event), text, style, self.rows(event))
+
+    def rows(self, event: Any) -> tuple[tuple[int, str], ...]:
+        """The lines of a scalar whose words are those of its value; none if it is on one line or keeps its lines."""
+        start, end = event.start_mark, event.end_mark
+        folded = event.style != "|" and "\n" not in event.value.strip()
+        if not folded or not start.line < end.line < len(self.lines):
+            return ()
+        lines = [*self.lines[start.line : end.line], self.lines[end.line][: end.column]]
+        lines[0] = "" if event.style == ">" else lines[0][start.column :]
+        rows = [(number, line.strip()) for number, line in enumerate(lines, start.line + 1) if line.strip()]
+        joined = " ".join(line for _, line in rows)
+        return tuple(rows) if joined.split() == event.value.split() else ()
 
     def items(self, depth: int) -> tuple[Located, ...]:
         found = []
@@ -123,8 +136,10 @@ class _Composer:
             value = self.value(self.events.get_event(), depth + 1)
             if key == "<<" and event.style in (None, ""):
                 merged |= self.merged(value)
+            elif key in found and not equal(found[key], value):
+                self.fail(event, f"{key}: is given twice with different values (first on line {found[key].line})")
             elif key in found:
-                self.fail(event, f"{key}: is given twice (first on line {found[key].line})")
+                found[key] = replace(found[key], again=line)
             else:
                 found[key] = replace(value, line=line)
         return merged | found

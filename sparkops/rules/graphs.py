@@ -3,7 +3,7 @@
 from functools import partial
 from itertools import takewhile
 
-from sparkops.core.recipe import Benchmark, Effective
+from sparkops.core.recipe import Benchmark, Effective, Recipe
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image, warn
 
@@ -48,9 +48,23 @@ def capture_sizes_useless(effective: Effective, _shape: Shape) -> Verdict | None
     if not effective.eager or not capture_sizes(effective):
         return None
     message = "eager execution captures no graphs, so the capture sizes have no effect"
-    if "enforce-eager" in effective.args and effective.args["enforce-eager"].origin.startswith("rule "):
-        return warn(message, "use --topology solo or 2x-solo, where CUDA graphs stay on: the recipe's speed needs them")
-    return warn(message, "remove enforce-eager or the capture sizes")
+    if "enforce-eager" not in effective.args or not effective.args["enforce-eager"].origin.startswith("rule "):
+        return warn(message, "remove enforce-eager or the capture sizes")
+    allow = "if this image runs CUDA graphs over nodes, use --allow cluster-eager"
+    if not _fits_one_node(effective.recipe):
+        return warn(message, allow)
+    alone = "use --topology solo or 2x-solo, where CUDA graphs stay on: the recipe's speed needs them"
+    return warn(message, f"{alone}; or, {allow}")
+
+
+def _fits_one_node(recipe: Recipe) -> bool:
+    """Whether the author made the recipe for one node too: no limit and no parallel size says otherwise."""
+    sizes = (recipe.args.get(f"{way}-parallel-size") for way in ("tensor", "pipeline", "data"))
+    return (
+        "solo" in (recipe.only or ("solo",))
+        and recipe.nodes.min <= 1
+        and all(one is None or one.value == 1 for one in sizes)
+    )
 
 
 @partial(

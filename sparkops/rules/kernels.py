@@ -136,4 +136,5 @@ def official_nccl(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster" or image(effective).kind != "vllm-openai":
         return None
     message = f"{effective.image} may hang over several nodes: it loads one NCCL from pip and another from the system"
-    return warn(message, "use --set container=vllm-node, or add the mod use-official-vllm to the recipe")
+    hint = "add the mod use-official-vllm to the recipe, or use another image that can serve this model"
+    return warn(message, hint)

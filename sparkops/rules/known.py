@@ -1,9 +1,10 @@
 """Flags that the target vLLM does not know: it would exit on them, after the old server was stopped."""
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from sparkops.core.flags import ELSEWHERE, FORK, PATCHED, VANISHED
-from sparkops.core.recipe import Effective
+from sparkops.core.recipe import Effective, Setting
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image, refuse, warn
 
@@ -25,20 +26,24 @@ SLIP = 0.8
     example_hit=Example(args={"max-model-length": 4096}),
     example_miss=Example(args={"mxfp4-backend": "CUTLASS", "mxfp4-layers": "moe,qkv"}),
 )
-def unknown_flag(effective: Effective, _shape: Shape) -> Verdict | None:
-    table = effective.recipe.flags
+def unknown_flag(effective: Effective, _shape: Shape) -> tuple[Verdict, ...]:
+    table, patches = effective.recipe.flags, [] if effective.recipe.mods else PATCHED
     unknown = [name for name in effective.args if table.find(name) is None]
-    patched = [name for name in effective.args if name in PATCHED and name not in unknown and not effective.recipe.mods]
-    problems = [_said(effective, name) for name in (*unknown, *patched)] + _wrong_values(effective)
-    if not problems:
-        return None
-    certain = any(_certain(effective, name) for name in unknown)
-    near = (table.nearest(name) for name in unknown if name not in (*VANISHED, *ELSEWHERE))
-    hints = [f"did you mean --{close}?" for close in near if close]
-    if unknown and table.image:
-        hints.append(f"if the image changed, read its flags again: `sparkops image flags {table.image}`")
-    verdict = refuse if certain else warn
-    return verdict("; ".join(problems), "; ".join(hints))
+    patched = [name for name in effective.args if name in patches and name not in unknown]
+    return tuple(_unknown(effective, name) for name in (*unknown, *patched)) + tuple(_wrong_values(effective))
+
+
+def _unknown(effective: Effective, name: str) -> Verdict:
+    """What is wrong with a flag that the image may lack."""
+    table, hints = effective.recipe.flags, []
+    if table.find(name) is None:
+        near = None if name in (*VANISHED, *ELSEWHERE) else table.nearest(name)
+        hints = [f"did you mean --{near}?"] if near else []
+        hints += [f"if the image changed, read its flags again: `sparkops image flags {table.image}`"] * bool(
+            table.image
+        )
+    verdict = refuse if table.find(name) is None and _certain(effective, name) else warn
+    return verdict(_said(effective, name), "; ".join(hints), where=effective.args[name].origin)
 
 
 def _certain(effective: Effective, name: str) -> bool:
@@ -58,7 +63,7 @@ def _certain(effective: Effective, name: str) -> bool:
 
 
 def _said(effective: Effective, name: str) -> str:
-    origin = effective.args[name].origin
+    origin = _short(effective.args[name])
     if name in PATCHED:
         return f"--{name} ({origin}) exists only in {PATCHED[name]}"
     if name in VANISHED:
@@ -69,24 +74,28 @@ def _said(effective: Effective, name: str) -> str:
     return f"--{name} ({origin}) is not a flag of vLLM {table.version}{image}{where}"
 
 
-def _wrong_values(effective: Effective) -> list[str]:
-    """Values outside a flag's choices; of upstream's, images that are not current may have others."""
-    table, found = effective.recipe.flags, _wrong_words(effective)
-    if not image(effective).current:
-        return found
-    for name, setting in effective.args.items():
-        flag = table.find(name)
-        if flag and flag.choices and isinstance(setting.value, str) and setting.value not in flag.choices:
-            found.append(f"--{name} {setting.value} ({setting.origin}): it must be one of {', '.join(flag.choices)}")
-    return found
+def _wrong_values(effective: Effective) -> Iterator[Verdict]:
+    """Values outside a flag's choices; of upstream's, images that are not current may have others.
 
-
-def _wrong_words(effective: Effective) -> list[str]:
-    """Values that the mxfp4 image's own flags do not take. That image has one version only."""
-    found = []
+    The mxfp4 image has one version only, so its own flags are always judged.
+    """
     for name in (name for name in FORK if name in effective.args):
-        setting, known = effective.args[name], FORK[name]
-        words = str(setting.value).split(",") if name == "mxfp4-layers" else [str(setting.value)]
-        if wrong := [word.strip() for word in words if word.strip() not in known]:
-            found.append(f"--{name} {','.join(wrong)} ({setting.origin}): it must be one of {', '.join(known)}")
-    return found
+        value = str(effective.args[name].value)
+        wrong = [word.strip() for word in (value.split(",") if name == "mxfp4-layers" else [value])]
+        if wrong := [word for word in wrong if word not in FORK[name]]:
+            yield _wrong(effective, name, ",".join(wrong), FORK[name])
+    for name, setting in effective.args.items() if image(effective).current else ():
+        flag = effective.recipe.flags.find(name)
+        if flag and flag.choices and isinstance(setting.value, str) and setting.value not in flag.choices:
+            yield _wrong(effective, name, setting.value, flag.choices)
+
+
+def _wrong(effective: Effective, name: str, value: str, choices: Iterable[str]) -> Verdict:
+    setting = effective.args[name]
+    said = f"--{name} {value} ({_short(setting)}): it must be one of {', '.join(choices)}"
+    return warn(said, where=setting.origin)
+
+
+def _short(setting: Setting) -> str:
+    """The setting's file without its directories, and the line."""
+    return setting.origin.rpartition("/")[2]

@@ -2,15 +2,15 @@
 
 from functools import partial
 
-from sparkops.core.recipe import Effective
+from sparkops.core.recipe import ADDRESSES, Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, refuse, warn
 
-ADDRESSES = ("VLLM_HOST_IP", "RAY_ADDRESS", "RAY_NODE_IP_ADDRESS", "RAY_OVERRIDE_NODE_IP_ADDRESS", "MASTER_ADDR")
-"""One value for all nodes is wrong on all but one."""
-
 NAMES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_DISABLE")
 """One value for all nodes may be right, until a cable is moved."""
+
+OURS = {"NCCL_IB_DISABLE": "0"}
+"""Values that sparkops sets too."""
 
 
 @partial(
@@ -33,7 +33,7 @@ def network_per_node(effective: Effective, shape: Shape) -> Verdict | None:
     if fixed:
         message = f"{', '.join(fixed)}: the recipe sets one value for all nodes, but each node needs its own value"
         return refuse(message, f"remove them, because sparkops sets them for each node: {_unset(fixed)}")
-    named = [name for name in NAMES if name in effective.env]
+    named = [name for name in NAMES if name in effective.env and effective.env[name].value != OURS.get(name)]
     if not named:
         return None
     message = f"the recipe sets {', '.join(named)} for all nodes; sparkops would read the right values from each node"

@@ -16,12 +16,13 @@ Action = Literal["fix", "warn", "refuse"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a rule objects to."""
+    """What a rule objects to; `where` is `file:line`, if it is one place of the recipe."""
 
     action: Action
     message: str
     hint: str = ""
     changes: tuple[SettingChange, ...] = ()
+    where: str = ""
 
 
 warn, refuse = partial(Verdict, "warn"), partial(Verdict, "refuse")
@@ -46,9 +47,11 @@ class Example:
     caveats: tuple[str, ...] = ()
     nccl: str = ""
     hung: bool = False
+    program: tuple[str, ...] = ("vllm",)
 
 
-Judge = Callable[[Effective, Shape], Verdict | None]
+Judge = Callable[[Effective, Shape], Verdict | tuple[Verdict, ...] | None]
+"""A rule that may find several causes returns one verdict for each."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,12 @@ def image(effective: Effective) -> KnownImage:
 
 def is_mxfp4(effective: Effective) -> bool:
     return models.is_gpt_oss(effective.model) or effective.value("quantization") == "mxfp4"
+
+
+def verdicts(rule: Rule, effective: Effective, shape: Shape) -> tuple[Verdict, ...]:
+    """All that a rule objects to."""
+    found = rule.judge(effective, shape)
+    return (found,) if isinstance(found, Verdict) else found or ()
 
 
 def set_args(effective: Effective, wanted: Mapping[str, Any]) -> tuple[SettingChange, ...]:

@@ -2,12 +2,12 @@
 
 from sparkops.core import schema
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import spark_vllm_docker, sparkrun
+from sparkops.core.formats import parts, spark_vllm_docker, sparkrun
+from sparkops.core.formats.template import literal
 from sparkops.core.recipe import Recipe
 from sparkops.core.schema import Located
 
 READERS = {"1": spark_vllm_docker.read, "2": sparkrun.read}
-VERSIONS = ("recipe_version", "sparkrun_version")
 
 
 def read(name: str, document: Located, flags: FlagTable) -> Recipe:
@@ -16,14 +16,17 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
 
 
 def version(document: Located) -> str:
-    """The file's schema; without a version it is sparkrun's."""
-    entries = schema.mapping(document)
-    said = next((entries[key] for key in VERSIONS if key in entries and entries[key].value is not None), None)
-    if said is None:
-        return "2"
-    number = schema.text(said, "recipe_version").strip().removesuffix(".0")
-    if number not in READERS:
-        schema.fail(
-            said, "recipe_version", f"unknown schema {number!r}; sparkops reads 1 (spark-vllm-docker) and 2 (sparkrun)"
-        )
-    return number
+    """The schema by which a file is read: "1" only if the file says so and spark-vllm-docker would take it.
+
+    sparkrun reads files of every version by its own schema.
+    """
+    entries = parts.mapping(document)
+    return "2" if sparkrun.said_version(entries) != "1" or _for_sparkrun(entries) else "1"
+
+
+def _for_sparkrun(entries: parts.Entries) -> bool:
+    """Whether a file of version "1" was written for sparkrun: spark-vllm-docker knows no runtime and needs a name."""
+    command = entries.get("command")
+    braces = command is not None and command.value is not None and literal(schema.text(command, "command"))
+    served = parts.text(entries, "runtime") is not None or parts.text(entries, "name") is None
+    return served or (braces and parts.text(entries, "model") is not None)

@@ -1,179 +1,148 @@
 """The command of a recipe as settings: model, flags, variables, and caveats about what only a shell could do."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import dropwhile
 from typing import Any
 
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats.shell import CommandError, Simple, Word, commands
-from sparkops.core.recipe import FORBIDDEN, Caveat, Setting, put
+from sparkops.core.formats.server_command import (
+    HARMLESS,
+    WRAPPERS,
+    Assigned,
+    assigned,
+    leading,
+    opened,
+    server,
+    shortened,
+)
+from sparkops.core.formats.shell import CommandError, Simple, Word, commands, filled
+from sparkops.core.recipe import ADDRESSES, FORBIDDEN, VLLM, Caveat, Setting, put
 
-SHELLS = ("bash", "sh", "dash")
-SERVER_MODULES = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main")
 MOST_WORDS = 2000
-WRAPPERS = ("taskset", "numactl", "nice", "ionice", "nohup", "time", "stdbuf", "chrt", "sudo", "uv")
-HARMLESS = ("set", "export", "exec", "true", ":", "ulimit", "umask")
-_ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
-_INTERPRETER = re.compile(r"-[BEIOSsu]+")
-_DEEPEST = 3
-
-PROGRAMS = {
-    "sglang": "sglang",
-    "sglang.launch_server": "sglang",
-    "llama-server": "llama.cpp",
-    "llama-cli": "llama.cpp",
-    "trtllm-serve": "TensorRT-LLM",
-    "mpirun": "TensorRT-LLM",
-    "atlas": "Atlas",
-    "ollama": "Ollama",
-    "tritonserver": "Triton",
-    "text-generation-launcher": "TGI",
-    "lmdeploy": "LMDeploy",
-    "max": "MAX",
-    "uvicorn": "another HTTP server",
+BEFORE = {
+    "cd": "write absolute paths in the command",
+    **dict.fromkeys(("source", "."), "write the whole path of vllm in the command, such as /opt/venv/bin/vllm"),
 }
+"""What to write instead of programs that only prepare the shell."""
 
 
 @dataclass
 class Serving:
-    """`vllm serve` as a command gives it; `words` are its words as written, the model third."""
+    """`vllm serve` as a command gives it; `words` are its words, the model third, and `program` stands for `vllm`."""
 
     words: tuple[str, ...] = ()
+    program: tuple[str, ...] = VLLM
     model: str = ""
+    model_at: str = ""
     args: dict[str, Setting] = field(default_factory=dict)
     env: dict[str, Setting] = field(default_factory=dict)
     caveats: list[Caveat] = field(default_factory=list)
 
 
-def serving(text: str, flags: FlagTable, file: str, first: int, spread: bool = True) -> Serving:
-    """The engine that a rendered command starts. Its line 0 (without `spread` any line) is line `first` of the file."""
+@dataclass(frozen=True)
+class Lines:
+    """Where the lines of a command are in its file; what has no line of its own is at the last one."""
 
-    def where(line: int) -> str:
-        return f"{file}:{first + line if spread else first}"
+    file: str
+    rows: tuple[int, ...]
 
-    simples = _opened(commands(text))
-    index, words, assigned = _server(simples)
+    def number(self, line: int) -> int:
+        return self.rows[min(line, len(self.rows) - 1)]
+
+    def where(self, line: int) -> str:
+        return f"{self.file}:{self.number(line)}"
+
+
+def serving(text: str, flags: FlagTable, lines: Lines, env: Mapping[str, str]) -> Serving:
+    """The engine that a rendered command starts in a container with these variables."""
+    found, where = Serving(), lines.where
+    simples = _filled(opened(commands(text)), env, found, where)
+    index, words, variables = server(simples)
     if len(words) > MOST_WORDS:
         raise CommandError(f"has more than {MOST_WORDS} words")
-    found = Serving()
     for simple in simples[:index]:
-        assigned = [*_exported(simple, found, where), *assigned]
-    for name, word, value in assigned:
-        found.env[name] = Setting(value, where(word.line))
-    _read(found, words, flags, where)
-    for word in (*words, *(word for _, word, _ in assigned)):
-        if word.expands:
-            found.caveats.append(Caveat(where(word.line), f"sparkops runs no shell to expand {word.text}", True))
-    found.caveats += _after(simples[index], simples[index + 1 :], where)
+        variables = [*_exported(simple, found, where), *variables]
+    left = [word for word in words if word.expands] + _assign(found, variables, where)
+    serve = next(at for at, word in enumerate(words) if word.text == "serve")
+    found.program = tuple(word.text for word in words[:serve])
+    _read(found, [words[0], *words[serve:]], flags, where)
+    found.caveats += [*_unfilled(left, where), *_after(simples[index], simples[index + 1 :], where)]
     return found
 
 
-def _opened(simples: list[Simple], depth: int = 0) -> list[Simple]:
-    """The commands inside `bash -c '…'`, if that is the only command."""
-    if len(simples) == 1 and depth < _DEEPEST:
-        words = simples[0].words
-        inner = [word for word in words[1:] if not word.text.startswith("-")]
-        if words and words[0].text.rpartition("/")[2] in SHELLS and len(inner) == 1 and words[-1] is inner[0]:
-            return _opened(commands(inner[0].text), depth + 1)
+def _filled(simples: list[Simple], env: Mapping[str, str], found: Serving, where: Any) -> list[Simple]:
+    """The commands with the variables and defaults put in that have a value here; one caveat names the defaults."""
+    values, assumed, lines = dict(env), dict[str, str](), list[int]()
+    for simple in simples:
+        made = [(word, *filled(word, values)) for word in simple.words]
+        for word, _, taken in made:
+            assumed |= taken
+            lines += [word.line] if taken else []
+        simple.words = [word for _, words, _ in made for word in words]
+        values |= {name: value for name, word, value in assigned(simple) if not word.expands}
+    if assumed:
+        said = ", ".join(f"{name} ({value!r})" for name, value in assumed.items())
+        instead = "if the image sets one of them, write its value into the command"
+        found.caveats.append(
+            Caveat(where(lines[0]), f"sparkops takes the command's defaults for {said}", instead=instead)
+        )
     return simples
 
 
-Assigned = list[tuple[str, Word, str]]
+def _assign(found: Serving, variables: Assigned, where: Any) -> list[Word]:
+    """Keep the variables with a known value; return the words of the others, less those that sparkops itself sets."""
+    left = []
+    for name, word, value in variables:
+        if not word.expands:
+            found.env[name] = Setting(value, where(word.line))
+        elif name in ADDRESSES:
+            found.caveats.append(Caveat(where(word.line), f"{name} is dropped: sparkops sets it for each node"))
+        else:
+            left.append(word)
+    return left
 
 
-def _server(simples: Sequence[Simple]) -> tuple[int, list[Word], Assigned]:
-    """The server: the index of its command, its words without prefixes, and the variables set there."""
-    starts = []
-    for index, simple in enumerate(simples):
-        assigned, words = _leading(simple.words)
-        if words and (rest := _served(_unwrapped(words))) is not None:
-            starts.append((index, rest, assigned))
-    if len(starts) > 1:
-        raise CommandError("starts more than one vLLM server", starts[1][1][0].line)
-    if not starts:
-        raise _other(simples)
-    return starts[0]
-
-
-def _leading(words: list[Word]) -> tuple[Assigned, list[Word]]:
-    """Variables before a command's own name, and the command without them, `exec` and `env`."""
-    assigned: Assigned = []
-    for index, word in enumerate(words):
-        match = _ASSIGNED.fullmatch(word.text)
-        if match:
-            assigned.append((match[1], word, match[2]))
-        elif word.text not in ("exec", "env"):
-            return assigned, words[index:]
-    return assigned, []
-
-
-def _unwrapped(words: list[Word]) -> list[Word]:
-    """A command without a wrapper such as `taskset -c 1-4`."""
-    if words[0].text.rpartition("/")[2] not in WRAPPERS:
-        return words
-    starts = (index for index, word in enumerate(words) if word.text.rpartition("/")[2] == "vllm")
-    return words[next(starts, 0) :]
-
-
-def _served(words: list[Word]) -> list[Word] | None:
-    """The words as `vllm serve …`, also for `python -m vllm…`; None for another command."""
-    name = words[0].text.rpartition("/")[2]
-    if name == "vllm" and len(words) > 1 and words[1].text == "serve":
-        return words
-    given = list(dropwhile(lambda word: _INTERPRETER.fullmatch(word.text), words[1:]))
-    if re.fullmatch(r"python[0-9.]*", name) and len(given) > 1 and given[0].text == "-m":
-        module, rest = given[1].text, given[2:]
-        serve = rest[:1] if module == SERVER_MODULES[1] and rest and rest[0].text == "serve" else []
-        if module == SERVER_MODULES[0] or serve:
-            return [Word("vllm", words[0].line), Word("serve", words[0].line), *rest[len(serve) :]]
-    return None
-
-
-def _other(simples: Sequence[Simple]) -> CommandError:
-    """What the command starts instead of vLLM."""
-    leading = ((simple, _leading(simple.words)[1]) for simple in simples)
-    ran = [words for _, words in leading if words and words[0].text not in HARMLESS]
-    if not ran:
-        return CommandError("starts no program")
-    for words in ran:
-        for word in words[:3]:
-            if (known := PROGRAMS.get(word.text.rpartition("/")[2])) is not None:
-                return CommandError(f"starts {word.text} ({known}); sparkops serves with vLLM only", word.line)
-    first = ran[-1][0]
-    return CommandError(f"starts {_short(first.text)}, not `vllm serve`; sparkops serves with vLLM only", first.line)
+def _unfilled(words: Sequence[Word], where: Any) -> Iterator[Caveat]:
+    """One caveat about all words that only a shell in the container could expand."""
+    if words:
+        said = ", ".join(dict.fromkeys(shortened(word.text) for word in sorted(words, key=lambda word: word.line)))
+        first = min(word.line for word in words)
+        yield Caveat(where(first), f"sparkops runs no shell to expand {said}", True, "write the values themselves")
 
 
 def _exported(simple: Simple, found: Serving, where: Any) -> Assigned:
-    """Variables of an `export` before the server; another program that runs first is a caveat."""
-    assigned, words = _leading(simple.words)
-    name = words[0].text if words else "export"
-    if name == "export":
-        matches = [(word, _ASSIGNED.fullmatch(word.text)) for word in words[1:]]
-        assigned += [(match[1], word, match[2]) for word, match in matches if match]
-    elif name not in HARMLESS:
-        ran = _short(" ".join(word.text for word in words))
-        found.caveats.append(Caveat(where(words[0].line), f"sparkops does not run `{ran}` before the engine", True))
-    return assigned if name in HARMLESS else []
+    """Variables of a command before the server; a program that runs first is a caveat."""
+    words = leading(simple.words)[1]
+    if not words or words[0].text in HARMLESS:
+        return assigned(simple)
+    ran = shortened(" ".join(word.text for word in words))
+    if words[0].text == "ray":
+        found.caveats.append(Caveat(where(words[0].line), f"sparkops does not run `{ran}`: it starts Ray itself"))
+    else:
+        said = f"sparkops does not run `{ran}` before the engine"
+        instead = BEFORE.get(words[0].text, "build it into the image, as a mod for example")
+        found.caveats.append(Caveat(where(words[0].line), said, True, instead))
+    return []
 
 
-def _after(server: Simple, rest: Sequence[Simple], where: Any) -> Iterator[Caveat]:
+def _after(started: Simple, rest: Sequence[Simple], where: Any) -> Iterator[Caveat]:
     """What follows the server: flags that a shell no longer passes to it, or other programs."""
-    wrapper = server.words[0]
+    wrapper = started.words[0]
     if wrapper.text.rpartition("/")[2] in WRAPPERS:
         yield Caveat(where(wrapper.line), f"sparkops starts the engine without the wrapper {wrapper.text}", False)
-    if server.end in (">", ">>", "<", ">&", "&>", "&>>", "|", "|&"):
-        line = server.words[-1].line
+    if started.end in (">", ">>", "<", ">&", "&>", "&>>", "|", "|&"):
+        line = started.words[-1].line
         yield Caveat(where(line), "the output of the engine is not redirected: `sparkops logs` shows it", False)
         rest = [simple for simple in rest if simple.words and simple.words[0].text.startswith("--")]
     for simple in rest[:1]:
         first = simple.words[0] if simple.words else None
         if first is not None and first.text.startswith("-"):
             said = f"the engine does not get {first.text}: the line above has a comment or lacks the final backslash"
-            yield Caveat(where(first.line), said, True)
+            yield Caveat(
+                where(first.line), said, True, "write the flags on one line, or join their lines with a backslash"
+            )
         elif first is not None:
-            yield Caveat(where(first.line), f"sparkops does not run `{_short(first.text)}` after the engine", False)
+            yield Caveat(where(first.line), f"sparkops does not run `{shortened(first.text)}` after the engine", False)
 
 
 def _read(found: Serving, words: list[Word], flags: FlagTable, where: Any) -> None:
@@ -187,8 +156,8 @@ def _read(found: Serving, words: list[Word], flags: FlagTable, where: Any) -> No
             raise CommandError(flag.problem, word.line)
         if flag.name in ("", "model", "model-tag"):
             if found.model and found.model != flag.value:
-                raise CommandError(f"{_short(str(flag.value))!r} belongs to no flag and is not the model", word.line)
-            found.model = str(flag.value)
+                raise CommandError(f"{shortened(str(flag.value))!r} belongs to no flag and is not the model", word.line)
+            found.model, found.model_at = str(flag.value), setting.origin
             taken |= {flag.index + 2, *([flag.index + 3] if flag.name and "=" not in word.text else [])}
         elif flag.name in FORBIDDEN:
             _forbidden(found, flag.name, setting, word.line)
@@ -230,7 +199,3 @@ def _forbidden(found: Serving, name: str, setting: Setting, line: int) -> None:
     if name == "config":
         raise CommandError(f"--config: {FORBIDDEN[name]}", line)
     found.caveats.append(Caveat(setting.origin, f"--{name} is dropped: {FORBIDDEN[name]}", False))
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."

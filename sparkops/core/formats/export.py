@@ -9,10 +9,21 @@ from itertools import pairwise
 from typing import Any
 
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import sparkrun
+from sparkops.core.formats import parts, sparkrun
 from sparkops.core.formats.text import Block, lines
 from sparkops.core.formats.values import bare
-from sparkops.core.recipe import Benchmark, Effective, Metadata, Recipe, Setting, Settings, command_line, put, written
+from sparkops.core.recipe import (
+    VLLM,
+    Benchmark,
+    Effective,
+    Metadata,
+    Recipe,
+    Setting,
+    Settings,
+    command_line,
+    put,
+    written,
+)
 from sparkops.core.schema import one_line
 
 SCHEMAS = ("1", "2", "sparkops")
@@ -45,6 +56,9 @@ def exported(recipe: Recipe, schema: str, effective: Effective | None = None) ->
 
 def _one(recipe: Recipe, words: Sequence[str]) -> dict[str, Any]:
     keys = dict(recipe.foreign.keys) if recipe.foreign else {}
+    backend = recipe.args.get(parts.BACKEND)
+    if backend is not None and backend.origin == recipe.places.get("runtime"):
+        words = (*words, f"--{parts.BACKEND}", str(backend.value))
     template, defaults = _template(recipe.flags, words, True, {})
     return {
         "recipe_version": "1",
@@ -92,6 +106,7 @@ def _ours(recipe: Recipe) -> dict[str, Any]:
     return {
         **_given(metadata=_metadata(recipe.metadata), model=recipe.model, revision=recipe.revision),
         "container": recipe.container,
+        **_given(program="" if recipe.starts == VLLM else " ".join(recipe.starts)),
         **_given(build=dict(recipe.build), mods=mods, only=list(recipe.only)),
         **_given(nodes=nodes if nodes != {"min": 1, "max": None} else {}, mounts=list(recipe.mounts)),
         **_given(args=_as_taken(recipe.args), env=_values(recipe.env)),
@@ -119,9 +134,10 @@ def _template(
 ) -> tuple[Block, dict[str, Any]]:
     """A command over several lines, with the placeholders that a launcher's options fill."""
     defaults: dict[str, Any] = {}
-    model = f"{{{names[words[2]]}}}" if words[2] in names else _shell(words[2], doubled)
-    made = [f"{words[0]} {words[1]} {model}"]
-    rest = list(words[3:])
+    start = words.index("serve") + 1
+    model = f"{{{names[words[start]]}}}" if words[start] in names else _shell(words[start], doubled)
+    made = [" ".join((*(_shell(word, doubled) for word in words[:start]), model))]
+    rest = list(words[start + 1 :])
     starts = [given.index for given in flags.walk(rest)]
     for start, end in pairwise((*starts, len(rest))):
         group = rest[start:end]

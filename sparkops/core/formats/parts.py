@@ -1,18 +1,32 @@
-"""What both schemas share: keys with their types, limits, variables, mods, and the command once it is rendered."""
+"""What both schemas share: keys with their types, limits, variables, and the recipe that comes of them."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparkops.core import build, schema
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import values
-from sparkops.core.formats.commandline import Serving, serving
-from sparkops.core.formats.shell import CommandError
+from sparkops.core.formats import carried, hub_paths, values
+from sparkops.core.formats.commandline import Serving
 from sparkops.core.recipe import Caveat, Foreign, Metadata, Nodes, Recipe, Setting, env_problem
 from sparkops.core.schema import Located
 
 Entries = Mapping[str, Located]
 LEAST_CLUSTER = 2
+USED = ("volumes", "executor_config", "distribution_config")
+"""Keys that `recipe` reads for both schemas."""
+
+EXECUTORS = {"vllm-ray": "ray", "eugr-vllm-ray": "ray", "vllm-distributed": "mp"}
+"""Runtimes of sparkrun that say how the ranks of a cluster are started."""
+
+BACKEND = "distributed-executor-backend"
+
+
+def mapping(value: Located, path: str = "") -> Entries:
+    """The entries of a mapping; as for both launchers, an empty list has none and a key may stand twice."""
+    if value.value in (None, "", (), False):
+        return {}
+    return schema.entries(value, path)
 
 
 def text(entries: Entries, key: str) -> str | None:
@@ -73,7 +87,7 @@ def env(entries: Entries) -> tuple[dict[str, Setting], list[Caveat]]:
     """Variables as the launcher passes them; secrets stay behind."""
     found, left = {}, []
     given = entries.get("env")
-    for name, value in (schema.mapping(given, "env") if given is not None else {}).items():
+    for name, value in (mapping(given, "env") if given is not None else {}).items():
         if isinstance(value.value, (dict, tuple)):
             schema.fail(value, f"env.{name}", f"must be one value, not {schema.kind_of(value.value)}")
         if problem := env_problem(name):
@@ -88,7 +102,7 @@ def env(entries: Entries) -> tuple[dict[str, Setting], list[Caveat]]:
 def defaults(entries: Entries) -> dict[str, Any]:
     """Placeholder values as the launcher sees them."""
     given = entries.get("defaults")
-    return {key: values.seen(value) for key, value in schema.mapping(given, "defaults").items()} if given else {}
+    return {key: values.seen(value) for key, value in mapping(given, "defaults").items()} if given else {}
 
 
 def kept(entries: Entries, known: Iterable[str]) -> dict[str, Any]:
@@ -96,15 +110,11 @@ def kept(entries: Entries, known: Iterable[str]) -> dict[str, Any]:
     return {key: values.seen(value) for key, value in entries.items() if key not in set(known)}
 
 
-def command(located: Located, rendered: str, flags: FlagTable, key: str = "command") -> Serving:
-    """The engine that a rendered command starts, each flag with its line where the command is a block."""
-    template = located.value if isinstance(located.value, str) else ""
-    block = located.style == "|" and rendered.count("\n") == template.count("\n")
-    try:
-        return serving(rendered, flags, located.file, located.line + 1 if block else located.line, block)
-    except CommandError as error:
-        place = Located(None, located.file, located.line + 1 + error.line) if block else located
-        schema.fail(place, key, str(error))
+def required(document: Located, *keys: str) -> None:
+    entries = mapping(document)
+    for key in keys:
+        if text(entries, key) is None:
+            schema.fail(document, key, "is required")
 
 
 def recipe(
@@ -117,22 +127,51 @@ def recipe(
     foreign: Foreign,
 ) -> Recipe:
     """The recipe: what was read, and the keys with the same meaning in both schemas."""
-    entries = schema.mapping(document)
+    entries = mapping(document)
     container, args, (only, nodes) = str(text(entries, "container")), words(entries, "build_args"), limits(entries)
+    found, commit, variables = hub_paths.mapped(found, {**variables, **found.env})
+    revision = text(entries, "model_revision") or commit
+    mounts, left = carried.volumes(entries.get("volumes"), "volumes")
+    left += carried.path_of_nothing(found, text(entries, "model"), mounts)
+    _executor(entries, found)
+    caveats = (
+        *carried.repeated(document),
+        *foreign.caveats,
+        *found.caveats,
+        *left,
+        *_container(entries.get("executor_config")),
+        *carried.distributed(entries.get("distribution_config"), found, revision, container),
+    )
     return Recipe(
         name=name,
         source=document.file,
         model=found.model,
         container=container,
         flags=flags,
-        revision=text(entries, "model_revision"),
+        revision=revision,
         args=found.args,
-        env={**variables, **found.env},
+        env=variables,
+        mounts=mounts,
         build=build.spark_vllm_docker(args) if args else {},
         mods=words(entries, "mods"),
         metadata=metadata,
         only=only,
         nodes=nodes,
-        foreign=foreign,
+        foreign=replace(foreign, words=found.words, program=found.program, caveats=caveats),
         places={key: value.where for key, value in entries.items()},
     )
+
+
+def _executor(entries: Entries, found: Serving) -> None:
+    """Keep the executor that the author chose by `runtime`, or by `--nnodes`, if the command names none."""
+    nodes = found.args.get("nnodes")
+    executor = EXECUTORS.get((text(entries, "runtime") or "").lower())
+    if executor is not None:
+        found.args.setdefault(BACKEND, Setting(executor, entries["runtime"].where))
+    elif nodes is not None and str(nodes.value) != "1":
+        found.args.setdefault(BACKEND, Setting("mp", nodes.origin))
+
+
+def _container(given: Located | None) -> list[Caveat]:
+    inner = given.value if given is not None and isinstance(given.value, dict) else {}
+    return [*carried.options(given), *carried.volumes(inner.get("volumes"), "executor_config")[1]]

@@ -1,13 +1,14 @@
-"""Recipes of sparkrun, schema "2": `{key}` until nothing changes, or no command at all and `defaults` as flags."""
+"""Recipes of sparkrun, schema "2" and later: `{key}` until nothing changes, or `defaults` as flags if no command."""
 
 import json
 import re
 import shlex
+from collections.abc import Iterator
 from typing import Any
 
 from sparkops.core import schema
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import parts
+from sparkops.core.formats import carried, command_text, parts
 from sparkops.core.formats.commandline import Serving
 from sparkops.core.formats.template import TemplateError, substituted
 from sparkops.core.formats.values import seen
@@ -15,13 +16,28 @@ from sparkops.core.recipe import Caveat, Foreign, Metadata, Recipe, Setting
 from sparkops.core.schema import Located
 from sparkops.errors import UsageError
 
-RUNTIMES = ("", "vllm", "vllm-ray", "vllm-distributed", "eugr-vllm", "eugr-vllm-ray", "vllm-eugr")
+RUNTIMES = ("vllm", "eugr-vllm", "vllm-eugr", *parts.EXECUTORS)
+ENGINES = {
+    "sglang": "SGLang",
+    "trtllm": "TensorRT-LLM",
+    "llama-cpp": "llama.cpp",
+    "atlas": "Atlas",
+    "ds4-cuda": "ds4",
+    "modular-max": "MAX",
+    "tokenary": "Tokenary",
+}
+"""Runtimes of other engines, and the engines' names."""
+
+VERSIONS = ("recipe_version", "sparkrun_version")
+READ_AS = ("1", "2")
+GIVE = "write its value into `defaults` of the recipe"
 READ = (
     *("recipe_version", "sparkrun_version", "model", "model_revision", "runtime", "container", "command", "mods"),
     *("defaults", "env", "build_args", "cluster_only", "solo_only", "min_nodes", "max_nodes", "mode", "metadata"),
 )
 NEEDED = {
     "pre_exec": "commands in the container before the engine starts",
+    "executor": "another way to start the engine than a container",
     "overrides": "settings that depend on the machine",
     "containers": "a separate image for each machine",
     "layout": "a layout over different machines",
@@ -32,8 +48,8 @@ NEEDED = {
 LEFT = {
     "post_exec": "commands that run after the engine is ready",
     "post_commands": "commands that run after the engine is ready",
-    "executor_config": "options of the container",
     "builder_config": "options of the image build",
+    "runtime_config": "options of sparkrun's runtime",
 }
 """Keys that can be left out."""
 
@@ -43,32 +59,47 @@ MEANT = (*READ, *NEEDED, *LEFT, "include")
 PARALLEL = {"tensor_parallel": "tensor-parallel-size", "pipeline_parallel": "pipeline-parallel-size"}
 PARALLEL |= {"data_parallel": "data-parallel-size"}
 _CONFIG = re.compile(r"\{config\.([A-Za-z_][A-Za-z0-9_]*)\}")
+_BACKEND = re.compile(rf"(--{parts.BACKEND}[ \t=]+)[\w-]+")
 _LAUNCH = re.compile(r"\{launch\.[a-z_]+\}")
 
 
 def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     """A recipe from a file that sparkrun would take; other runtimes than vLLM are refused by name."""
-    entries = schema.mapping(document)
+    entries = parts.mapping(document)
     _runtime(entries)
     if "include" in entries:
         schema.fail(
             entries["include"], "include", "sparkops does not merge files; use the output of `sparkrun recipe export`"
         )
-    for key in ("model", "container"):
-        if parts.text(entries, key) is None:
-            schema.fail(document, key, "is required")
     given = _given(entries)
-    found = _serving(document, entries, given, flags)
     env, left = parts.env(entries)
-    env, unknown = _filled(env, given)
-    foreign = Foreign("2", found.words, _keys(entries), (*left, *unknown, *_behind(entries), *found.caveats))
+    env, unfilled = _filled(env, given)
+    found = _serving(document, entries, given, flags, env)
+    parts.required(document, "model", "container")
+    unknown = carried.unknown(entries, (*MEANT, *parts.USED))
+    caveats = (*_version(entries), *left, *unfilled, *_behind(entries), *unknown)
+    foreign = Foreign("2", found.words, _keys(entries), caveats)
     return parts.recipe(name, document, found, env, flags, _metadata(entries), foreign)
+
+
+def said_version(entries: parts.Entries) -> str:
+    """The version that a file names; without one it is "2"."""
+    said = next((entries[key] for key in VERSIONS if key in entries and entries[key].value is not None), None)
+    return "2" if said is None else schema.text(said, VERSIONS[0]).strip().removesuffix(".0")
+
+
+def _version(entries: parts.Entries) -> Iterator[Caveat]:
+    if (version := said_version(entries)) not in READ_AS:
+        place = next(entries[key] for key in VERSIONS if key in entries and entries[key].value is not None)
+        said = schema.one_line(f"schema {version} is read as schema 2, as sparkrun does")
+        yield Caveat(place.where, said, instead='write recipe_version: "2"')
 
 
 def _runtime(entries: parts.Entries) -> None:
     runtime = (parts.text(entries, "runtime") or "").lower()
-    if runtime not in RUNTIMES:
-        schema.fail(entries["runtime"], "runtime", f"is {runtime}; sparkops serves with vLLM only")
+    if runtime and runtime not in RUNTIMES:
+        engine = ENGINES.get(runtime, f"the runtime {runtime}")
+        schema.fail(entries["runtime"], "runtime", f"the recipe serves with {engine}; sparkops serves with vLLM only")
 
 
 def _given(entries: parts.Entries) -> dict[str, Any]:
@@ -82,32 +113,46 @@ def _given(entries: parts.Entries) -> dict[str, Any]:
     return {**{key: value for key, value in also.items() if value is not None}, **given}
 
 
-def _serving(document: Located, entries: parts.Entries, given: dict[str, Any], flags: FlagTable) -> Serving:
-    template = entries.get("command")
-    if template is None or template.value is None:
+def _serving(
+    document: Located, entries: parts.Entries, given: dict[str, Any], flags: FlagTable, env: dict[str, Setting]
+) -> Serving:
+    located = entries.get("command")
+    if located is None or located.value is None:
         place = entries.get("defaults", document)
         try:
-            return parts.command(place, shlex.join(_built(entries, given, flags)), flags, "defaults")
+            return command_text.command(place, shlex.join(_built(document, given, flags)), flags, env, "defaults")
         except TemplateError as error:
             schema.fail(place, "defaults", str(error))
     try:
-        rendered, left = substituted(schema.text(template, "command"), given)
+        rendered, left = substituted(command_text.template(located, "command"), given)
     except TemplateError as error:
-        schema.fail(template, "command", str(error))
-    if (name := given.get("served_model_name")) is not None and "--served-model-name" not in rendered:
-        rendered = f"{rendered.rstrip().rstrip(chr(92)).rstrip()} --served-model-name {name}\n"
+        schema.fail(located, "command", str(error))
+    if (executor := given.get("distributed_executor_backend")) is not None:
+        rendered = _flagged(_BACKEND.sub(rf"\g<1>{executor}", rendered), f"--{parts.BACKEND}", executor)
+    if (name := given.get("served_model_name")) is not None:
+        rendered = _flagged(rendered, "--served-model-name", name)
     try:
-        found = parts.command(template, rendered, flags)
+        found = command_text.command(located, rendered, flags, env)
     except UsageError:
         if left:
-            schema.fail(template, "command", f"placeholder {{{left[0]}}} has no value in defaults")
+            schema.fail(located, "command", f"placeholder {{{left[0]}}} has no value in defaults")
         raise
-    found.caveats += [Caveat(template.where, f"placeholder {{{name}}} has no value in defaults", True) for name in left]
+    for name in dict.fromkeys(left):
+        before = rendered.partition(f"{{{name}}}")[0].count("\n")
+        where = command_text.lines(located, rendered).where(before)
+        found.caveats.append(Caveat(where, f"placeholder {{{name}}} has no value in defaults", True, GIVE))
     return found
 
 
-def _built(entries: parts.Entries, given: dict[str, Any], flags: FlagTable) -> list[str]:
+def _flagged(command: str, flag: str, value: Any) -> str:
+    """The command with a flag at its end, if it does not have it."""
+    return command if flag in command else f"{command.rstrip().rstrip(chr(92)).rstrip()} {flag} {value}\n"
+
+
+def _built(document: Located, given: dict[str, Any], flags: FlagTable) -> list[str]:
     """The command of a recipe without one: each default that names a flag."""
+    parts.required(document, "model")
+    entries = parts.mapping(document)
     words = ["vllm", "serve", str(given["model"])]
     if (revision := parts.text(entries, "model_revision")) is not None:
         words += ["--revision", revision]
@@ -138,9 +183,14 @@ def _filled(env: dict[str, Setting], given: dict[str, Any]) -> tuple[dict[str, S
 def _behind(entries: parts.Entries) -> list[Caveat]:
     """Caveats about keys whose effect at run time sparkops does not have."""
     return [
-        Caveat(entries[key].where, f"sparkops does not use the key {key} ({what})", key in NEEDED)
+        Caveat(
+            entries[key].where,
+            f"sparkops does not use the key {key} ({what})",
+            key in NEEDED,
+            carried.INSTEAD.get(key, ""),
+        )
         for key, what in (NEEDED | LEFT).items()
-        if key in entries and entries[key].value not in (None, "", (), {})
+        if key in entries and entries[key].value not in (None, "", (), {}, "docker")
     ]
 
 

@@ -8,6 +8,9 @@ from typing import Any
 PASSES = 10
 LONGEST = 200_000
 _KEY = re.compile(r"\{([^{}]*)\}")
+_UNFILLED = re.compile(r"(?<!\$)\{([^{}]*)\}")
+"""A placeholder that nothing filled; `${NAME}` is the shell's."""
+
 _BRACES = re.compile(r"\{\{|\}\}|(\{[^{}]*\})|[{}]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _SPEC = re.compile(r"[-+ ]?0?[0-9]{0,2}(\.[0-9]{1,2})?[a-zA-Z%]?")
@@ -24,6 +27,8 @@ def formatted(template: str, values: Mapping[str, Any]) -> str:
     try:
         for literal, field, spec, conversion in Formatter().parse(template):
             made.append(literal)
+            if field is not None and literal.endswith("$") and field not in values:
+                raise TemplateError(f"${{{_short(field)}}} is not a placeholder: double its braces")
             if field is not None:
                 made.append(_field(field, spec or "", conversion, values))
             length += sum(map(len, made[-2:]))
@@ -34,6 +39,17 @@ def formatted(template: str, values: Mapping[str, Any]) -> str:
     except ValueError as error:
         raise TemplateError(f"{error}; double each brace that is not part of a placeholder") from None
     return "".join(made)
+
+
+def literal(template: str) -> bool:
+    """Whether a template has braces that `str.format` does not take: JSON, `${NAME}`, or one without its pair."""
+    try:
+        for text, field, _, _ in Formatter().parse(template):
+            if field is not None and (text.endswith("$") or not _NAME.fullmatch(field)):
+                return True
+    except ValueError:
+        return True
+    return False
 
 
 def _field(field: str, spec: str, conversion: str | None, values: Mapping[str, Any]) -> str:
@@ -60,7 +76,7 @@ def substituted(template: str, values: Mapping[str, Any]) -> tuple[str, tuple[st
         text = after
     else:
         raise TemplateError("a value in defaults contains its own placeholder")
-    left = tuple(found[1] for found in _KEY.finditer(text) if _NAME.fullmatch(found[1]))
+    left = tuple(found[1] for found in _UNFILLED.finditer(text) if _NAME.fullmatch(found[1]))
     return text.replace(_OPEN, "{").replace(_CLOSE, "}"), left
 
 

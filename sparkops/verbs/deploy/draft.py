@@ -112,7 +112,10 @@ def refuse(findings: tuple[Finding, ...]) -> None:
     bad = [finding for finding in findings if finding.action in ("refuse", "fail")]
     if not bad:
         return
-    lines = [f"{f'{finding.node}: ' if finding.node else ''}{finding.message} [{finding.id}]" for finding in bad]
+    told: dict[str, list[str]] = {}
+    for finding in bad:
+        told.setdefault(f"{finding.message} [{finding.id}]", []).extend([finding.node] if finding.node else [])
+    lines = [f"{', '.join(nodes)}: {text}" if nodes else text for text, nodes in told.items()]
     hints = dict.fromkeys(finding.hint for finding in bad if finding.hint)
     allow = " ".join(f"--allow {name}" for name in dict.fromkeys(finding.id for finding in bad))
     advice = [*hints, *([SETUP] if {finding.id for finding in bad} <= GOT_BY_SETUP else [])]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 from sparkops.files.package import node_script
 from sparkops.report.text import Document, How, Ink, columns, continued, indented, words, wrapped
@@ -94,17 +95,26 @@ def _settings(settings: Sequence[Document], ink: Ink) -> Iterator[str]:
 
 
 def _findings(findings: Sequence[Document], ink: Ink) -> Iterator[str]:
-    """The findings of rules and checks, each with its reason."""
+    """The findings of rules and checks: equal ones of several nodes together, each reason once."""
     if not findings:
         return
     paint = {"refuse": ink.bad, "fail": ink.bad, "warn": ink.warn, "fix": ink.good}
     yield ink.bold("Findings")
-    for found in findings:
-        mark = paint.get(found["action"], ink.dim)(f"{found['action']:<7}")
-        node = f"{found['node']}: " if found.get("node") else ""
-        yield f"  {mark} {ink.bold(found['id'])}: {node}{found['message']}"
-        yield from (ink.dim(line) for line in wrapped(found.get("why") or "", "          "))
-        yield from wrapped(found.get("hint") or "", "          ")
+    for found_by, same in groupby(findings, key=lambda found: found["id"]):
+        why = ""
+        for (action, message, hint), group in groupby(same, key=_objection):
+            members = list(group)
+            nodes = ", ".join(one["node"] for one in members if one.get("node"))
+            mark = paint.get(action, ink.dim)(f"{action:<7}")
+            yield f"  {mark} {ink.bold(found_by)}: {f'{nodes}: ' if nodes else ''}{message}"
+            if members[0].get("why", "") != why:
+                why = members[0].get("why", "")
+                yield from (ink.dim(line) for line in wrapped(why, "          "))
+            yield from wrapped(hint or "", "          ")
+
+
+def _objection(found: Document) -> tuple[Any, ...]:
+    return found["action"], found["message"], found.get("hint")
 
 
 def _steps(steps: Sequence[Document], ink: Ink, how: How) -> Iterator[str]:

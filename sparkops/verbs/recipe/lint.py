@@ -17,17 +17,28 @@ from sparkops.report.ending import Ending
 from sparkops.verbs.recipe.options import LintOptions
 
 UNREADABLE = "unreadable"
+_LIMITS = ("only", "solo_only", "cluster_only", "mode", "nodes", "max_nodes", "min_nodes")
 KEYS = {
-    "topology-allowed": ("only", "solo_only", "cluster_only", "mode", "nodes", "max_nodes", "min_nodes"),
+    "topology-allowed": _LIMITS,
     "mods-image": ("mods",),
     "env-per-image": ("env",),
-    "mounts-required": ("mounts",),
+    "mounts-required": ("mounts", "container"),
     "mxfp4-image": ("container",),
     "marlin-fallback": ("container",),
+    "rolling-image": ("container",),
+    "official-nccl": ("container",),
+    "loader-installed": ("load-format", "container"),
+    "cluster-backend": ("tensor-parallel-size", "distributed-executor-backend", *_LIMITS),
+    "cluster-eager": ("compilation-config", "cudagraph-capture-sizes", "tensor-parallel-size"),
+    "capture-sizes-useless": ("cudagraph-capture-sizes", "compilation-config"),
+    "qwen3-next": ("model",),
+    "cutlass-graphs": ("mxfp4-backend",),
+    "vllm-wrapper": ("program",),
 }
-"""Keys of a recipe file that a rule reads, besides flags."""
+"""The flags and keys of a recipe that a rule reads, the most telling first."""
 _PLACE = re.compile(r"(?:topology (?:solo|cluster) |extends \S+ )*(?P<file>.+):(?P<line>[0-9]+)")
-_FLAG = re.compile(r"--([a-z0-9][a-z0-9-]*)")
+_NAMED = re.compile(r"--([a-z0-9][a-z0-9-]*)|\b([A-Z][A-Z0-9]*_[A-Za-z0-9_]+)\b")
+"""Flags and variables in a message."""
 
 
 def lint(options: LintOptions, report: Ending) -> Answer:
@@ -72,18 +83,24 @@ def _linted(recipe: Recipe, file: str, topology: topologies.Topology) -> dict[st
         "file": file,
         "topology": str(topology),
         "flags": recipe.flags.version,
-        "findings": [{**asdict(finding), **_place(finding, settings, file)} for finding in findings],
+        "findings": [_placed(finding, settings, file) for finding in findings],
     }
+
+
+def _placed(finding: Finding, settings: Effective, file: str) -> dict[str, Any]:
+    """Return a finding with its place, which its message then need not repeat."""
+    short = f" ({finding.where.rpartition('/')[2]})"
+    return {**asdict(finding), "message": finding.message.removesuffix(short), **_place(finding, settings, file)}
 
 
 def _place(finding: Finding, settings: Effective, file: str) -> dict[str, Any]:
     """Return file and line of the setting that the finding changes, else names, else reads."""
-    keys = [change.key for change in finding.changes if change.before is not None] + _FLAG.findall(finding.message)
-    origins = [setting.origin for key in keys if (setting := settings.args.get(key) or settings.env.get(key))]
-    origins += re.findall(r"\(([^()]+:[0-9]+)\)", finding.message)
-    places = settings.recipe.places
-    origins += [places[key] for key in (*KEYS.get(finding.id, ()), "command", "args", "model") if key in places]
-    for origin in origins:
+    keys = [change.key for change in finding.changes if change.before is not None]
+    keys += [flag or variable for flag, variable in _NAMED.findall(finding.message)]
+    given, places = {**settings.env, **settings.args}, settings.recipe.places
+    origins = [given[key].origin if key in given else places.get(key, "") for key in (*keys, *KEYS.get(finding.id, ()))]
+    others = (places[key] for key in ("command", "args", "model") if key in places)
+    for origin in (finding.where, *origins, *others):
         if found := _PLACE.fullmatch(origin):
             return {"in": found["file"], "line": int(found["line"])}
     return {"in": settings.recipe.source or file, "line": None}

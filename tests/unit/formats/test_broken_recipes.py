@@ -50,14 +50,15 @@ WORDS = r"""{ } {{ }} ' " \ # $ ` & | ; < > ( ! {port} {model} -- - = . : *a ~ v
 PIECES = [
     *WORDS.split(), "9" * 400, "[" * 70, "\n", "\r\n", "\t", " ", "  ", "\0", "\ufeff", "\u2028", "|\n", ">-\n",
     "- ", "? ", "&a ", "<<: ", "!!int ", "!x ", "vllm serve c", "runtime: sglang\n", "--api-key x", "bash -c ",
-    "export ",
+    "export ", "${A:-${B-", "}}", '"$port"', "x-vllm serve ", "env exec vllm serve ",
+    "--nnodes 2 ", "/cache/huggingface/hub/models--a--b/",
 ]  # fmt: skip
 SHAPES = (Shape("solo", 1, "ray", "solo"), Shape("cluster", 2, "mp", "cluster"))
 SCALAR = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8), st.sampled_from(PIECES))
 TREE = st.recursive(
     SCALAR, lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=5), below, max_size=3)
 )
-KEYS = (*formats.spark_vllm_docker.READ, *formats.sparkrun.READ, "include", "pre_exec", "overrides", "x")
+KEYS = (*formats.spark_vllm_docker.READ, *formats.sparkrun.MEANT, *formats.parts.USED, "patches", "x")
 
 USUAL = {"name": "n", "model": "m", "container": "c", "command": "vllm serve m"}
 
@@ -100,7 +101,7 @@ def test_a_recipe_with_pieces_put_in_or_taken_out(data: st.DataObject) -> None:
     assert "\n" not in said
 
 
-@given(st.dictionaries(st.sampled_from(KEYS), TREE, max_size=6), st.sampled_from(["1", "2", None]))
+@given(st.dictionaries(st.sampled_from(KEYS), TREE, max_size=6), st.sampled_from(["1", "2", "4", None]))
 def test_a_recipe_with_anything_under_its_keys(tree: dict[str, Any], version: str | None) -> None:
     assert "\n" not in all_of_it(json.dumps({**USUAL, "recipe_version": version, **tree}).encode())
 

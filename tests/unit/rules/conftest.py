@@ -33,7 +33,12 @@ def settings(example: Example) -> tuple[Effective, Shape]:
         nodes=Nodes(max=example.most),
         benchmark=Benchmark(args=example.benchmark),
         mods=example.mods,
-        foreign=Foreign("1", (), {}, tuple(Caveat("example.yml:1", text, True) for text in example.caveats)),
+        foreign=Foreign(
+            "1",
+            (),
+            caveats=tuple(Caveat("example.yml:1", text, True) for text in example.caveats),
+            program=example.program,
+        ),
     )
     args = {name: Setting(value, "example.yml:1") for name, value in example.args.items()}
     env = {name: Setting(value, "example.yml:1") for name, value in example.env.items()}

@@ -16,7 +16,7 @@ from sparkops.core.recipe import Effective, Overrides, command_line, effective
 from sparkops.core.topology import Shape, parse, place
 from sparkops.files import recipes
 from sparkops.rules.graphs import capture_sizes
-from sparkops.rules.rule import Example, Rule
+from sparkops.rules.rule import Example, Rule, verdicts
 from support import golden
 
 Built = Callable[[Example], tuple[Effective, Shape]]
@@ -41,16 +41,15 @@ def example_of(row: dict[str, Any]) -> Example:
 
 def said(built: Built, name: str, example: Example) -> tuple[str, dict[str, Any]]:
     """What one rule does to an example, and the settings it changes."""
-    verdict = rule(name).judge(*built(example))
-    if verdict is None:
-        return "", {}
-    return verdict.action, {change.key: change.after for change in verdict.changes}
+    found = verdicts(rule(name), *built(example))
+    changes = {change.key: change.after for verdict in found for change in verdict.changes}
+    return (found[0].action if found else ""), changes
 
 
 @pytest.mark.parametrize("one", rules.RULES, ids=lambda one: one.id)
 def test_a_rule_speaks_to_its_first_example_and_not_to_its_second(built: Built, one: Rule) -> None:
-    assert one.judge(*built(one.example_hit)) is not None
-    assert one.judge(*built(one.example_miss)) is None
+    assert verdicts(one, *built(one.example_hit))
+    assert not verdicts(one, *built(one.example_miss))
     assert one.title
     assert one.why
     assert one.source
@@ -86,11 +85,9 @@ def test_rules_say_to_the_letter_what_their_file_has(built: Built) -> None:
 
 
 def spoken(built: Built, name: str, example: Example) -> str:
-    """The whole verdict on an example as text."""
-    verdict = rule(name).judge(*built(example))
-    if verdict is None:
-        return ""
-    lines = (f"{verdict.action}: {verdict.message}", verdict.hint, *map(str, verdict.changes))
+    """All verdicts on an example as text."""
+    found = verdicts(rule(name), *built(example))
+    lines = (line for one in found for line in (f"{one.action}: {one.message}", one.hint, *map(str, one.changes)))
     return "".join(f"  {line}\n" for line in lines if line)
 
 
@@ -101,8 +98,8 @@ def test_an_images_own_table_of_flags_decides_what_it_is(built: Built) -> None:
     having = replace(lacking, flags={**flags, "mxfp4-layers": Flag("mxfp4-layers")})
     said = {}
     for name, table in {"by name": settings.recipe.flags, "lacking": lacking, "having": having}.items():
-        verdict = rule("mxfp4-image").judge(replace(settings, recipe=replace(settings.recipe, flags=table)), shape)
-        said[name] = verdict.action if verdict else ""
+        found = verdicts(rule("mxfp4-image"), replace(settings, recipe=replace(settings.recipe, flags=table)), shape)
+        said[name] = "".join(one.action for one in found)
     assert said == {"by name": "warn", "lacking": "refuse", "having": ""}
 
 
