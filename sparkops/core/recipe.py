@@ -194,8 +194,6 @@ class Effective:
     mounts: tuple[str, ...]
     software: Software | None = None
     """What a node found in the image; None before a node was asked."""
-    graphs_hung: bool = False
-    """Whether CUDA graphs of this image hung on one of the nodes before."""
 
     @property
     def model(self) -> str:

@@ -174,8 +174,6 @@ def cluster_lm_head(effective: Effective, _shape: Shape) -> Verdict | None:
 def _against_graphs(effective: Effective) -> str:
     """Why graphs over nodes would not work with this image; empty if nothing is known against them."""
     known = image(effective)
-    if effective.graphs_hung:
-        return "their first replay hung with this image on these nodes"
     if known.kind == "mxfp4":
         return "with the mxfp4 image, they crash over several nodes"
     if known.kind == "unknown" and known.graphs_hang:

@@ -46,7 +46,6 @@ class Example:
     mods: tuple[str, ...] = ()
     caveats: tuple[str, ...] = ()
     nccl: str = ""
-    hung: bool = False
     program: tuple[str, ...] = ("vllm",)
 
 

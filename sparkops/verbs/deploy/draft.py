@@ -73,8 +73,7 @@ def informed(draft: Draft, options: PlanOptions, facts: Mapping[str, Facts]) -> 
     """Judge again with what the nodes found in the image; raises `Refused` if a rule refuses."""
     found = [image for node in draft.nodes if (image := facts[node].image(draft.effective.image))]
     software = next((image.software for image in found if image.software), None)
-    hung = any(image.graphs_hung for image in found)
-    asked = replace(draft.asked, software=software, graphs_hung=hung)
+    asked = replace(draft.asked, software=software)
     executor = options.executor or shapes.executor(asked)
     return _judged(asked, replace(draft.placement, executor=executor), options)
 

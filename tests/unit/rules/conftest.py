@@ -45,4 +45,4 @@ def settings(example: Example) -> tuple[Effective, Shape]:
     shape = place(parse(example.topology), nodes, example.executor).shape
     software = Software(ray="2.50" * (example.executor == "ray"), nccl=example.nccl) if example.nccl else None
     image = mods.derived(example.image, example.mods)
-    return Effective(recipe, image, args, env, example.mounts, software, example.hung), shape
+    return Effective(recipe, image, args, env, example.mounts, software), shape
