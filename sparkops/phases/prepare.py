@@ -16,9 +16,24 @@ API_KEY = Secret("api-key")
 def directories(s: Situation) -> Iterator[Step]:
     """Cache directories, made as the login user before Docker makes them as root."""
     for member in s.revision.engines:
-        if s.todo(member) in ("run", "replace") and (paths := [source for source, _ in mounts(s, member)]):
+        if s.todo(member) not in ("run", "replace"):
+            continue
+        own = (images_dir(s, member.name),) if s.graphs(member) else ()
+        if paths := (*(source for source, _ in mounts(s, member)), *own):
             made = scripts.directories(*paths)
             yield step(f"directories.{member.name}", member.name, "make the cache directories", made)
+    yield from _agree_on_graphs(s)
+
+
+def _agree_on_graphs(s: Situation) -> Iterator[Step]:
+    """Where CUDA graphs hung on one node, tell the others: all ranks run with graphs, or all without."""
+    ranks = {member.name: graphs for member in s.revision.engines if (graphs := s.graphs(member))}
+    images = {name: s.facts[name].image(s.revision.image.reference) for name in ranks}
+    hung = [name for name, image in images.items() if image and image.graphs_hung]
+    for name in ranks if hung else ():
+        if name not in hung:
+            note = scripts.write(f"{images_dir(s, name)}/{ranks[name]}.graphs-hung", "644", f"as on {hung[0]}\n")
+            yield step(f"graphs-hung.{name}", name, f"note that CUDA graphs hung on {hung[0]}", note)
 
 
 def api_key(s: Situation) -> Iterator[Step]:
@@ -67,6 +82,11 @@ def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:
             yield member.cache_dir, target
         else:
             yield f"{home}/{source.removeprefix('~/')}" if not source.startswith("/") else source, target or source
+
+
+def images_dir(s: Situation, node: str) -> str:
+    """What the node remembers of its images; the entry script adds that CUDA graphs hung."""
+    return f"{s.state_dir(node)}/images"
 
 
 def auth_path(s: Situation, node: str) -> str:
