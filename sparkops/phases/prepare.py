@@ -27,13 +27,15 @@ def directories(s: Situation) -> Iterator[Step]:
 
 def _agree_on_graphs(s: Situation) -> Iterator[Step]:
     """Where CUDA graphs hung on one node, tell the others: all ranks run with graphs, or all without."""
-    ranks = {member.name: graphs for member in s.revision.engines if (graphs := s.graphs(member))}
-    images = {name: s.facts[name].image(s.revision.image.reference) for name in ranks}
-    hung = [name for name, image in images.items() if image and image.graphs_hung]
-    for name in ranks if hung else ():
-        if name not in hung:
-            note = scripts.write(f"{images_dir(s, name)}/{ranks[name]}.graphs-hung", "644", f"as on {hung[0]}\n")
-            yield step(f"graphs-hung.{name}", name, f"note that CUDA graphs hung on {hung[0]}", note)
+    ranks = {member: graphs for member in s.revision.engines if (graphs := s.graphs(member))}
+    images = {member: s.facts[member.name].image(s.revision.image.reference) for member in ranks}
+    hung = [member for member, image in images.items() if image and image.graphs_hung]
+    for member in ranks if hung else ():
+        if member not in hung and s.todo(member) in ("run", "replace"):
+            path = f"{images_dir(s, member.name)}/{ranks[member]}.graphs-hung"
+            title = f"note that CUDA graphs hung on {hung[0].name}"
+            note = scripts.write(path, "644", f"as on {hung[0].name}\n")
+            yield step(f"graphs-hung.{member.name}", member.name, title, note)
 
 
 def api_key(s: Situation) -> Iterator[Step]:

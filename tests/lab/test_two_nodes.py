@@ -46,7 +46,8 @@ def test_another_host_key_is_not_trusted(lab):
 
 def test_graphs_that_hang_are_switched_off_on_every_rank_and_stay_off(lab):
     lab.clear()
-    hang = ("--set", "env.LAB_GRAPHS=hang", "--set", "env.SPARKOPS_GRAPHS_SECONDS=5", "--allow", "cluster-eager")
+    graphs = ("--set", "args.enforce-eager=false", "--allow", "cluster-eager")
+    hang = (*graphs, "--set", "env.LAB_GRAPHS=hang", "--set", "env.SPARKOPS_GRAPHS_SECONDS=5")
     for executor, ranks in (("mp", [("node1", "head"), ("node2", "worker")]), ("ray", [("node1", "head")])):
         for first in (True, False):
             lab.deploy(*CLUSTER, "--executor", executor, *hang, "--set", f"args.max-num-seqs={8 + first}")
