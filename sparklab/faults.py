@@ -12,6 +12,7 @@ FAULTS: dict[str, str] = {
     "engine-killed": "once: the engine's processes get SIGKILL",
     "engine-frozen": "the engine's processes are stopped (SIGSTOP) until --off",
     "peer-dead-health-green": "requests hang behind a green /health, as when another rank has died",
+    "graphs-hang": "an engine that runs CUDA graphs across nodes answers no request for tokens",
     "slow": "the engine loads five times slower, and SSH answers late",
     "reboot": "once: all processes on the node end, then containers restart by their policy",
     "docker-hangs": "`docker load` stops reading data",

@@ -117,6 +117,8 @@ class EngineHandler(Handler):
             rest = f"at least {prompt} input tokens. Please reduce the length of the prompt."
             self._refuse(400, "BadRequestError", f"{told} {rest}")
             return
+        while engine.ranks.graphs_hang():  # vLLM counts a request only after its first step
+            time.sleep(HANG_CHECK)
         engine.metrics.add("vllm:num_requests_running", 1)
         try:
             while engine.ranks.unnoticed():

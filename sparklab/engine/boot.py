@@ -12,6 +12,7 @@ from sparklab.engine.settings import Settings, StartError, arguments
 from sparklab.tree import memory
 
 VERSIONS = {"vllm-mxfp4": "0.1.dev12777+g3f1c8aad4.mxfp4", "vllm": "0.32.0"}
+OWNER = os.environ.get("SPARKLAB_CONTAINER", "engine")
 CACHE_GROWTH_KB = 4 * memory.KB_PER_GIB
 CAPTURE_SIZES = 83
 CORE_FAILED = (
@@ -42,6 +43,7 @@ class Boot:
             self.ranks.check()
 
     def run(self) -> None:
+        memory.change(self.node, used={OWNER: 0})  # an engine before it in this container is dead
         self._config()
         self._fail("start", self.core)
         self.ranks.meet(self.voices)
@@ -113,7 +115,7 @@ class Boot:
         memory.change(
             self.node,
             cached=memory.CACHE_DROPPED + CACHE_GROWTH_KB,
-            used={os.environ.get("SPARKLAB_CONTAINER", "engine"): taken},
+            used={OWNER: taken},
         )
         self.worker.info("default_loader.py:501", f"Loading weights took {share * 0.8:.2f} seconds")
         self.worker.info(

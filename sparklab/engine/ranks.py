@@ -45,6 +45,12 @@ class Ranks:
         frozen = any(node.fault("engine-frozen") for node in nodes[1:])
         return link or frozen or any(node.fault("peer-dead-health-green") for node in nodes)
 
+    def graphs_hang(self) -> bool:
+        """The first step replays graphs across nodes and never ends."""
+        settings = self.settings
+        across = settings.tp > 1 and (settings.executor == "ray" or settings.nnodes > 1)
+        return across and not settings.eager and any(node.fault("graphs-hang") for node in self.nodes())
+
     def check(self) -> None:
         if self.lost.is_set():
             raise PeerDied(self.obituary)

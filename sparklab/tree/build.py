@@ -13,7 +13,7 @@ from sparklab import files
 from sparklab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, prefix
 from sparklab.tools import knob
 from sparklab.tools.registry import ASKED, TOOLS
-from sparklab.tree import etc, images, keys, memory, models, network, vocabulary
+from sparklab.tree import etc, images, keys, memory, models, network, packages, vocabulary
 
 EMPTY = "etc/cdi etc/netplan etc/ssh etc/sudoers.d etc/systemd/system dev/shm root run/lock run/user tmp var/lib/docker var/run"
 PROGRAMS = {"vllm-mxfp4": ("vllm", "ray"), "vllm": ("vllm", "ray"), "litellm": ("litellm",)}
@@ -35,11 +35,13 @@ def programs(directory: Path) -> None:
         _script(own / name, text.replace("PROGRAM", _program(name)))
     if not shutil.which("python3", path=PATH):
         _script(own / "python3", f'exec {python} "$@"\n')
-    modules = shlex.quote(os.path.join(PACKAGE_ROOT, "sparklab", "engine", "site"))
+    modules = os.path.join(PACKAGE_ROOT, "sparklab", "engine", "site")
     for kind, names in PROGRAMS.items():
-        inside = directory / "images" / kind / "bin"
+        inside, site = directory / "images" / kind / "bin", directory / "images" / kind / "site"
+        packages.place(site, kind)
+        path = shlex.quote(str(site) if kind == "litellm" else f"{modules}:{site}")
         for name in ("python3", "python"):
-            _script(inside / name, f'{"" if kind == "litellm" else f"PYTHONPATH={modules} "}exec {python} "$@"\n')
+            _script(inside / name, f'PYTHONPATH={path} exec {python} -S "$@"\n')
         for name in names:
             marker = "export SPARKLAB_ENGINE=1\n" if name == "vllm" else ""
             _script(inside / name, f'{marker}exec {_program(name)} "$@"\n')

@@ -108,6 +108,31 @@ def ray(here: Here) -> Iterator[Said]:
         yield good(f"sparkops cannot tell whether {reference} has Ray")
 
 
+@Check(
+    id="graphs-hung",
+    title="CUDA graphs across nodes have not hung with the image",
+    why=(
+        "With some images, the first replay of CUDA graphs across nodes hangs. The node remembers this for the image "
+        "ID, and the engine then starts with --enforce-eager, so without CUDA graphs. It may generate fewer tokens/s."
+    ),
+    source="vllm-project/vllm #52504 (NCCL 2.28.9 hangs, 2.30.4 does not)",
+    hint=(
+        "use an image with a newer NCCL; to try this image again, `sparkops stop`, delete "
+        "~/.local/state/sparkops/images/*.graphs-hung on every node, and deploy"
+    ),
+    reads=("images", "docker-version", "docker-ps"),
+    topologies=("cluster",),
+    placed=True,
+    deploys=True,
+).each_node
+def graphs_hung(here: Here) -> Iterator[Said]:
+    if here.engine is None or not here.s.graphs(here.engine):
+        raise CannotTell("this engine runs no CUDA graphs across nodes")
+    found = _there(here, here.s.revision.image.reference)
+    if found and found.graphs_hung:
+        yield warn(f"CUDA graphs hung with {found.reference}, so the engine starts without them (--enforce-eager)")
+
+
 def _hint(s: Situation, reference: str) -> str:
     if any(facts.image(reference) for facts in s.facts.values()):
         return f"copy it from another node: sparkops image distribute {reference}"

@@ -16,7 +16,7 @@ from typing import Any
 SCHEMA = 1
 """Version of the JSON shape below; readers accept every version ever released."""
 
-SPEC = 1
+SPEC = 2
 """Raised whenever containers of equal revisions would be started differently (entry script, docker options)."""
 
 

@@ -96,6 +96,19 @@ class Situation:
         together = self.revision.engines if self.revision.topology == "cluster" else (member,)
         return any(other.name in self.broken for other in together)
 
+    def graphs(self, member: Member) -> str:
+        """The digest of the image for an engine that runs CUDA graphs across nodes, else an empty text.
+
+        With Ray only the head's command line decides.
+        """
+        across = self.revision.topology == "cluster" and self.effective.parallel("tensor") > 1
+        decides = member.port is not None or self.revision.executor == "mp"
+        image = self.facts[member.name].image(self.revision.image.reference)
+        if not across or not decides or self.effective.eager or self.revision.kind != "chat" or image is None:
+            return ""
+        digest = image.id.removeprefix("sha256:")
+        return digest if digest.isalnum() else ""
+
     @property
     def local_model(self) -> str | None:
         """The model's path if it is a directory of the nodes; None if a mount of the recipe provides it."""

@@ -2,7 +2,7 @@
 # First process of every container of sparkops: joins or forms the cluster, runs the engine as its child, and stops
 # trying when starts keep failing, because blind restart loops leak unified memory until sshd stops answering.
 #
-#   entry ROLE [--health URL] [--fabric IP] [--head IP] [--nodes N] [--port P] [-- WORDS...]
+#   entry ROLE [--health URL] [--graphs IMAGE] [--fabric IP] [--head IP] [--nodes N] [--port P] [-- WORDS...]
 #
 #   server | proxy        run WORDS
 #   head | worker         wait until IP is an address of this node, then run WORDS (executor mp)
@@ -11,6 +11,9 @@
 #
 # URL is the health address of the engine that this rank serves or works for: a start after which it came to answer did
 # not fail, whatever ends it later, so that a cluster outlives any number of lost links.
+#
+# IMAGE, an image ID without `sha256:`, is given where CUDA graphs run across nodes. If they hang at the first request, the
+# engine starts again without them at once, and so does every later start of this image on this node.
 #
 # SPARKOPS_BACKOFF: seconds before the second start, doubled for each further one (default 10).
 set -u
@@ -25,10 +28,11 @@ say() { echo "sparkops: $*"; }
 
 role=$1
 shift
-health='' fabric='' head='' nodes=1 port=6379
+health='' graphs='' fabric='' head='' nodes=1 port=6379
 while [ $# -gt 0 ]; do
     case $1 in
         --health) health=$2 ;;
+        --graphs) graphs=$2 ;;
         --fabric) fabric=$2 ;;
         --head) head=$2 ;;
         --nodes) nodes=$2 ;;
@@ -71,10 +75,13 @@ supervise() {
     [ -z "$stopping" ] || exit 0
     "$@" &
     adopt $!
+    watch_graphs
     await_child
     [ -z "$stopping" ] || exit 0
     return "$code"
 }
+
+. ./graphs.sh
 
 boot=unknown
 [ ! -r "$root/proc/sys/kernel/random/boot_id" ] || read -r boot <"$root/proc/sys/kernel/random/boot_id"
@@ -212,6 +219,12 @@ if [ "$failed" -gt 0 ]; then
 fi
 
 wait_for_fabric
+hung=$root/run/sparkops/images/$graphs.graphs-hung
+if [ -n "$graphs" ] && [ -e "$hung" ]; then
+    say "CUDA graphs hung with this image before: the engine starts without them (--enforce-eager)"
+    graphs=''
+    set -- "$@" --enforce-eager
+fi
 watch_health
 case $role in
     ray-head) ray_head "$@" ;;
@@ -221,6 +234,16 @@ esac
 code=$?
 # An engine also ends because its peers were stopped first; then the stop that is meant for us is on its way.
 pause 3
+if [ -n "$graphs" ] && [ -e "$hung" ]; then
+    wait "$watching"
+    say "CUDA graphs are switched off: the engine starts again without them (--enforce-eager)"
+    graphs=''
+    record_starts "$failed"
+    watch_health
+    supervise "$@" --enforce-eager
+    code=$?
+    pause 3
+fi
 if [ "$(recorded)" = served ]; then
     say "the engine ended with exit code $code after it had served; it starts again"
 else

@@ -1,5 +1,6 @@
 #!/bin/sh
-# One capture of everything sparkops wants to know of a node. Reads only, makes no file, prints no secret.
+# One capture of everything sparkops wants to know of a node. Reads only, prints no secret, and makes no file except for
+# what it remembers of images (`facts_images.sh`).
 #
 #   facts [--image REF]... [--model ID[@REV]] [--cache DIR] [--deployment NAME] [--sudo] [--only PROBE,PROBE...]
 #
@@ -49,6 +50,7 @@ case $cache in '~') cache=$HOME ;; '~/'*) cache=$HOME/${cache#'~/'} ;; esac
 . ./facts_ours.sh
 . ./facts_model.sh
 . ./facts_docker.sh
+. ./facts_images.sh
 . ./facts_gpu.sh
 
 quick_ones() {

@@ -62,6 +62,7 @@ LISTED
             code=$refused body=${refusal-}
             [ "$refused" != 0 ] || privileged docker image inspect "$ref"
             text=$text$(part "$ref" "$code" "$(redact "$body")")$nl
+            [ "$code" != 0 ] || about_image "$ref"
         done <<IMAGES
 $images
 IMAGES

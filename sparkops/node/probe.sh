@@ -1,22 +1,24 @@
 #!/bin/sh
 # Is this node's part of a deployment up? First line: ready | wait | never, with a reason; then the evidence.
 #
-#   probe NAME --api URL [--restarts N] [--lines K]
+#   probe NAME --api URL [--restarts N] [--lines K] [--says TEXT]
 #
 # URL is the health address of the engine that this container serves or works for. A container that ended, or was
-# restarted more than N times, will never be ready: waiting on is of no use.
+# restarted more than N times, will never be ready: waiting on is of no use. One that must say TEXT is ready only when
+# its log has that too.
 set -u
 LC_ALL=C
 export LC_ALL
 
 name=$1
 shift
-api='' restarts=0 lines=15
+api='' restarts=0 lines=15 says=''
 while [ $# -gt 0 ]; do
     case $1 in
         --api) api=$2 ;;
         --restarts) restarts=$2 ;;
         --lines) lines=$2 ;;
+        --says) says=$2 ;;
         *) echo "never unknown option $1" && exit 2 ;;
     esac
     shift 2
@@ -47,7 +49,8 @@ case $status in
     paused) verdict "never the container is paused" ;;
 esac
 answer=$(curl -sS --noproxy '*' -m 5 -o /dev/null -w '%{http_code}' "$api" 2>/dev/null)
-[ "$answer" != 200 ] || verdict ready
+told() { [ -z "$says" ] || docker logs "$name" 2>&1 | grep -qF -e "$says"; }
+if [ "$answer" = 200 ] && told; then verdict ready; fi
 if [ "$count" -gt "$restarts" ]; then
     verdict "never the engine ended and was restarted (exit code $code)"
 fi

@@ -59,9 +59,10 @@ def memory(need_kib: int) -> Command:
     return Command((Script("memory"), str(need_kib)), reads=True, timeout=150.0)
 
 
-def probe(name: str, health_url: str, restarts: int = 0) -> Command:
+def probe(name: str, health_url: str, restarts: int = 0, says: str = "") -> Command:
     seen = ("--restarts", str(restarts)) if restarts else ()
-    return Command((Script("probe"), name, "--api", health_url, *seen), reads=True, timeout=40.0)
+    said = ("--says", says) if says else ()
+    return Command((Script("probe"), name, "--api", health_url, *seen, *said), reads=True, timeout=40.0)
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,15 @@ RAY_PORT = 6379
 MASTER_PORT = 29501
 
 
-def words(revision: Revision, member: Member, serve: tuple[str, ...]) -> tuple[str, ...]:
-    """The entry script's arguments for this member; `serve` is the recipe's `vllm serve` line."""
+def words(revision: Revision, member: Member, serve: tuple[str, ...], graphs: str = "") -> tuple[str, ...]:
+    """The entry script's arguments for this member; `serve` is the recipe's `vllm serve` line.
+
+    `graphs` is the digest of the image if CUDA graphs run across nodes.
+    """
     if revision.topology != "cluster":
         return ("server", "--health", health_url(member), "--", *serve, *_listen(member))
     head = revision.engines[0]
-    answers = ("--health", health_url(head))
+    answers = ("--health", health_url(head), *(("--graphs", graphs) if graphs else ()))
     assert head.link is not None, "a cluster's members have links"
     assert member.link is not None, "a cluster's members have links"
     if revision.executor == "mp":

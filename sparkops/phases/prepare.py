@@ -16,9 +16,26 @@ API_KEY = Secret("api-key")
 def directories(s: Situation) -> Iterator[Step]:
     """Cache directories, made as the login user before Docker makes them as root."""
     for member in s.revision.engines:
-        if s.todo(member) in ("run", "replace") and (paths := [source for source, _ in mounts(s, member)]):
+        if s.todo(member) not in ("run", "replace"):
+            continue
+        own = (images_dir(s, member.name),) if s.graphs(member) else ()
+        if paths := (*(source for source, _ in mounts(s, member)), *own):
             made = scripts.directories(*paths)
             yield step(f"directories.{member.name}", member.name, "make the cache directories", made)
+    yield from _agree_on_graphs(s)
+
+
+def _agree_on_graphs(s: Situation) -> Iterator[Step]:
+    """Where CUDA graphs hung on one node, tell the others: all ranks run with graphs, or all without."""
+    ranks = {member: graphs for member in s.revision.engines if (graphs := s.graphs(member))}
+    images = {member: s.facts[member.name].image(s.revision.image.reference) for member in ranks}
+    hung = [member for member, image in images.items() if image and image.graphs_hung]
+    for member in ranks if hung else ():
+        if member not in hung and s.todo(member) in ("run", "replace"):
+            path = f"{images_dir(s, member.name)}/{ranks[member]}.graphs-hung"
+            title = f"note that CUDA graphs hung on {hung[0].name}"
+            note = scripts.write(path, "644", f"as on {hung[0].name}\n")
+            yield step(f"graphs-hung.{member.name}", member.name, title, note)
 
 
 def api_key(s: Situation) -> Iterator[Step]:
@@ -67,6 +84,11 @@ def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:
             yield member.cache_dir, target
         else:
             yield f"{home}/{source.removeprefix('~/')}" if not source.startswith("/") else source, target or source
+
+
+def images_dir(s: Situation, node: str) -> str:
+    """What the node remembers of its images; the entry script adds that CUDA graphs hung."""
+    return f"{s.state_dir(node)}/images"
 
 
 def auth_path(s: Situation, node: str) -> str:

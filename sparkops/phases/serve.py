@@ -13,7 +13,7 @@ from sparkops.core.sizes import GIB_KIB
 from sparkops.core.utilization import UTILIZATION
 from sparkops.node_commands import docker, proxy, scripts, vllm
 from sparkops.phases import parts
-from sparkops.phases.prepare import auth_path, config_path, mounts
+from sparkops.phases.prepare import auth_path, config_path, images_dir, mounts
 from sparkops.phases.steps import step
 from sparkops.phases.verify import FORGIVEN, await_member, restarts_allowed
 
@@ -130,13 +130,15 @@ def _engine(s: Situation, member: Member) -> docker.ContainerCommand:
     key = (f"{key_path(facts)}:{KEY_IN_CONTAINER}:ro",) if member.port is not None else ()
     offline = isinstance(facts.model, Model) and facts.model.complete
     model = (f"{s.local_model}:{s.local_model}:ro",) if s.local_model else ()
+    graphs = s.graphs(member)
+    memory_of_graphs = (f"{images_dir(s, member.name)}:/run/sparkops/images",) if graphs else ()
     return docker.ContainerCommand(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.image.reference),
         labels=docker.labels(s.revision, member, s.replaces),
         env=vllm.environment(s.revision, member, int(s.choices.limits.deadline), offline),
-        mounts=(*(f"{source}:{target}" for source, target in mounts(s, member)), *model, *key),
-        words=vllm.words(s.revision, member, command_line(s.effective, s.revision.model_revision)),
+        mounts=(*(f"{source}:{target}" for source, target in mounts(s, member)), *model, *key, *memory_of_graphs),
+        words=vllm.words(s.revision, member, command_line(s.effective, s.revision.model_revision), graphs),
         rdma=s.revision.topology == "cluster",
     )
 

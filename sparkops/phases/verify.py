@@ -13,6 +13,9 @@ from sparkops.phases.steps import step
 FORGIVEN = 4
 """Failed starts allowed for an engine that served before: memory and peers come back later than the engine."""
 
+GRAPHS = "sparkops: CUDA graphs "
+"""Begins the entry script's verdict on CUDA graphs across nodes: they work, hang, or are off."""
+
 ANSWER_STALL = 20.0
 """Seconds for which an unchanged wrong answer is asked for again."""
 
@@ -30,7 +33,9 @@ def serve_front(s: Situation) -> Iterator[Step]:
 def await_member(s: Situation, member: Member, restarts: int) -> Wait:
     """Poll the container's state, and the health of the API that it serves or works for."""
     front: ApiPlace = member if member.port is not None else s.revision.engines[0]
-    return _await(s.revision.container(member), member, front, restarts, s.choices)
+    made = s.todo(member) in ("run", "replace")
+    says = GRAPHS if made and member.role == "head" and s.graphs(member) else ""
+    return _await(s.revision.container(member), member, front, restarts, s.choices, says)
 
 
 def restarts_allowed(s: Situation, member: Member) -> int:
@@ -55,10 +60,11 @@ def await_stored(stored: Stored, node: str, container: str, choices: Choices) ->
     return _await(container, member, front, FORGIVEN, choices)
 
 
-def _await(container: str, member: ApiPlace, front: ApiPlace, restarts: int, choices: Choices) -> Wait:
+def _await(container: str, member: ApiPlace, front: ApiPlace, restarts: int, choices: Choices, says: str = "") -> Wait:
     """Poll the health of `front`. Ranks without an API may log nothing until the deadline: Ray logs on the head."""
     stall = choices.limits.deadline if member.port is None else choices.limits.stall
-    return Wait(scripts.probe(container, health_url(front), restarts), stall=stall, deadline=choices.limits.deadline)
+    poll = scripts.probe(container, health_url(front), restarts, says)
+    return Wait(poll, stall=stall, deadline=choices.limits.deadline)
 
 
 def question(s: Situation, member: Member) -> scripts.Question:

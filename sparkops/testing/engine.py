@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
+from sparkops.core.images import Software
 from sparkops.testing.boot import BootRule, EngineBoot
 from sparkops.testing.store import DockerRefused, Store
 
@@ -140,14 +141,26 @@ class Engine:
         self.store = Store(lambda image: any(one.image == image for one in self.containers.values()))
         self.containers: dict[str, SimulatedContainer] = {}
         self.boots: list[BootRule] = []
+        self.software: dict[str, Software] = {}
+        """What images contain, by ID."""
         self.denied = False
         """Whether the user may not talk to it."""
         self._node = node
         self._made = 0
 
-    def add_image(self, reference: str, *, labels: dict[str, str] | None = None, seed: str = "") -> str:
-        """Add an image; returns its ID."""
-        return self.store.add(reference, labels or {}, seed)
+    def add_image(
+        self,
+        reference: str,
+        *,
+        labels: dict[str, str] | None = None,
+        seed: str = "",
+        software: Software | None = None,
+    ) -> str:
+        """Add an image; returns its ID. Without `software`, nothing in it can be run to read that."""
+        image = self.store.add(reference, labels or {}, seed)
+        if software:
+            self.software[image] = software
+        return image
 
     def find(self, reference: str) -> SimulatedContainer:
         for one in self.containers.values():

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sparkops.core.facts.raw import write, write_parts
@@ -10,6 +11,7 @@ from sparkops.core.plan import Word
 from sparkops.testing.docker import docker
 from sparkops.testing.hub import SIZES
 from sparkops.testing.node import EPOCH, SimulatedNode
+from sparkops.testing.store import DockerRefused
 from sparkops.testing.upkeep import AVAILABLE_KIB, FREE_KIB, captured
 
 Probes = dict[str, tuple[int, str]]
@@ -141,6 +143,8 @@ def _ours(node: SimulatedNode) -> Probes:
             parts[name] = (0, f"{hashlib.sha256(text.strip().encode()).hexdigest()}  -")
         elif name == "manifest" or name.startswith("orphans/"):
             parts[name] = (0, text.rstrip("\n"))
+        elif name.endswith(".graphs-hung"):
+            parts[name] = (0, "yes")
     for name, job in sorted(node.jobs.items()):
         alive, code = ("yes", "") if job.code is None else ("no", str(job.code))
         parts[f"jobs/{name}"] = (0, f"pid=4242\nalive={alive}\nrc={code}\ncmd={_shown(job.words)}")
@@ -166,8 +170,25 @@ def _docker(node: SimulatedNode, words: Sequence[str]) -> Probes:
         found["docker-ours"] = ask("inspect", *names)
         found["docker-logs"] = (0, write_parts({name: ask("logs", "--tail", "5", name) for name in names}))
     if images := _values(words, "--image"):
-        found["images"] = (0, write_parts({image: ask("image", "inspect", image) for image in images}))
+        asked = {image: ask("image", "inspect", image) for image in images}
+        found["images"] = (0, write_parts(asked | _notes(node, images)))
     return found
+
+
+def _notes(node: SimulatedNode, images: Sequence[str]) -> Probes:
+    """What a node remembers of its images."""
+    notes: Probes = {}
+    for image in images:
+        try:
+            identity = node.engine.store.find(image)["Id"]
+        except DockerRefused:
+            continue
+        if software := node.engine.software.get(identity):
+            told = "\n".join(f"{name}={version}" for name, version in asdict(software).items())
+            notes[f"software {image}"] = (0, told)
+        if f"{node.state_dir}/images/{identity.removeprefix('sha256:')}.graphs-hung" in node.files:
+            notes[f"graphs-hung {image}"] = (0, "yes")
+    return notes
 
 
 def _model(node: SimulatedNode, model: str) -> str:

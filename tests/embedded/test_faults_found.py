@@ -17,7 +17,7 @@ FOUND = {fault: set(re.findall(r"`([a-z0-9-]+)`", checks)) for fault, _, checks 
 
 ONLY_WHILE_SERVING = {
     "lost-after-send", "worker-never-joins", "crash-while-loading", "engine-killed", "engine-frozen",
-    "peer-dead-health-green", "slow", "reboot", "docker-hangs",
+    "peer-dead-health-green", "graphs-hang", "slow", "reboot", "docker-hangs",
 }  # fmt: skip
 """What no node shows before something is done with it."""
 

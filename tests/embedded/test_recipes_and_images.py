@@ -10,10 +10,12 @@ def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
     first = lab.json("image", "flags", "vllm-node-mxfp4", "--on", "node2")
     assert (first["read"], first["node"], first["version"]) == (True, "node2", "0.1.dev12777+mxfp4")
     assert first["added"] == ["mxfp4-backend", "mxfp4-layers"]
+    versions = {"flashinfer": "0.6.1", "ray": "2.53.0", "torch": "2.11.0.dev20260105+cu130"}
+    assert first["software"] == {"vllm": "0.1.dev12777+mxfp4", "nccl": "2.28.9", **versions}
     again = lab.json("image", "flags", GPT)
     assert (again["read"], again["table"]) == (False, first["table"])
     assert lab.json("image", "flags", GPT, "--fresh")["read"] is True
-    lab.json("image", "flags", "vllm-node")
+    assert lab.json("image", "flags", "vllm-node")["software"]["nccl"] == "2.30.4"
     refused = lab.json("plan", "--topology", "solo", "--set", "args.seeed=1", code=3)
     assert "is not a flag of vLLM 0.1.dev12777+mxfp4 of vllm-node-mxfp4" in refused["error"]["message"]
     (lab.work / "mine.yml").write_text("model: m\ncontainer: vllm-node\nargs: {mxfp4-layers: moe}\n")

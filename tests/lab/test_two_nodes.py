@@ -44,6 +44,23 @@ def test_another_host_key_is_not_trusted(lab):
     assert lab.everywhere(running=False) == {"node1": {}, "node2": {}}
 
 
+def test_graphs_that_hang_are_switched_off_on_every_rank_and_stay_off(lab):
+    lab.clear()
+    graphs = ("--set", "args.enforce-eager=false", "--allow", "cluster-eager")
+    hang = (*graphs, "--set", "env.LAB_GRAPHS=hang", "--set", "env.SPARKOPS_GRAPHS_SECONDS=5")
+    for executor, ranks in (("mp", [("node1", "head"), ("node2", "worker")]), ("ray", [("node1", "head")])):
+        for first in (True, False):
+            lab.deploy(*CLUSTER, "--executor", executor, *hang, "--set", f"args.max-num-seqs={8 + first}")
+            told = {"is_first": first, "words": ["--enforce-eager" in lab.argv(*rank) for rank in ranks]}
+            assert told == {"is_first": first, "words": [True] * len(ranks)}
+            assert [lab.restarts(*rank) for rank in ranks] == [0] * len(ranks)
+            assert [lab.loads(*rank) for rank in ranks] == [1 + first] * len(ranks)
+            shown, _ = lab.going()
+            assert (shown["state"], shown["graphs_hung"]) == ("serving", [node for node, _ in ranks])
+            assert lab.ask().tokens == 4
+        lab.clear()
+
+
 @contextlib.contextmanager
 def loading(lab: Any) -> Iterator[None]:
     """The head's weights load, and no further until the block ends."""

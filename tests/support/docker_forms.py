@@ -15,10 +15,10 @@ from sparkops.core.facts import containers, images
 from sparkops.core.facts.raw import Probe, write_parts
 from sparkops.core.plan import Script
 from sparkops.node_commands import docker as builder
+from sparkops.remote.frame import script_text
 from support.person import Ran
 
 NODE_SCRIPTS = Path(builder.__file__).parents[1] / "node"
-ENTRY = (NODE_SCRIPTS / "entry.sh").read_text()
 IMAGE = "vllm-node-mxfp4"
 SECONDS = 60.0
 TABLE = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
@@ -148,7 +148,7 @@ def _started(name: str, words: Sequence[str]) -> tuple[str, ...]:
     )
     sent: list[str] = []
     for word in made.words[1:]:
-        sent += ("sh", "-c", ENTRY, word.name) if isinstance(word, Script) else (str(word),)
+        sent += ("sh", "-c", script_text(word.name), word.name) if isinstance(word, Script) else (str(word),)
     return tuple(sent)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from sparkops.core.facts.raw import Probe, Unread, parts
 from sparkops.core.facts.reading import lines, number, pairs
 
+_HUNG = re.compile(r"images/([0-9a-f]+)\.graphs-hung")
+
 
 @dataclass(frozen=True)
 class User:
@@ -78,12 +80,16 @@ class JobFact:
 
 @dataclass(frozen=True)
 class Left:
-    """Content of sparkops' own folder. `keys` are SHA-256 digests by file name; a key itself is never read."""
+    """Content of sparkops' own folder. `keys` are SHA-256 digests by file name; a key itself is never read.
+
+    `graphs_hung` are the IDs of images with which CUDA graphs hung.
+    """
 
     orphans: tuple[Orphan, ...]
     jobs: tuple[JobFact, ...]
     keys: Mapping[str, str]
     manifest: str | None
+    graphs_hung: tuple[str, ...] = ()
 
 
 def user(text: str) -> User:
@@ -142,6 +148,7 @@ def left(text: str) -> Left:
         jobs=tuple(_job(part) for part in found if part.name.startswith("jobs/")),
         keys={part.name.removeprefix("keys/"): part.text.split()[0] for part in keys if part.text.strip()},
         manifest=next((part.text for part in found if part.name == "manifest"), None),
+        graphs_hung=tuple(f"sha256:{image[1]}" for part in found if (image := _HUNG.fullmatch(part.name))),
     )
 
 

@@ -41,7 +41,8 @@ class DockerInfo:
 class Container:
     """One container. `image_id`, `restarts` and times (ISO 8601, or empty) are known only for sparkops containers.
 
-    `key_file` is the node's file with the container's API key.
+    `key_file` is the node's file with the container's API key. `watches_graphs`: whether its entry script was told that
+    CUDA graphs run across nodes.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Container:
     gpu: bool | None = None
     log_tail: tuple[str, ...] = ()
     key_file: str | None = None
+    watches_graphs: bool = False
 
     @property
     def ours(self) -> bool:
@@ -218,6 +220,7 @@ def _inspected(item: Mapping[str, Any]) -> Container:
         finished_at=_time(state.get("FinishedAt")),
         gpu=_wants_gpu(mapping(item.get("HostConfig")).get("DeviceRequests")),
         key_file=_source(item.get("Mounts"), KEY_IN_CONTAINER),
+        watches_graphs="--graphs" in texts(config.get("Cmd")),
     )
 
 

@@ -2,12 +2,13 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from sparkops.core.facts.raw import Probe, Unread, parts
-from sparkops.core.facts.reading import document, mapping, texts
+from sparkops.core.facts.reading import document, mapping, pairs, texts
 from sparkops.core.images import Software
 
 CONFIG = (
@@ -27,6 +28,9 @@ CONFIG = (
 """Fields of a configuration that belong to the image; others are left over from its build container."""
 
 NORMAL_VARIANTS = {"arm64": "v8"}
+
+VERSION = re.compile(r"([0-9][0-9A-Za-z.+!_-]{0,79})?")
+"""What an image says of itself, as it is shown and compared."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,9 @@ class Image:
 
 
 def images(text: str) -> Mapping[str, Image | Unread | None]:
-    """Images by reference; None if the engine has no such image."""
-    return {part.name: _image(part) for part in parts(text)}
+    """Images by reference; None if the engine has no such image. A part `NOTE REFERENCE` is about the image."""
+    found = {part.name: part for part in parts(text)}
+    return {name: _noted(_image(part), found) for name, part in found.items() if " " not in name}
 
 
 def fingerprint(item: Mapping[str, Any]) -> str:
@@ -70,6 +75,19 @@ def fingerprint(item: Mapping[str, Any]) -> str:
         "config": {key: config[key] for key in CONFIG if config.get(key)},
     }
     return hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _noted(image: Image | Unread | None, found: Mapping[str, Probe]) -> Image | Unread | None:
+    if not isinstance(image, Image):
+        return image
+    told, hung = found.get(f"software {image.reference}"), f"graphs-hung {image.reference}" in found
+    return replace(image, software=_software(told.text) if told else None, graphs_hung=hung)
+
+
+def _software(text: str) -> Software | None:
+    told = pairs(text)
+    versions = [told.get(field.name, "missing") for field in fields(Software)]
+    return Software(*versions) if all(map(VERSION.fullmatch, versions)) else None
 
 
 def _image(part: Probe) -> Image | Unread | None:

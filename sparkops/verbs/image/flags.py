@@ -1,6 +1,7 @@
 """`image flags`: the options of the image's `vllm serve`, read once and stored by fingerprint."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from sparkops.core import mods
@@ -74,6 +75,8 @@ def _document(reference: str, node: str, image: Image, table: FlagTable, documen
         "image": reference,
         "node": node,
         "fingerprint": image.fingerprint,
+        "software": asdict(image.software) if image.software else None,
+        "graphs_hung": image.graphs_hung,
         "version": table.version,
         "count": len(table.flags),
         "beside": ours.version,

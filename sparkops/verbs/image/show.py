@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from sparkops.core.sizes import gb
 from sparkops.report.text import Document, How, Ink, away, columns, wrapped
 
+TITLES = {"nccl": "NCCL", "flashinfer": "FlashInfer", "ray": "Ray", "torch": "PyTorch"}
+
 
 def built(document: Document, ink: Ink, how: How) -> Iterator[str]:
     built = f"{_what(document)} was built on {document['node']}."
@@ -75,6 +77,9 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def flags(document: Document, ink: Ink, how: How) -> Iterator[str]:
     known = "" if document["read"] else " (read earlier)"
     yield f"{ink.bold(document['image'])}  vLLM {document['version']}, {document['count']} options{known}"
+    software = document.get("software") or {}
+    if parts := [f"{TITLES[name]} {software[name]}" for name in TITLES if software.get(name)]:
+        yield f"It contains {', '.join(parts)}."
     for name, title in (("added", "in this image, not in"), ("missing", "not in this image, but in")):
         if document[name]:
             yield f"{title} vLLM {document['beside']}:"

@@ -14,7 +14,7 @@ from sparkops.core.condition import (
     serving_probe,
 )
 from sparkops.core.endpoints import api_url
-from sparkops.core.facts import Container, Facts
+from sparkops.core.facts import Container, Facts, Left
 from sparkops.core.plan import Result
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Unreachable, worst
@@ -92,7 +92,14 @@ def _deployment(
         ],
         "nodes": [_node(member, container, part) for (member, container), part in zip(there, parts, strict=True)],
         "ray": _ray(stored, fronts),
+        "graphs_hung": [node for node, container in revision.parts if _graphs_hung(facts[node], container)],
     }
+
+
+def _graphs_hung(facts: Facts, container: Container) -> bool:
+    """Whether an engine that was to run CUDA graphs across nodes runs without, as the node remembers it."""
+    hung = facts.state.graphs_hung if isinstance(facts.state, Left) else ()
+    return container.watches_graphs and container.image_id in hung
 
 
 def _node(member: StoredMember, container: Container | None, part: MemberContainer) -> dict[str, Any]:

@@ -33,6 +33,9 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     if ray := item.get("ray"):
         told = ray.get("nodes") is not None
         yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: did not answer in time"
+    if hung := item.get("graphs_hung"):
+        text = "CUDA graphs hung at the first request, so it runs without them; remembered for this image on"
+        yield ink.warn(f"  {text} {', '.join(hung)}")
     for endpoint in item.get("endpoints", ()):
         health = ink.good("answers") if endpoint.get("healthy") else ink.bad("does not answer")
         yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"

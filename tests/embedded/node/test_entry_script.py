@@ -5,13 +5,15 @@ import http.server
 import itertools
 import signal
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support.shells import NodeShell
+from support.shells import NodeShell, fresh
 
 ENGINE = """import http.server, sys, threading, time
 codes = [200, 503]
@@ -25,6 +27,33 @@ threading.Thread(target=server.serve_forever, daemon=True).start()
 while "served" not in open(sys.argv[2]).read():
     time.sleep(0.1)"""
 """Loads when it is first asked for its health, answers from then on, and dies once that was noted."""
+
+HANGS = """import http.server, os, sys, threading, time
+tokens = 0 if "hang" in sys.argv else 8
+if "--enforce-eager" in sys.argv:
+    print("eager", flush=True)
+    sys.exit(7)
+class Hangs(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        told = {"/v1/models": '{"data": [{"id": "m"}]}', "/metrics": f"vllm:generation_tokens_total{{}} {tokens}.0\\n"}
+        self.answer(told.get(self.path, "ok"))
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        assert (self.headers["Authorization"], b'"model": "m"' in body) == ("Bearer sk-1", True)
+        while not tokens: time.sleep(60)
+        self.answer("{}")
+        threading.Timer(1, os._exit, [7]).start()
+    def answer(self, text):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(text.encode())
+    def log_message(self, *_): pass
+time.sleep(1)
+server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Hangs)
+server.handle_error = lambda *_: None
+server.serve_forever()"""
+"""Answers everything but a request for tokens; with `hang` that has no answer, without it the first one is the last."""
+IMAGE = "1c"
 
 
 @pytest.fixture
@@ -135,3 +164,53 @@ def test_a_worker_whose_head_goes_away_ends_without_a_failed_start(hurried: list
             assert worker.stdout.readline().startswith("sparkops: joining the Ray head")
         output, _ = worker.communicate(timeout=180)
         assert (worker.returncode, "is gone" in output, starts(node)) == (1, True, "")
+
+
+def with_graphs(node: NodeShell, port: int, role: str, *engine: str) -> subprocess.Popen[str]:
+    node.extra |= {"SPARKOPS_GRAPHS_SECONDS": "1", "VLLM_API_KEY": "sk-1"}
+    (node.root / "run/sparkops/images").mkdir(parents=True, exist_ok=True)
+    health = f"http://127.0.0.1:{port}/health"
+    return node.start("entry", role, "--health", health, "--graphs", IMAGE, "--", *engine)
+
+
+def test_ranks_whose_graphs_hang_all_start_again_without_them_and_remember_it(tmp_path: Path, port: int) -> None:
+    head, worker = fresh("dash", tmp_path / "head"), fresh("bash", tmp_path / "worker")
+    sleeper = 'case "$*" in *--enforce-eager) exit 7 ;; esac; exec tail -f /dev/null'
+    words = ("head", sys.executable, "-c", HANGS, str(port), "hang"), ("worker", "sh", "-c", sleeper, "engine")
+    for node in (head, worker):
+        node.hurry()
+    running = [with_graphs(node, port, *given) for node, given in zip((head, worker), words, strict=True)]
+    said = [one.communicate(timeout=60)[0].splitlines() for one in running]
+    again = "sparkops: CUDA graphs are switched off: the engine starts again without them (--enforce-eager)"
+    ended = "sparkops: the engine ended with exit code 7 (failed start 1 of 5)"
+    hang = "sparkops: CUDA graphs hang in the first replay"
+    assert said[0] == [f"{hang}: no token for 1 s", again, "eager", ended]
+    assert said[1] == [f"{hang}, as the head says", again, ended]
+    for node, given in zip((head, worker), words, strict=True):
+        assert (node.root / f"run/sparkops/images/{IMAGE}.graphs-hung").exists()
+        later = with_graphs(node, port, *given).communicate(timeout=60)[0].splitlines()
+        assert later[1] == (
+            "sparkops: CUDA graphs hung with this image before: the engine starts without them (--enforce-eager)"
+        )
+        assert later[-1].endswith("(failed start 2 of 5)")
+
+
+def test_an_engine_whose_hang_cannot_be_remembered_is_left_alone(hurried: list[NodeShell], port: int) -> None:
+    """Started again it would only hang again."""
+    node = hurried[0]
+    running = with_graphs(node, port, "head", sys.executable, "-c", HANGS, str(port), "hang")
+    (node.root / "run/sparkops/images").rmdir()
+    said = running.stdout.readline()
+    assert said.startswith("sparkops: CUDA graphs hang in the first replay: no token for 1 s, but this cannot be rem")
+    assert socket.create_connection(("127.0.0.1", port)).close() is None
+    running.send_signal(signal.SIGTERM)
+    assert running.communicate(timeout=60)[0] == ""
+
+
+def test_graphs_that_work_are_told_and_nothing_is_remembered(hurried: list[NodeShell], port: int) -> None:
+    for node in hurried:
+        running = with_graphs(node, port, "head", sys.executable, "-c", HANGS, str(port))
+        said = running.communicate(timeout=60)[0].splitlines()
+        assert said[0] == "sparkops: CUDA graphs work"
+        assert said[1].startswith("sparkops: the engine ended with exit code 7")
+        assert list((node.root / "run/sparkops/images").iterdir()) == []

@@ -9,7 +9,7 @@ import pytest
 from sparkops.checks import CHECKS
 from support import golden
 
-ELSEWHERE = {"names-free", "image-ray", "cache-scheduled"}
+ELSEWHERE = {"names-free", "image-ray", "graphs-hung", "cache-scheduled"}
 """Tested by values in test_checks.py: no capture holds a revision's hash, a schedule, or a label of ours."""
 
 Wrong = dict[str, Any]

@@ -38,7 +38,14 @@ def test_an_answer_without_keys_prints_nothing(capsys: pytest.CaptureFixture[str
 
 def test_a_verbose_plan_shows_the_revision_and_the_text_of_each_script_it_names_and_of_what_they_carry() -> None:
     lines = told("plan", document_of("like: plan"), verbose=True)
-    assert [line for line in lines if re.fullmatch(r"@\w+", line)] == ["@entry", "@file", "@job", "@own", "@record"]
+    assert [line for line in lines if re.fullmatch(r"@\w+", line)] == [
+        "@entry",
+        "@file",
+        "@graphs",
+        "@job",
+        "@own",
+        "@record",
+    ]
     assert "sparkops.revision={" in "\n".join(lines)
     assert any("#!/bin/sh" in line or "set -" in line for line in lines)
 

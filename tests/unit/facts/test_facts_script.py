@@ -13,6 +13,7 @@ from shutil import rmtree, which
 import pytest
 
 from sparkops.core.facts import PROBES, Facts, Unread, parse
+from sparkops.core.images import Software
 from sparkops.remote.frame import script_text
 from support import golden
 from support.captures import leaves, whole
@@ -222,6 +223,70 @@ def test_a_hung_docker_costs_its_limit_once(ask: Ask, hangs: Hangs, node: Path):
     assert calls.read_text().count("docker ") == 1
     assert "no answer" in got.docker_ps.reason
     assert got.disk["home"].free_kib > 0
+
+
+@pytest.fixture
+def image(node: Path) -> dict[str, str]:
+    """Settings for `ask` by which every image has a Python of its own with some packages."""
+    site = node / "an image/site"
+    for name in ("vllm-0.32.0", "nvidia_nccl_cu13-2.30.4", "flashinfer_python-0.6.4rc1", "torch-2.11.0+cu130"):
+        package, _, version = name.partition("-")
+        metadata = f"Metadata-Version: 2.1\nName: {package.replace('_', '-')}\nVersion: {version}\n"
+        _write(site, {f"{name}.dist-info/METADATA": metadata})
+    python = f"#!/bin/sh\nPYTHONPATH='{site}' exec {which('python3')} -S \"$@\"\n"
+    _write(node / "an image", {"python3": python, "vllm": "#!/bin/sh\n"})
+    for program in ("python3", "vllm"):
+        (node / "an image" / program).chmod(0o755)
+    return {"STUB_IMAGE": str(node / "an image"), "STUB_CALLS": str(node / "calls")}
+
+
+CONTENT = Software(vllm="0.32.0", nccl="2.30.4", flashinfer="0.6.4rc1", torch="2.11.0+cu130")
+KEPT = "a home/.local/state/sparkops/images/1c.software"
+
+
+def test_what_an_image_contains_is_asked_once_and_kept(ask: Ask, node: Path, image: Mapping[str, str]):
+    for shell in SHELLS:
+        calls = Path(image["STUB_CALLS"])
+        calls.write_text("")
+        for _ in range(2):
+            got = facts(ask("--image", "there", "--image", "not/there:1", shell=shell, **image))
+            assert got.image("there").software == CONTENT
+            assert not got.image("there").graphs_hung
+        assert calls.read_text().count("docker run --rm --network none --entrypoint  1c ") == 1
+        assert f"folder {(node / KEPT).parent}\n" in (node / "a home/.local/state/sparkops/manifest").read_text()
+        (node / KEPT).unlink()
+
+
+def test_a_damaged_record_of_an_image_is_made_again(ask: Ask, node: Path, image: Mapping[str, str]):
+    whole = "vllm=1\nnccl=\nflashinfer=\nray=\ntorch=1\n"
+    for damaged in ("", "vllm=1\n", whole.replace("nccl=", "nccl=$(reboot)"), whole.replace("torch=1", "torch")):
+        _write(node, {KEPT: damaged})
+        assert facts(ask("--image", "there", **image)).image("there").software == CONTENT
+    _write(node, {KEPT: whole})
+    assert facts(ask("--image", "there", **image)).image("there").software == Software(vllm="1", torch="1")
+
+
+def test_an_image_without_an_answer_is_there_all_the_same(ask: Ask, node: Path, image: Mapping[str, str]):
+    for shell in SHELLS:
+        without_python = facts(ask("--image", "there", shell=shell)).image("there")
+        assert (without_python.size_bytes, without_python.software) == (42, None)
+        _write(node / "an image", {"python3": "#!/bin/sh\necho vllm=1; echo boo >&2; exit 1\n"})
+        assert facts(ask("--image", "there", shell=shell, **image)).image("there").software is None
+    assert not (node / KEPT).exists()
+
+
+def test_what_an_image_contains_is_told_although_it_cannot_be_kept(ask: Ask, node: Path, image: Mapping[str, str]):
+    _write(node, {"a home/.local/state/sparkops/images": "a file where the folder belongs"})
+    for _ in range(2):
+        assert facts(ask("--image", "there", **image)).image("there").software == CONTENT
+    assert Path(image["STUB_CALLS"]).read_text().count("docker run") == 2
+
+
+def test_hung_graphs_are_remembered_for_an_image(ask: Ask, node: Path):
+    _write(node, {KEPT.replace("software", "graphs-hung"): ""})
+    for shell in SHELLS:
+        got = facts(ask("--image", "there", shell=shell))
+        assert (got.image("there").graphs_hung, got.state.graphs_hung) == (True, ("sha256:1c",))
 
 
 def test_docker_goes_through_sudo_only_when_asked_to(ask: Ask, node: Path):

@@ -37,6 +37,9 @@ class Connected(Ranks):
         self.step()
         return False
 
+    def graphs_hang(self):
+        return os.environ.get("LAB_GRAPHS") == "hang" and not self.settings.eager
+
 
 def over_ray(ranks):
     """One actor on each node, as tensor parallel has; losing one ends this process."""
