@@ -33,8 +33,8 @@ compiling() {
     docker top "$name" -eo pid,times,args 2>/dev/null | awk '
         /compile_worker|ninja|nvcc|cicc|ptxas|cc1plus/ { running++; seconds += $2 }
         END { if (running) printf "compilers: %d, %d s of CPU time\n", running, seconds }'
-    docker inspect --format '{{range .Mounts}}{{println .Destination .Source}}{{end}}' "$name" 2>/dev/null |
-        while read -r inside outside; do
+    docker inspect --format '{{json .HostConfig.Binds}}' "$name" 2>/dev/null | tr -d '[]"' | tr ',' '\n' |
+        while IFS=: read -r outside inside _; do
             case $inside in
                 */huggingface*) ;;
                 /root/.*) du -sk -- "$outside" 2>/dev/null ;;

@@ -1,12 +1,14 @@
 """`probe` says what a waiting engine does: the end of its log, and what shows that it compiles."""
 
+import json
+
 import pytest
 
 from support.shells import NodeShell
 
 DOCKER = """case "$*" in
 inspect*State*) echo running 0 0 ;;
-inspect*Mounts*) cat "$HOME/mounts" ;;
+inspect*Binds*) cat "$HOME/binds" ;;
 top*) cat "$HOME/top" ;;
 logs*) echo 'INFO Starting to load model' ;;
 esac"""
@@ -22,8 +24,8 @@ def engine(node: NodeShell) -> NodeShell:
     node.tool("curl", "printf 000; exit 7")
     for cache in ("vllm", "huggingface"):
         (node.home / cache).mkdir()
-    places = (f"/root/.cache/{cache} {node.home}/{cache}\n" for cache in ("vllm", "huggingface"))
-    (node.home / "mounts").write_text("".join(places))
+    binds = [f"{node.home}/{cache}:/root/.cache/{cache}" for cache in ("vllm", "huggingface")]
+    (node.home / "binds").write_text(json.dumps([*binds, "/dev/infiniband:/dev/infiniband:ro"], separators=(",", ":")))
     (node.home / "top").write_text(f"PID TIME COMMAND\n{ENGINE}\n")
     return node
 
@@ -56,6 +58,6 @@ def test_a_cache_that_grows_is_shown_unless_it_holds_models(engine: NodeShell) -
 
 
 def test_a_container_without_caches_shows_its_log_alone(engine: NodeShell) -> None:
-    (engine.home / "mounts").write_text("\n")
+    (engine.home / "binds").write_text("null\n")
     (engine.home / "top").unlink()
     assert seen(engine) == ["INFO Starting to load model"]
