@@ -28,6 +28,8 @@ def observe(options: PlanOptions, session: Session, draft: Draft) -> Situation:
     session.require(draft.nodes)
     name = deployment_name(options.name or draft.effective.recipe.name)
     revision = revise(name, draft.effective, draft.placement, facts, options.alongside)
+    if options.open_access:
+        revision = replace(revision, without_key=True)
     key_digest, given = _keys(options, session, facts, revision)
     choices = Choices(options.alongside, options.refresh, options.limits, keep=options.keep)
     situation = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
@@ -49,6 +51,8 @@ def _keys(
     options: PlanOptions, session: Session, facts: Mapping[str, Facts], revision: Revision
 ) -> tuple[str, Mapping[tuple[str, str], str]]:
     """Return the digest of the key to use, and those of keys that containers got from another user's file."""
+    if revision.without_key:
+        return "", {}
     telling = elsewhere(facts, revision)
     texts = given_keys(session, telling)
     primary = revision.fronts[0].name
