@@ -25,7 +25,7 @@ VLLM = "0.32.0"
 """The vLLM version whose flags are used for images with unknown flags."""
 
 _YAML = (".yml", ".yaml")
-_WITH_TOPOLOGY = re.compile(r"(.+)-(solo|\d+x-solo|cluster)")
+_WITH_TOPOLOGY = re.compile(r"(.+?)-(solo|\d+x-solo|cluster)")
 
 
 def recipe(name: str, directory: Path = Path("recipes"), flags: FlagTable | None = None) -> Recipe:

@@ -8,7 +8,7 @@ from sparkops.report.text import Document, How, Ink, columns
 from sparkops.verbs.recipe.show_catalogue import reference
 
 RATES = (("prefill", "prefill"), ("decode", "generation"), ("peak", "peak"), ("decode-per-request", "per request"))
-TIMES = (("ttft", "first token"), ("itl", "between tokens"), ("e2e", "whole answer"))
+TIMES = (("ttfr", "first response"), ("ttft", "first token"), ("itl", "between tokens"), ("e2e", "whole answer"))
 UNITS = ((RATES, "tokens/s"), (TIMES, "ms"))
 """Metrics and their heads, by unit."""
 
