@@ -42,7 +42,7 @@ def listing(options: RecordsOptions, report: Ending) -> Answer:
             )
             continue
         about = {"started": one.started, "label": one.label, "model": one.model, "suite": one.suite.id}
-        found.append({"id": name, **about, "ok": one.ok, "state": one.state})
+        found.append({"id": name, **about, "ok": one.ok, "state": one.state, "lab": one.lab})
     return Answer({"records": found})
 
 
