@@ -118,6 +118,9 @@ def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
     labels = document.get("labels", ())
+    if different := document.get("differences"):
+        yield ink.warn("the published runs had other flags, so the percentages also show what these flags change:")
+        yield from (f"  {line}" for line in different)
     for one in document.get("comparisons", ()):
         yield ink.bold(f"{one['metric']} ({one['unit']})")
         head = ["concurrency", *labels, *(f"{label} vs {labels[0]}" for label in labels[1:])]
