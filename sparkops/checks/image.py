@@ -127,7 +127,9 @@ def how_to_get(reference: str) -> str:
     if reference.startswith(mods.PREFIX):
         return "build the recipe's image with its mods: sparkops image build RECIPE --mods DIR"
     if images.known(reference).kind in ("mxfp4", "vllm-node"):
-        return f"sparkops image build {reference} (25 GB, 45 minutes); copy it: sparkops image distribute {reference}"
+        return (
+            f"sparkops image build {reference} (25 GB, about an hour); copy it: sparkops image distribute {reference}"
+        )
     return f"sparkops image pull {reference}; copy it to the other nodes: sparkops image distribute {reference}"
 
 
