@@ -11,15 +11,16 @@ from collections.abc import Iterable
 
 
 class Process:
-    """One line of /proc; `start` (ticks since boot) tells a pid from its reuse."""
+    """One line of /proc; `cpu` are ticks used; `start` (ticks since boot) tells a pid from its reuse."""
 
-    __slots__ = ("group", "parent", "pid", "session", "start", "state")
+    __slots__ = ("cpu", "group", "parent", "pid", "session", "start", "state")
 
     def __init__(self, pid: int, stat: str) -> None:
         fields = stat.rpartition(")")[2].split()
         self.pid = pid
         self.state = fields[0]
         self.parent, self.group, self.session = (int(field) for field in fields[1:4])
+        self.cpu = int(fields[11]) + int(fields[12])
         self.start = int(fields[19])
 
 

@@ -16,7 +16,7 @@ WORDS = (
     "Paris", " is", " the", " capital", " of", " France", ",", " as", " this", " emulated", " engine", " says", ".",
 )  # fmt: skip
 TOKEN_SECONDS = 0.004
-PREFILL_SECONDS = 1 / 500
+PREFILL_SECONDS = 1 / 2000
 """For each token of a prompt, before anything is sent, as vLLM does; slow enough to be seen beside the network."""
 HANG_CHECK = 0.2
 
@@ -112,10 +112,8 @@ class EngineHandler(Handler):
             self._refuse(500, "InternalServerError", trace)
             return
         prompt = _tokens(body, chat)
-        if prompt >= settings.context:
-            told = f"This model's maximum context length is {settings.context} tokens. However, your prompt contains"
-            rest = f"at least {prompt} input tokens. Please reduce the length of the prompt."
-            self._refuse(400, "BadRequestError", f"{told} {rest}")
+        if told := _too_long(prompt, _limit(body) or 1, settings.context):
+            self._refuse(400, "BadRequestError", told)
             return
         while engine.ranks.graphs_hang():  # vLLM counts a request only after its first step
             time.sleep(HANG_CHECK)
@@ -144,8 +142,7 @@ class Answer:
 
     def __init__(self, engine: Engine, body: dict[str, Any], chat: bool, prompt: int) -> None:
         self.engine, self.body, self.chat, self.prompt = engine, body, chat, prompt
-        asked = body.get("max_tokens") or body.get("max_completion_tokens") or (len(WORDS) if chat else 16)
-        limit = min(int(asked), engine.settings.context - prompt)
+        limit = min(_limit(body) or (len(WORDS) if chat else 16), engine.settings.context - prompt)
         stops = limit > len(WORDS) and not body.get("ignore_eos")
         self.count, self.reason = (len(WORDS), "stop") if stops else (limit, "length")
         self.head = {
@@ -190,11 +187,32 @@ class Answer:
         return event({**self.head, "object": kind, "choices": choices, **more})
 
 
+def _limit(body: dict[str, Any]) -> int:
+    """The most tokens that the client asks for; 0 without a wish."""
+    return int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
+
+
+def _too_long(prompt: int, answer: int, context: int) -> str:
+    """vLLM's refusal, empty if the request fits."""
+    if prompt + answer <= context:
+        return ""
+    return (
+        f"This model's maximum context length is {context} tokens. However, you requested {answer} output tokens and "
+        f"your prompt contains at least {prompt} input tokens, for a total of at least {prompt + answer} tokens. "
+        "Please reduce the length of the input prompt or the number of requested output tokens."
+    )
+
+
 def _tokens(body: dict[str, Any], chat: bool) -> int:
-    """About four characters a token."""
+    """A token is a byte, as in the lab's `tokenizer.json`; a message has four more."""
     if chat:
-        return len(json.dumps(body.get("messages", []))) // 4 + 4
+        texts = [message.get("content") or "" for message in body.get("messages", []) if isinstance(message, dict)]
+        return sum(_bytes(text) + 4 for text in texts)
     prompt = body.get("prompt", "")
     if isinstance(prompt, list) and prompt and isinstance(prompt[0], int):
         return len(prompt)
-    return max(1, len(prompt if isinstance(prompt, str) else json.dumps(prompt)) // 4)
+    return max(1, _bytes(prompt))
+
+
+def _bytes(text: Any) -> int:
+    return len((text if isinstance(text, str) else json.dumps(text)).encode())

@@ -1,6 +1,7 @@
-"""`docker ps` and `docker inspect`."""
+"""`docker ps`, `docker top` and `docker inspect`."""
 
 import json
+import os
 import re
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +13,9 @@ from sparklab.fake_docker.images import find as find_image
 from sparklab.fake_docker.images import shown
 from sparklab.fake_docker.store import Container, containers, find, seconds
 from sparklab.fake_docker.view import view
+from sparklab.files import read
 from sparklab.layout import Node
+from sparklab.tools.say import out
 
 WIDE = "{ID:<14} {Image:<24} {Command:<24} {RunningFor:<16} {Status:<24} {Ports:<9} {Names}"
 TITLES = {"ID": "CONTAINER ID", "RunningFor": "CREATED"} | {
@@ -23,6 +26,21 @@ TITLES = {"ID": "CONTAINER ID", "RunningFor": "CREATED"} | {
 def ps(node: Node, options: dict[str, Any], _: list[str]) -> int:
     rows = [_row(one, "no-trunc" in options) for one in containers(node) if _chosen(one, options)]
     return template.table(options, rows, WIDE, TITLES)
+
+
+def top(node: Node, _options: dict[str, Any], words: list[str]) -> int:
+    """Print the processes of a container in the only form that is asked for."""
+    name, *columns = words
+    if columns != ["-eo", "pid,times,args"]:
+        raise DockerError(f"docker top: the lab does not know the form {columns}")
+    container = find(node, name)
+    if not container.runs:
+        raise daemon_says(f"container {container.id} is not running")
+    out("PID                 TIME                COMMAND")
+    for process in container.processes():
+        line = read(f"/proc/{process.pid}/cmdline").replace("\0", " ").strip()
+        out(f"{process.pid:<20}{process.cpu // os.sysconf('SC_CLK_TCK'):<20}{line}")
+    return 0
 
 
 def _chosen(container: Container, options: dict[str, Any]) -> bool:

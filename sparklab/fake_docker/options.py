@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "start": ("lifecycle.start", CONTAINER, ""),
     "stop": ("lifecycle.stop", CONTAINER, "signal,s= time= timeout,t="),
     "tag": ("images.tag", "SOURCE_IMAGE[:TAG] TARGET_IMAGE[:TAG]", ""),
+    "top": ("listing.top", "CONTAINER [ps OPTIONS]", ""),
     "version": ("about.version", "", "format,f="),
     "wait": ("lifecycle.wait", CONTAINER, ""),
 }
@@ -65,7 +66,7 @@ def parse(command: str, words: list[str]) -> tuple[dict[str, Any], list[str]]:
     named = {word: (name, kind) for option in options.split() for word, name, kind in _spellings(option)}
     letters = "".join(word[1] + ":" * len(kind) for word, (_, kind) in named.items() if len(word) == 2)
     longs = [name + "=" * len(kind) for name, kind in named.values()]
-    split = getopt.getopt if "COMMAND" in arguments else getopt.gnu_getopt
+    split = getopt.getopt if arguments.endswith(("[ARG...]", "[ps OPTIONS]")) else getopt.gnu_getopt
     try:
         given, rest = split(words, letters, longs)
     except getopt.GetoptError as error:

@@ -22,6 +22,7 @@ ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
     source="eugr/spark-vllm-docker, Dockerfile.mxfp4",
     hint="let deploy build or pull the image, and copy it to all nodes: sparkops deploy --setup",
     reads=("images", "docker-version", "docker-ps"),
+    fixable=True,
 ).each_node
 def present(here: Here) -> Iterator[Said]:
     need_docker(here.facts)
@@ -151,7 +152,9 @@ def how_to_get(reference: str) -> str:
     if reference.startswith(mods.PREFIX):
         return "build the recipe's image with its mods: sparkops image build RECIPE --mods DIR"
     if images.known(reference).kind in ("mxfp4", "vllm-node"):
-        return f"sparkops image build {reference} (25 GB, 45 minutes); copy it: sparkops image distribute {reference}"
+        return (
+            f"sparkops image build {reference} (25 GB, about an hour); copy it: sparkops image distribute {reference}"
+        )
     return f"sparkops image pull {reference}; copy it to the other nodes: sparkops image distribute {reference}"
 
 

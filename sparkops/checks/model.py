@@ -13,6 +13,8 @@ IMAGE_KIB = 30 * GIB_KIB
 
 LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
 
+VOCABULARY = "only the vocabulary files, about 5 MB"
+
 
 @PlanCheck(
     id="model-present",
@@ -76,10 +78,13 @@ def vocabulary_there(here: Here) -> Iterator[Said]:
         raise CannotTell(f"the recipe does not use vocabulary files in {vocabulary.USUAL}")
     variable = vocabulary.missing(here.s.effective, model.words)
     if variable == "TIKTOKEN_ENCODINGS_BASE":
-        yield fail(f"{vocabulary.USUAL} lacks {vocabulary.FIRST[variable]}, which {variable} needs", _how_to_get(here))
+        yield fail(
+            f"{vocabulary.USUAL} lacks {vocabulary.FIRST[variable]}, which {variable} needs",
+            _how_to_get(here, VOCABULARY),
+        )
     elif variable:
         told = f"{vocabulary.USUAL} lacks the vocabulary files: without internet the first chat fails"
-        yield warn(told, _how_to_get(here))
+        yield warn(told, _how_to_get(here, VOCABULARY))
     else:
         yield good(evidence=", ".join(model.words))
 
@@ -98,13 +103,15 @@ def _evidence(model: Model | Unread) -> str:
     return whole + (f", half downloaded: {some(model.incomplete)}" if model.incomplete else "")
 
 
-def _how_to_get(here: Here) -> str:
+def _how_to_get(here: Here, part: str = "") -> str:
+    """The command; `part` says what it gets of a model that is there."""
     if here.s.local_model:
         return f"copy the model to {here.s.local_model} on every node: sparkops does not download local models"
     size = weights_gib(here)
+    what = part or (f"about {size:.0f} GiB" if size else "")
     revision = here.s.revision.model_revision
     name = f"{here.s.revision.model}@{revision}" if revision else here.s.revision.model
-    return f"sparkops model fetch {name}" + (f" (about {size:.0f} GiB)" if size else "")
+    return f"sparkops model fetch {name}" + (f" ({what})" if what else "")
 
 
 @Check(

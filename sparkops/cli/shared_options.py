@@ -22,6 +22,6 @@ def together(*decorators: Decorator) -> Decorator:
     return lambda function: reduce(lambda made, decorator: decorator(made), reversed(decorators), function)
 
 
-STALL = seconds("--stall", "10m", "Give up if the engine's log has no new line for this long.")
+STALL = seconds("--stall", "10m", "Give up if the engine logs no new line and compiles nothing for this long.")
 DEADLINE = seconds("--deadline", "45m", "Give up if the model does not serve after this long.")
 COPY_STALL = seconds("--stall", f"{copying.COPY_STALL:.0f}s", "End a copy that makes no progress for this long.")

@@ -29,7 +29,7 @@ def target(ask_become_pass: bool = False) -> Target:
     context = click.get_current_context()
     named = inventory(context)
     password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
-    return Target(named, line(context).flags.get("limit"), password)
+    return Target(named, line(context).flags.get("limit"), password, _names_lab(context))
 
 
 def on_nodes(function: Function) -> Function:
@@ -51,12 +51,17 @@ def on_nodes_by_sudo(function: Function) -> Function:
 
 def inventory(context: click.Context) -> str | None:
     """Return the file that `-i` names (`lab`: that of the emulated nodes); None without `-i`."""
-    named: str | None = line(context).flags.get("inventory")
-    if named == LAB or (named is None and os.environ.get("SPARKOPS_INVENTORY") == LAB):
+    if _names_lab(context):
         from sparkops.verbs.lab import run as lab  # noqa: PLC0415  only `-i lab` needs it
 
         return lab.inventory()
+    named: str | None = line(context).flags.get("inventory")
     return named
+
+
+def _names_lab(context: click.Context) -> bool:
+    named = line(context).flags.get("inventory")
+    return bool((os.environ.get("SPARKOPS_INVENTORY") if named is None else named) == LAB)
 
 
 def api_key() -> str | None:

@@ -1,4 +1,4 @@
-"""Which topology to choose: by the user's own measurements, else published ones, else an article's decision table.
+"""Which topology to choose: by the user's own measurements, else an article's decision table, else published ones.
 
 Where these sources differ, all of them are shown.
 """
@@ -59,7 +59,10 @@ DECISIONS = (
 
 @dataclass(frozen=True)
 class Opinion:
-    """What one source recommends. `values` are what it measured at `at`, the nearest concurrencies it has."""
+    """What one source recommends. `values` are what it measured at `at`, the nearest concurrencies it has.
+
+    With `divided_by` they are no measurements but totals divided by this number of requests.
+    """
 
     basis: Basis
     topology: str
@@ -68,6 +71,7 @@ class Opinion:
     date: str
     at: tuple[int, ...] = ()
     values: tuple[tuple[str, float], ...] = ()
+    divided_by: int | None = None
 
 
 @dataclass(frozen=True)
@@ -91,8 +95,8 @@ def advise(
     useful = [one for one in evidence if one.metric == METRIC[goal] and _can(one.topology, possible)]
     opinions = [
         _measured(goal, concurrency, "own", [one for one in useful if one.own]),
-        _measured(goal, concurrency, "measured", [one for one in useful if not one.own]),
         _decided(goal, concurrency),
+        _measured(goal, concurrency, "measured", [one for one in useful if not one.own]),
     ]
     said = tuple(opinion for opinion in opinions if opinion)
     chosen = next((opinion.topology for opinion in said if _can(opinion.topology, possible)), None)
@@ -118,7 +122,7 @@ def measured_here(records: Iterable[Record], model: str) -> tuple[Evidence, ...]
     for record in records:
         revision = (record.lock or {}).get("revision", {})
         topology = str(revision.get("topology", ""))
-        if not topology or revision.get("model") != model or not record.ok:
+        if record.lab or not topology or revision.get("model") != model or not record.ok:
             continue
         for row in record.measured.rows:
             at = by_size.setdefault((row.point.prompt, row.point.answer, row.point.depth), {})
@@ -177,7 +181,8 @@ def _measured(goal: Goal, concurrency: int, basis: Basis, found: Sequence[Eviden
     best, rivals = winners[nearest], sorted(at[nearest], key=lambda one: one.topology)
     values = tuple((one.topology, _value(goal, one)) for one in rivals)
     why = _why(goal, concurrency, winners, at[nearest])
-    return Opinion(basis, best.topology, why, best.source, best.date, tuple(near), values)
+    shares = nearest if goal == "latency" and nearest > 1 else None
+    return Opinion(basis, best.topology, why, best.source, best.date, tuple(near), values, shares)
 
 
 def _around(concurrency: int, counts: Sequence[int]) -> list[int]:

@@ -6,6 +6,8 @@ from sparkops.core.stored import StoredMember
 PROXY_IMAGE = "ghcr.io/berriai/litellm:main-stable"
 PROXY_PORT = 4000
 
+WITHOUT_KEY = "no API key: everyone who reaches the port can use the model"
+
 ApiPlace = Member | StoredMember
 
 

@@ -1,7 +1,7 @@
 """Reference tables: what others measured, typed, so that it can be shown exactly and compared with one's own runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sparkops.core import schema
@@ -46,11 +46,15 @@ class _Table:
     topology: str = ""
     setup: str = ""
     reading: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class ReferenceTable(_Table):
-    """One table as its source prints it. `reading` says how to interpret it, `setup` how it was measured."""
+    """One table as its source prints it. `reading` says how to interpret it, `setup` how it was measured.
+
+    `args` are flags of the measured engines, as far as the source names them.
+    """
 
     rows: tuple[tuple[Cell, ...], ...]
 
@@ -103,8 +107,18 @@ def points(found: Sequence[ReferenceTable]) -> Iterator[ReferencePoint]:
                     yield ReferencePoint(column.metric, topology, concurrency, float(value), one.source, one.date)
 
 
+def differences(found: Sequence[ReferenceTable], topology: str, args: Mapping[str, Any]) -> Iterator[str]:
+    """How the flags of a run differ from those behind the published values of its topology."""
+    beside = [one for one in found if any(point.topology == topology for point in points([one]))]
+    for name, value in {item: None for one in beside for item in one.args.items()}:
+        if args.get(name) != value:
+            yield f"--{name}: {value} in the published runs, {args.get(name, 'not set')} in this run"
+
+
 def document(one: ReferenceTable) -> Mapping[str, Any]:
     """For `--json`: the table with its columns spelled out, empty keys left out."""
     columns = [{key: value for key, value in vars(column).items() if value} for column in one.columns]
-    plain = {key: getattr(one, key) for key in ("id", "title", "source", "date", "topology", "setup", "reading")}
+    plain = {
+        key: getattr(one, key) for key in ("id", "title", "source", "date", "topology", "setup", "reading", "args")
+    }
     return {**{key: value for key, value in plain.items() if value}, "columns": columns, "rows": [*map(list, one.rows)]}

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 SCHEMA = 1
 """Version of the JSON shape below; readers accept every version ever released."""
@@ -53,6 +53,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Revision:
+    """`without_key`: clients need no API key; else None, as in revisions that know no such choice."""
+
     deployment: str
     recipe: str
     model: str
@@ -69,6 +71,7 @@ class Revision:
     proxy_image: RevisionImage | None = None
     program: str | None = None
     """What stands in place of `vllm` in the command; None if it is `vllm`."""
+    without_key: Literal[True] | None = None
     schema: int = field(default=SCHEMA)
 
     @cached_property

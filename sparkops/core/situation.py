@@ -87,7 +87,7 @@ class Situation:
         if found.state != "running":
             return "start" if own else "replace"
         given = self.given.get((member.name, found.key_file or ""), known.key_digest)
-        if member.port is None or given == self.key_digest:
+        if member.port is None or self.revision.without_key or given == self.key_digest:
             return "keep"
         return "restart" if own else "replace"
 

@@ -59,6 +59,10 @@ class Stored:
         return str(self.data.get("kind", "chat"))
 
     @property
+    def without_key(self) -> bool:
+        return self.data.get("without_key") is True
+
+    @property
     def ray(self) -> bool:
         return self.data.get("executor") == "ray" and self.topology == "cluster"
 

@@ -5,11 +5,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Target:
-    """Which nodes, and how to become root on them. `inventory` None means the usual places (`files/inventory.py`)."""
+    """Which nodes, and how to become root on them. `inventory` None means the usual places (`files/inventory.py`).
+
+    `lab`: `-i lab` named the emulated nodes.
+    """
 
     inventory: str | None = None
     limit: str | None = None
     become_password: str | None = field(default=None, repr=False)
+    lab: bool = False
 
 
 @dataclass(frozen=True)

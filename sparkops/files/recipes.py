@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module
@@ -24,6 +25,7 @@ VLLM = "0.32.0"
 """The vLLM version whose flags are used for images with unknown flags."""
 
 _YAML = (".yml", ".yaml")
+_WITH_TOPOLOGY = re.compile(r"(.+?)-(solo|\d+x-solo|cluster)")
 
 
 def recipe(name: str, directory: Path = Path("recipes"), flags: FlagTable | None = None) -> Recipe:
@@ -115,7 +117,15 @@ def _find(name: str, directories: Iterable[Path], seen: list[Path]) -> Path:
         raise UsageError(f"{_label(seen[-1])}: extends itself: {chain}")
     if _is_path(name):
         return candidates[0]
-    raise UsageError(one_line(f"no such recipe: {name}{did_you_mean(name, recipe_names(next(iter(directories))))}"))
+    raise UsageError(one_line(f"no such recipe: {name}{_instead(name, recipe_names(next(iter(directories))))}"))
+
+
+def _instead(name: str, names: tuple[str, ...]) -> str:
+    """spark-vllm-docker has a recipe for each topology; here the topology is an option."""
+    split = _WITH_TOPOLOGY.fullmatch(name)
+    if split and split[1] in names:
+        return f" (did you mean {split[1]} with --topology {split[2]}?)"
+    return did_you_mean(name, names)
 
 
 def _candidates(name: str, directories: Iterable[Path]) -> Iterator[Path]:

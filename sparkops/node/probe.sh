@@ -1,5 +1,6 @@
 #!/bin/sh
-# Is this node's part of a deployment up? First line: ready | wait | never, with a reason; then the evidence.
+# Is this node's part of a deployment up? First line: ready | wait | never, with a reason; then the evidence: the last
+# lines of the log and, while it waits, what shows that the engine compiles.
 #
 #   probe NAME --api URL [--restarts N] [--lines K] [--says TEXT]
 #
@@ -26,6 +27,21 @@ done
 
 evidence() {
     docker logs --tail "$lines" "$name" 2>&1 | tr '\r' '\n' | tail -n "$lines"
+}
+
+# A compile may log nothing for half an hour, but it uses the CPU and fills the caches. Only the CPU time of compilers
+# counts: a rank that waits for a lost peer also keeps a CPU busy.
+compiling() {
+    docker top "$name" -eo pid,times,args 2>/dev/null | awk '
+        /compile_worker|ninja|nvcc|cicc|ptxas|cc1plus/ { running++; seconds += $2 }
+        END { if (running) printf "compilers: %d, %d s of CPU time\n", running, seconds }'
+    docker inspect --format '{{json .HostConfig.Binds}}' "$name" 2>/dev/null | tr -d '[]"' | tr ',' '\n' |
+        while IFS=: read -r outside inside _; do
+            case $inside in
+                */huggingface*) ;;
+                /root/.*) du -sk -- "$outside" 2>/dev/null ;;
+            esac
+        done | awk '{ size += $1 } END { if (NR) printf "compile caches: %d KiB\n", size }'
 }
 
 # A cause may stand far above the last lines, so what will never be ready shows more of them.
@@ -59,4 +75,6 @@ case $(printf '%s\n' "$seen" | tail -n 3) in
     *'sparkops: gave up'*) verdict "never the container gave up after repeated failed starts" ;;
 esac
 case $answer in 000) health='does not answer yet' ;; *) health="answers HTTP $answer" ;; esac
-printf '%s\n' "wait the container is $status, its API $health" "$seen"
+echo "wait the container is $status, its API $health"
+compiling
+printf '%s\n' "$seen"

@@ -33,6 +33,10 @@ async def check(request, api_key):
     if api_key and secrets.compare_digest(api_key.encode(), os.environ["LITELLM_MASTER_KEY"].encode()):
         return UserAPIKeyAuth(api_key=api_key, models=[SERVED])
     raise ProxyException(message="wrong or missing API key", type="auth_error", param="None", code=401)
+
+
+async def anyone(request, api_key):
+    return UserAPIKeyAuth(models=[SERVED])
 '''
 """A module that LiteLLM imports from beside its configuration (`custom_auth`)."""
 
@@ -66,7 +70,7 @@ def config(revision: Revision) -> str:
                 "stream_timeout": STREAM_TIMEOUT,
             },
             "litellm_settings": {"drop_params": True, "telemetry": False},
-            "general_settings": {"custom_auth": "sparkops_auth.check"},
+            "general_settings": {"custom_auth": f"sparkops_auth.{'anyone' if revision.without_key else 'check'}"},
         },
         indent=1,
     )
@@ -78,7 +82,7 @@ def _server(revision: Revision, server: Member, group: str) -> dict[str, Any]:
         "litellm_params": {
             "model": f"hosted_vllm/{revision.served}",
             "api_base": f"http://{server.address}:{server.port}/v1",
-            "api_key": "os.environ/VLLM_API_KEY",
+            "api_key": "none" if revision.without_key else "os.environ/VLLM_API_KEY",
             "timeout": REQUEST_TIMEOUT,
             "stream_timeout": STREAM_TIMEOUT,
         },

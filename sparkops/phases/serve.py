@@ -127,7 +127,6 @@ def _stopped(s: Situation, node: str) -> list[Container]:
 
 def _engine(s: Situation, member: Member) -> docker.ContainerCommand:
     facts = s.facts[member.name]
-    key = (f"{key_path(facts)}:{KEY_IN_CONTAINER}:ro",) if member.port is not None else ()
     offline = isinstance(facts.model, Model) and facts.model.complete
     model = (f"{s.local_model}:{s.local_model}:ro",) if s.local_model else ()
     graphs = s.graphs(member)
@@ -137,7 +136,12 @@ def _engine(s: Situation, member: Member) -> docker.ContainerCommand:
         image=facts.image_id(s.revision.image.reference),
         labels=docker.labels(s.revision, member, s.replaces),
         env=vllm.environment(s.revision, member, int(s.choices.limits.deadline), offline),
-        mounts=(*(f"{source}:{target}" for source, target in mounts(s, member)), *model, *key, *memory_of_graphs),
+        mounts=(
+            *(f"{source}:{target}" for source, target in mounts(s, member)),
+            *model,
+            *_key(s, member),
+            *memory_of_graphs,
+        ),
         words=vllm.words(s.revision, member, command_line(s.effective, s.revision.model_revision), graphs),
         rdma=s.revision.topology == "cluster",
     )
@@ -153,10 +157,17 @@ def _proxy(s: Situation, member: Member) -> docker.ContainerCommand:
         image=facts.image_id(s.revision.proxy_image.reference),
         labels=docker.labels(s.revision, member, s.replaces),
         env=proxy.ENVIRONMENT,
-        mounts=(config, auth, f"{key_path(facts)}:{KEY_IN_CONTAINER}:ro"),
+        mounts=(config, auth, *_key(s, member)),
         words=proxy.words(member),
         gpu=False,
     )
+
+
+def _key(s: Situation, member: Member) -> tuple[str, ...]:
+    """The mount of the file with the API key, for members that clients may ask."""
+    if member.port is None or s.revision.without_key:
+        return ()
+    return (f"{key_path(s.facts[member.name])}:{KEY_IN_CONTAINER}:ro",)
 
 
 def _model_dir(s: Situation, member: Member) -> str:

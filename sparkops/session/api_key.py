@@ -29,7 +29,12 @@ def digest(key: str) -> str:
 
 
 def read_key(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> str:
-    """The API key of a deployment, from this user's file or from the front's container; raises Refused."""
+    """The API key of a deployment, from this user's file or from the front's container; raises Refused.
+
+    Empty if it serves without a key.
+    """
+    if revision.stored.without_key:
+        return ""
     member = front_of(revision)
     session.require([member.name])
     name = revision.stored.container(member)
@@ -86,6 +91,8 @@ def keys_of(session: Session, situation: Situation, plan: Plan) -> dict[str, str
 
     The key is the one known by now, else the one on the front's node, else a new one.
     """
+    if situation.revision.without_key:
+        return {}
     primary = situation.revision.fronts[0].name
     key = session.secrets.get(API_KEY.name)
     if key is None:

@@ -22,9 +22,18 @@ def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRe
     names = {revision.stored.deployment for revision in running}
     stopped: dict[str, DeployedRevision] = {}
     for revision in sorted(here, key=lambda one: one.ended):
-        if revision.stored.deployment not in names:
+        if revision.stored.deployment not in names and not _leftover(revision, facts):
             stopped[revision.stored.deployment] = revision
     return [*running, *stopped.values()]
+
+
+def _leftover(revision: DeployedRevision, facts: Mapping[str, Facts]) -> bool:
+    """Whether later deploys removed a part of a stopped revision, so that nothing can start it again."""
+    there = {(node, container.name) for node, container in revision.parts}
+    return any(
+        member.name in facts and (member.name, revision.stored.container(member)) not in there
+        for member in revision.stored.members
+    )
 
 
 def front_of(revision: DeployedRevision) -> StoredMember:

@@ -15,7 +15,7 @@ class EngineBoot:
     """`looks` is the number of probes until it is ready (or has failed); `never` loads forever.
 
     `falls` is how often it dies at its start, to be started again, before it comes up. `refuses`: what it answers to
-    every request for tokens, healthy as it is.
+    every request for tokens, healthy as it is. `compiles`: until it is ready, compilers use the CPU.
     """
 
     looks: int = 2
@@ -23,6 +23,7 @@ class EngineBoot:
     never: bool = False
     falls: int = 0
     refuses: str = ""
+    compiles: bool = False
     log: tuple[str, ...] = BOOT_LINES
 
 

@@ -92,6 +92,8 @@ def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
         return said(f"never no container {name}: Error response from daemon: No such container: {name}\n")
     one.look()
     verdict = _part(node, one, options)
+    if verdict.startswith("wait") and one.boot.compiles:
+        verdict += f"\ncompilers: 20, {one.looks * 40} s of CPU time"
     return said(f"{verdict}\n{_tail(one, 300 if verdict.startswith('never') else 15)}")
 
 

@@ -34,6 +34,11 @@ def ids(text: str) -> bool:
     return bool(text) and all(map(is_id, text.splitlines(True)))
 
 
+def processes_are_told(text: str) -> bool:
+    rows = [line.split(maxsplit=2) for line in text.splitlines()]
+    return rows[0] == ["PID", "TIME", "COMMAND"] and ["0", "sleep 600"] in [row[1:] for row in rows]
+
+
 def image_ids(text: str) -> bool:
     return all(re.fullmatch(r"sha256:[0-9a-f]{64}", line) for line in text.splitlines())
 
@@ -110,7 +115,17 @@ def line_set(text: str) -> list[str]:
     return [line for line in text.splitlines() if "sparkops:" not in line]
 
 
-HOLDS = (is_id, ids, image_ids, version_is_told, info_is_told, image_is_told, labels_are_told, a_line_at_most)
+HOLDS = (
+    is_id,
+    ids,
+    image_ids,
+    processes_are_told,
+    version_is_told,
+    info_is_told,
+    image_is_told,
+    labels_are_told,
+    a_line_at_most,
+)
 READS = (rows, details, host, requests, line_set)
 READERS: dict[str, Callable[[str], Any]] = {
     "text": str.strip,

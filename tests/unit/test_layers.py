@@ -91,10 +91,11 @@ LATE = {
     ("sparkops.verbs.bench.records", "sparkops.verbs.bench.page"),
     ("sparkops.verbs.deploy.run", "sparkops.verbs.bench.after_deploy"),
     ("sparkops.verbs.deploy.run", "sparkops.verbs.deploy.provision"),
+    ("sparkops.verbs.preflight.run", "sparkops.verbs.preflight.missing_images"),
 }
 """Fabric's reader of ~/.ssh/config needs fcntl, which a Windows control machine lacks; looking logs nothing; verbs
 without nodes start in a tenth of a second; matplotlib may be missing; most deploys find images and model in their
-places and measure nothing."""
+places and measure nothing; most preflights fix nothing."""
 
 MODULES = sorted([*PACKAGE.rglob("*.py"), *EMULATED.rglob("*.py")])
 FOREIGN = EMULATED / "docker_backend" / "image"

@@ -48,6 +48,19 @@ def test_a_home_that_cannot_be_written_is_said_before_anything_is_measured(serve
     assert served.benchy.asked == []
 
 
+def test_points_that_exceed_the_context_are_named_and_left_out(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1", "--set", "args.max-model-len=20256")
+    ran = lab.cli("bench", "run", "--suite", "long-context", "--json", code=0)
+    assert [row["prompt"] for row in ran.document["rows"]] == [5000, 20000]
+    assert "does not fit into the context (--max-model-len 20256): prompt 40000" in ran.err
+    assert [asked["--pp"] for asked in lab.benchy.asked] == ["5000", "20000"]
+    lab.deploy("solo", "--limit", "node1", "--set", "args.max-model-len=4096")
+    refused = lab.json("bench", "run", "--suite", "long-context", code=3)["error"]
+    assert "no request of the suite long-context fits" in refused["message"]
+    assert "args.max-model-len=40256" in refused["hint"]
+    assert len(lab.benchy.asked) == 2
+
+
 def test_runs_of_the_same_thing_are_compared_and_of_others_refused(served: Lab) -> None:
     first, second = (served.json("bench", "run", *ONE)["id"] for _ in range(2))
     assert served.json("bench", "compare", first, second)["comparisons"][0]["metric"] == "decode"

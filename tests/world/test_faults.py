@@ -5,6 +5,7 @@ import itertools
 import pytest
 
 from sparkops.testing import Trouble
+from sparkops.testing.boot import BOOT_LINES, BootRule, EngineBoot
 from support.world import Lab
 
 GPT = "openai-gpt-oss-120b"
@@ -44,3 +45,18 @@ def test_who_looks_or_stops_does_not_ask_the_driver(lab: Lab) -> None:
     read = [one.shown for one in lab.received() if one.shown.startswith("@facts")]
     assert len(read) == 4 * len(lab.names)
     assert not [words for words in read if "--only" not in words or "nvidia" in words]
+
+
+HALF_AN_HOUR = 900
+"""Looks at an engine, two seconds apart."""
+
+
+@pytest.mark.parametrize(("compiles", "code"), [(True, 0), (False, 5)])
+def test_a_silent_start_of_half_an_hour_is_awaited_while_the_engine_compiles(
+    lab: Lab, compiles: bool, code: int
+) -> None:
+    boot = EngineBoot(looks=HALF_AN_HOUR, log=BOOT_LINES[:1], compiles=compiles)
+    lab.node("node1").engine.boots.append(BootRule(lambda _image, _words: True, boot))
+    ran = lab.cli("deploy", "--topology", *SOLO)
+    assert ran.code == code
+    assert ("nothing changed for 600 s" in ran.told) is not compiles

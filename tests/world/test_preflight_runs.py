@@ -12,6 +12,7 @@ from sparkops.testing import COMMANDS, SCRIPTS, SimulatedNode, SimulatedWorld
 from sparkops.testing.facts import capture
 from sparkops.testing.scripts import said
 from sparkops.testing.sparks import sparks
+from sparkops.testing.store import Store
 from support.captures import changes_of, parts, probes_of
 from support.world import Lab
 
@@ -127,6 +128,19 @@ def test_a_step_that_fails_is_told_and_the_rest_is_mended(tmp_path: Path) -> Non
     document = lab.json("preflight", "--fix", "--yes", code=5)
     assert [statuses(document, name)["linger"] for name in lab.names] == ["warn", "fixed"]
     assert document["verdict"] == "warn"
+
+
+def test_a_missing_image_is_got_as_the_list_says_and_nothing_happens_unasked(lab: Lab) -> None:
+    for node in lab.world.nodes.values():
+        node.engine.store = Store(lambda _image: False)
+    refused = lab.json("preflight", "--fix", code=3)
+    assert lab.changed() == []
+    ways = [(step["node"], step["title"]) for step in refused["plan"]]
+    assert ways == [("node1", "build vllm-node-mxfp4 on node1 and copy it to the others")]
+    lab.cli("trust", "--yes", code=0)
+    fixed = lab.json("preflight", "--fix", "--yes")
+    assert [statuses(fixed, name)["image-present"] for name in lab.names] == ["fixed", "fixed"]
+    lab.deploy("cluster")
 
 
 Trouble = Callable[[SimulatedWorld, SimulatedNode], object]

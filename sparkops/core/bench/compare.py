@@ -25,6 +25,7 @@ SIDE_BY_SIDE = (
     ("decode", "tokens/s"),
     ("prefill", "tokens/s"),
     ("peak", "tokens/s"),
+    ("ttfr", "ms"),
     ("ttft", "ms"),
     ("itl", "ms"),
     ("e2e", "ms"),

@@ -17,7 +17,7 @@ class Record:
     """`lock` is what ran, as `sparkops recipe lock` writes it; None for a URL of which nothing is known.
 
     `raw` are llama-benchy's documents, one a point. `problems` are what makes the numbers unfit to be shown as results;
-    llama-benchy's own come with `measured`.
+    llama-benchy's own come with `measured`. `lab`: the nodes were emulated, so the numbers say nothing about a GB10.
     """
 
     id: str
@@ -32,6 +32,7 @@ class Record:
     problems: tuple[str, ...] = ()
     samples: tuple[Sample, ...] = ()
     seconds: float = 0.0
+    lab: bool = False
 
     @property
     def measured(self) -> Measured:
@@ -80,7 +81,11 @@ def load(document: Any) -> Record:
         suite = Suite(**{name: _frozen(value) for name, value in document["suite"].items()})
         samples = tuple(Sample(**sample) for sample in document.get("samples", ()))
         fields["raw"] = tuple(document["raw"])
-        rest = {"lock": document.get("lock"), "seconds": document.get("seconds", 0.0)}
+        rest = {
+            "lock": document.get("lock"),
+            "seconds": document.get("seconds", 0.0),
+            "lab": document.get("lab") is True,
+        }
         return Record(suite=suite, samples=samples, problems=tuple(document.get("problems", ())), **fields, **rest)
     except (KeyError, TypeError, AttributeError) as error:
         raise NotARecord(f"is damaged ({type(error).__name__}: {error})") from None

@@ -65,6 +65,15 @@ class Suite:
             concurrency=(point.concurrency,),
         )
 
+    def within(self, context: int) -> "Suite | None":
+        """The part whose requests, with their answers, fit into this many tokens; None if none does."""
+        answer = max(self.answers)
+        prompts = tuple(prompt for prompt in self.prompts if min(self.depths) + prompt + answer <= context)
+        if not prompts:
+            return None
+        depths = tuple(depth for depth in self.depths if depth + max(prompts) + answer <= context)
+        return replace(self, prompts=prompts, depths=depths)
+
     @property
     def requests(self) -> int:
         """How many requests are measured, without the warm-up batch of each point.

@@ -80,7 +80,18 @@ class Run:
         versions = {"sparkops": __version__, **about.versions}
         label = self.options.label or about.label
         started = f"{now:%Y-%m-%dT%H:%M:%SZ}"
-        return Record(name, started, self.suite, label, target.url, target.model, versions, (), about.lock)
+        return Record(
+            name,
+            started,
+            self.suite,
+            label,
+            target.url,
+            target.model,
+            versions,
+            (),
+            about.lock,
+            lab=self.options.where.lab,
+        )
 
     def _same(self, kept: Record) -> None:
         """Refuse to resume a run of another deployment, model or URL."""

@@ -42,7 +42,7 @@ def listing(options: RecordsOptions, report: Ending) -> Answer:
             )
             continue
         about = {"started": one.started, "label": one.label, "model": one.model, "suite": one.suite.id}
-        found.append({"id": name, **about, "ok": one.ok, "state": one.state})
+        found.append({"id": name, **about, "ok": one.ok, "state": one.state, "lab": one.lab})
     return Answer({"records": found})
 
 
@@ -116,8 +116,9 @@ def _published(records: Sequence[Record]) -> Answer:
     if not found:
         raise Refused(f"no published results of {recipe or one.model} as {topology} at the concurrencies of this run")
     sources = dict.fromkeys(f"published: {point.source}, {point.date}" for point in points)
+    different = list(reference.differences(tables, topology, revision.get("args", {})))
     document = {"labels": ["published", one.label], "comparisons": _documents(found), "notes": list(sources)}
-    return Answer({**document, "reference": [reference.document(table) for table in tables]})
+    return Answer({**document, "differences": different, "reference": [reference.document(table) for table in tables]})
 
 
 def _documents(tables: Sequence[Comparison]) -> list[dict[str, Any]]:

@@ -4,10 +4,10 @@ import os
 from dataclasses import replace
 
 from sparkops.core.bench.record import Record
-from sparkops.core.bench.suites import SUITES, Suite, suite
+from sparkops.core.bench.suites import SUITES, Point, Suite, suite
 from sparkops.core.bench.trouble import cure
 from sparkops.core.schema import did_you_mean, one_line
-from sparkops.errors import StepFailed, UsageError
+from sparkops.errors import Refused, StepFailed, UsageError
 from sparkops.files import bench_records, own_files
 from sparkops.node_commands import benchy
 from sparkops.report.answer import Answer
@@ -18,6 +18,7 @@ from sparkops.session.session import Session
 from sparkops.verbs.bench import subject as bench_subject
 from sparkops.verbs.bench.measure import Run
 from sparkops.verbs.bench.options import BenchOptions
+from sparkops.verbs.bench.subject import Subject
 
 EXTRA = "pip install 'sparkops[bench]'"
 BOOK = "SPARKOPS_BOOK"
@@ -37,7 +38,26 @@ def run(options: BenchOptions, report: Report) -> Answer:
 def run_on(options: BenchOptions, wanted: Suite, session: Session) -> Record:
     """Measure a deployment: drop caches before, sample the nodes during the run, ask the engine after it."""
     subject = bench_subject.of_deployment(options, session)
-    return Run(wanted, subject, options, session.report).measure()
+    return Run(_fitting(wanted, subject, session.report), subject, options, session.report).measure()
+
+
+def _fitting(wanted: Suite, subject: Subject, report: Report) -> Suite:
+    """Leave out the points that the engine would refuse, and say which; refuse if these are all."""
+    if subject.context is None:
+        return wanted
+    limit, kept = f"--max-model-len {subject.context}", wanted.within(subject.context)
+    if kept is None:
+        hint = f"deploy with more context: --set args.max-model-len={max(map(_tokens, wanted.points))}"
+        raise Refused(
+            f"no request of the suite {wanted.id} fits into the context of the deployment ({limit})", hint=hint
+        )
+    for point in sorted({*wanted.points} - {*kept.points}, key=_tokens):
+        report.warn(f"not measured, because it does not fit into the context ({limit}): {point}")
+    return kept
+
+
+def _tokens(point: Point) -> int:
+    return point.depth + point.prompt + point.answer
 
 
 def require(options: BenchOptions) -> None:

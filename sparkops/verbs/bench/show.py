@@ -8,7 +8,7 @@ from sparkops.report.text import Document, How, Ink, columns
 from sparkops.verbs.recipe.show_catalogue import reference
 
 RATES = (("prefill", "prefill"), ("decode", "generation"), ("peak", "peak"), ("decode-per-request", "per request"))
-TIMES = (("ttft", "first token"), ("itl", "between tokens"), ("e2e", "whole answer"))
+TIMES = (("ttfr", "first response"), ("ttft", "first token"), ("itl", "between tokens"), ("e2e", "whole answer"))
 UNITS = ((RATES, "tokens/s"), (TIMES, "ms"))
 """Metrics and their heads, by unit."""
 
@@ -60,7 +60,13 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield "No runs yet. Start one: `sparkops bench run`."
         return
     rows = [
-        [one["id"], one["label"], one["model"], one["suite"], ink.good("ok") if one["ok"] else ink.bad(one["state"])]
+        [
+            one["id"],
+            f"{one['label']}{' (lab)' if one.get('lab') else ''}",
+            one["model"],
+            one["suite"],
+            ink.good("ok") if one["ok"] else ink.bad(one["state"]),
+        ]
         for one in document["records"]
     ]
     yield from columns([["id", "label", "model", "suite", ""], *rows])
@@ -71,6 +77,8 @@ def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not record:
         return
     yield f"{ink.bold(record['label'])}  {record['model']}  {record['suite']['id']}  {ink.dim(record['started'])}"
+    if record.get("lab"):
+        yield ink.warn("measured in the lab: the nodes are emulated, so these numbers say nothing about a GB10")
     problems = document.get("problems", ())
     if problems and document.get("rows"):
         yield ink.bad("measured before the run failed:" if document.get("state") == "failed" else "measured so far:")
@@ -110,6 +118,9 @@ def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
     labels = document.get("labels", ())
+    if different := document.get("differences"):
+        yield ink.warn("the published runs had other flags, so the percentages also show what these flags change:")
+        yield from (f"  {line}" for line in different)
     for one in document.get("comparisons", ()):
         yield ink.bold(f"{one['metric']} ({one['unit']})")
         head = ["concurrency", *labels, *(f"{label} vs {labels[0]}" for label in labels[1:])]

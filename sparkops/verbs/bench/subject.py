@@ -35,7 +35,7 @@ from sparkops.verbs.recipe.recipe_lock import running
 class Subject:
     """`measure` runs llama-benchy, `watch` samples the nodes during the run, `verify` returns problems after it.
 
-    `node` is named in progress lines: the node that answers, or the host of a URL.
+    `node` is named in progress lines: the node that answers, or the host of a URL. `context` is `--max-model-len`.
     """
 
     target: BenchTarget
@@ -44,6 +44,7 @@ class Subject:
     measure: Callable[[Words, Told], BenchyEnded]
     lock: Mapping[str, Any] | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    context: int | None = None
     watch: Callable[[list[Sample]], AbstractContextManager[None]] = lambda into: nullcontext()
     verify: Callable[[], list[str]] = lambda: []
 
@@ -101,9 +102,16 @@ def of_deployment(options: BenchOptions, session: Session) -> Subject:
         measure,
         lock.document,
         versions,
+        _context(revision),
         watch=lambda into: watched(session, engines, into),
         verify=lambda: _wrong(session, facts, revision),
     )
+
+
+def _context(revision: DeployedRevision) -> int | None:
+    """The most tokens of a prompt with its answer; None if the flags do not say it as a number."""
+    length = revision.stored.data.get("args", {}).get("max-model-len")
+    return length if isinstance(length, int) and length > 0 else None
 
 
 def _tool(

@@ -29,6 +29,8 @@ _engine_options = together(
     click.option("--refresh", is_flag=True,
                  help="Replace containers that an older version of sparkops started, even if nothing else changes."),
     click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),
+    click.option("--no-api-key", "open_access", is_flag=True,
+                 help="Serve without an API key, to everyone who reaches the port (for a closed network)."),
     click.option("--proxy", type=click.Choice(["first", "all"]), default="first",
                  help="With 2x-solo, 3x-solo, ...: run the proxy on the first node or on all nodes."),
     STALL, DEADLINE, on_nodes_by_sudo,
@@ -83,7 +85,7 @@ def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
 
     If the nodes already run this, nothing changes. Replaced containers are stopped and kept for `sparkops rollback`.
     Clients need an API key. It is $SPARKOPS_API_KEY if that is set, else a random key that the first deploy makes.
-    `sparkops key` prints it.
+    `sparkops key` prints it. With --no-api-key, clients need none.
     """
     return _plan_options(bench="" if no_bench else bench, **given)
 

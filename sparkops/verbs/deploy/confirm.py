@@ -26,7 +26,7 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
             *older(compiled.situation),
             *out_of_reach(compiled.situation),
             *(by_marlin(session, compiled.draft.effective, revision) if compiled.plan.changes else ()),
-            *ask_from_here(revision, session.secrets[API_KEY.name]),
+            *ask_from_here(revision, session.secrets.get(API_KEY.name, "")),
         ]
     except KeyboardInterrupt:
         message = f"{revision.deployment} is deployed and serves; not checked: vLLM's kernels, access from this machine"

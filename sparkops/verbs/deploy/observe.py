@@ -30,6 +30,8 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     draft = informed(first, options, facts)
     name = deployment_name(options.name or draft.effective.recipe.name)
     revision = revise(name, draft.effective, draft.placement, facts, options.alongside)
+    if options.open_access:
+        revision = replace(revision, without_key=True)
     key_digest, given = _keys(options, session, facts, revision)
     choices = Choices(options.alongside, options.refresh, options.limits, keep=options.keep)
     situation = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
@@ -51,6 +53,8 @@ def _keys(
     options: PlanOptions, session: Session, facts: Mapping[str, Facts], revision: Revision
 ) -> tuple[str, Mapping[tuple[str, str], str]]:
     """Return the digest of the key to use, and those of keys that containers got from another user's file."""
+    if revision.without_key:
+        return "", {}
     telling = elsewhere(facts, revision)
     texts = given_keys(session, telling)
     primary = revision.fronts[0].name

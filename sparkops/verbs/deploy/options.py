@@ -15,6 +15,7 @@ class PlanOptions:
     `sets` are `args.x=v` and `env.X=v` as typed, `extra` the words after `--`, `allow` the rules and checks to skip.
     `expect` is a plan id.
     `keep` are hashes of stopped revisions that must not be removed.
+    `api_key` is the key to use, None the one that the nodes have; with `open_access` clients need none.
     `bench` is the suite to run after the deploy; "" runs none, None runs that of the recipe.
     `setup` gets missing images and models first; `access` is the access to the model hub.
     """
@@ -35,6 +36,7 @@ class PlanOptions:
     proxy: Literal["first", "all"] = "first"
     limits: WaitLimits = USUAL
     api_key: str | None = field(default=None, repr=False)
+    open_access: bool = False
     access: Access = Access()
     bench: str | None = None
 

@@ -54,7 +54,7 @@ def set_up(options: PlanOptions, draft: Draft, session: Session) -> list[str]:
     """Get what is missing; returns what was got, in words."""
     want = needs(options, draft)
     session.require(want.nodes)
-    images = (_image(session, image, names, want.recipe) for image, names in want.images.items())
+    images = (get_image(session, image, names, want.recipe) for image, names in want.images.items())
     return list(chain(*images, _model(session, want, options.access)))
 
 
@@ -70,20 +70,24 @@ def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) ->
 def _lacking(want: Needs, session: Session) -> list[str]:
     facts = session.facts(images=list(want.images), model=str(want.model))
     session.require(want.nodes)
-    steps = []
-    for image, names in want.images.items():
-        have, all_equal = _have(facts, image, names)
-        if not have:
-            steps.append(f"{_way(image)} on {names[0]}" + (" and copy it to the others" if len(names) > 1 else ""))
-        elif not all_equal:
-            steps.append(f"copy {image} from {have[0]}")
+    steps = [way for image, names in want.images.items() for way in ways_to_image(facts, image, names)]
     without = [name for name in want.engines if not complete(facts[name].model)]
     if without and not want.model.local:
         steps.append(f"fetch {want.model} for {', '.join(without)}")
     return steps
 
 
-def _image(session: Session, image: str, names: Sequence[str], recipe: str | None) -> Iterator[str]:
+def ways_to_image(facts: Mapping[str, Facts], image: str, names: Sequence[str]) -> Iterator[str]:
+    """What `get_image` would do, in words; nothing if all these nodes have the image."""
+    have, all_equal = _have(facts, image, names)
+    if not have:
+        yield f"{_way(image)} on {names[0]}" + (" and copy it to the others" if len(names) > 1 else "")
+    elif not all_equal:
+        yield f"copy {image} from {have[0]}"
+
+
+def get_image(session: Session, image: str, names: Sequence[str], recipe: str | None) -> Iterator[str]:
+    """Build, pull or copy an image that some of these nodes lack; yields what was done, in words."""
     facts = session.facts(images=[image])
     have, all_equal = _have(facts, image, names)
     if all_equal:

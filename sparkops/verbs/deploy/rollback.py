@@ -47,6 +47,7 @@ def _rolled_back(running: Sequence[DeployedRevision], previous: Sequence[Deploye
         "topology": stored.topology,
         "recipe": stored.recipe,
         "hash": stored.hash,
+        "api_key": not stored.without_key,
         "restored": [one.title for one in previous],
         "replaced": [one.title for one in running],
         "endpoints": [endpoint for one in previous for endpoint in endpoints(one.stored)],

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from sparkops.core.endpoints import WITHOUT_KEY
 from sparkops.files.package import node_script
 from sparkops.report.text import Document, How, Ink, columns, continued, indented, words, wrapped
 from sparkops.verbs.bench import show
@@ -17,6 +18,7 @@ _CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
 
 def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield ink.bold(_title(document))
+    yield from _without_key(document, ink)
     nodes = (document.get("placement") or {}).get("nodes", ())
     yield from columns([[node["name"], node.get("address"), node.get("role")] for node in nodes], "  ")
     yield from _settings(document.get("settings", ()), ink)
@@ -48,17 +50,24 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
     took = f" after {seconds:.0f} s" if isinstance(seconds, int | float) and document.get("changed") else ""
     yield ink.good(f"{_title(document)} serves{took}")
     yield from columns([[item["url"], item.get("model"), item.get("node")] for item in endpoints], "  ")
-    yield from ask(endpoints[0], how)
+    yield from _without_key(document, ink)
+    yield from ask(endpoints[0], how, with_key=document.get("api_key", True))
     if document.get("bench"):
         yield from show.run(document["bench"], ink, how)
 
 
-def ask(endpoint: Document, how: How) -> Iterator[str]:
+def _without_key(document: Document, ink: Ink) -> Iterator[str]:
+    if not document.get("api_key", True):
+        yield ink.warn(f"  {WITHOUT_KEY}")
+
+
+def ask(endpoint: Document, how: How, *, with_key: bool) -> Iterator[str]:
     """A request to paste; it reads the key when it runs, so the key is never printed."""
     base = endpoint["url"].rstrip("/").removesuffix("/v1")
     body = f'{{"model": "{endpoint.get("model")}", "messages": [{{"role": "user", "content": "Hello"}}]}}'
     yield "Ask it:"
-    yield f'  curl {base}/v1/chat/completions -H "Authorization: Bearer $({how.command} key)" \\'
+    key = f' -H "Authorization: Bearer $({how.command} key)"' if with_key else ""
+    yield f"  curl {base}/v1/chat/completions{key} \\"
     yield f"    -H 'Content-Type: application/json' -d '{body}'"
 
 

@@ -1,8 +1,7 @@
 """`preflight`: check the nodes, and fix what is safe to fix."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from sparkops import checks
@@ -35,34 +34,58 @@ def preflight(options: PreflightOptions, report: Report) -> Answer:
 
 
 def _preflight(options: PreflightOptions, session: Session, draft: Draft, wanted: tuple[Check, ...]) -> Answer:
-    look = partial(see, session, draft, wanted, narrow=bool(options.only), deep=options.deep, clock=network().clock)
-    situation = look()
-    found = judged(situation, session.selected, wanted)
-    if not options.fix:
-        return Answer(document(situation, session, found), error=_error(session, found))
+    def look() -> tuple[Situation, tuple[Finding, ...]]:
+        s = see(session, draft, wanted, narrow=bool(options.only), deep=options.deep, clock=network().clock)
+        return s, judged(s, session.selected, wanted)
+
+    situation, found = look()
+    if options.fix:
+        return _with_fixes(options, session, draft, look, situation, found)
+    return Answer(document(situation, session, found), error=_error(session, found))
+
+
+def _with_fixes(
+    options: PreflightOptions,
+    session: Session,
+    draft: Draft,
+    look: Callable[[], tuple[Situation, tuple[Finding, ...]]],
+    situation: Situation,
+    found: tuple[Finding, ...],
+) -> Answer:
+    from sparkops.verbs.preflight import missing_images as images  # noqa: PLC0415  most preflights fix nothing
+
     held = frozenset((one.node, one.id) for one in found if one.node and one.status in ("fail", "warn"))
     steps = fixes(situation, session.selected, held)
     plan = with_sudo(compile_fix(steps.values()), session.sudo)
+    lacking = images.missing_images(situation, draft, held)
     listed = [{"node": one.node, "title": one.title, "command": "\n".join(described(one))} for one in plan.steps]
+    listed += [{"node": one.nodes[0], "title": way, "command": ""} for one in lacking for way in one.ways]
     shown = {**document(situation, session, found), "plan": listed}
-    trouble = _fix(options, session, plan, shown)
-    if not plan.steps or isinstance(trouble, Refused):
-        return Answer({**shown, "shown": isinstance(trouble, Refused)}, error=_error(session, found, trouble))
-    situation = look()
-    found = _fixed(judged(situation, session.selected, wanted), steps)
+    refused = _refused(options, session, shown)
+    if refused or not listed:
+        return Answer({**shown, "shown": bool(refused)}, error=_error(session, found, refused))
+    trouble = _fix(session, plan) or images.get_images(session, lacking, options.recipe)
+    situation, found = look()
+    done = {*steps, *((name, images.CHECK) for one in lacking for name in one.nodes)}
+    found = _fixed(found, done)
     fixed = {**document(situation, session, found), "plan": listed, "mended": True}
     return Answer(fixed, error=_error(session, found, trouble))
 
 
-def _fix(options: PreflightOptions, session: Session, plan: Plan, shown: dict[str, Any]) -> SparkopsError | None:
-    """Show the fixes, ask, run them; `Refused` means that nothing was changed."""
-    if not plan.steps:
+def _refused(options: PreflightOptions, session: Session, shown: dict[str, Any]) -> Refused | None:
+    """Show the fixes and ask; returns the refusal unless the answer is yes."""
+    if not shown["plan"]:
         session.report.note("--fix can fix none of these problems")
-        return None
-    if not options.yes:
+    elif not options.yes:
         session.report.show(shown)
-        if not session.report.confirm(f"Run these {len(plan.steps)} steps?"):
+        if not session.report.confirm(f"Run these {len(shown['plan'])} steps?"):
             return Refused("nothing was fixed, because you did not answer yes", hint="fix without asking: --fix --yes")
+    return None
+
+
+def _fix(session: Session, plan: Plan) -> SparkopsError | None:
+    if not plan.steps:
+        return None
     session.lock(step.node for step in plan.steps)
     try:
         execute(plan, session)

@@ -20,8 +20,9 @@ def advice(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for opinion in opinions:
         yield f"  {ink.bold(opinion['topology'])} ({WHOSE[opinion['basis']]}): {opinion['why']}"
         if opinion.get("values"):
-            unit = UNITS.get(str(goal), "")
-            yield f"    {', '.join(f'{name} {value}' for name, value in opinion['values'].items())} {unit}"
+            unit, shares = UNITS.get(str(goal), ""), opinion.get("divided_by")
+            divided = f" (not measured: the total divided by {shares} requests)" if shares else ""
+            yield f"    {', '.join(f'{name} {value}' for name, value in opinion['values'].items())} {unit}{divided}"
         yield ink.dim(f"    {opinion['source']}, {opinion['date']}")
     yield from _limits(document, ink)
 

@@ -14,6 +14,9 @@ VARIABLES = {
 }
 """Which variables a client reads: base URL, key, model, and what the base URL ends with."""
 
+ANY_KEY = "none"
+"""What clients send that insist on a key, to a deployment without one."""
+
 
 def endpoint(options: EndpointOptions, report: Report) -> Answer:
     """The variables that a client needs."""
@@ -22,5 +25,7 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
         revision = find_deployment(session, facts, options.deployment)
         base, token, model, path = VARIABLES[options.client]
         url = f"{api_url(front_of(revision))}{path}"
-        variables = {base: url, token: read_key(session, facts, revision), model: revision.stored.served}
-        return Answer({"client": options.client, "variables": variables})
+        sent = read_key(session, facts, revision) or ANY_KEY
+        variables = {base: url, token: sent, model: revision.stored.served}
+        with_key = not revision.stored.without_key
+        return Answer({"client": options.client, "variables": variables, "api_key": with_key})

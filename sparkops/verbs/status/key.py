@@ -27,6 +27,11 @@ def key(options: KeyOptions, report: Report) -> Answer:
             session.lock(node.name for node in session.selected)
         facts = session.containers() if options.rotate else session.what_runs()
         revision = find_deployment(session, facts, options.deployment)
+        if revision.stored.without_key:
+            raise Refused(
+                f"{revision.title} serves without an API key",
+                hint="clients need none; to require one, deploy it again without --no-api-key",
+            )
         if not options.rotate:
             return Answer({"key": read_key(session, facts, revision)})
         new = options.api_key or new_key()

@@ -83,6 +83,7 @@ def _deployment(
         "recipe": stored.recipe,
         "model": stored.served,
         "hash": stored.hash,
+        "api_key": not stored.without_key,
         "state": state,
         "reason": next((one.reason for one in (*fronts, *engines) if not one.serves and one.reason), ""),
         "newer": stored.newer,

@@ -4,6 +4,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 
+from sparkops.core.endpoints import WITHOUT_KEY
 from sparkops.report.text import Document, How, Ink, away, columns
 
 
@@ -22,6 +23,8 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     yield f"{ink.bold(str(item['name']))}  {state}  {ink.dim(shape)}"
     if item.get("reason") and item.get("state") != "serving":
         yield f"  {item['reason']}"
+    if not item.get("api_key", True):
+        yield ink.warn(f"  {WITHOUT_KEY}")
     if item.get("newer"):
         yield ink.warn("  a newer version of sparkops started it: this version can show it, but not change it")
     rows = []
@@ -69,6 +72,8 @@ def rotated(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def endpoint(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """Lines for a shell: `eval "$(sparkops endpoint --for openai)"`."""
+    if not document.get("api_key", True):
+        yield "# This deployment serves without an API key; clients may send any."
     for name, value in document.get("variables", {}).items():
         yield f"export {name}={shlex.quote(str(value))}"
 

@@ -1,4 +1,4 @@
-"""Advice: measurements of one's own before those of others, those before the article; differences are shown."""
+"""Advice: measurements of one's own before the article, that before those of others; differences are shown."""
 
 from pathlib import Path
 

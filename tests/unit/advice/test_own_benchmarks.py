@@ -8,7 +8,7 @@ import pytest
 
 from sparkops.cli.main import main
 from sparkops.core.advice import advise, measured_here
-from sparkops.core.bench.record import Record
+from sparkops.core.bench.record import Record, load
 from sparkops.core.bench.suites import Suite
 from sparkops.files import bench_records
 
@@ -44,6 +44,12 @@ def test_the_newest_run_of_each_topology_counts() -> None:
     assert values == {"cluster": 200.0, "2x-solo": 250.0}
     assert advise("decode", 8, found).topology == "2x-solo"
     assert all(one.own for one in found)
+
+
+def test_runs_in_a_lab_are_never_evidence() -> None:
+    runs = [replace(record(topology, 3518.0), lab=True) for topology in ("cluster", "2x-solo")]
+    assert measured_here(runs, GPT) == ()
+    assert measured_here([load(one.document()) for one in runs], GPT) == ()
 
 
 def test_runs_of_different_sizes_are_not_compared() -> None:
@@ -82,7 +88,7 @@ def test_advice_takes_what_was_kept_and_names_what_cannot_be_read(
     text = capsys.readouterr().out
     assert text.startswith("use 2x-solo for decode with 8 requests at once")
     assert "2x-solo (your own benchmarks): best at concurrency 8: 25 % more tokens/s than cluster" in text
-    assert text.index("your own benchmarks") < text.index("measured by others") < text.index("decision table")
+    assert text.index("your own benchmarks") < text.index("decision table") < text.index("measured by others")
     bench_records.keep(replace(record("solo", 1.0), id="broken"))
     for path in (tmp_path / "XDG_STATE_HOME").rglob("broken.json"):
         path.write_text("{}")

@@ -1,6 +1,7 @@
 """What the concurrency article published stands beside a run, and in `recipe show`, as it was printed there."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -78,3 +79,17 @@ def test_people_read_the_numbers_as_they_were_printed(measured, capsys):
         for count, *values in ARTICLE:
             plain = [f"{number(value):g}" for value in values]
             assert [str(count), *plain] in lines
+
+
+def test_flags_that_differ_from_the_published_runs_are_named_before_any_percentage(measured, capsys):
+    base = "openai-gpt-oss-120b"
+    args = {"gpu-memory-utilization": 0.9, "max-model-len": 4096, "kv-cache-dtype": "fp8", "enforce-eager": True}
+    lock = {"revision": {"recipe": base, "topology": "solo", "args": args}, "nodes": {}}
+    kept = bench_records.record("one")
+    bench_records.keep(replace(kept, id="two", lock=lock))
+    assert main(["bench", "compare", "two", "--reference"]) == 0
+    shown = capsys.readouterr().out
+    assert "--gpu-memory-utilization: 0.7 in the published runs, 0.9 in this run" in shown
+    assert "--max-num-batched-tokens: 32768 in the published runs, not set in this run" in shown
+    assert "--max-model-len" not in shown.partition("decode")[0]
+    assert shown.index("had other flags") < shown.index("%")

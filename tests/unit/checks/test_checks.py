@@ -19,6 +19,7 @@ from sparkops.core.facts import PROBES, Container, Unread
 from sparkops.core.situation import Situation
 from sparkops.errors import UsageError
 from sparkops.phases.fix import FIXES, fixes
+from sparkops.verbs.preflight import missing_images
 from support.paths import ROOT
 
 DOCS = ROOT / "docs" / "reference" / "preflight.md"
@@ -36,7 +37,7 @@ def test_ids_are_words_of_their_own_and_each_check_names_probes_and_verbs_that_t
 
 
 def test_a_check_says_that_it_is_mended_where_there_are_steps_for_it() -> None:
-    assert set(FIXES) == {check.id for check in CHECKS if check.fixable}
+    assert {*FIXES, missing_images.CHECK} == {check.id for check in CHECKS if check.fixable}
 
 
 @pytest.mark.skipif(not DOCS.exists(), reason="the docs are not in the wheel")

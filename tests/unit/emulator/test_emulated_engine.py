@@ -123,14 +123,16 @@ def test_it_answers_as_an_openai_server(address):
     status, text = serving.ask(address, "/v1/completions", {"model": GPT, "prompt": "x", "max_tokens": 3}, "sk-1")
     assert json.loads(text)["choices"][0]["finish_reason"] == "length"
     assert serving.chat(address, model="nope", key="sk-1")[0] == 404
-    long = [{"role": "user", "content": "x" * 40000}]
-    assert "maximum context length is 4096" in serving.chat(address, key="sk-1", messages=long)[1]
+    long = [{"role": "user", "content": "x" * 4088}]
+    assert serving.chat(address, key="sk-1", messages=long, max_tokens=4)[0] == 200
+    status, text = serving.chat(address, key="sk-1", messages=long, max_tokens=5)
+    assert (status, "maximum context length is 4096" in text) == (400, True)
 
     events = serving.chat(address, key="sk-1", stream=True, stream_options={"include_usage": True})[1].split("\n\n")
     assert events[-2] == "data: [DONE]"
     assert json.loads(events[-3].removeprefix("data: "))["usage"]["completion_tokens"] == 4
     metrics = serving.ask(address, "/metrics")[1]
-    assert f'vllm:generation_tokens_total{{engine="0",model_name="{GPT}"}} 11.0' in metrics
+    assert f'vllm:generation_tokens_total{{engine="0",model_name="{GPT}"}} 15.0' in metrics
 
 
 def test_the_stand_in_for_curl_asks_as_curl_does(address, tmp_path):
