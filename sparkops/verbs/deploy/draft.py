@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from sparkops import checks, rules
-from sparkops.core import images, topology
+from sparkops.core import images, needs, topology
 from sparkops.core.findings import Finding
 from sparkops.core.recipe import Effective, Overrides, Recipe, effective
 from sparkops.core.revision import deployment_name
@@ -42,10 +42,9 @@ class Draft:
         return {self.effective.image: engines} | ({proxy.IMAGE: proxies} if proxies else {})
 
     @property
-    def model(self) -> str:
-        """The model, with the revision if the recipe pins one."""
-        revision = self.effective.recipe.revision
-        return f"{self.effective.model}@{revision}" if revision else self.effective.model
+    def models(self) -> tuple[str, ...]:
+        """The model that is served, then the further ones, with the revisions that the recipe pins."""
+        return tuple(str(one.name) for one in needs.models(self.effective))
 
 
 def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
