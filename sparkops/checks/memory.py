@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, PlanCheck, Said, fail, good, read, some, warn
 from sparkops.core.facts import Memory, known
+from sparkops.core.memory_estimate import estimate
 from sparkops.core.rights import may_drop
 from sparkops.core.situation import Situation
 from sparkops.core.sizes import GIB_KIB, gib
@@ -40,7 +41,7 @@ LONG_BY_DEFAULT = "gpt-oss"
         "note on unified memory"
     ),
     hint="use a smaller --set args.gpu-memory-utilization=N, or stop what holds memory: `sparkops memory` shows it",
-    reads=("meminfo", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
+    reads=("meminfo", "models", "sudo", "gpu-processes", "id", "state", *CONTAINERS),
 ).each_node
 def fits(here: Here) -> Iterator[Said]:
     """CUDA compares with MemFree, so the page cache counts as free only if it may be dropped."""
@@ -61,7 +62,7 @@ def fits(here: Here) -> Iterator[Said]:
         + (f"; reserved as huge pages: {gib(memory.huge_kib)}" if memory.huge_kib else "")
     )
     if need <= usable:
-        yield good(evidence=evidence)
+        yield _drafted(here, memory) or good(evidence=evidence)
     elif need <= dropped:
         yield warn(
             f"--gpu-memory-utilization {wanted} needs memory of the page cache, which the login user cannot drop",
@@ -73,6 +74,21 @@ def fits(here: Here) -> Iterator[Said]:
         )
     else:
         yield _too_little(wanted, need, dropped, memory, evidence)
+
+
+def _drafted(here: Here, memory: Memory) -> Said | None:
+    """A warning if model and draft model do not fit, by the size of the draft model on this node."""
+    draft = next((one for one in here.s.needed if one.role == "draft model"), None)
+    model = draft.usable(here.facts) if draft else None
+    if draft is None or model is None:
+        return None
+    size = model.bytes / 2**30
+    found = estimate(here.s.effective, here.s.placement.shape, memory.total_kib, draft_gib=size)
+    if found.fit != "no":
+        return None
+    fitting = ", or ".join((*found.would_fit, "no --speculative-config"))
+    evidence = f"{draft.name.model}: {size:.1f} GiB"
+    return warn(f"the model and its draft model may not fit: {found.reason}", f"would fit: {fitting}", evidence)
 
 
 def _too_little(wanted: float, need: float, free: float, memory: Memory, evidence: str) -> Said:

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from sparkops.checks.check import CannotTell, Check, Here, PlanCheck, Said, asked, fail, good, read, some, warn
 from sparkops.core import models, vocabulary
 from sparkops.core.facts import NOT_ASKED, Disk, Model, Unread
+from sparkops.core.needs import NeededModel
 from sparkops.core.sizes import GIB_KIB, bytes_text, gib
 
 MARGIN = 1.1
+IN_IMAGE = "if the image does not contain {0}, copy the model to {0} on every node"
 IMAGE_KIB = 30 * GIB_KIB
 """A 25 GB image while it is unpacked."""
 
@@ -18,44 +20,50 @@ VOCABULARY = "only the vocabulary files, about 5 MB"
 
 @PlanCheck(
     id="model-present",
-    title="The model is complete on every node",
+    title="Each model of the recipe is complete on every node",
     why="Containers never download a model, because they must start again after a power loss even without internet.",
     source="eugr/spark-vllm-docker #262",
     hint="sparkops model fetch MODEL",
-    reads=("model",),
+    reads=("model", "models"),
 ).each_node
 def present(here: Here) -> Iterator[Said]:
+    """The served model, and further ones such as a draft model."""
     if here.engine is None:
         raise CannotTell("this plan runs no engine on this node")
-    wanted = here.s.revision.model
-    if wanted.startswith("/") and not here.s.local_model:
+    if not here.s.needed:
+        wanted = here.s.revision.model
         raise CannotTell(f"not checked: {wanted} is a path inside the container, in one of the recipe's mounts")
-    model = asked(here.facts.model)
-    if problem := trouble(model, "there" if here.s.local_model else "in the cache") or _another(here, model):
-        yield fail(f"the model {wanted} {problem}", _how_to_get(here), _evidence(model))
-    else:
-        yield good(evidence=_evidence(model))
+    for need in here.s.in_image:
+        yield warn(f"{need.title} is on no node and in no mount of the recipe", IN_IMAGE.format(need.name.model))
+    for need in here.s.needed:
+        model = asked(need.found(here.facts))
+        if problem := trouble(need, model) or _another(here, need):
+            yield fail(f"{need.title} {problem}", _how_to_get(here, need), _evidence(model))
+        else:
+            yield good(evidence=_evidence(model))
 
 
-def _another(here: Here, model: Model | Unread) -> str:
+def _another(here: Here, need: NeededModel) -> str:
     """How the node's model differs from the head's, else empty: ranks with different weights answer nonsense."""
-    if here.s.local_model:
-        return ""
-    pinned, asked_for = here.s.revision.model_revision, here.s.effective.recipe.revision
+    pinned = here.s.commit(need)
+    model = need.found(here.facts)
     found = model.revision if isinstance(model, Model) else None
-    told = "revision" in here.s.effective.args or pinned in (None, asked_for)
-    return "" if told or found == pinned else f"has revision {str(found)[:12]}, but {str(pinned)[:12]} on the head node"
+    told = need.role == "model" and "revision" in here.s.effective.args
+    if told or need.name.local or found == pinned or pinned in (None, need.name.revision):
+        return ""
+    return f"has revision {str(found)[:12]}, but {str(pinned)[:12]} on the head node"
 
 
-def trouble(model: Model | Unread, place: str = "in the cache") -> str:
-    """Why the model cannot be served from there; empty if it can."""
+def trouble(need: NeededModel, model: Model | Unread) -> str:
+    """Why the model cannot be loaded from the node; empty if it can."""
+    place = "there" if need.name.local else "in the cache"
     if isinstance(model, Unread):
         return f"is not {place} ({model.reason})"
     if not model.present:
         return f"is not {place}"
-    if model.complete:
-        return ""
-    gaps = (*model.missing, *model.empty, *model.broken)
+    if model.whole(need.role):
+        return "is in the cache only by its commit, not as the branch main" if need.nameless(model) else ""
+    gaps = (*model.lacking(need.role), *model.empty, *model.broken)
     return f"is not complete; missing or broken: {some(gaps)}" if gaps else "is not complete"
 
 
@@ -76,23 +84,21 @@ def vocabulary_there(here: Here) -> Iterator[Said]:
         raise CannotTell("the model is missing; sparkops fetches the vocabulary files with the model")
     if vocabulary.wanted(here.s.effective) != vocabulary.USUAL:
         raise CannotTell(f"the recipe does not use vocabulary files in {vocabulary.USUAL}")
-    variable = vocabulary.missing(here.s.effective, model.words)
+    variable, hint = vocabulary.missing(here.s.effective, model.words), _how_to_get(here, here.s.needed[0], VOCABULARY)
     if variable == "TIKTOKEN_ENCODINGS_BASE":
-        yield fail(
-            f"{vocabulary.USUAL} lacks {vocabulary.FIRST[variable]}, which {variable} needs",
-            _how_to_get(here, VOCABULARY),
-        )
+        yield fail(f"{vocabulary.USUAL} lacks {vocabulary.FIRST[variable]}, which {variable} needs", hint)
     elif variable:
         told = f"{vocabulary.USUAL} lacks the vocabulary files: without internet the first chat fails"
-        yield warn(told, _how_to_get(here, VOCABULARY))
+        yield warn(told, hint)
     else:
         yield good(evidence=", ".join(model.words))
 
 
-def weights_gib(here: Here) -> float | None:
+def weights_gib(here: Here, need: NeededModel) -> float | None:
     """Size of the model on disk, from the recipe or the table of models; None if neither has it."""
-    known = models.known(here.s.revision.model)
-    return here.s.effective.recipe.metadata.weights_gib or (known.weights_gib if known else None)
+    known = models.known(need.name.model)
+    said = here.s.effective.recipe.metadata.weights_gib if need.role == "model" else None
+    return said or (known.weights_gib if known else None)
 
 
 def _evidence(model: Model | Unread) -> str:
@@ -103,15 +109,16 @@ def _evidence(model: Model | Unread) -> str:
     return whole + (f", half downloaded: {some(model.incomplete)}" if model.incomplete else "")
 
 
-def _how_to_get(here: Here, part: str = "") -> str:
+def _how_to_get(here: Here, need: NeededModel, part: str = "") -> str:
     """The command; `part` says what it gets of a model that is there."""
-    if here.s.local_model:
-        return f"copy the model to {here.s.local_model} on every node: sparkops does not download local models"
-    size = weights_gib(here)
+    if need.name.local:
+        return f"copy the model to {need.name.model} on every node: sparkops does not download local models"
+    size = weights_gib(here, need)
     what = part or (f"about {size:.0f} GiB" if size else "")
-    revision = here.s.revision.model_revision
-    name = f"{here.s.revision.model}@{revision}" if revision else here.s.revision.model
-    return f"sparkops model fetch {name}" + (f" ({what})" if what else "")
+    pinned = here.s.revision.model_revision if need.role == "model" else None
+    name = f"{need.name.model}@{pinned}" if pinned else str(need.name)
+    left_out = "".join(f" --exclude '{glob}'" for glob in need.exclude)
+    return f"sparkops model fetch {name}{left_out}" + (f" ({what})" if what else "")
 
 
 @Check(
@@ -124,7 +131,7 @@ def _how_to_get(here: Here, part: str = "") -> str:
     source="joeynyc/spark-doctor and similar tools (model size plus 10 %); eugr/spark-vllm-docker (image 25 GB)",
     hint="to free space: sparkops image prune, sparkops model prune; see Docker's use, on the node: docker system df",
     severity="fail",
-    reads=("disk", "model", "images"),
+    reads=("disk", "model", "models", "images"),
     deploys=True,
 ).each_node
 def room(here: Here) -> Iterator[Said]:
@@ -151,11 +158,10 @@ def _judged(disk: Disk, need: float, uses: str) -> Said:
 
 
 def _model_kib(here: Here) -> float:
-    """Space for the model if it must be fetched. A partial download counts whole: its files are written again."""
-    model, size = here.facts.model, weights_gib(here)
-    if here.engine is None or size is None or model == NOT_ASKED or not trouble(model):
-        return 0.0
-    return size * GIB_KIB * MARGIN
+    """Space for the models that must be fetched. A partial download counts whole: its files are written again."""
+    found = {need: need.found(here.facts) for need in here.s.needed if here.engine is not None}
+    lacking = (need for need, model in found.items() if model != NOT_ASKED and trouble(need, model))
+    return sum(weights_gib(here, need) or 0.0 for need in lacking) * GIB_KIB * MARGIN
 
 
 def _image_kib(here: Here) -> float:

@@ -16,20 +16,11 @@ SCHEMA = 1
 """Version of the file's shape; readers accept every version ever released."""
 
 MARK = "sparkops_lock"
-COMPARED = ("image", "model", "driver", "kernel", "spec")
+COMPARED = ("image", "model", "models", "driver", "kernel", "spec")
 IGNORABLE = (*COMPARED, "sparkops", "nodes")
 REVISION = (
-    "recipe",
-    "model",
-    "model_revision",
-    "served",
-    "kind",
-    "topology",
-    "executor",
-    "args",
-    "env",
-    "mounts",
-    "program",
+    *("recipe", "model", "model_revision", "models", "served", "kind", "topology", "executor"),
+    *("args", "env", "mounts", "program"),
 )
 
 
@@ -40,6 +31,9 @@ class NodeLock:
     role: str
     image: str | None = None
     model: str | None = None
+    models: Mapping[str, str] | None = None
+    """The snapshots of further models, such as a draft model, by name."""
+
     driver: str | None = None
     kernel: str | None = None
     spec: int | None = None
@@ -100,11 +94,16 @@ def read(document: Located) -> RecipeLock:
 def _node(value: Located, path: str) -> NodeLock:
     given = schema.mapping(value, path).items()
     known = {key: item for key, item in given if key in ("role", *COMPARED) and item.value is not None}
-    texts = {key: schema.text(item, f"{path}.{key}") for key, item in known.items() if key != "spec"}
+    texts = {key: schema.text(item, f"{path}.{key}") for key, item in known.items() if key not in ("spec", "models")}
     if "role" not in texts:
         schema.fail(value, f"{path}.role", "is required")
     spec = schema.integer(known["spec"], f"{path}.spec") if "spec" in known else None
-    return NodeLock(**texts, spec=spec)
+    models = _texts(known["models"], f"{path}.models") if "models" in known else None
+    return NodeLock(**texts, models=models, spec=spec)
+
+
+def _texts(value: Located, path: str) -> dict[str, str]:
+    return {name: schema.text(item, f"{path}.{name}") for name, item in schema.mapping(value, path).items()}
 
 
 def changes(locked: RecipeLock, now: RecipeLock, ignore: frozenset[str] = frozenset()) -> tuple[LockDifference, ...]:

@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from sparkops.core import images, models
+from sparkops.core import images, models, needs
 from sparkops.core.models import KnownModel
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
@@ -92,21 +92,24 @@ class _Need:
     given: bool = False
     """The recipe gives the size of the cache, so the share has no effect."""
 
-    @property
-    def per_layer_token(self) -> float:
-        heads = max(1, math.ceil(self.model.kv_heads / self.shared))
-        return 2 * heads * self.model.head_dim * self.kv_bytes
+    draft: KnownModel | None = None
+
+    def per_layer(self, model: KnownModel) -> float:
+        """Bytes that one token takes in one layer of a model."""
+        heads = max(1, math.ceil(model.kv_heads / self.shared))
+        return 2 * heads * model.head_dim * self.kv_bytes
 
     @property
     def per_token(self) -> float:
-        return self.per_layer_token * self.model.full / self.stages
+        draft = self.per_layer(self.draft) * self.draft.full if self.draft else 0
+        return self.per_layer(self.model) * self.model.full / self.stages + draft
 
     @property
     def fixed(self) -> float:
         """Bytes of a sequence of any length: windows (with the tokens of one step) and states."""
         window = min(self.context, self.model.window - 1 + self.batched) if self.model.sliding else 0
         states = self.model.recurrent * self.model.state_kib * 1024 / self.shared
-        return (self.model.sliding * self.per_layer_token * window + states) / self.stages
+        return (self.model.sliding * self.per_layer(self.model) * window + states) / self.stages
 
     @property
     def per_sequence(self) -> float:
@@ -125,14 +128,19 @@ def estimate(
     total_kib: int = GB10_KIB,
     available_kib: int | None = None,
     model: KnownModel | None = None,
+    draft_gib: float | None = None,
 ) -> Estimate:
-    """The estimate for one node of this shape. `model` was read from the snapshot, for models not in the table."""
+    """The estimate for one node of this shape. `model` was read from the snapshot, for models not in the table.
+
+    `draft_gib` is the size of the draft model as a node has it.
+    """
     total = total_kib / 2**20
     available = available_kib / 2**20 if available_kib is not None else total - SYSTEM_GIB
     found = models.known(effective.model) or model
     parallel, stages = _split(effective, shape)
     size = effective.recipe.metadata.weights_gib or (found.weights_gib if found else None)
-    weights = size / (parallel * stages) if size else None
+    draft, more, uncounted = _draft(effective, draft_gib)
+    weights = size / (parallel * stages) + more / parallel if size else None
     old = images.known(effective.image).kind in ("mxfp4", "ngc")
     batched = max(1.0, effective.number("max-num-batched-tokens", BATCHED))
     overhead, beyond = _overhead(effective, old, batched, found.hidden if found else HIDDEN)
@@ -148,8 +156,8 @@ def estimate(
         return _judged(replace(base, kv_cache=cache), None, shape, "the architecture of this model is unknown")
     said = int(effective.number("max-model-len", 0))
     context = said if said > 0 else found.context
-    need = _Need(found, _kv_bytes(effective), parallel, stages, context, int(batched), given=bool(fixed))
-    return _judged(_counted(base, need, cache), need, shape, "")
+    need = _Need(found, _kv_bytes(effective), parallel, stages, context, int(batched), bool(fixed), draft)
+    return _judged(_counted(base, need, cache), need, shape, uncounted)
 
 
 def bytes_per_token(effective: Effective) -> float | None:
@@ -159,6 +167,15 @@ def bytes_per_token(effective: Effective) -> float | None:
         return None
     quantised = effective.mxfp4_layers
     return sum(part.millions * (models.MXFP4 if part.name in quantised else part.bits) for part in found.reads) / 8000
+
+
+def _draft(effective: Effective, size: float | None) -> tuple[KnownModel | None, float, str]:
+    """The draft model if the table has it, its size in GiB, and why the size is not counted if it is unknown."""
+    name = needs.draft(effective)
+    known = models.known(name) if name else None
+    size = size or (known.weights_gib if known else None)
+    unknown = f"the size of the draft model {name} is unknown" if name and not size else ""
+    return known, size or 0.0, unknown
 
 
 def _split(effective: Effective, shape: Shape) -> tuple[int, int]:

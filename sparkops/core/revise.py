@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
+from sparkops.core import needs
 from sparkops.core.endpoints import PROXY_IMAGE, PROXY_PORT
 from sparkops.core.facts import Facts, Model
 from sparkops.core.recipe import VLLM, Effective
@@ -35,6 +36,7 @@ def revise(
         recipe=effective.recipe.name,
         model=effective.model,
         model_revision=_snapshot(effective, first),
+        models=_snapshots(effective, first) or None,
         served=effective.served_name,
         kind=model_kind(effective),
         topology=str(placement.topology),
@@ -56,6 +58,13 @@ def _snapshot(effective: Effective, head: Facts) -> str | None:
     if told or not isinstance(model, Model) or not model.complete:
         return effective.recipe.revision
     return model.revision
+
+
+def _snapshots(effective: Effective, head: Facts) -> dict[str, str]:
+    """The commits of the further models that the head has."""
+    hub = (one for one in needs.models(effective)[1:] if not one.name.local)
+    found = {one.name.model: one.usable(head) for one in hub}
+    return {name: model.revision for name, model in found.items() if model and model.revision}
 
 
 def model_kind(effective: Effective) -> str:

@@ -68,6 +68,9 @@ class Revision:
     mounts: tuple[str, ...]
     members: tuple[Member, ...]
     model_revision: str | None = None
+    models: Mapping[str, str] | None = None
+    """The commits of further models, such as a draft model, by name; None without one."""
+
     proxy_image: RevisionImage | None = None
     program: str | None = None
     """What stands in place of `vllm` in the command; None if it is `vllm`."""

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from sparkops.core.facts import Container, Facts, Peers, Unread
+from sparkops.core.needs import NeededModel, models
 from sparkops.core.plan import USUAL, WaitLimits
 from sparkops.core.recipe import MOUNTS, Effective
 from sparkops.core.revision import SPEC, Member, Revision
@@ -109,16 +110,42 @@ class Situation:
         digest = image.id.removeprefix("sha256:")
         return digest if digest.isalnum() else ""
 
+    @cached_property
+    def needed(self) -> tuple[NeededModel, ...]:
+        """The models that an engine opens and that sparkops can judge: not those in a mount or in the image."""
+        here = (one for one in models(self.effective) if not (one.name.local and self._mounted(one.name.model)))
+        return tuple(one for one in here if one not in self.in_image)
+
+    @cached_property
+    def in_image(self) -> tuple[NeededModel, ...]:
+        """The further models that are paths of no node and of no mount."""
+        paths = (one for one in models(self.effective)[1:] if one.name.local and not self._mounted(one.name.model))
+        engines = [self.facts[member.name] for member in self.revision.engines]
+        return tuple(one for one in paths if not any(map(one.exists, engines)))
+
     @property
-    def local_model(self) -> str | None:
-        """The model's path if it is a directory of the nodes; None if a mount of the recipe provides it."""
-        model = self.revision.model
+    def local_models(self) -> tuple[str, ...]:
+        """The models that are directories of the nodes."""
+        return tuple(one.name.model for one in self.needed if one.name.local)
+
+    def _mounted(self, path: str) -> bool:
+        """Whether a mount of the recipe provides this path of the container."""
         targets = (
             MOUNTS[name][1] if name in MOUNTS else name.partition(":")[2].partition(":")[0] or name
             for name in self.revision.mounts
         )
-        inside = any(model == target or model.startswith(f"{target.rstrip('/')}/") for target in targets)
-        return model if model.startswith("/") and not inside else None
+        return any(path == target or path.startswith(f"{target.rstrip('/')}/") for target in targets)
+
+    def commit(self, need: NeededModel) -> str | None:
+        """The commit that the revision names."""
+        if need.role == "model":
+            return self.revision.model_revision
+        return (self.revision.models or {}).get(need.name.model)
+
+    def offline(self, node: str) -> bool:
+        """Whether an engine on this node needs no hub: every model is complete."""
+        served = any(one.role == "model" for one in self.needed)
+        return served and all(one.usable(self.facts[node]) for one in self.needed)
 
     @cached_property
     def replaced(self) -> tuple[tuple[str, Stored, Container], ...]:

@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkops.core.facts.reading import mapping
+from sparkops.core.model_name import ModelName
+from sparkops.core.needs import further
 from sparkops.core.revision import SCHEMA, container_name
 
 
@@ -49,10 +52,12 @@ class Stored:
         return str(self.data.get("served", "?"))
 
     @property
-    def pinned_model(self) -> str:
-        """The model, with its commit where the revision names one."""
-        commit = self.data.get("model_revision")
-        return f"{self.data.get('model', '')}{f'@{commit}' if commit else ''}"
+    def models(self) -> tuple[ModelName, ...]:
+        """The model that it serves, then the further ones, with their commits where the revision names them."""
+        served = ModelName(str(self.data.get("model", "")), str(self.data.get("model_revision") or ""))
+        args, commits = mapping(self.data.get("args")), mapping(self.data.get("models"))
+        others = (one.name for one in further(served.model, args))
+        return (served, *(ModelName(one.model, str(commits.get(one.model) or one.revision)) for one in others))
 
     @property
     def kind(self) -> str:

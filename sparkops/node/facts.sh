@@ -2,7 +2,7 @@
 # One capture of everything sparkops wants to know of a node. Reads only, prints no secret, and makes no file except for
 # what it remembers of images (`facts_images.sh`).
 #
-#   facts [--image REF]... [--model ID[@REV]] [--cache DIR] [--deployment NAME] [--sudo] [--only PROBE,PROBE...]
+#   facts [--image REF]... [--model ID[@REV]]... [--cache DIR] [--deployment NAME] [--sudo] [--only PROBE,PROBE...]
 #
 # Output: a line `sparkops-facts 1`, then for each probe a line `== NAME EXIT MS BYTES`, BYTES bytes, a newline.
 # A probe that hangs costs its limit; slow tools (GPU, Docker) run beside the rest. Probes that would begin after
@@ -19,7 +19,7 @@ root=${SPARKOPS_ROOT:-}
 limit=${SPARKOPS_PROBE_LIMIT:-10}
 budget=${SPARKOPS_FACTS_BUDGET:-40}
 person=${USER:-} escalated=''
-images='' model='' cache='' deployment='' sudo='' only=''
+images='' model='' models='' cache='' deployment='' sudo='' only=''
 if [ "${SUDO_USER:-root}" != root ] && [ "$(id -u)" = 0 ]; then
     person=$SUDO_USER escalated=yes
     while IFS=: read -r name _ _ _ _ home _; do
@@ -30,7 +30,7 @@ fi
 while [ $# -gt 0 ]; do
     case $1 in
     --image) images=$images$2$nl && shift ;;
-    --model) model=$2 && shift ;;
+    --model) if [ -z "$model" ]; then model=$2; else models=$models$2$nl; fi && shift ;;
     --cache) cache=$2 && shift ;;
     --deployment) deployment=$2 && shift ;;
     --only) only=$2 && shift ;;
@@ -63,6 +63,7 @@ quick_ones() {
     state
     schedule
     model
+    further_models
 }
 
 slow_ones_asked() {

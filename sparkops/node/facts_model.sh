@@ -1,11 +1,25 @@
 #!/bin/sh
-# The probe of one model and of the vocabulary files.
+# The probes of the served model with the vocabulary files, and of further models.
 # shellcheck disable=SC2154  # what facts.sh sets
 
 model() {
     [ -n "$model" ] && begin model || return 0
     body=$(weights)
     end $? "$body"
+}
+
+further_models() {
+    [ -n "$models" ] && begin models || return 0
+    text=''
+    while IFS= read -r model; do
+        [ -n "$model" ] || continue
+        case $model in /*) name=$model ;; *) name=${model%%@*} ;; esac
+        body=$(weights)
+        text=$text$(part "$name" $? "$body")$nl
+    done <<MODELS
+$models
+MODELS
+    end 0 "${text%"$nl"}"
 }
 
 weights() {

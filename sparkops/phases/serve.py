@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sparkops.core.endpoints import health_url
-from sparkops.core.facts import Container, Facts, Model
+from sparkops.core.facts import Container, Facts
 from sparkops.core.facts.containers import ASIDE, KEY_IN_CONTAINER
 from sparkops.core.plan import Action, Step
 from sparkops.core.recipe import command_line
@@ -127,18 +127,17 @@ def _stopped(s: Situation, node: str) -> list[Container]:
 
 def _engine(s: Situation, member: Member) -> docker.ContainerCommand:
     facts = s.facts[member.name]
-    offline = isinstance(facts.model, Model) and facts.model.complete
-    model = (f"{s.local_model}:{s.local_model}:ro",) if s.local_model else ()
+    models = (f"{path}:{path}:ro" for path in s.local_models)
     graphs = s.graphs(member)
     memory_of_graphs = (f"{images_dir(s, member.name)}:/run/sparkops/images",) if graphs else ()
     return docker.ContainerCommand(
         name=s.revision.container(member),
         image=facts.image_id(s.revision.image.reference),
         labels=docker.labels(s.revision, member, s.replaces),
-        env=vllm.environment(s.revision, member, int(s.choices.limits.deadline), offline),
+        env=vllm.environment(s.revision, member, int(s.choices.limits.deadline), s.offline(member.name)),
         mounts=(
             *(f"{source}:{target}" for source, target in mounts(s, member)),
-            *model,
+            *models,
             *_key(s, member),
             *memory_of_graphs,
         ),
@@ -171,7 +170,7 @@ def _key(s: Situation, member: Member) -> tuple[str, ...]:
 
 
 def _model_dir(s: Situation, member: Member) -> str:
-    if s.local_model:
-        return s.local_model
+    if s.revision.model in s.local_models:
+        return s.revision.model
     hub = member.cache_dir or f"{s.facts[member.name].home}/.cache/huggingface"
     return f"{hub}/hub/models--{s.revision.model.replace('/', '--')}"

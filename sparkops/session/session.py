@@ -81,13 +81,13 @@ class Session:
             self.locked.update(wanted)
 
     def facts(
-        self, *, images: Sequence[str] = (), model: str | None = None, only: Iterable[str] = ()
+        self, *, images: Sequence[str] = (), models: Sequence[str] = (), only: Iterable[str] = ()
     ) -> dict[str, Facts]:
         """The facts of every node that answers, in the order of the inventory; others are added to `away`.
 
-        `only` names the probes that are wanted; none: all.
+        The first of `models` becomes `Facts.model`. `only` names the probes that are wanted; none: all.
         """
-        return self.read({node.name: self.facts_command(node, images, model, only) for node in self.inventory.nodes})
+        return self.read({node.name: self.facts_command(node, images, models, only) for node in self.inventory.nodes})
 
     def read(
         self, asked: Mapping[str, Command], spans: dict[str, tuple[float, float]] | None = None
@@ -114,13 +114,14 @@ class Session:
         return self.containers(self.facts(only=WHAT_RUNS))
 
     def facts_command(
-        self, node: Node, images: Sequence[str] = (), model: str | None = None, only: Iterable[str] = ()
+        self, node: Node, images: Sequence[str] = (), models: Sequence[str] = (), only: Iterable[str] = ()
     ) -> Command:
         """Reads Docker through `sudo -n`; if sudo needs a password, the whole script runs through sudo."""
         words: list[Word] = [Script("facts")]
         for image in images:
             words += ["--image", image]
-        words += ["--model", model] if model else []
+        for model in models:
+            words += ["--model", model]
         words += ["--cache", node.cache_dir] if node.cache_dir else []
         words += ["--only", ",".join(only)] if only else []
         whole = node.become == "sudo" and self.sudo_password

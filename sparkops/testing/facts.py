@@ -28,6 +28,8 @@ def capture(node: SimulatedNode, words: Sequence[str]) -> str:
     probes = {**_system(node), **_network(node), **_ours(node), **_docker(node, words)}
     if models := _values(words, "--model"):
         probes["model"] = (0, _model(node, models[0]))
+    if others := models[1:]:
+        probes["models"] = (0, write_parts({one.partition("@")[0]: (0, _model(node, one)) for one in others}))
     return write(probes | node.probes)
 
 

@@ -5,10 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkops.core.facts.raw import Probe, Unread
+from sparkops.core.facts.raw import Probe, Unread, parts
 from sparkops.core.facts.reading import grouped, lines
 
+Role = Literal["model", "draft model", "LoRA adapter", "tokenizer", "configuration"]
+"""What an engine opens a model for."""
+
 WEIGHTS = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
+TOKENIZERS = ("tokenizer.json", "tokenizer.model", "tekken.json", "vocab.json", "tokenizer_config.json")
 _SHARD = re.compile(r"(.*-)(\d{5})-of-(\d{5})(\.\w+)")
 
 
@@ -55,16 +59,28 @@ class Model:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """Files that a server needs and that do not exist."""
-        have = {file.name for file in self.files if file.state == "there"}
-        weights = [name for name in have if "/" not in name and name.endswith(WEIGHTS)]
-        wanted = {"config.json", *self.needs, *(shard for name in weights for shard in _shards(name))}
-        nothing = () if weights or self.needs else ("weights",)
-        return (*sorted(wanted - have), *nothing)
+        return self.lacking("model")
 
     @property
     def complete(self) -> bool:
-        return self.present and not (self.missing or self.empty or any("/" not in name for name in self.broken))
+        return self.whole("model")
+
+    def lacking(self, role: Role) -> tuple[str, ...]:
+        """Files that a server needs in this role and that do not exist."""
+        have = {file.name for file in self.files if file.state == "there"}
+        if role == "tokenizer":
+            return () if have & set(TOKENIZERS) else TOKENIZERS[:1]
+        if role == "configuration":
+            return () if "config.json" in have else ("config.json",)
+        weights = [name for name in have if "/" not in name and name.endswith(WEIGHTS)]
+        first = "adapter_config.json" if role == "LoRA adapter" else "config.json"
+        wanted = {first, *self.needs, *(shard for name in weights for shard in _shards(name))}
+        nothing = () if weights or self.needs else ("weights",)
+        return (*sorted(wanted - have), *nothing)
+
+    def whole(self, role: Role) -> bool:
+        """Whether all files are there that a server needs in this role."""
+        return self.present and not (self.lacking(role) or self.empty or any("/" not in name for name in self.broken))
 
 
 def model(probe: Probe) -> Model | Unread:
@@ -81,6 +97,11 @@ def model(probe: Probe) -> Model | Unread:
         incomplete=tuple(_two(file)[1] for file in found.get("incomplete", ())),
         words=tuple(found.get("word", ())) if "words" in found else None,
     )
+
+
+def models(text: str) -> Mapping[str, Model | Unread]:
+    """Models by name, without a revision."""
+    return {part.name: model(part) for part in parts(text)}
 
 
 def _failed(probe: Probe) -> Unread:

@@ -73,6 +73,7 @@ class Facts:
     state: Annotated[Left | Unread, ok(access.left)]
     schedule: Annotated[Scheduled | Unread, ok(schedule.schedule)]
     model: Annotated[Model | Unread, models.model]
+    models: Annotated[Mapping[str, Model | Unread] | Unread, ok(models.models)]
     docker_version: Annotated[DockerVersion | Unread, ok(containers.version)]
     docker_info: Annotated[DockerInfo | Unread, ok(containers.info)]
     docker_ps: Annotated[tuple[Container, ...] | Unread, ok(containers.listed)]

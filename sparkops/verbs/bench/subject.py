@@ -147,7 +147,7 @@ def snapshot(session: Session, revision: DeployedRevision, node: str) -> Snapsho
     """Return the model's snapshot on a node; refuses if it is missing."""
     stored = revision.stored
     session.require([node])
-    facts = session.facts(model=stored.pinned_model).get(node)
+    facts = session.facts(models=[str(stored.models[0])]).get(node)
     model = facts.model if facts else None
     if not isinstance(model, Model) or model.revision is None:
         raise Refused(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sparkops.core import needs
 from sparkops.core.endpoints import api_url
 from sparkops.core.findings import Finding
 from sparkops.core.plan import described
@@ -21,6 +22,7 @@ def plan(compiled: Compiled, then: tuple[str, ...]) -> dict[str, Any]:
         "topology": s.revision.topology,
         "recipe": s.revision.recipe,
         "model": s.revision.model,
+        "models": models(s),
         "image": s.revision.image.reference,
         "hash": s.revision.hash,
         "api_key": not s.revision.without_key,
@@ -66,6 +68,19 @@ def placement(s: Situation) -> dict[str, Any]:
         "head": s.placement.head.node.name,
         "nodes": [{"name": m.name, "address": m.address, "role": m.role} for m in s.revision.members],
     }
+
+
+def models(s: Situation) -> list[dict[str, Any]]:
+    """Return every model that an engine opens, the served one first, with the setting that names it."""
+    return [
+        {
+            "model": one.name.model,
+            "revision": s.commit(one) or one.name.revision or None,
+            "role": one.role,
+            "flag": one.flag or None,
+        }
+        for one in needs.models(s.effective)
+    ]
 
 
 def settings(effective: Effective) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sparkops import checks, rules
-from sparkops.core import shapes, topology
+from sparkops.core import needs, shapes, topology
 from sparkops.core.facts import Facts
 from sparkops.core.findings import Finding
 from sparkops.core.recipe import Effective, Overrides, effective
@@ -45,10 +45,9 @@ class Draft:
         return {self.effective.image: engines} | ({proxy.IMAGE: proxies} if proxies else {})
 
     @property
-    def model(self) -> str:
-        """The model, with the revision if the recipe pins one."""
-        revision = self.effective.recipe.revision
-        return f"{self.effective.model}@{revision}" if revision else self.effective.model
+    def models(self) -> tuple[str, ...]:
+        """The model that is served, then the further ones, with the revisions that the recipe pins."""
+        return tuple(str(one.name) for one in needs.models(self.effective))
 
 
 def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:

@@ -1,4 +1,4 @@
-"""`deploy --setup`: get missing images, then the model; each stage reads the nodes again."""
+"""`deploy --setup`: get missing images, then each model; each stage reads the nodes again."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from itertools import chain
 
 from sparkops.core import vocabulary
 from sparkops.core.facts import Facts
-from sparkops.core.facts.models import complete
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
+from sparkops.core.needs import NeededModel, models
 from sparkops.core.plan import Result
 from sparkops.errors import Refused, UsageError
 from sparkops.node_commands import models as commands
@@ -26,10 +26,13 @@ from sparkops.verbs.model.fetch import ensure_fetched
 
 @dataclass(frozen=True)
 class Needs:
-    """What a deploy needs: images with the nodes that run them, and the model with the nodes that load it."""
+    """What a deploy needs: images with the nodes that run them, and models of the hub with the nodes that load them."""
 
     images: Mapping[str, tuple[str, ...]]
-    model: ModelName
+    models: tuple[NeededModel, ...]
+    read: tuple[str, ...]
+    """The models to read from the nodes, in the order of `Session.facts`."""
+
     engines: tuple[str, ...]
     recipe: str | None
     words: str | None
@@ -40,10 +43,13 @@ class Needs:
 
 
 def needs(options: PlanOptions, draft: Draft) -> Needs:
-    local = draft.effective.model.startswith("/")
+    found = tuple(one for one in models(draft.effective) if not one.name.local)
+    for one in found:
+        model_name(str(one.name))  # refuses a name that the hub cannot have
     return Needs(
         draft.images,
-        ModelName(draft.effective.model) if local else model_name(draft.model),
+        found,
+        draft.models,
         draft.images[draft.effective.image],
         options.recipe if draft.effective.recipe.build else None,
         vocabulary.wanted(draft.effective),
@@ -55,7 +61,8 @@ def set_up(options: PlanOptions, draft: Draft, session: Session) -> list[str]:
     want = needs(options, draft)
     session.require(want.nodes)
     images = (get_image(session, image, names, want.recipe) for image, names in want.images.items())
-    return list(chain(*images, _model(session, want, options.access)))
+    got = (_model(session, want, one, options.access) for one in want.models)
+    return list(chain(*images, *got))
 
 
 def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) -> None:
@@ -68,12 +75,12 @@ def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) ->
 
 
 def _lacking(want: Needs, session: Session) -> list[str]:
-    facts = session.facts(images=list(want.images), model=str(want.model))
+    facts = session.facts(images=list(want.images), models=want.read)
     session.require(want.nodes)
     steps = [way for image, names in want.images.items() for way in ways_to_image(facts, image, names)]
-    without = [name for name in want.engines if not complete(facts[name].model)]
-    if without and not want.model.local:
-        steps.append(f"fetch {want.model} for {', '.join(without)}")
+    for one in want.models:
+        if without := [name for name in want.engines if not one.usable(facts[name])]:
+            steps.append(f"fetch {one.name} for {', '.join(without)}")
     return steps
 
 
@@ -125,30 +132,29 @@ def _way(image: str) -> str:
     return f"build {image}"
 
 
-def _model(session: Session, want: Needs, access: Access) -> Iterator[str]:
+def _model(session: Session, want: Needs, need: NeededModel, access: Access) -> Iterator[str]:
     """Copy a snapshot that some node has, else download; so a newer one is never downloaded unasked."""
-    if want.model.local:
-        return
-    facts = session.facts(model=str(want.model))
-    have = {name: model.revision or "" for name in want.engines if (model := complete(facts[name].model))}
-    worded = _worded(session, want)
+    words = want.words if need.role == "model" else None
+    facts = session.facts(models=want.read)
+    have = {name: model.revision or "" for name in want.engines if (model := need.usable(facts[name]))}
+    worded = _worded(session, words, want.engines)
     if len(have) == len(want.engines) == len(worded) and len(set(have.values())) == 1:
         return
-    pinned = ModelName(want.model.model, next(iter(have.values()))) if have else want.model
+    pinned = ModelName(need.name.model, next(iter(have.values()))) if have else need.name
     ready = [name for name in have if name in worded and have[name] == pinned.revision]
     if ready:
-        copied = ensure_copied(session, pinned, ready[0], want.engines, want.words)
+        copied = ensure_copied(session, pinned, ready[0], want.engines, words)
     else:
-        got = ensure_fetched(session, Fetch(pinned, vocabulary=want.words), access, names=want.engines)
-        yield f"fetched {want.model}, revision {got['revision'][:12]}, on {got['source']}"
+        got = ensure_fetched(session, Fetch(pinned, need.exclude, vocabulary=words), access, names=want.engines)
+        yield f"fetched {need.name}, revision {got['revision'][:12]}, on {got['source']}"
         copied = {node["name"]: node["copied"] for node in got["nodes"] if node["copied"]}
     if copied:
-        yield f"copied {want.model} to {', '.join(copied)}"
+        yield f"copied {need.name} to {', '.join(copied)}"
 
 
-def _worded(session: Session, want: Needs) -> list[str]:
+def _worded(session: Session, words: str | None, engines: Sequence[str]) -> list[str]:
     """Return the nodes that have the vocabulary files; all if none are needed."""
-    if want.words is None:
-        return list(want.engines)
-    answers = session.ask({name: commands.words(want.words) for name in want.engines})
+    if words is None:
+        return list(engines)
+    answers = session.ask({name: commands.words(words) for name in engines})
     return [name for name, one in answers.items() if isinstance(one, Result) and one.ok]

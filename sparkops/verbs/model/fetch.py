@@ -42,7 +42,7 @@ def ensure_fetched(
     stall: float = COPY_STALL,
 ) -> dict[str, Any]:
     """Get the model on these nodes (none: the selected ones that answer), verify every file; raises on failure."""
-    facts = session.facts(model=str(want.name))
+    facts = session.facts(models=[str(want.name)])
     here = names or [one.name for one in session.selected if one.name in facts]
     if not here and session.lost.error:
         raise session.lost.error

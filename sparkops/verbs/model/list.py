@@ -139,8 +139,8 @@ def _needed(facts: Mapping[str, Facts]) -> dict[str, frozenset[str]]:
     """Return by model the revisions that a deployment or its rollback needs; "" means any revision."""
     found: dict[str, set[str]] = {}
     for _, stored, _ in deployed(facts):
-        if model := stored.data.get("model"):
-            found.setdefault(str(model), set()).add(str(stored.data.get("model_revision") or ""))
+        for name in stored.models:
+            found.setdefault(name.model, set()).add(name.revision)
     return {model: frozenset(revisions) for model, revisions in found.items()}
 
 

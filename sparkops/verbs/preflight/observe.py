@@ -40,7 +40,7 @@ def _facts(
     session: Session, draft: Draft, only: tuple[str, ...], clock: Callable[[], float]
 ) -> tuple[dict[str, Facts], dict[str, Span]]:
     images = tuple(draft.images)
-    commands = {node.name: session.facts_command(node, images, draft.model, only) for node in session.selected}
+    commands = {node.name: session.facts_command(node, images, draft.models, only) for node in session.selected}
     ahead = clock() - session.fleet.now()
     spans: dict[str, tuple[float, float]] = {}
     facts = session.read(commands, spans)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sparkops import __version__
 from sparkops.core import lockfile
-from sparkops.core.facts import Container, Facts
+from sparkops.core.facts import Container, Facts, known
 from sparkops.core.facts.images import Image
 from sparkops.core.facts.models import Model
 from sparkops.core.facts.raw import Unread
@@ -63,7 +63,7 @@ def running(session: Session, deployment: str | None) -> RecipeLock:
     session.require(member.name for member in revision.stored.members)
     parts = {node: part for node, part in revision.running if part.role != "proxy"}
     images = sorted({part.image_id for part in parts.values() if part.image_id})
-    facts = session.facts(images=images, model=revision.stored.pinned_model)
+    facts = session.facts(images=images, models=[str(name) for name in revision.stored.models])
     session.require(parts)
     return _lock(revision, parts, facts)
 
@@ -81,12 +81,16 @@ def _lock(revision: DeployedRevision, parts: Mapping[str, Container], facts: Map
 
 def _node(part: Container, facts: Facts) -> NodeLock:
     image = facts.image(part.image_id) if part.image_id else None
-    model = facts.model.revision if isinstance(facts.model, Model) else None
     return NodeLock(
         role=part.role or "?",
         image=image.fingerprint if isinstance(image, Image) else None,
-        model=model,
+        model=facts.model.revision if isinstance(facts.model, Model) else None,
+        models=_revisions(known(facts.models, {})) or None,
         driver=None if isinstance(facts.driver, Unread) else facts.driver.loaded,
         kernel=None if isinstance(facts.uname, Unread) else facts.uname.release,
         spec=part.spec,
     )
+
+
+def _revisions(models: Mapping[str, Model | Unread]) -> dict[str, str]:
+    return {name: one.revision for name, one in models.items() if isinstance(one, Model) and one.revision}

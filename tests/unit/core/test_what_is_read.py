@@ -12,11 +12,22 @@ from typing import Any, Literal
 
 import pytest
 
-from sparkops.core import condition, images, inventory_file, jobs, lockfile, models, recipe_file, schema, topology
+from sparkops.core import (
+    condition,
+    images,
+    inventory_file,
+    jobs,
+    lockfile,
+    models,
+    needs,
+    recipe_file,
+    schema,
+    topology,
+)
 from sparkops.core.condition import MemberContainer, ServingProbe
 from sparkops.core.flags import FORK, VANISHED, rendered
 from sparkops.core.inventory import Inventory, Node
-from sparkops.core.recipe import Overrides, command_line, effective, written
+from sparkops.core.recipe import Overrides, Setting, command_line, effective, put, written
 from sparkops.core.schema import Located
 from sparkops.files import recipes as load
 from sparkops.files.yaml_positions import parse
@@ -76,6 +87,15 @@ def wish(recipe: Any, line: str) -> str:
     heading = f"{kind}: {found.image} serves {found.served_name}: {shlex.join(command_line(found))}"
     settings = [(f"--{name}", one) for name, one in found.args.items()] + list(found.env.items())
     return "\n".join([heading, *(f"  {name} {told(one.value)} from {one.origin}" for name, one in settings)])
+
+
+def needed_models(line: str) -> str:
+    """The models that a command line opens beside `acme/served`."""
+    args: dict[str, Setting] = {}
+    for name, value in TABLE.parse(shlex.split(line)):
+        put(args, name, Setting(value, ""))
+    found = needs.further("acme/served", {name: one.value for name, one in args.items()})
+    return "; ".join(f"{one.role} {one.name} of {one.flag}" for one in found) or "nothing"
 
 
 def inventories(block: str) -> str:
@@ -242,7 +262,7 @@ BLOCKS = {
 }  # fmt: skip
 LINES = {
     "flags": flags, "spellings": TABLE.canonical, "settings": settings, "topologies": topologies,
-    "conditions": conditions, "images": image_names, "locks": locks,
+    "conditions": conditions, "images": image_names, "locks": locks, "needed-models": needed_models,
 }  # fmt: skip
 
 

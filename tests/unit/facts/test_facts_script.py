@@ -20,7 +20,7 @@ from support.captures import leaves, whole
 
 HERE = Path(__file__).parent
 SHELLS = [(path, *more) for name, *more in (("dash",), ("bash",), ("ksh",), ("busybox", "sh")) if (path := which(name))]
-SOMETIMES = {"docker-ours", "docker-strangers", "docker-logs", "images", "model"}
+SOMETIMES = {"docker-ours", "docker-strangers", "docker-logs", "images", "model", "models"}
 FRAME = re.compile(rb"== ([a-z0-9-]+) (\d+) (\d+) (\d+)\n")
 OF_THIS_MACHINE = (
     *("addresses", "caches", "clock.seconds", "default_target", "disk", "hostkeys", "interfaces", "lscpu", "schedule"),
@@ -417,3 +417,19 @@ def test_a_model_may_be_asked_for_by_revision_and_cache(ask: Ask, node: Path):
     assert facts(ask("--cache", cache, "--model", f"openai/gpt-oss-120b@{SNAPSHOT}")).model.complete
     assert not facts(ask("--cache", cache, "--model", "openai/gpt-oss-120b@0000")).model.present
     assert not facts(ask("--cache", cache, "--model", "openai/other")).model.present
+
+
+def test_further_models_are_told_by_name_beside_the_first(ask: Ask, node: Path):
+    draft = _snapshot(node / "a home", 3, 3).rename(node / "a home/.cache/huggingface/hub/models--acme--draft")
+    _snapshot(node / "a home", 3, 3)
+    (draft / "refs/main").unlink()
+    _write(node / "drafter", {"config.json": "{}", "model.safetensors": "weights"})
+    asked = ("openai/gpt-oss-120b", "acme/draft", "acme/other@v1", f"{node}/drafter")
+    words = [word for name in asked for word in ("--model", name)]
+    for shell in SHELLS:
+        found = facts(ask("--only", "model,models", *words, shell=shell))
+        assert found.model.complete
+        told = {name: (one.revision, one.complete) for name, one in found.models.items()}
+        assert told == {
+            "acme/draft": (SNAPSHOT, True), "acme/other": (None, False), f"{node}/drafter": ("drafter", True),
+        }  # fmt: skip

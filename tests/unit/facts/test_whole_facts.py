@@ -12,7 +12,7 @@ from support import golden
 from support.captures import changes_of, leaves, parts, raw_of, whole
 from support.paths import CAPTURES
 
-ONLY_WHEN_THERE = {"docker-ours", "docker-strangers", "docker-logs", "images", "model"}
+ONLY_WHEN_THERE = {"docker-ours", "docker-strangers", "docker-logs", "images", "model", "models"}
 CASES = sorted(path.stem for path in CAPTURES.glob("*.json"))
 
 

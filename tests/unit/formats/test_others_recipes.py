@@ -1,6 +1,7 @@
 """Every recipe that others wrote is read into the command line that their own launcher starts, or refused by name."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 import yaml
 
 from sparkops import rules
+from sparkops.core import needs
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats.export import exported
 from sparkops.core.recipe import Overrides, Recipe, Setting, command_line, effective, written
@@ -116,3 +118,12 @@ def values(items: Any) -> dict[str, Any]:
 def settled(recipe: Recipe, shape: Shape) -> Any:
     made, found = rules.judge(effective(recipe, shape.kind, Overrides()), shape, frozenset())
     return command_line(made), values(made.env), made.image, [(one.id, one.action) for one in found]
+
+
+def test_the_second_model_of_a_recipe_is_needed(theirs: Path) -> None:
+    """`model` inside the JSON of a flag or default names it; another launcher's keys do not count."""
+    if not vllm(theirs):
+        return
+    recipe = recipes.recipe(str(theirs))
+    named = {name for name in re.findall(r'"model": *"([^"]+)"', " ".join(written(recipe))) if name != recipe.model}
+    assert {str(one.name) for one in needs.models(effective(recipe, "solo", Overrides()))[1:]} == named
