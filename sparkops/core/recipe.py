@@ -142,6 +142,11 @@ class Recipe:
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """`file:line` of each of the file's own keys."""
 
+    @property
+    def target(self) -> str:
+        """How a command names this recipe: a recipe of a directory `recipes` by its name, another one by its path."""
+        return self.name if self.source.rpartition(".")[0] == f"recipes/{self.name}" else self.source
+
 
 @dataclass(frozen=True)
 class Overrides:

@@ -3,6 +3,7 @@
 from functools import partial
 
 from sparkops.core import mods
+from sparkops.core.image_sources import image_source
 from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, refuse, warn
@@ -27,8 +28,7 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
     if not wanted or effective.image != mods.derived(recipe.container, recipe.mods):
         return None
     message = f"the recipe needs the image {effective.image}, with the mods {', '.join(map(mods.short, wanted))}"
-    build = f"build it: `sparkops image build {recipe.name} --mods DIR`"
-    return warn(message, f"{build}; or use an image that has these mods: --set container=IMAGE")
+    return warn(message, f"{image_source(effective.image, recipe).command}; or use an image that has these mods")
 
 
 @partial(
@@ -53,5 +53,7 @@ def not_carried_over(effective: Effective, _shape: Shape) -> Verdict | None:
     if not needed:
         return warn(said)
     return refuse(
-        said, "write a recipe that does not need this; start from `sparkops recipe export NAME --schema sparkops`"
+        said,
+        f"write a recipe that does not need this; start from `sparkops recipe export {effective.recipe.target} "
+        "--schema sparkops`",
     )

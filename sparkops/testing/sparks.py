@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from sparkops.core.proxy_image import DEFAULT, called
 from sparkops.testing.world import SimulatedWorld
 
-IMAGES = ("vllm-node-mxfp4", "vllm-node", "ghcr.io/berriai/litellm:main-stable")
+IMAGES = ("vllm-node-mxfp4", "vllm-node", called(DEFAULT))
 MODELS = ("openai/gpt-oss-120b", "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8")
 
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from sparkops import checks, rules
 from sparkops.core import images, topology
 from sparkops.core.findings import Finding
+from sparkops.core.proxy_image import EARLIER, called
 from sparkops.core.recipe import Effective, Overrides, Recipe, effective
 from sparkops.core.revision import deployment_name
 from sparkops.core.schema import did_you_mean
 from sparkops.core.topology import Placement
 from sparkops.errors import Refused, UsageError
 from sparkops.files import recipes
-from sparkops.node_commands import proxy
 from sparkops.report.report import Report
 from sparkops.session.open import Selected
 from sparkops.verbs.deploy.options import PlanOptions
@@ -39,7 +39,12 @@ class Draft:
         """Each image with the nodes that run it."""
         engines = tuple(dict.fromkeys(place.node.name for place in self.placement.engines))
         proxies = tuple(dict.fromkeys(place.node.name for place in self.placement.proxies))
-        return {self.effective.image: engines} | ({proxy.IMAGE: proxies} if proxies else {})
+        return {self.effective.image: engines} | ({called(self.placement.proxy_image): proxies} if proxies else {})
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The images to read from the nodes: also those of proxies that an earlier release started."""
+        return tuple(dict.fromkeys((*self.images, *(EARLIER if self.placement.proxies else ()))))
 
     @property
     def model(self) -> str:

@@ -36,13 +36,13 @@ def observe(options: PlanOptions, session: Session, draft: Draft) -> Situation:
 
 def _facts(session: Session, draft: Draft) -> dict[str, Facts]:
     """Read all nodes. If they have different commits of the model, read them again for the head's commit."""
-    facts = session.facts(images=tuple(draft.images), model=draft.model)
+    facts = session.facts(images=draft.asked, model=draft.model)
     have = {p.node.name: complete(f.model) for p in draft.placement.engines if (f := facts.get(p.node.name))}
     commits = {name: model.revision for name, model in have.items() if model}
     pinned = commits.get(draft.placement.head.node.name)
     if pinned is None or set(commits.values()) == {pinned}:
         return facts
-    return facts | session.facts(images=tuple(draft.images), model=f"{draft.effective.model}@{pinned}")
+    return facts | session.facts(images=draft.asked, model=f"{draft.effective.model}@{pinned}")
 
 
 def _keys(

@@ -4,21 +4,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
+from sparkops.checks.image import built
 from sparkops.core import vocabulary
 from sparkops.core.facts import Facts
 from sparkops.core.facts.models import complete
 from sparkops.core.hub_access import Access
+from sparkops.core.image_sources import ImageSource, copy_newest, image_source
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Result
-from sparkops.errors import Refused, UsageError
+from sparkops.core.proxy_image import called
+from sparkops.core.recipe import Recipe
+from sparkops.errors import Refused
 from sparkops.node_commands import models as commands
 from sparkops.node_commands.models import Fetch
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft
 from sparkops.verbs.deploy.options import PlanOptions
 from sparkops.verbs.image.build import ensure_built
-from sparkops.verbs.image.build_inputs import build_of, source_of
+from sparkops.verbs.image.build_inputs import build_for
 from sparkops.verbs.image.distribute import ensure_everywhere
+from sparkops.verbs.image.node_images import facts_of
 from sparkops.verbs.image.pull import ensure_pulled, references
 from sparkops.verbs.model.copy import ensure_copied
 from sparkops.verbs.model.fetch import ensure_fetched
@@ -31,8 +36,13 @@ class Needs:
     images: Mapping[str, tuple[str, ...]]
     model: ModelName
     engines: tuple[str, ...]
-    recipe: str | None
+    recipe: Recipe
+    proxy_image: str
     words: str | None
+
+    def pinned(self, image: str) -> str:
+        """The image with its digest, where one is given."""
+        return self.proxy_image if image == called(self.proxy_image) else image
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -45,7 +55,8 @@ def needs(options: PlanOptions, draft: Draft) -> Needs:
         draft.images,
         ModelName(draft.effective.model) if local else model_name(draft.model),
         draft.images[draft.effective.image],
-        options.recipe if draft.effective.recipe.build else None,
+        draft.effective.recipe,
+        draft.placement.proxy_image,
         vocabulary.wanted(draft.effective),
     )
 
@@ -54,7 +65,7 @@ def set_up(options: PlanOptions, draft: Draft, session: Session) -> list[str]:
     """Get what is missing; returns what was got, in words."""
     want = needs(options, draft)
     session.require(want.nodes)
-    images = (_image(session, image, names, want.recipe) for image, names in want.images.items())
+    images = (_image(session, image, names, want) for image, names in want.images.items())
     return list(chain(*images, _model(session, want, options.access)))
 
 
@@ -74,7 +85,8 @@ def _lacking(want: Needs, session: Session) -> list[str]:
     for image, names in want.images.items():
         have, all_equal = _have(facts, image, names)
         if not have:
-            steps.append(f"{_way(image)} on {names[0]}" + (" and copy it to the others" if len(names) > 1 else ""))
+            verb = "pull" if _source(image, want).way == "pull" else "build"
+            steps.append(f"{verb} {image} on {names[0]}" + (" and copy it to the others" if len(names) > 1 else ""))
         elif not all_equal:
             steps.append(f"copy {image} from {have[0]}")
     without = [name for name in want.engines if not complete(facts[name].model)]
@@ -83,23 +95,41 @@ def _lacking(want: Needs, session: Session) -> list[str]:
     return steps
 
 
-def _image(session: Session, image: str, names: Sequence[str], recipe: str | None) -> Iterator[str]:
+def _image(session: Session, image: str, names: Sequence[str], want: Needs) -> Iterator[str]:
     facts = session.facts(images=[image])
     have, all_equal = _have(facts, image, names)
     if all_equal:
         return
+    if "@" in image:
+        for name in (name for name in names if name not in have):
+            yield from _got(session, image, name, want)
+        return
     if not have:
-        try:
-            source = source_of(build_of(recipe or image))
-        except UsageError:
-            ensure_pulled(session, *references(image), names[0])
-            yield f"pulled {image} on {names[0]}"
-        else:
-            ensure_built(session, source, names[0])
-            yield f"built {image} on {names[0]}"
+        yield from _got(session, image, names[0], want)
     copied = ensure_everywhere(session, image, names)
     if copied["changed"]:
         yield f"copied {image} to {', '.join(copy['to'] for copy in copied['copies'])}"
+
+
+def _got(session: Session, image: str, node: str, want: Needs) -> Iterator[str]:
+    """Build or pull the image on the node, and for an image with mods its base first."""
+    if _source(image, want).way == "pull":
+        ensure_pulled(session, *references(want.pinned(image)), node)
+        yield f"pulled {image} on {node}"
+        return
+    build = build_for(image, want.recipe)
+    if build.base and facts_of(session, node, build.base).image(build.base) is None:
+        yield from _got(session, build.base, node, want)
+    ensure_built(session, build, node)
+    yield f"built {image} on {node}"
+
+
+def _source(image: str, want: Needs) -> ImageSource:
+    """Where the missing image comes from; refuses if no command gets it."""
+    found = image_source(image, want.recipe)
+    if found.way is None:
+        raise Refused(f"no node has the image {image}", hint=found.says)
+    return found
 
 
 def _have(facts: Mapping[str, Facts], image: str, names: Sequence[str]) -> tuple[list[str], bool]:
@@ -108,17 +138,9 @@ def _have(facts: Mapping[str, Facts], image: str, names: Sequence[str]) -> tuple
     if len(set(found.values())) > 1:
         raise Refused(
             f"the nodes have different images named {image}: {', '.join(found)}",
-            hint=f"copy one to all nodes: `sparkops image distribute {image} --from NODE`",
+            hint=f"copy the newest build: `{copy_newest(image, built(facts, image))}`",
         )
     return list(found), len(found) == len(names)
-
-
-def _way(image: str) -> str:
-    try:
-        build_of(image)
-    except UsageError:
-        return f"pull {image}"
-    return f"build {image}"
 
 
 def _model(session: Session, want: Needs, access: Access) -> Iterator[str]:
