@@ -10,6 +10,7 @@ from pathlib import Path
 from sparklab import files, processes
 from sparklab.daemon.host import Host
 from sparklab.faults import ONE_SHOT
+from sparklab.tools import repairs
 from sparklab.tree import ailments, etc, memory, models, network
 
 REBOOT_SECONDS = 1.0
@@ -97,6 +98,8 @@ class Trouble:
         self.host.drop()
         await asyncio.to_thread(processes.end, [f"SPARKLAB_NODE={self.node.directory}"])
         memory.reset(self.node)
+        for kind in repairs.at_boot(self.node):
+            await self.switch(kind, off=True, after=0)
         for left in (self.node.root("run", "lock"), self.node.root("run", "sparkops")):
             shutil.rmtree(left, ignore_errors=True)
         os.makedirs(self.node.root("run", "lock"))

@@ -20,7 +20,7 @@ BASE = f"sparkops-lab-base:{SUITE}"
 HELD = {
     # what nodes hold, in the order of building
     "vllm-node-mxfp4": "vllm",
-    "ghcr.io/berriai/litellm:main-stable": "litellm",
+    "ghcr.io/berriai/litellm:v1.100.0": "litellm",
     "llama-benchy:0.4.0": "benchy",
 }
 PACKAGE = IMAGE.parents[1]

@@ -10,6 +10,7 @@ from sparklab.fake_docker.errors import daemon_says
 from sparklab.fake_docker.human import ago, size
 from sparklab.fake_docker.store import containers, seconds
 from sparklab.layout import Node
+from sparklab.tools import repairs
 from sparklab.tools.say import out
 from sparklab.tree.images import digest
 
@@ -116,7 +117,11 @@ def tag(node: Node, options: dict[str, Any], names: list[str]) -> int:
 
 
 def put(node: Node, image: Image, *tags: str) -> None:
-    """Store an image under these names and take the names from other images."""
+    """Store an image under these names and take the names from other images. It ends faults of the images before it."""
+    if node.fault("no-image"):
+        for name in os.listdir(node.path("docker", "images")):
+            os.unlink(node.path("docker", "images", name))
+    repairs.end(node, "no-image", "image-differs")
     for other in images(node):
         if other["Id"] != image["Id"] and set(other["RepoTags"]) & set(tags):
             _write(node, other, [name for name in other["RepoTags"] if name not in tags])

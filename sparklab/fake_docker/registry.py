@@ -13,15 +13,21 @@ from sparklab.fake_docker.flow import FULL
 from sparklab.fake_docker.images import Image, find, normal
 from sparklab.layout import Node
 from sparklab.tools.say import out
-from sparklab.tree.images import digest, inspect
+from sparklab.tree.images import inspect, manifest
 
-LITELLM = "ghcr.io/berriai/litellm:main-stable"
-VLLM = ("eugr/spark-vllm:latest", "vllm/vllm-openai:latest", "nvcr.io/nvidia/vllm:26.04-py3")
-PUBLISHED = {LITELLM: LITELLM, **dict.fromkeys(VLLM, "vllm-node:latest")}
+LITELLM = "ghcr.io/berriai/litellm:v1.100.0"
+MOVING = "ghcr.io/berriai/litellm:main-stable"
+SPARK = ("eugr/spark-vllm:latest", "eugr/spark-vllm-b12x:latest")
+NGC = ("nvcr.io/nvidia/vllm:25.09-py3", "nvcr.io/nvidia/vllm:26.04-py3")
+VLLM = (*SPARK, "vllm/vllm-openai:latest", *NGC)
+PUBLISHED = {LITELLM: LITELLM, MOVING: LITELLM, **dict.fromkeys(VLLM, "vllm-node:latest")}
 """Published reference -> the node image that its content equals."""
 
 CLOSED = {"nvcr.io": "nvapi-lab"}
-"""Hosts that require a login -> the accepted password."""
+"""Hosts with logins -> the accepted password."""
+
+PRIVATE = {"nvcr.io/nvidia/vllm:26.04-py3"}
+"""References that need the login; the rest of a host is public, as on NGC."""
 
 LAYER_SECONDS = 0.4
 
@@ -29,22 +35,23 @@ LAYER_SECONDS = 0.4
 def pull(node: Node, options: dict[str, Any], names: list[str]) -> int:
     asked = names[0]
     name, _, wanted = asked.partition("@")
-    reference = next((one for one in PUBLISHED if normal(name) == one or (wanted and one.startswith(f"{name}:"))), None)
+    fit = [one for one in PUBLISHED if normal(name) == one or (wanted and one.startswith(f"{name}:"))]
+    reference = next((one for one in fit if manifest(one) == wanted), next(iter(fit), None))
     if reference is None:
         raise DockerError(unreachable(asked))
     host = reference.partition("/")[0]
-    if host in CLOSED and host not in (files.read_json(_logins()) or {}).get("auths", {}):
+    if reference in PRIVATE and host not in (files.read_json(_logins()) or {}).get("auths", {}):
         raise daemon_says("unauthorized: authentication required")
-    manifest = digest(f"manifest {reference}")
-    if wanted and wanted != manifest:
+    published = manifest(reference)
+    if wanted and wanted != published:
         raise daemon_says(f"manifest for {asked} not found: manifest unknown: manifest unknown")
     repository, _, version = reference.rpartition(":")
-    image = inspect(PUBLISHED[reference]) | {"RepoDigests": [f"{repository}@{manifest}"]}
+    image = inspect(PUBLISHED[reference]) | {"RepoDigests": [f"{repository}@{published}"]}
     there = find(node, image["Id"])
     out(f"{wanted or version}: Pulling from {repository}")
     _layers(node, image, new=there is None)
     images.put(node, image, *(there["RepoTags"] if there else []), *([] if wanted else [reference]))
-    out(f"Digest: {manifest}")
+    out(f"Digest: {published}")
     out(f"Status: {'Image is up to date' if there else 'Downloaded newer image'} for {asked}")
     return 0
 

@@ -7,7 +7,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(
 
 import importlib  # noqa: E402
 
-from sparklab.tools.registry import INSIDE, TOOLS  # noqa: E402
+from sparklab.tools.registry import CHANGING, INSIDE, TOOLS  # noqa: E402
 
 
 def run(name: str, words: list[str]) -> int:
@@ -16,6 +16,10 @@ def run(name: str, words: list[str]) -> int:
     try:
         code: int = module.main(name, words)
         sys.stdout.flush()
+        if code == 0 and name in CHANGING:
+            from sparklab.tools import repairs
+
+            repairs.done(name, words)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 141

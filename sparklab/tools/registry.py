@@ -10,6 +10,7 @@ TOOLS = {
         "tools.hashes": "sha256sum",
         "tools.network": "ibdev2netdev ip rdma ethtool ping",
         "tools.packages": "dpkg dpkg-query nvidia-ctk",
+        "tools.repair": "apt dmesg fwupdmgr modprobe netplan swapoff swapon update-locale usermod",
         "tools.power": "reboot shutdown systemd-run",
         "tools.services": "crontab systemctl loginctl timedatectl nmcli ufw iptables",
         "tools.sockets": "ss",
@@ -18,6 +19,12 @@ TOOLS = {
     }.items()
     for name in names.split()
 }
+
+CHANGING = (
+    *("apt", "docker", "fwupdmgr", "ip", "loginctl", "modprobe", "nmcli"),
+    *("swapoff", "systemctl", "timedatectl", "usermod"),
+)
+"""What may repair something (`repairs.py`)."""
 
 INSIDE = {
     "curl": "sparklab.tools.curl",

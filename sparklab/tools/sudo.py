@@ -5,6 +5,7 @@ a stock Spark, except for commands that a line in `/etc/sudoers.d` permits.
 import getopt
 import os
 import re
+import shutil
 
 from sparklab import files
 from sparklab.layout import PASSWORD, Node, here
@@ -12,6 +13,9 @@ from sparklab.tools.say import fail, out
 
 LONG = {"non-interactive": "-n", "stdin": "-S"}
 LONGEST_PASSWORD = 256
+HARMLESS = frozenset({"cat", "env", "id", "ls", "sh", "tee", "test", "true"})
+"""Programs of this machine that sudo may run; others could change the machine itself, as the lab may run as root."""
+
 LINE = re.compile(r"\S+ ALL=\([^)]*\) NOPASSWD: (/.+)")
 
 
@@ -108,6 +112,9 @@ def _run(node: Node, command: list[str]) -> int:
             with knob.opened(node):
                 code = subprocess.call(command)
             return code if code >= 0 else 128 - code
+        found = shutil.which(command[0]) or command[0]
+        if os.path.dirname(found) != node.path("bin") and os.path.basename(found) not in HARMLESS:
+            return fail(f"sudo: {command[0]}: the lab does not emulate this program, so it refuses to run it as root")
         os.execvp(command[0], command)
     except FileNotFoundError:
         return fail(f"sudo: {command[0]}: command not found")

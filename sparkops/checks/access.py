@@ -154,7 +154,7 @@ def locale(here: Here) -> Iterator[Said]:
         "unexpected output, sparkops skips the checks that need this output."
     ),
     source="sparkops/node/facts.sh: at most 10 s for each command, 40 s in total",
-    hint="see what the node returned: sparkops facts NODE --raw; if a command hangs on the node too: sudo reboot",
+    hint="see what the node returned with `sparkops facts`; if a command hangs on the node too: sudo reboot",
     severity="fail",
     reads=("clock",),
     deploys=True,
@@ -169,12 +169,13 @@ def answered(here: Here) -> Iterator[Said]:
         for name, why in unread.items()
         if GARBLED in why.reason and name not in TOLD and why != repeated
     }
+    see = f"see what the node returned: sparkops facts {here.name} --raw; if a command hangs there too: sudo reboot"
     if cut:
-        yield fail(f"the node stopped answering: {len(cut)} values could not be read", evidence=some(cut, 8))
+        yield fail(f"the node stopped answering: {len(cut)} values could not be read", see, some(cut, 8))
     if slow:
-        yield warn(f"no answer in time to these queries: {some(map(_plain, slow))}", evidence=_told(slow))
+        yield warn(f"no answer in time to these queries: {some(map(_plain, slow))}", see, _told(slow))
     if garbled:
-        yield warn(f"unexpected answers to these queries: {some(map(_plain, garbled))}", evidence=_told(garbled))
+        yield warn(f"unexpected answers to these queries: {some(map(_plain, garbled))}", see, _told(garbled))
     if here.facts.took_seconds is not None:
         yield good(evidence=f"read in {here.facts.took_seconds:.1f} s")
 

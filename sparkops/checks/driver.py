@@ -14,6 +14,7 @@ NEWEST = (580, 178, 4)
 """The newest known version; a newer one is a warning."""
 
 BAD = {"580.159.03": "owners report cudaErrorNotPermitted with this version"}
+UPGRADE = "sudo apt full-upgrade && sudo reboot"
 FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, when no model serves: sudo reboot"
 
 
@@ -116,7 +117,7 @@ def _told(packages: Mapping[str, str]) -> str:
     title="All nodes have the same driver",
     why="If the nodes of a cluster have different driver branches, NCCL hangs.",
     source="other preflight tools, such as joeynyc/spark-doctor and hasso5703/dgx-spark-qwen38",
-    hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
+    hint=f"on the nodes with the older version: {UPGRADE}",
     severity="fail",
     reads=("nvidia-smi", "driver"),
     topologies=("cluster", "n-solo"),
@@ -124,18 +125,21 @@ def _told(packages: Mapping[str, str]) -> str:
 ).all_nodes
 def driver_same(s: Situation) -> Iterator[Said]:
     versions = {name: version for name, facts in s.facts.items() if (version := version_of(facts))}
-    yield from parity("the driver", versions, severe="cluster" in s.revision.topology)
+    yield from parity("the driver", versions, UPGRADE, severe="cluster" in s.revision.topology)
 
 
-def parity(what: str, values: Mapping[str, str], severe: bool = False) -> Iterator[Said]:
-    """Warn if the values differ; with `severe`, fail if their first numbers differ."""
+def parity(what: str, values: Mapping[str, str], cure: str, severe: bool = False) -> Iterator[Said]:
+    """Warn if the values differ, with what to do on the nodes with older ones; `severe`: fail if branches differ."""
     groups = grouped((value, name) for name, value in values.items())
     if len(groups) < 2:
         return
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     told = "; ".join(f"{value} on {some(names)}" for value, names in ordered)
     branches = {value.split(".")[0] for value in groups}
-    yield (fail if severe and len(branches) > 1 else warn)(f"{what} differs: {told}", evidence=apart(groups))
+    newest = max(groups, key=numbers)
+    older = [name for value, names in groups.items() if value != newest for name in names]
+    hint = f"on {some(older)}: {cure}"
+    yield (fail if severe and len(branches) > 1 else warn)(f"{what} differs: {told}", hint, apart(groups))
 
 
 def numbers(version: str) -> tuple[int, ...]:

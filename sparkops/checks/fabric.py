@@ -220,8 +220,15 @@ def subnets(here: Here) -> Iterator[Said]:
     networks = [(one.name, address.network) for one in (*mine, *others) if one.up for address in one.ipv4]
     for (first, network), (second, other) in combinations(networks, 2):
         if first != second and network.overlaps(other) and not network.is_link_local:
-            evidence = f"arp_ignore={_arp(here.facts, 'arp_ignore')} arp_announce={_arp(here.facts, 'arp_announce')}"
-            yield warn(f"{first} and {second} share the subnet {network}", evidence=evidence)
+            ignore, announce = _arp(here.facts, "arp_ignore"), _arp(here.facts, "arp_announce")
+            shared, evidence = (
+                f"{first} and {second} share the subnet {network}",
+                f"arp_ignore={ignore} arp_announce={announce}",
+            )
+            if ignore in ("1", "2") and announce == "2":
+                yield good(f"{shared}, but each answers ARP only for its own address", evidence)
+            else:
+                yield warn(shared, evidence=evidence)
             return
     yield good(evidence=", ".join(f"{name} {network}" for name, network in networks))
 

@@ -190,7 +190,7 @@ def no_ring(s: Situation) -> Iterator[Said]:
         "the addresses or the MTU of this interface are wrong."
     ),
     source="ping -M do -s 8972 -I INTERFACE PEER (christopherowen/dgx-spark-networking)",
-    hint="check cable, addresses and MTU at both ends: ping -M do -s 8972 -I INTERFACE PEER",
+    hint="check cable, addresses and MTU at both ends",
     severity="fail",
 ).each_node
 def pings(here: Here) -> Iterator[Said]:
@@ -216,6 +216,12 @@ def _ping(here: Here, ping: Ping, cut_off: bool) -> Iterator[Said]:
         yield good(evidence=f"{way}: {ping.said}")
     elif ping.small:
         small = f"{way} answers small pings, but no ping of {ping.size + HEADERS} bytes"
-        yield warn(small, evidence=f"{ping.address}: {ping.said}")
+        yield warn(small, _try(here, ping), f"{ping.address}: {ping.said}")
     elif cut_off or ping.address not in here.s.silent:
-        yield fail(f"{way} does not answer", evidence=f"{ping.address}: {ping.said}")
+        yield fail(f"{way} does not answer", _try(here, ping), f"{ping.address}: {ping.said}")
+
+
+def _try(here: Here, ping: Ping) -> str:
+    size = min(ping.size, JUMBO - HEADERS)
+    tries = f"ping -c 1 -M do -s {size} -I {ping.interface} {ping.address}"
+    return f"check cable, addresses and MTU at both ends, then on {here.name}: {tries}"

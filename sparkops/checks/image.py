@@ -1,15 +1,16 @@
 """Checks of the images that a plan runs: they exist, are the same on all nodes, and fit the plan."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sparkops.checks.check import CannotTell, Check, Here, PlanCheck, Said, apart, asked, fail, good, read, some, warn
 from sparkops.checks.docker import docker_problem, need_docker
 from sparkops.core import images, mods
-from sparkops.core.facts import Image, Unread, known
+from sparkops.core.facts import Facts, Image, Unread, known
 from sparkops.core.facts.reading import grouped
+from sparkops.core.image_sources import copy_newest, image_source
+from sparkops.core.proxy_image import called, problem
 from sparkops.core.situation import Situation
 from sparkops.core.sizes import gb
-from sparkops.node_commands import proxy
 
 ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
 """Architectures as `docker info` names them, and as images do."""
@@ -32,7 +33,7 @@ def present(here: Here) -> Iterator[Said]:
         if isinstance(found, Unread):
             yield fail(f"the image {reference} cannot be inspected: {found.reason}")
         elif found is None:
-            yield fail(f"the image {reference}{_with_mods(here, reference)} is missing", _hint(here.s, reference))
+            yield fail(f"the image {reference}{_with_mods(here, reference)} is missing", _hint(here, reference))
         else:
             yield good(evidence=f"{reference} {found.fingerprint[:12]}, {gb(found.size_bytes)}")
 
@@ -51,9 +52,9 @@ def platform(here: Here) -> Iterator[Said]:
     engine = ARCHITECTURES.get(info.architecture, info.architecture) if info is not None else ""
     for reference in _references(here):
         found = _there(here, reference)
-        if found and engine and found.architecture not in ("", engine):
+        if engine and found.architecture not in ("", engine):
             told = f"the image {reference} is built for {found.architecture}, but this node needs {engine}"
-            yield fail(told, how_to_get(reference))
+            yield fail(told, how_to_get(here, reference))
 
 
 @Check(
@@ -64,7 +65,7 @@ def platform(here: Here) -> Iterator[Said]:
         "platform, because the same image may have another ID in another Docker image store."
     ),
     source="eugr/spark-vllm-docker #327",
-    hint="sparkops image distribute NAME",
+    hint="copy the newest build to all nodes with `sparkops image distribute`",
     severity="fail",
     reads=("images",),
     topologies=("cluster", "n-solo"),
@@ -72,18 +73,36 @@ def platform(here: Here) -> Iterator[Said]:
 ).all_nodes
 def same(s: Situation) -> Iterator[Said]:
     yield from _same(s, s.revision.image.reference, [member.name for member in s.revision.engines])
-    yield from _same(s, proxy.IMAGE, [member.name for member in s.revision.proxies], severe=False)
+    if s.revision.proxy_image:
+        names = [member.name for member in s.revision.proxies]
+        yield from _same(s, s.revision.proxy_image.reference, names, severe=False)
 
 
 def _same(s: Situation, reference: str, names: list[str], severe: bool = True) -> Iterator[Said]:
-    found = ((s.facts[name].image(reference), name) for name in dict.fromkeys(names))
-    prints = grouped((image.fingerprint, name) for image, name in found if image)
+    found = {name: image for name in dict.fromkeys(names) if (image := s.facts[name].image(reference))}
+    prints = grouped((image.fingerprint, name) for name, image in found.items())
     if len(prints) > 1:
         most_first = sorted(prints.items(), key=lambda group: -len(group[1]))
         told = "; ".join(f"{digest[:12]} on {some(owners)}" for digest, owners in most_first)
-        hint = f"sparkops image distribute {reference}"
+        hint = f"copy the newest build to all nodes: {copy_newest(reference, built(s.facts, reference))}"
         whole = apart({digest[:12]: owners for digest, owners in prints.items()})
         yield (fail if severe else warn)(f"{reference} is not the same image on all nodes: {told}", hint, whole)
+
+
+@PlanCheck(
+    id="proxy-version",
+    title="The proxy is no version of LiteLLM that steals credentials",
+    why="LiteLLM 1.82.7 and 1.82.8 of 2026-03-24 contained code that sent keys and passwords to strangers.",
+    source="BerriAI/litellm #24512, #24518",
+    hint="set `proxy_image` in the inventory to another version, or remove it to use the default; then rotate all keys",
+    reads=("images", "docker-version", "docker-ps"),
+    topologies=("n-solo",),
+).each_node
+def proxy_version(here: Here) -> Iterator[Said]:
+    """By the image's tag and label. The label of an image with a moving tag is the only sign of its version."""
+    for reference in _proxy(here):
+        if told := problem(reference, _there(here, reference).labels):
+            yield fail(f"{reference}: {told}")
 
 
 @PlanCheck(
@@ -101,7 +120,7 @@ def ray(here: Here) -> Iterator[Said]:
         raise CannotTell("the executor is not Ray")
     reference = here.s.revision.image.reference
     found = _there(here, reference)
-    labelled = found.labels.get("sparkops.ray") if found else None
+    labelled = found.labels.get("sparkops.ray")
     has = {"true": True, "false": False}.get(labelled or "", images.known(reference).ray)
     if has is False:
         yield fail(f"{reference} has no Ray", "use --executor mp, which needs no Ray")
@@ -130,14 +149,8 @@ def graphs_hung(here: Here) -> Iterator[Said]:
     if here.engine is None or not here.s.graphs(here.engine):
         raise CannotTell("this engine runs no CUDA graphs across nodes")
     found = _there(here, here.s.revision.image.reference)
-    if found and found.graphs_hung:
+    if found.graphs_hung:
         yield warn(f"CUDA graphs hung with {found.reference}, so the engine starts without them (--enforce-eager)")
-
-
-def _hint(s: Situation, reference: str) -> str:
-    if any(facts.image(reference) for facts in s.facts.values()):
-        return f"copy it from another node: sparkops image distribute {reference}"
-    return how_to_get(reference)
 
 
 def _with_mods(here: Here, reference: str) -> str:
@@ -146,24 +159,41 @@ def _with_mods(here: Here, reference: str) -> str:
     return f" (with the mods {names})" if reference.startswith(mods.PREFIX) and names else ""
 
 
-def how_to_get(reference: str) -> str:
-    if reference == proxy.IMAGE:
-        return f"sparkops image pull {reference} (about 1 GB)"
-    if reference.startswith(mods.PREFIX):
-        return "build the recipe's image with its mods: sparkops image build RECIPE --mods DIR"
-    if images.known(reference).kind in ("mxfp4", "vllm-node"):
-        return (
-            f"sparkops image build {reference} (25 GB, about an hour); copy it: sparkops image distribute {reference}"
-        )
-    return f"sparkops image pull {reference}; copy it to the other nodes: sparkops image distribute {reference}"
+def _hint(here: Here, reference: str) -> str:
+    there = built(here.s.facts, reference)
+    if there and "@" not in reference:
+        return f"copy it from another node: {copy_newest(reference, there)}"
+    return how_to_get(here, reference)
+
+
+def how_to_get(here: Here, reference: str) -> str:
+    """The commands that get the image for all nodes of the plan, or one line that says what is needed."""
+    pinned = here.s.placement.proxy_image
+    source = image_source(pinned if reference == called(pinned) else reference, here.s.effective.recipe)
+    if source.way is None:
+        return source.says
+    if "@" in reference:
+        return f"{source.says} --on {here.name}"
+    takes = f" ({source.takes})" if source.takes else ""
+    return f"{source.says}{takes}; copy it to the other nodes: sparkops image distribute {reference}"
+
+
+def built(facts: Mapping[str, Facts], reference: str) -> dict[str, str]:
+    """When the image was built, by node that has it."""
+    return {name: image.created for name, one in facts.items() if (image := one.image(reference))}
 
 
 def _references(here: Here) -> list[str]:
     serves = [here.s.revision.image.reference] if here.engine else []
-    return serves + ([proxy.IMAGE] if any(member.role == "proxy" for member in here.members) else [])
+    return serves + _proxy(here)
 
 
-def _there(here: Here, reference: str) -> Image | None:
+def _proxy(here: Here) -> list[str]:
+    image = here.s.revision.proxy_image
+    return [image.reference] if image and any(member.role == "proxy" for member in here.members) else []
+
+
+def _there(here: Here, reference: str) -> Image:
     if docker_problem(here.facts):
         raise CannotTell("Docker cannot be used")
     found = known(asked(here.facts.images), {}).get(reference)

@@ -1,9 +1,10 @@
 """Checks of the Linux kernel: bad versions, memory reserved by kexec handover, equal versions on all nodes."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from sparkops.checks.check import Check, Here, Said, good, read, warn
-from sparkops.checks.driver import parity
+from sparkops.checks.check import Check, Here, Said, good, read, some, warn
+from sparkops.checks.driver import UPGRADE, numbers, parity
 from sparkops.core.facts import known
 from sparkops.core.situation import Situation
 
@@ -30,11 +31,15 @@ BAD = {
 def known_bad(here: Here) -> Iterator[Said]:
     release = read(here.facts.uname).release
     cmdline = known(here.facts.cmdline, "")
-    for bad, why in BAD.items():
-        harmless = bad == "6.17.0-1032" and "kho=off" not in cmdline.split()
-        if release.startswith(f"{bad}-") and not harmless:
-            yield warn(f"kernel {release}: {why}", evidence=cmdline)
+    if why := _problem(release, cmdline):
+        yield warn(f"kernel {release}: {why}", evidence=cmdline)
     yield good(evidence=release)
+
+
+def _problem(release: str, cmdline: str = "") -> str:
+    """Why this kernel is bad; empty if it is not, or only with another command line."""
+    found = next((bad for bad in BAD if release.startswith(f"{bad}-")), "")
+    return "" if found == "6.17.0-1032" and "kho=off" not in cmdline.split() else BAD.get(found, "")
 
 
 @Check(
@@ -65,10 +70,13 @@ def kho(here: Here) -> Iterator[Said]:
     title="All nodes run the same kernel",
     why="If kernels differ, a kernel problem shows on one node only, and the slowest node slows the whole cluster.",
     source="other preflight tools, such as joeynyc/spark-doctor and hasso5703/dgx-spark-qwen38",
-    hint="on the nodes with the older version: sudo apt full-upgrade && sudo reboot",
+    hint=f"on the nodes with the older version: {UPGRADE}",
     reads=("uname",),
     topologies=("cluster", "n-solo"),
 ).all_nodes
 def kernel_same(s: Situation) -> Iterator[Said]:
-    kernels = {name: known(facts.uname, None) for name, facts in s.facts.items()}
-    yield from parity("the kernel", {name: kernel.release for name, kernel in kernels.items() if kernel})
+    kernels = {name: kernel.release for name, facts in s.facts.items() if (kernel := known(facts.uname, None))}
+    newest = max(kernels.values(), key=numbers, default="")
+    bad = [name for name, release in kernels.items() if release == newest] if _problem(newest) else []
+    for said in parity("the kernel", kernels, UPGRADE):
+        yield replace(said, hint=f"first fix {some(bad)}: see the check kernel") if bad else said

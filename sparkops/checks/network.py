@@ -11,6 +11,7 @@ from sparkops.core.facts import Firewall, Unread
 _BY_ITSELF = re.compile(r"\D.*\s\d+")
 """Profiles that NetworkManager creates by itself have a number: `Wired connection 1`, in the system's language."""
 
+UNSEEN = "without root, sparkops cannot see that; leave out this check: sparkops preflight --skip firewall"
 _COMMENT = re.compile(r' -m comment --comment ("[^"]*"|\S+)')
 _ACCEPTS = re.compile(
     r"-A \S+(?: -s (?P<source>[\d./]+))?(?: -i (?P<interface>\S+))?(?: -p tcp(?: -m tcp)?)? -j ACCEPT"
@@ -34,7 +35,7 @@ def firewall(here: Here) -> Iterator[Said]:
     if not shut:
         yield good(evidence=f"ufw {'unknown' if found.ufw is None else 'off'}, {len(found.rules)} INPUT rules read")
     elif not found.rules:
-        yield warn("ufw is on, but sparkops cannot read its rules without root", _allow(names))
+        yield warn("ufw is on, but sparkops cannot read its rules without root", f"{_allow(names)}; {UNSEEN}")
     elif not any(_allows(rule, names, networks) for rule in found.rules):
         yield warn(
             "a firewall is on, and no rule allows all TCP on the fabric", _allow(names), "; ".join(found.rules[:6])
@@ -70,7 +71,7 @@ def _allow(names: list[str]) -> str:
     source="setup notes of owners of two nodes: ipv4.never-default yes on the CX7 interfaces",
     hint=(
         "remove the gateway of the CX7 ports from /etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply; with "
-        "NetworkManager: sudo nmcli connection modify PROFILE ipv4.never-default yes"
+        "NetworkManager, set ipv4.never-default to yes in the profiles of these ports"
     ),
     reads=(*LINKS, "routes"),
 ).each_node

@@ -8,6 +8,7 @@ from sparkops.checks.fabric_links import links
 from sparkops.core.facts import Rdma
 from sparkops.core.situation import Situation
 
+FIRMWARE = "sudo fwupdmgr refresh && sudo fwupdmgr update && sudo reboot (do not use mlnx-fw-updater)"
 PINNED = "NCCL_IB_GID_INDEX"
 UNSET = f"do not set {PINNED} in the recipe or in scripts: NCCL 2.21 and later find the entry without it"
 
@@ -20,19 +21,17 @@ UNSET = f"do not set {PINNED} in the recipe or in scripts: NCCL 2.21 and later f
         "missing, or if NCCL_IB_GID_INDEX selects another entry, connections hang until they time out."
     ),
     source="Blackwellboy/model-serving-minefield, trap 114; MiaAI-Lab/GLM-5.3-Flash-EXL3-2x-DGX-Sparks #26",
-    hint=(
-        "on the node, when no model serves: sudo ip link set INTERFACE down && sudo ip link set INTERFACE up; then "
-        "check: show_gids"
-    ),
+    hint=("on the node, when no model serves, set the interface down and up again; then check: show_gids"),
     severity="fail",
 ).all_nodes
 def gids(s: Situation) -> Iterator[Said]:
     """NCCL selects a GID by its index; scripts that set one expect 3."""
     pinned, owners = s.effective.env.get(PINNED, ""), dict[int, list[str]]()
-    for node, device, address in _tables(s):
+    for node, interface, device, address in _tables(s):
         at = _index(device, address)
         if at is None:
-            yield warn(f"{device.name} of {node} has no RoCE v2 entry for {address}: connections over it time out")
+            told = f"{device.name} of {node} has no RoCE v2 entry for {address}: connections over it time out"
+            yield warn(told, f"on {node}, when no model serves: {_again(interface)}; then check: show_gids")
             continue
         owners.setdefault(at, []).append(f"{device.name} of {node}")
         if pinned not in ("", "-1", str(at)):
@@ -54,12 +53,16 @@ def _index(device: Rdma, address: str) -> int | None:
     return next((gid.index for gid in sorted(entries, key=lambda gid: gid.ipv4 != address)), None)
 
 
-def _tables(s: Situation) -> list[tuple[str, Rdma, str]]:
-    """(node, device, address) of the devices in use whose GID types could be read."""
-    used = [(node, one.rdma, one.address) for node, both in links(s).items() for one in both if one.up]
+def _again(interface: str) -> str:
+    return f"sudo ip link set {interface} down && sudo ip link set {interface} up"
+
+
+def _tables(s: Situation) -> list[tuple[str, str, Rdma, str]]:
+    """(node, interface, device, address) of the devices in use whose GID types could be read."""
+    used = [(node, one.name, one.rdma, one.address) for node, both in links(s).items() for one in both if one.up]
     found = [
-        (node, device, address)
-        for node, device, address in used
+        (node, interface, device, address)
+        for node, interface, device, address in used
         if device is not None and device.active and address and any(gid.kind for gid in device.gids)
     ]
     if not found:
@@ -75,10 +78,7 @@ def _tables(s: Situation) -> list[tuple[str, Rdma, str]]:
         "mlnx-fw-updater has broken a CX7."
     ),
     source="DoctorMasterNewb/sparkbase, wiki: most nodes have 28.45.4028; 28.47.1088 from mlnx-fw-updater broke a NIC",
-    hint=(
-        "on the nodes with the older version: sudo fwupdmgr refresh && sudo fwupdmgr update, or sudo apt full-upgrade; "
-        "do not use mlnx-fw-updater"
-    ),
+    hint=f"on the nodes with the older version: {FIRMWARE}",
 ).all_nodes
 def firmware(s: Situation) -> Iterator[Said]:
     devices = {node: [one.rdma for one in both if one.rdma is not None] for node, both in links(s).items()}
@@ -86,5 +86,5 @@ def firmware(s: Situation) -> Iterator[Said]:
     versions = {node: version for node, version in told.items() if version}
     if not versions:
         raise CannotTell("the firmware's version could not be read")
-    yield from parity("the CX7 firmware", versions)
+    yield from parity("the CX7 firmware", versions, FIRMWARE)
     yield good(evidence=some(dict.fromkeys(versions.values())))

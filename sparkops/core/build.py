@@ -61,10 +61,21 @@ BENCHY = "llama-benchy:0.4.0"
 """The image that measures on a node."""
 
 KNOWN = {
+    "vllm-node": spark_vllm_docker(()),
+    "vllm-node-tf5": spark_vllm_docker(("--tf5",)),
+    "vllm-node-b12x": spark_vllm_docker(("--exp-b12x",)),
     "vllm-node-mxfp4": spark_vllm_docker(("--exp-mxfp4", "--full-log")),
     BENCHY: {"context": "data/benchy"},
 }
-"""How to build images that no registry has, if no recipe says how; a `context` is a directory of the package."""
+"""How to build images that no registry has, if no recipe says how; a `context` is a directory of the package.
+
+For all but the mxfp4 image, spark-vllm-docker's script pulls its author's newest build and gives it this name.
+"""
+
+
+def known(image: str) -> dict[str, Any] | None:
+    """The `build` of an image that needs no recipe to say it; the tag `latest` may be left out."""
+    return KNOWN.get(image.removesuffix(":latest"))
 
 
 def read(image: str, given: Mapping[str, Any], where: str) -> Build:

@@ -3,7 +3,6 @@
 from sparkops.core.revision import Member
 from sparkops.core.stored import StoredMember
 
-PROXY_IMAGE = "ghcr.io/berriai/litellm:main-stable"
 PROXY_PORT = 4000
 
 WITHOUT_KEY = "no API key: everyone who reaches the port can use the model"

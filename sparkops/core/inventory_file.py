@@ -9,11 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sparkops.core import schema
+from sparkops.core import proxy_image, schema
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.schema import Located, fail
 
-VARS = ("address", "fabric_address", "user", "port", "key_file", "become", "cache_dir", "api_port", "recipe")
+VARS = (
+    *("address", "fabric_address", "user", "port", "key_file", "become", "cache_dir", "api_port", "recipe"),
+    "proxy_image",
+)
 ALIASES = {
     "ansible_host": "address",
     "ansible_ssh_host": "address",
@@ -199,6 +202,8 @@ def _node(name: str, values: Mapping[str, Located], place: Located) -> Node:
             made[key] = schema.integer(value, path, 1, 65535)
         elif key == "become":
             made[key] = schema.choice(value, path, ("none", "sudo"))
+        elif key == "proxy_image":
+            made[key] = _proxy_image(schema.text(value, path), value, path)
         elif key != "recipe":
             made[key] = schema.text(value, path)
     if "address" not in made:
@@ -217,6 +222,14 @@ def _address(text: str, value: Located, path: str) -> str:
     if address.is_unspecified or address.is_multicast:
         fail(value, path, f"{text} is not the address of a machine")
     return str(address)
+
+
+def _proxy_image(text: str, value: Located, path: str) -> str:
+    if not proxy_image.FORM.fullmatch(text):
+        fail(value, path, "must be NAME:TAG or NAME:TAG@sha256:DIGEST", hint=f"example: {proxy_image.DEFAULT}")
+    if problem := proxy_image.problem(text):
+        fail(value, path, problem, hint=f"use another version, such as {proxy_image.DEFAULT}")
+    return text
 
 
 def _refuse_twins(nodes: tuple[Node, ...], walk: _Walk) -> None:

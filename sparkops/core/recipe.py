@@ -174,6 +174,11 @@ class Recipe:
             return tuple(self.program.split())
         return self.foreign.program if self.foreign else VLLM
 
+    @property
+    def target(self) -> str:
+        """How a command names this recipe: a recipe of a directory `recipes` by its name, another one by its path."""
+        return self.name if self.source.rpartition(".")[0] == f"recipes/{self.name}" else self.source
+
 
 @dataclass(frozen=True)
 class Overrides:

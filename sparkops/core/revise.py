@@ -1,14 +1,16 @@
 """From what was asked for and what is there to a revision."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from sparkops.core import needs
-from sparkops.core.endpoints import PROXY_IMAGE, PROXY_PORT
+from sparkops.core import needs, proxy_image
+from sparkops.core.endpoints import PROXY_PORT
 from sparkops.core.facts import Facts, Model
 from sparkops.core.recipe import VLLM, Effective
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
+from sparkops.core.situation import deployed
 from sparkops.core.topology import Place, Placement
 
 POOLING = {
@@ -31,7 +33,7 @@ def revise(
     beside = name if alongside else None
     first = facts[placement.head.node.name]
     links = _links(placement, facts) if cluster else {}
-    return Revision(
+    revision = Revision(
         deployment=name,
         recipe=effective.recipe.name,
         model=effective.model,
@@ -46,9 +48,21 @@ def revise(
         env={key: str(setting.value) for key, setting in sorted(effective.env.items())},
         mounts=effective.mounts,
         members=tuple(_member(place, facts[place.node.name], links, beside) for place in placement.places),
-        proxy_image=_image(PROXY_IMAGE, first) if placement.proxies else None,
+        proxy_image=_image(proxy_image.called(placement.proxy_image), first) if placement.proxies else None,
         program=None if effective.recipe.starts == VLLM else " ".join(effective.recipe.starts),
     )
+    return revision if not placement.proxies or placement.proxies[0].node.proxy_image else _kept(revision, facts)
+
+
+def _kept(revision: Revision, facts: Mapping[str, Facts]) -> Revision:
+    """The running revision that differs only in an earlier default for the proxy's image, else the given one."""
+    for _, stored, _ in deployed(facts):
+        image = stored.data.get("proxy_image") or {}
+        if image.get("reference") in proxy_image.EARLIER:
+            same = replace(revision, proxy_image=RevisionImage(image["reference"], str(image.get("fingerprint", ""))))
+            if same.hash == stored.hash:
+                return same
+    return revision
 
 
 def _snapshot(effective: Effective, head: Facts) -> str | None:

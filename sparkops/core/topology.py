@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkops.core import proxy_image
 from sparkops.core.inventory import Node
 from sparkops.core.schema import nearest
 from sparkops.errors import UsageError
@@ -73,6 +74,11 @@ class Placement:
     @property
     def proxies(self) -> tuple[Place, ...]:
         return tuple(place for place in self.places if place.role == "proxy")
+
+    @property
+    def proxy_image(self) -> str:
+        """The proxy's image with its digest; empty without a proxy. The first node with a proxy decides."""
+        return (self.proxies[0].node.proxy_image or proxy_image.DEFAULT) if self.proxies else ""
 
     @property
     def nodes(self) -> tuple[Node, ...]:

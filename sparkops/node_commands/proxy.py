@@ -3,10 +3,9 @@
 import json
 from typing import Any
 
-from sparkops.core.endpoints import PROXY_IMAGE, PROXY_PORT, health_url
+from sparkops.core.endpoints import PROXY_PORT, health_url
 from sparkops.core.revision import Member, Revision
 
-IMAGE = PROXY_IMAGE
 CONFIG_IN_CONTAINER = "/etc/sparkops/proxy.yml"
 AUTH_IN_CONTAINER = "/etc/sparkops/sparkops_auth.py"
 

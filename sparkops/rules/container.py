@@ -35,7 +35,7 @@ def rolling_image(effective: Effective, _shape: Shape) -> Verdict | None:
     if at or ours or not slash or not (tag == "latest" or "nightly" in tag):
         return None
     message = f"the tag {effective.image} moves: each pull may get another image"
-    return warn(message, "use a version tag or a digest, and save a working image: `sparkops image export`")
+    return warn(message, "use a version tag or a digest, and export a working image to a file")
 
 
 @partial(

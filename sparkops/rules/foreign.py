@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from sparkops.core import mods
+from sparkops.core.image_sources import image_source
 from sparkops.core.recipe import PLACED, Caveat, Effective, Layer, Recipe
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, refuse, warn
@@ -38,8 +39,7 @@ def mods_image(effective: Effective, _shape: Shape) -> Verdict | None:
     if not wanted or effective.image != mods.derived(recipe.container, recipe.mods):
         return None
     message = f"the recipe needs the image {effective.image}, with the mods {', '.join(map(mods.short, wanted))}"
-    build = f"build it: `sparkops image build {recipe.name} --mods DIR`"
-    return warn(message, f"{build}; or use an image that has these mods: --set container=IMAGE")
+    return warn(message, f"{image_source(effective.image, recipe).command}; or use an image that has these mods")
 
 
 @partial(
@@ -85,12 +85,15 @@ def vllm_wrapper(effective: Effective, _shape: Shape) -> Verdict | None:
     example_miss=Example(),
 )
 def not_carried_over(effective: Effective, shape: Shape) -> tuple[Verdict, ...]:
-    caveats = effective.recipe.foreign.caveats if effective.recipe.foreign else ()
-    return tuple(_told(caveat) for caveat in (*caveats, *_placed(effective.recipe, shape)))
+    recipe = effective.recipe
+    caveats = recipe.foreign.caveats if recipe.foreign else ()
+    return tuple(_told(recipe, caveat) for caveat in (*caveats, *_placed(recipe, shape)))
 
 
-def _told(caveat: Caveat) -> Verdict:
-    other = "write a recipe that does not need this; start from `sparkops recipe export NAME --schema sparkops`"
+def _told(recipe: Recipe, caveat: Caveat) -> Verdict:
+    other = (
+        f"write a recipe that does not need this; start from `sparkops recipe export {recipe.target} --schema sparkops`"
+    )
     message = f"{caveat.text} ({caveat.where.rpartition('/')[2]})"
     hint = caveat.instead or (other if caveat.refuse else "")
     return Verdict("refuse" if caveat.refuse else "warn", message, hint, where=caveat.where)

@@ -9,12 +9,16 @@ import tarfile
 from collections.abc import Callable, Mapping
 
 from sparkops.core.plan import Result, Word
+from sparkops.core.proxy_image import DEFAULT, called
 from sparkops.testing.jobs import Timed
 from sparkops.testing.node import SimulatedNode, said
 from sparkops.testing.store import GB, DockerRefused, normal
 
 BUILD_SECONDS, PULL_SECONDS = 600.0, 120.0
-PUBLISHED = ("ghcr.io/berriai/litellm:main-stable", "nvcr.io/nvidia/vllm:26.04-py3", "vllm/vllm-openai:latest")
+PUBLISHED = (
+    *("ghcr.io/berriai/litellm:main-stable", called(DEFAULT), "nvcr.io/nvidia/vllm:26.04-py3"),
+    "vllm/vllm-openai:latest",
+)
 CLOSED = {"nvcr.io": "nvapi-lab"}
 """Hosts that ask for a login, and the password that opens them."""
 
@@ -81,12 +85,15 @@ def _built(node: SimulatedNode, given: list[str], log: list[str]) -> int:
 
 def digest(reference: str) -> str:
     """The registry's digest for this name."""
+    if reference == called(DEFAULT):
+        return DEFAULT.partition("@")[2]
     return f"sha256:{hashlib.sha256(normal(reference).encode()).hexdigest()}"
 
 
 def _pulled(node: SimulatedNode, folder: str, asked: str, tag: str, log: list[str]) -> int:
     name, _, wanted = asked.partition("@")
-    found = next((one for one in PUBLISHED if normal(name) == one or (wanted and one.startswith(f"{name}:"))), None)
+    fit = [one for one in PUBLISHED if normal(name) == one or (wanted and one.startswith(f"{name}:"))]
+    found = next((one for one in fit if digest(one) == wanted), next(iter(fit), None))
     host = asked.partition("/")[0]
     if found is None:
         lookup = f"dial tcp: lookup {host}: Temporary failure in name resolution"

@@ -3,14 +3,15 @@
 from typing import Any
 
 from sparkops.core.images import Software
+from sparkops.core.proxy_image import DEFAULT, called
 from sparkops.testing.world import SimulatedWorld
 
-IMAGES = ("vllm-node-mxfp4", "vllm-node", "ghcr.io/berriai/litellm:main-stable")
 SOFTWARE = {
     "vllm-node-mxfp4": Software("0.1.dev12777+mxfp4", "2.28.9", "0.6.1", "2.53.0", "2.11.0.dev20260105+cu130"),
     "vllm-node": Software("0.32.0", "2.30.4", "0.7.2", "2.56.0", "2.13.0+cu130"),
-    "ghcr.io/berriai/litellm:main-stable": Software(),
+    called(DEFAULT): Software(),
 }
+IMAGES = tuple(SOFTWARE)
 MODELS = ("openai/gpt-oss-120b", "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8")
 
 

@@ -7,13 +7,13 @@ from sparkops import checks, rules
 from sparkops.core import needs, shapes, topology
 from sparkops.core.facts import Facts
 from sparkops.core.findings import Finding
+from sparkops.core.proxy_image import EARLIER, called
 from sparkops.core.recipe import Effective, Overrides, effective
 from sparkops.core.revision import deployment_name
 from sparkops.core.schema import did_you_mean
 from sparkops.core.topology import Placement, Topology
 from sparkops.errors import Refused, UsageError
 from sparkops.files import recipes
-from sparkops.node_commands import proxy
 from sparkops.report.report import Report
 from sparkops.session.open import Selected
 from sparkops.verbs.deploy.options import PlanOptions
@@ -26,9 +26,9 @@ SETUP = "or let deploy get the missing images and models (may take hours): add -
 
 @dataclass(frozen=True)
 class Draft:
-    """The settings and placement of a deploy, after the rules. `asked` are the settings before the rules."""
+    """The settings and placement of a deploy, after the rules. `unjudged` are the settings before the rules."""
 
-    asked: Effective
+    unjudged: Effective
     effective: Effective
     placement: Placement
     findings: tuple[Finding, ...]
@@ -42,7 +42,12 @@ class Draft:
         """Each image with the nodes that run it."""
         engines = tuple(dict.fromkeys(place.node.name for place in self.placement.engines))
         proxies = tuple(dict.fromkeys(place.node.name for place in self.placement.proxies))
-        return {self.effective.image: engines} | ({proxy.IMAGE: proxies} if proxies else {})
+        return {self.effective.image: engines} | ({called(self.placement.proxy_image): proxies} if proxies else {})
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The images to read from the nodes: also those of proxies that an earlier release started."""
+        return tuple(dict.fromkeys((*self.images, *(EARLIER if self.placement.proxies else ()))))
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -72,7 +77,7 @@ def informed(draft: Draft, options: PlanOptions, facts: Mapping[str, Facts]) -> 
     """Judge again with what the nodes found in the image; raises `Refused` if a rule refuses."""
     found = [image for node in draft.nodes if (image := facts[node].image(draft.effective.image))]
     software = next((image.software for image in found if image.software), None)
-    asked = replace(draft.asked, software=software)
+    asked = replace(draft.unjudged, software=software)
     executor = options.executor or shapes.executor(asked)
     return _judged(asked, replace(draft.placement, executor=executor), options)
 

@@ -41,13 +41,13 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
 def _facts(session: Session, draft: Draft) -> dict[str, Facts]:
     """Read all nodes. If they have different commits of the model, read them again for the head's commit."""
     served, *others = draft.models
-    facts = session.facts(images=tuple(draft.images), models=(served, *others))
+    facts = session.facts(images=draft.asked, models=(served, *others))
     have = {p.node.name: complete(f.model) for p in draft.placement.engines if (f := facts.get(p.node.name))}
     commits = {name: model.revision for name, model in have.items() if model}
     pinned = commits.get(draft.placement.head.node.name)
     if pinned is None or set(commits.values()) == {pinned}:
         return facts
-    return facts | session.facts(images=tuple(draft.images), models=(f"{draft.effective.model}@{pinned}", *others))
+    return facts | session.facts(images=draft.asked, models=(f"{draft.effective.model}@{pinned}", *others))
 
 
 def _keys(

@@ -5,21 +5,17 @@ from dataclasses import dataclass
 from itertools import chain
 
 from sparkops.core import vocabulary
-from sparkops.core.facts import Facts
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.needs import NeededModel, models
 from sparkops.core.plan import Result
-from sparkops.errors import Refused, UsageError
+from sparkops.errors import Refused
 from sparkops.node_commands import models as commands
 from sparkops.node_commands.models import Fetch
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft
+from sparkops.verbs.deploy.missing_images import get_image, way_to_image
 from sparkops.verbs.deploy.options import PlanOptions
-from sparkops.verbs.image.build import ensure_built
-from sparkops.verbs.image.build_inputs import build_of, source_of
-from sparkops.verbs.image.distribute import ensure_everywhere
-from sparkops.verbs.image.pull import ensure_pulled, references
 from sparkops.verbs.model.copy import ensure_copied
 from sparkops.verbs.model.fetch import ensure_fetched
 
@@ -34,7 +30,6 @@ class Needs:
     """The models to read from the nodes, in the order of `Session.facts`."""
 
     engines: tuple[str, ...]
-    recipe: str | None
     words: str | None
 
     @property
@@ -42,94 +37,41 @@ class Needs:
         return tuple(dict.fromkeys(name for names in (*self.images.values(), self.engines) for name in names))
 
 
-def needs(options: PlanOptions, draft: Draft) -> Needs:
+def needs(draft: Draft) -> Needs:
     found = tuple(one for one in models(draft.effective) if not one.name.local)
     for one in found:
         model_name(str(one.name))  # refuses a name that the hub cannot have
-    return Needs(
-        draft.images,
-        found,
-        draft.models,
-        draft.images[draft.effective.image],
-        options.recipe if draft.effective.recipe.build else None,
-        vocabulary.wanted(draft.effective),
-    )
+    engines = draft.images[draft.effective.image]
+    return Needs(draft.images, found, draft.models, engines, vocabulary.wanted(draft.effective))
 
 
 def set_up(options: PlanOptions, draft: Draft, session: Session) -> list[str]:
     """Get what is missing; returns what was got, in words."""
-    want = needs(options, draft)
+    want = needs(draft)
     session.require(want.nodes)
-    images = (get_image(session, image, names, want.recipe) for image, names in want.images.items())
+    images = (get_image(session, draft, image, names) for image, names in want.images.items())
     got = (_model(session, want, one, options.access) for one in want.models)
     return list(chain(*images, *got))
 
 
-def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) -> None:
+def refuse_before_setup(draft: Draft, session: Session) -> None:
     """Refuse a plan that depends on what `set_up` would get first, and name it."""
-    if first := _lacking(needs(options, draft), session):
+    if first := _lacking(draft, session):
         raise Refused(
             "sparkops cannot make a plan while images or models are missing",
             hint=f"`sparkops deploy --setup` gets them first. Its steps: {'; '.join(first)}",
         )
 
 
-def _lacking(want: Needs, session: Session) -> list[str]:
+def _lacking(draft: Draft, session: Session) -> list[str]:
+    want = needs(draft)
     facts = session.facts(images=list(want.images), models=want.read)
     session.require(want.nodes)
-    steps = [way for image, names in want.images.items() for way in ways_to_image(facts, image, names)]
+    steps = [way for image, names in want.images.items() if (way := way_to_image(facts, draft, image, names))]
     for one in want.models:
         if without := [name for name in want.engines if not one.usable(facts[name])]:
             steps.append(f"fetch {one.name} for {', '.join(without)}")
     return steps
-
-
-def ways_to_image(facts: Mapping[str, Facts], image: str, names: Sequence[str]) -> Iterator[str]:
-    """What `get_image` would do, in words; nothing if all these nodes have the image."""
-    have, all_equal = _have(facts, image, names)
-    if not have:
-        yield f"{_way(image)} on {names[0]}" + (" and copy it to the others" if len(names) > 1 else "")
-    elif not all_equal:
-        yield f"copy {image} from {have[0]}"
-
-
-def get_image(session: Session, image: str, names: Sequence[str], recipe: str | None) -> Iterator[str]:
-    """Build, pull or copy an image that some of these nodes lack; yields what was done, in words."""
-    facts = session.facts(images=[image])
-    have, all_equal = _have(facts, image, names)
-    if all_equal:
-        return
-    if not have:
-        try:
-            source = source_of(build_of(recipe or image))
-        except UsageError:
-            ensure_pulled(session, *references(image), names[0])
-            yield f"pulled {image} on {names[0]}"
-        else:
-            ensure_built(session, source, names[0])
-            yield f"built {image} on {names[0]}"
-    copied = ensure_everywhere(session, image, names)
-    if copied["changed"]:
-        yield f"copied {image} to {', '.join(copy['to'] for copy in copied['copies'])}"
-
-
-def _have(facts: Mapping[str, Facts], image: str, names: Sequence[str]) -> tuple[list[str], bool]:
-    """Return the nodes that have the image, and whether all have it; refuses if they have different ones."""
-    found = {name: one.fingerprint for name in names if (one := facts[name].image(image)) is not None}
-    if len(set(found.values())) > 1:
-        raise Refused(
-            f"the nodes have different images named {image}: {', '.join(found)}",
-            hint=f"copy one to all nodes: `sparkops image distribute {image} --from NODE`",
-        )
-    return list(found), len(found) == len(names)
-
-
-def _way(image: str) -> str:
-    try:
-        build_of(image)
-    except UsageError:
-        return f"pull {image}"
-    return f"build {image}"
 
 
 def _model(session: Session, want: Needs, need: NeededModel, access: Access) -> Iterator[str]:

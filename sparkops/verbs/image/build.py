@@ -6,6 +6,7 @@ from sparkops.core import build as building
 from sparkops.core.build import LABEL
 from sparkops.core.facts import Facts
 from sparkops.core.facts.images import Image
+from sparkops.core.image_sources import image_source
 from sparkops.errors import Refused, StepFailed
 from sparkops.phases.images import CONTEXT, Building, compile_build, running
 from sparkops.phases.sudo import with_sudo
@@ -37,7 +38,7 @@ def ensure_built(session: Session, source: BuildSource, node: str, *, force: boo
     facts = facts_of(session, node, image, *filter(None, (source.base,)))
     there = facts.image(image)
     if source.base and facts.image(source.base) is None:
-        hint = f"get it: `sparkops image build {source.base}` or `sparkops image pull {source.base}`"
+        hint = image_source(source.base).command
         raise Refused(f"{node} has no base image {source.base}", node=node, hint=hint)
     job = Building(source.build, node, source.digest)
     document = {"image": image, "node": node, "job": job.job, "inputs": job.digest}

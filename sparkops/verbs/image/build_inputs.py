@@ -6,6 +6,8 @@ from pathlib import Path
 from sparkops.core import build as building
 from sparkops.core import mods
 from sparkops.core.build import Build
+from sparkops.core.image_sources import image_source
+from sparkops.core.recipe import Recipe
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import UsageError
 from sparkops.files import mods as load_mods
@@ -51,8 +53,19 @@ def _with_mods(options: BuildOptions) -> BuildSource:
         )
     if options.context or options.dockerfile or options.args:
         raise UsageError("--mods cannot be used with --context, --dockerfile or --arg")
-    context = load_mods.context(str(options.mods), recipe.container, recipe.mods, recipe.mod_sources)
+    return _derived(recipe, str(options.mods))
+
+
+def _derived(recipe: Recipe, directory: str) -> BuildSource:
+    context = load_mods.context(directory, recipe.container, recipe.mods, recipe.mod_sources)
     return BuildSource(Build(mods.derived(recipe.container, recipe.mods), context="."), context, recipe.container)
+
+
+def build_for(image: str, recipe: Recipe) -> BuildSource:
+    """How to build an image that this recipe runs: with its pinned mods, by its `build`, or by the image's name."""
+    if image.startswith(mods.PREFIX):
+        return _derived(recipe, load_mods.PINNED)
+    return source_of(build_of(recipe.target if recipe.build and image == recipe.container else image))
 
 
 def source_of(build: Build) -> BuildSource:
@@ -64,22 +77,22 @@ def build_of(target: str) -> Build:
     names = recipes.recipe_names()
     if target in names or target.endswith((".yml", ".yaml")):
         recipe = recipes.recipe(target)
-        given = recipe.build or building.KNOWN.get(_plain(recipe.container))
+        given = recipe.build or building.known(recipe.container)
         if not given:
             raise UsageError(
                 f"{recipe.source}: has no `build`, so sparkops cannot build {recipe.container}",
-                hint=f"pull it: `sparkops image pull {recipe.container}`, or add `build` to the recipe",
+                hint=image_source(recipe.container, recipe).command,
             )
         return _beside(building.read(recipe.container, given, recipe.source), recipe.source)
     for name in names:
         recipe = recipes.recipe(name)
         if recipe.build and _plain(recipe.container) == _plain(target):
             return _beside(building.read(target, recipe.build, recipe.source), recipe.source)
-    if _plain(target) in building.KNOWN:
-        return _beside(building.read(target, building.KNOWN[_plain(target)], target), str(PACKAGE / target))
+    if given := building.known(target):
+        return _beside(building.read(target, given, target), str(PACKAGE / target))
     raise UsageError(
         f"sparkops does not know how to build {target}{did_you_mean(target, names)}",
-        hint="build a directory: --context DIR; pull a published image: `sparkops image pull NAME`",
+        hint=f"{image_source(target).command}; or build a directory: --context DIR",
     )
 
 

@@ -44,7 +44,7 @@ def build(**given: Any) -> BuildOptions:
 
 
 @example("""
-    sparkops image pull ghcr.io/berriai/litellm:main-stable
+    sparkops image pull vllm/vllm-openai:v0.28.0
     sparkops image pull nvcr.io/nvidia/vllm:26.04-py3 --user '$oauthtoken' < ngc-key
 """)
 @image.command()

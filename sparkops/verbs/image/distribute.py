@@ -8,6 +8,7 @@ from sparkops.core.copying import COPY_STALL, Hop
 from sparkops.core.facts import Facts
 from sparkops.core.facts.images import Image
 from sparkops.core.facts.reading import known
+from sparkops.core.image_sources import copy_newest, image_source
 from sparkops.core.plan import Phase, Plan
 from sparkops.core.schema import did_you_mean
 from sparkops.core.sizes import gb
@@ -98,20 +99,16 @@ def _follow(plan: Plan, session: Session, job: str) -> None:
 def _origin(image: str, facts: Mapping[str, Facts], source: str | None) -> Image:
     """Return the image to copy; if nodes have different ones, `--from` must choose."""
     here = {name: one for name, found in facts.items() if (one := found.image(image)) is not None}
+    if not here:
+        raise Refused(f"no node has the image {image}", hint=image_source(image).command)
+    newest = f"copy the newest build: `{copy_newest(image, {name: one.created for name, one in here.items()})}`"
     if source is not None:
         if source not in here:
-            raise Refused(
-                f"{source} has no image {image}", node=source, hint=f"run `sparkops image build {image} --on {source}`"
-            )
+            raise Refused(f"{source} has no image {image}", node=source, hint=newest)
         return here[source]
-    if not here:
-        raise Refused(
-            f"no node has the image {image}",
-            hint=f"get it: `sparkops image build {image}` or `sparkops image pull {image}`",
-        )
     if len({one.fingerprint for one in here.values()}) > 1:
         which = ", ".join(f"{name} (built {one.created[:16].replace('T', ' ')})" for name, one in here.items())
-        raise Refused(f"the nodes have different images named {image}: {which}", hint="choose a node: --from NODE")
+        raise Refused(f"the nodes have different images named {image}: {which}", hint=newest)
     return next(iter(here.values()))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from sparkops.checks.docker import docker_hint
+from sparkops.core.image_sources import copy_newest, image_source
 from sparkops.core.schema import did_you_mean
 from sparkops.core.stored_images import StoredImage, listed
 from sparkops.core.target import NodesOptions
@@ -34,8 +35,7 @@ def verify(options: NodesOptions, report: Report) -> Answer:
             wanted = normal(options.name)
             if wanted not in names:
                 missing = f"no node has the image {options.name}{did_you_mean(wanted, names)}"
-                hint = f"get it: `sparkops image build {options.name}` or `sparkops image pull {options.name}`"
-                raise session.lost.error or Refused(missing, hint=hint)
+                raise session.lost.error or Refused(missing, hint=image_source(options.name).command)
             names = {wanted}
         shown = [_everywhere(name, found) for name in sorted(names)]
         wrong = [one for one in shown if not one["same"]]
@@ -88,4 +88,5 @@ def _differs(wrong: list[dict[str, Any]]) -> SparkopsError | None:
     first = wrong[0]
     what = f"is missing on {', '.join(first['missing'])}" if first["missing"] else "differs between nodes"
     more = f"; other images that are missing or differ: {len(wrong) - 1}" if len(wrong) > 1 else ""
-    return StepFailed(f"{first['name']} {what}{more}", hint=f"`sparkops image distribute {first['name']}`")
+    command = copy_newest(first["name"], {one["node"]: one["created"] for one in first["nodes"]})
+    return StepFailed(f"{first['name']} {what}{more}", hint=f"copy the newest build: `{command}`")

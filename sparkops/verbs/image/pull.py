@@ -3,6 +3,7 @@
 from typing import Any
 
 from sparkops.core import build as building
+from sparkops.core.proxy_image import DEFAULT, called
 from sparkops.errors import StepFailed, UsageError
 from sparkops.phases.images import PASSWORD, compile_pull
 from sparkops.phases.sudo import with_sudo
@@ -47,7 +48,7 @@ def references(name: str) -> tuple[str, str]:
     """Return what to pull and an additional tag: `NAME:TAG@DIGEST` is also tagged NAME:TAG, as on other nodes."""
     plain, at, _ = name.partition("@")
     if not plain or name.startswith("-") or any(mark.isspace() for mark in name):
-        raise UsageError(f"{name!r} is not an image name", hint="example: ghcr.io/berriai/litellm:main-stable")
+        raise UsageError(f"{name!r} is not an image name", hint=f"example: {called(DEFAULT)}")
     if not at:
         return name, ""
     tagged = plain if ":" in plain.rpartition("/")[2] else f"{plain}:latest"

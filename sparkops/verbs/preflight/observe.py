@@ -12,7 +12,7 @@ from sparkops.core.plan import Command, NodeLost
 from sparkops.core.revise import revise
 from sparkops.core.revision import deployment_name
 from sparkops.core.situation import Away, Choices, Situation, Span
-from sparkops.node_commands import proxy, scripts
+from sparkops.node_commands import scripts
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft
 
@@ -39,8 +39,7 @@ def see(
 def _facts(
     session: Session, draft: Draft, only: tuple[str, ...], clock: Callable[[], float]
 ) -> tuple[dict[str, Facts], dict[str, Span]]:
-    images = tuple(draft.images)
-    commands = {node.name: session.facts_command(node, images, draft.models, only) for node in session.selected}
+    commands = {node.name: session.facts_command(node, draft.asked, draft.models, only) for node in session.selected}
     ahead = clock() - session.fleet.now()
     spans: dict[str, tuple[float, float]] = {}
     facts = session.read(commands, spans)
@@ -83,7 +82,8 @@ def _second(session: Session, s: Situation, *, pings: bool, deep: bool) -> dict[
 def _image(s: Situation, node: Node) -> str | None:
     """Return an image on the node to run nvidia-smi in; None if there is none."""
     facts = s.facts[node.name]
-    return next((name for name in (s.revision.image.reference, proxy.IMAGE) if facts.image(name)), None)
+    images = (s.revision.image, s.revision.proxy_image)
+    return next((one.reference for one in images if one and facts.image(one.reference)), None)
 
 
 def _peers(session: Session, asked: Mapping[str, Command]) -> dict[str, Peers | Unread]:

@@ -59,12 +59,12 @@ def _with_fixes(
     plan = with_sudo(compile_fix(steps.values()), session.sudo)
     lacking = images.missing_images(situation, draft, held)
     listed = [{"node": one.node, "title": one.title, "command": "\n".join(described(one))} for one in plan.steps]
-    listed += [{"node": one.nodes[0], "title": way, "command": ""} for one in lacking for way in one.ways]
+    listed += [{"node": one.nodes[0], "title": one.way, "command": ""} for one in lacking]
     shown = {**document(situation, session, found), "plan": listed}
     refused = _refused(options, session, shown)
     if refused or not listed:
         return Answer({**shown, "shown": bool(refused)}, error=_error(session, found, refused))
-    trouble = _fix(session, plan) or images.get_images(session, lacking, options.recipe)
+    trouble = _fix(session, plan) or images.get_images(session, draft, lacking)
     situation, found = look()
     done = {*steps, *((name, images.CHECK) for one in lacking for name in one.nodes)}
     found = _fixed(found, done)

@@ -56,7 +56,7 @@ def test_an_index_that_the_recipe_sets_is_held_against_the_devices_tables(situat
 
 def test_evidence_names_all_that_differ_and_a_few_of_those_that_agree() -> None:
     values = {f"node{at}": "580.95.05" if at in (3, 5, 7, 9, 11) else "580.142" for at in range(1, 13)}
-    (said,) = parity("the driver", values)
+    (said,) = parity("the driver", values, "update it")
     assert (
         said.message
         == "the driver differs: 580.142 on node1, node2, node4 and 4 more; 580.95.05 on node3, node5, node7 and 2 more"

@@ -12,7 +12,9 @@ import pytest
 import yaml
 
 from sparkops.core.build import BENCHY, KNOWN, job_id, read
+from sparkops.core.image_sources import image_source
 from sparkops.errors import UsageError
+from sparkops.files import recipes
 from sparkops.files.build_context import pack
 from sparkops.node_commands import benchy
 from sparkops.verbs.image.build_inputs import build_of, source_of
@@ -21,6 +23,7 @@ from support import golden
 
 HERE = Path(__file__).parent
 COMMIT = "a" * 40
+CATALOGUE = recipes.recipe_names()
 
 
 def folder(path: Path, **files: str) -> Path:
@@ -90,6 +93,25 @@ def test_an_image_is_built_as_the_recipe_that_runs_it_says():
     assert build_of("vllm-node-mxfp4:latest").words[:3] == ("./build-and-copy.sh", "-t", "vllm-node-mxfp4:latest")
     with pytest.raises(UsageError, match="does not know how to build no-such-image"):
         build_of("no-such-image")
+
+
+def test_spark_vllm_dockers_default_image_and_its_variants_are_built_by_name_alone():
+    for image, flags in {"vllm-node": (), "vllm-node-b12x": ("--exp-b12x",), "vllm-node-tf5": ("--tf5",)}.items():
+        assert build_of(image).words == ("./build-and-copy.sh", "-t", image, *flags)
+
+
+def test_every_image_of_the_catalogue_has_a_command_that_gets_it():
+    found = {recipe.container: image_source(recipe.container, recipe) for recipe in map(recipes.recipe, CATALOGUE)}
+    assert {image: source.way for image, source in found.items()} == {
+        "vllm-node": "build",
+        "vllm-node-mxfp4": "build",
+        "nvcr.io/nvidia/vllm:25.09-py3": "pull",
+    }
+    assert {source.says for source in found.values()} == {
+        f"sparkops image {source.way} {image}" for image, source in found.items()
+    }
+    for image, source in found.items():
+        assert source.way == "pull" or build_of(image).image == image
 
 
 def test_job_ids_are_names_that_a_node_takes():
