@@ -1,8 +1,8 @@
 """Every remedy that a check prints, run as it is printed, ends its finding; or one line says what a person must do.
 
 A crowd of nodes has one fault each. The findings of one preflight are treated by their own words, and the next one
-tells what is left. `BY_HAND` lists, for each fault that no command ends, what its line must ask of a person. The remedies of
-rules: tests/world/test_remedies_of_rules.py.
+tells what is left. `BY_HAND` lists, for each fault that no command ends, what its line must ask of a person. The
+remedies of rules: tests/world/test_remedies_of_rules.py.
 """
 
 import re

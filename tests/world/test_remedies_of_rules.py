@@ -39,6 +39,8 @@ def findings(lab, path, example, *more):
     topology = () if "--topology" in more else ("--topology", example.topology)
     executor = () if "--executor" in more else ("--executor", example.executor)
     ran = lab.cli("plan", "--recipe", path, *topology, *executor, "--limit", limit, *allowed, *more, "--json")
+    if ran.code == 2 and "are selected" in ran.err + ran.out:
+        return {}  # the example needs more nodes than it names: that is said before the rules
     assert ran.code in (0, 3), f"{more}: {ran.err}"
     document = ran.document
     error = document.get("error", {"message": "", "hint": ""})
