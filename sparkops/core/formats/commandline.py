@@ -16,7 +16,7 @@ from sparkops.core.formats.server_command import (
     shortened,
 )
 from sparkops.core.formats.shell import CommandError, Simple, Word, commands, filled
-from sparkops.core.recipe import ADDRESSES, FORBIDDEN, VLLM, Caveat, Setting, put
+from sparkops.core.recipe import ADDRESSES, FORBIDDEN, PLACED, VLLM, Caveat, Setting, put
 
 MOST_WORDS = 2000
 BEFORE = {
@@ -24,6 +24,13 @@ BEFORE = {
     **dict.fromkeys(("source", "."), "write the whole path of vllm in the command, such as /opt/venv/bin/vllm"),
 }
 """What to write instead of programs that only prepare the shell."""
+
+OURS = {
+    "ray": "sparkops starts Ray itself",
+    **dict.fromkeys(("hf", "huggingface-cli"), "get the model before the deploy: `sparkops model fetch`"),
+    **dict.fromkeys(("mkdir", "ls", "df", "free", "nvidia-smi"), "the engine runs without it"),
+}
+"""Programs that need not run before the engine, and why."""
 
 
 @dataclass
@@ -62,10 +69,11 @@ def serving(text: str, flags: FlagTable, lines: Lines, env: Mapping[str, str]) -
         raise CommandError(f"has more than {MOST_WORDS} words")
     for simple in simples[:index]:
         variables = [*_exported(simple, found, where), *variables]
-    left = [word for word in words if word.expands] + _assign(found, variables, where)
     serve = next(at for at, word in enumerate(words) if word.text == "serve")
     found.program = tuple(word.text for word in words[:serve])
-    _read(found, [words[0], *words[serve:]], flags, where)
+    words = [words[0], *words[serve:]]
+    _read(found, words, flags, where)
+    left = _expanding(words, flags) + _assign(found, variables, where)
     found.caveats += [*_unfilled(left, where), *_after(simples[index], simples[index + 1 :], where)]
     return found
 
@@ -102,6 +110,13 @@ def _assign(found: Serving, variables: Assigned, where: Any) -> list[Word]:
     return left
 
 
+def _expanding(words: list[Word], flags: FlagTable) -> list[Word]:
+    """The words that a shell would expand, less the values of flags that the placement sets."""
+    walked = flags.walk(word.text for word in words[2:])
+    placed = {at for flag in walked if flag.name in PLACED for at in (flag.index + 2, flag.index + 3)}
+    return [word for at, word in enumerate(words) if word.expands and at not in placed]
+
+
 def _unfilled(words: Sequence[Word], where: Any) -> Iterator[Caveat]:
     """One caveat about all words that only a shell in the container could expand."""
     if words:
@@ -116,10 +131,10 @@ def _exported(simple: Simple, found: Serving, where: Any) -> Assigned:
     if not words or words[0].text in HARMLESS:
         return assigned(simple)
     ran = shortened(" ".join(word.text for word in words))
-    if words[0].text == "ray":
-        found.caveats.append(Caveat(where(words[0].line), f"sparkops does not run `{ran}`: it starts Ray itself"))
+    said = f"sparkops does not run `{ran}` before the engine"
+    if words[0].text in OURS:
+        found.caveats.append(Caveat(where(words[0].line), said, instead=OURS[words[0].text]))
     else:
-        said = f"sparkops does not run `{ran}` before the engine"
         instead = BEFORE.get(words[0].text, "build it into the image, as a mod for example")
         found.caveats.append(Caveat(where(words[0].line), said, True, instead))
     return []
@@ -185,12 +200,13 @@ def _lay_dotted(found: Serving, dotted: Mapping[str, list[tuple[str, Setting]]])
 
 
 def _keep(args: dict[str, Setting], flags: FlagTable, name: str, setting: Setting, line: int) -> None:
-    """Store one flag; flags that may be repeated keep every value."""
+    """Store one flag; flags that may be repeated keep every value. A value with `$` is judged as one for a shell."""
     known = flags.find(name)
     if known and known.repeats and name in args:
         old = args[name].value
         setting = Setting([*(old if isinstance(old, list) else [old]), setting.value], setting.origin)
-    if problem := flags.problem(name, setting.value):
+    problem = flags.problem(name, setting.value)
+    if problem and "$" not in str(setting.value):
         raise CommandError(f"--{name} {problem}", line)
     put(args, name, setting)
 

@@ -10,6 +10,9 @@ SHELLS = ("bash", "sh", "dash")
 SERVER_MODULES = ("vllm.entrypoints.openai.api_server", "vllm.entrypoints.cli.main")
 WRAPPERS = ("taskset", "numactl", "nice", "ionice", "nohup", "time", "stdbuf", "chrt", "sudo", "uv")
 HARMLESS = ("set", "export", "exec", "true", ":", "ulimit", "umask", "echo", "printf", "sleep", "date")
+KEYWORDS = ("if", "then", "else", "elif", "while", "until", "do", "for", "case", "{", "!")
+"""Words of the shell's own language, which no program of an image has as its name."""
+
 ON_THE_PATH = ("", "/usr/bin", "/usr/local/bin")
 _ASSIGNED = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 _ENTRYPOINT = re.compile(r"vllm|entrypoint", re.IGNORECASE)
@@ -98,7 +101,7 @@ def _wrapped(words: list[Word]) -> list[Word] | None:
     """The words if a program of the image starts the engine: `… vllm serve …`, or as in `x-vllm-entrypoint serve …`."""
     texts = [word.text for word in words]
     names = [text.rpartition("/")[2] for text in texts]
-    if names[0] in (*HARMLESS, *PROGRAMS) or "serve" not in texts[1:]:
+    if names[0] in (*HARMLESS, *PROGRAMS, *KEYWORDS) or names[0].startswith("-") or "serve" not in texts[1:]:
         return None
     serve = texts.index("serve", 1)
     own = serve == 1 and _ENTRYPOINT.search(names[0])
