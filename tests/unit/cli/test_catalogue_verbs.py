@@ -24,7 +24,7 @@ def test_the_list_says_which_topologies_each_recipe_fits(sparkops: Run) -> None:
     told = sparkops("recipe", "list", "--json").document
     assert told["nodes"] is None
     found = fits(told)
-    assert len(found) == 10
+    assert len(found) == 11
     assert found["openai-gpt-oss-120b"] == ["solo", "2x-solo", "cluster"]
     assert found["openai-gpt-oss-120b-canonical"] == ["solo", "2x-solo"]
     assert found["openai-gpt-oss-120b-claude"] == found["minimax-m2.5-awq"] == ["cluster"]
@@ -39,7 +39,7 @@ def test_the_usual_inventory_is_used_without_being_named_and_a_broken_one_is_a_w
     assert sparkops("recipe", "list", "--json").document["nodes"] == ["a", "b", "c"]
     usual.write_text("all: [\n")
     told = sparkops("recipe", "list", "--json").document
-    assert (told["nodes"], len(told["recipes"])) == (None, 10)
+    assert (told["nodes"], len(told["recipes"])) == (None, 11)
     assert [warning for warning in told["warnings"] if "inventories/default.yml:" in warning]
 
 
