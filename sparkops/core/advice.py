@@ -10,8 +10,8 @@ from typing import Literal
 
 from sparkops.core.bench.measured import Row
 from sparkops.core.bench.record import Record
+from sparkops.core.effective import Effective
 from sparkops.core.memory_estimate import bytes_per_token
-from sparkops.core.recipe import Effective
 from sparkops.core.reference import ReferencePoint
 from sparkops.core.topology import Shape
 

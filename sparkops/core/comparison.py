@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sparkops.core.recipe import Effective, Setting
+from sparkops.core.effective import Effective
+from sparkops.core.recipe import Setting
 
 Part = Literal["model", "command", "env", "image", "mounts"]
 UNSET = Setting(None, "")

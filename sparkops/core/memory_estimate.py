@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkops.core import images, models, needs
+from sparkops.core.effective import Effective
 from sparkops.core.models import KnownModel
-from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.core.utilization import OLD_UTILIZATION, UTILIZATION
 

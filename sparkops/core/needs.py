@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sparkops.core.effective import Effective
 from sparkops.core.facts import Facts, Model, Unread
 from sparkops.core.facts.models import Role
 from sparkops.core.facts.probes import NOT_ASKED
 from sparkops.core.model_name import ModelName, model_name
-from sparkops.core.recipe import Effective
 from sparkops.errors import UsageError
 
 WITHOUT_MODEL = ("ngram", "ngram_gpu", "suffix", "extract_hidden_states", "custom_class")

@@ -6,9 +6,10 @@ from itertools import count
 from typing import Any
 
 from sparkops.core import needs, proxy_image
+from sparkops.core.effective import Effective
 from sparkops.core.endpoints import PROXY_PORT
 from sparkops.core.facts import Facts, Model
-from sparkops.core.recipe import VLLM, Effective
+from sparkops.core.recipe import VLLM
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
 from sparkops.core.situation import deployed
 from sparkops.core.topology import Place, Placement

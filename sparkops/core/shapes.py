@@ -1,6 +1,7 @@
 """What a recipe's settings say of its placement: how many nodes, by which executor, as which topology."""
 
-from sparkops.core.recipe import Effective, Overrides, Recipe, effective
+from sparkops.core.effective import Effective, Overrides, effective
+from sparkops.core.recipe import Recipe
 from sparkops.core.topology import LEAST_CLUSTER, Executor, Shape, Topology
 
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from sparkops.core.effective import Effective
 from sparkops.core.facts import Container, Facts, Peers, Unread
 from sparkops.core.needs import NeededModel, models
 from sparkops.core.plan import USUAL, WaitLimits
-from sparkops.core.recipe import MOUNTS, Effective
+from sparkops.core.recipe import MOUNTS
 from sparkops.core.revision import SPEC, Member, Revision
 from sparkops.core.stored import Stored
 from sparkops.core.topology import Placement

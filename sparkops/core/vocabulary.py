@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sparkops.core.effective import Effective
 from sparkops.core.models import is_gpt_oss
-from sparkops.core.recipe import MOUNTS, Effective
+from sparkops.core.recipe import MOUNTS
 
 FIRST = {
     "TIKTOKEN_ENCODINGS_BASE": "o200k_base.tiktoken",

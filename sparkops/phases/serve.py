@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from sparkops.core.effective import command_line
 from sparkops.core.endpoints import health_url
 from sparkops.core.facts import Container, Facts
 from sparkops.core.facts.containers import ASIDE, KEY_IN_CONTAINER
 from sparkops.core.plan import Action, Step
-from sparkops.core.recipe import command_line
 from sparkops.core.revision import SCHEMA, Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.core.sizes import GIB_KIB

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from sparkops.core.effective import Effective
 from sparkops.core.findings import Finding
-from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.rules import cluster, container, foreign, graphs, kernels, known, memory, model, network
 from sparkops.rules.rule import Rule, apply, verdicts

@@ -3,8 +3,9 @@
 from functools import partial
 
 from sparkops.core import memory_estimate, models
+from sparkops.core.effective import Effective
 from sparkops.core.findings import SettingChange
-from sparkops.core.recipe import PARALLEL, Effective
+from sparkops.core.recipe import PARALLEL
 from sparkops.core.topology import Shape
 from sparkops.rules.graphs import wants_graphs
 from sparkops.rules.rule import Example, Rule, Verdict, fix, image, refuse, set_args, warn

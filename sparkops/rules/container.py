@@ -3,8 +3,8 @@
 import re
 from functools import partial
 
+from sparkops.core.effective import Effective
 from sparkops.core.mods import PREFIX
-from sparkops.core.recipe import Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image, warn
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from functools import partial
 
 from sparkops.core import mods
+from sparkops.core.effective import Effective
 from sparkops.core.image_sources import image_source
-from sparkops.core.recipe import PLACED, Caveat, Effective, Layer, Recipe
+from sparkops.core.recipe import PLACED, Caveat, Layer, Recipe
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, refuse, warn
 

@@ -3,7 +3,8 @@
 from functools import partial
 from itertools import takewhile
 
-from sparkops.core.recipe import Benchmark, Effective, Recipe
+from sparkops.core.effective import Effective
+from sparkops.core.recipe import Benchmark, Recipe
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image, warn
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from sparkops.core.recipe import Effective
+from sparkops.core.effective import Effective
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image, is_mxfp4, refuse, warn
 

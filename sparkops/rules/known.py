@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from sparkops.core.effective import Effective
 from sparkops.core.flags import ELSEWHERE, FORK, PATCHED, VANISHED
-from sparkops.core.recipe import Effective, Setting
+from sparkops.core.recipe import Setting
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image, refuse, warn
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from sparkops.core import memory_estimate, models
-from sparkops.core.recipe import Effective
+from sparkops.core.effective import Effective
 from sparkops.core.topology import Shape
 from sparkops.core.utilization import OLD_UTILIZATION
 from sparkops.rules.rule import Example, Rule, Verdict, image, refuse, warn

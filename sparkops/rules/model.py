@@ -3,9 +3,10 @@
 from functools import partial
 
 from sparkops.core import models
+from sparkops.core.effective import Effective
 from sparkops.core.findings import SettingChange
 from sparkops.core.flags import FORK
-from sparkops.core.recipe import MOUNTS, Effective
+from sparkops.core.recipe import MOUNTS
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, fix, image, is_mxfp4, refuse, set_args, set_env, warn
 

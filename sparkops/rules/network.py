@@ -2,7 +2,8 @@
 
 from functools import partial
 
-from sparkops.core.recipe import ADDRESSES, Effective
+from sparkops.core.effective import Effective
+from sparkops.core.recipe import ADDRESSES
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, refuse, warn
 

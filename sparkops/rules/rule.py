@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any, Literal
 
 from sparkops.core import models
+from sparkops.core.effective import Effective
 from sparkops.core.findings import SettingChange
 from sparkops.core.images import KnownImage
-from sparkops.core.recipe import Effective, Setting, put
+from sparkops.core.recipe import Setting, put
 from sparkops.core.topology import Shape
 
 Action = Literal["fix", "warn", "refuse"]

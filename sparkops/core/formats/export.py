@@ -8,22 +8,12 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
+from sparkops.core.effective import Effective, command_line
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats import parts, sparkrun
 from sparkops.core.formats.text import Block, lines
 from sparkops.core.formats.values import bare
-from sparkops.core.recipe import (
-    VLLM,
-    Benchmark,
-    Effective,
-    Metadata,
-    Recipe,
-    Setting,
-    Settings,
-    command_line,
-    put,
-    written,
-)
+from sparkops.core.recipe import VLLM, Benchmark, Metadata, Recipe, Setting, Settings, put, written
 from sparkops.core.schema import one_line
 
 SCHEMAS = ("1", "2", "sparkops")

@@ -1,8 +1,8 @@
 """Warnings after a successful deploy."""
 
+from sparkops.core.effective import Effective
 from sparkops.core.enginelog import mxfp4_backend
 from sparkops.core.plan import Result
-from sparkops.core.recipe import Effective
 from sparkops.core.revision import SPEC, Revision
 from sparkops.core.situation import Situation
 from sparkops.errors import Interrupted

@@ -3,10 +3,10 @@
 from typing import Any
 
 from sparkops.core import needs
+from sparkops.core.effective import Effective
 from sparkops.core.endpoints import api_url
 from sparkops.core.findings import Finding
 from sparkops.core.plan import described
-from sparkops.core.recipe import Effective
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored

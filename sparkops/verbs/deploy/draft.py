@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 
 from sparkops import checks, rules
 from sparkops.core import needs, shapes, topology
+from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.facts import Facts
 from sparkops.core.findings import Finding
 from sparkops.core.proxy_image import EARLIER, called
-from sparkops.core.recipe import Effective, Overrides, effective
 from sparkops.core.revision import deployment_name
 from sparkops.core.schema import did_you_mean
 from sparkops.core.topology import Placement, Topology

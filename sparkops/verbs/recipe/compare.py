@@ -5,8 +5,9 @@ from dataclasses import asdict
 
 from sparkops.core import comparison, topology
 from sparkops.core.comparison import Difference
+from sparkops.core.effective import Effective, command_line
 from sparkops.core.formats import export as formats
-from sparkops.core.recipe import Effective, Recipe, command_line, written
+from sparkops.core.recipe import Recipe, written
 from sparkops.core.shapes import shape, usual
 from sparkops.core.topology import Shape, Topology
 from sparkops.errors import Refused

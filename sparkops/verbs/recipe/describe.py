@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from sparkops.core import memory_estimate, reference, shapes, topology
+from sparkops.core.effective import Effective, Overrides, command_line, effective
 from sparkops.core.memory_estimate import Estimate
-from sparkops.core.recipe import Effective, Overrides, Recipe, Settings, command_line, effective, written
+from sparkops.core.recipe import Recipe, Settings, written
 from sparkops.files import recipes
 from sparkops.files import reference as load_reference
 from sparkops.report.answer import Answer

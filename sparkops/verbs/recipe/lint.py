@@ -7,9 +7,10 @@ from typing import Any
 from sparkops import rules as rulebook
 from sparkops.core import shapes
 from sparkops.core import topology as topologies
+from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.findings import Finding
 from sparkops.core.flags import FlagTable
-from sparkops.core.recipe import Effective, Overrides, Recipe, effective
+from sparkops.core.recipe import Recipe
 from sparkops.errors import Refused, SparkopsError, UsageError
 from sparkops.files import flag_tables, recipes
 from sparkops.report.answer import Answer

@@ -6,9 +6,10 @@ from typing import Any
 from sparkops import rules as rulebook
 from sparkops.core import shapes
 from sparkops.core import topology as topologies
+from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.findings import Finding
 from sparkops.core.memory_estimate import estimate
-from sparkops.core.recipe import Effective, Overrides, Recipe, effective
+from sparkops.core.recipe import Recipe
 from sparkops.core.topology import Shape
 from sparkops.errors import UsageError
 from sparkops.files import inventory

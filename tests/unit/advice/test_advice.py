@@ -7,7 +7,7 @@ import pytest
 from sparkops import rules
 from sparkops.core import reference
 from sparkops.core.advice import DECISIONS, METRIC, Evidence, advise, ceiling, published
-from sparkops.core.recipe import Overrides, effective
+from sparkops.core.effective import Overrides, effective
 from sparkops.core.topology import Shape
 from sparkops.files import recipes
 from sparkops.files import reference as load_reference

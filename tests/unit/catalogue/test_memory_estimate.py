@@ -9,9 +9,10 @@ import pytest
 import yaml
 
 from sparkops.core import models
+from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.memory_estimate import GB10_KIB, bytes_per_token, estimate
 from sparkops.core.models import KnownModel
-from sparkops.core.recipe import Effective, Metadata, Overrides, Recipe, Setting, effective
+from sparkops.core.recipe import Metadata, Recipe, Setting
 from sparkops.core.topology import Shape
 from sparkops.files import recipes
 from support import golden

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from sparkops.core.effective import Overrides, command_line, effective
 from sparkops.core.inventory_file import VARS
-from sparkops.core.recipe import Overrides, command_line, effective
 from sparkops.errors import UsageError
 from sparkops.files import inventory as load_inventory
 from sparkops.files import recipes

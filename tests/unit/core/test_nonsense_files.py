@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sparkops import rules
 from sparkops.core import inventory_file, recipe_file
-from sparkops.core.recipe import Overrides, command_line, effective
+from sparkops.core.effective import Overrides, command_line, effective
 from sparkops.core.topology import Shape
 from sparkops.files import recipes
 from sparkops.files.yaml_positions import parse

@@ -25,9 +25,10 @@ from sparkops.core import (
     topology,
 )
 from sparkops.core.condition import MemberContainer, ServingProbe
+from sparkops.core.effective import Overrides, command_line, effective
 from sparkops.core.flags import FORK, VANISHED, rendered
 from sparkops.core.inventory import Inventory, Node
-from sparkops.core.recipe import Overrides, Setting, command_line, effective, put, written
+from sparkops.core.recipe import Setting, put, written
 from sparkops.core.schema import Located
 from sparkops.files import recipes as load
 from sparkops.files.yaml_positions import parse

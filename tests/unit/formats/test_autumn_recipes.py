@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sparkops import rules
-from sparkops.core.recipe import PLACED, Overrides, Recipe, effective, written
+from sparkops.core.effective import Overrides, effective
+from sparkops.core.recipe import PLACED, Recipe, written
 from sparkops.core.topology import Shape
 from sparkops.errors import UsageError
 from sparkops.files import recipes

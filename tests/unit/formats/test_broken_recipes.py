@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from sparkops import rules
 from sparkops.core import formats, recipe_file
+from sparkops.core.effective import Overrides, command_line, effective
 from sparkops.core.formats.export import SCHEMAS, exported
-from sparkops.core.recipe import Overrides, Recipe, command_line, effective, written
+from sparkops.core.recipe import Recipe, written
 from sparkops.core.topology import Shape
 from sparkops.errors import UsageError
 from sparkops.files import recipes

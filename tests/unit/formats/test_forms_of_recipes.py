@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from sparkops.core.effective import Overrides, effective
 from sparkops.core.formats.export import exported
-from sparkops.core.recipe import Overrides, Recipe, effective, written
+from sparkops.core.recipe import Recipe, written
 from support import golden
 from support.values import fields_said, told
 

@@ -12,9 +12,10 @@ import yaml
 
 from sparkops import rules
 from sparkops.core import needs
+from sparkops.core.effective import Overrides, command_line, effective
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats.export import exported
-from sparkops.core.recipe import Overrides, Recipe, Setting, command_line, effective, written
+from sparkops.core.recipe import Recipe, Setting, written
 from sparkops.core.topology import Shape
 from sparkops.errors import UsageError
 from sparkops.files import recipes

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from sparkops.core import mods
+from sparkops.core.effective import Effective
 from sparkops.core.images import Software
 from sparkops.core.inventory import Node
-from sparkops.core.recipe import Benchmark, Caveat, Effective, Foreign, Nodes, Recipe, Setting
+from sparkops.core.recipe import Benchmark, Caveat, Foreign, Nodes, Recipe, Setting
 from sparkops.core.topology import Shape, parse, place
 from sparkops.files import recipes
 from sparkops.rules.rule import Example

@@ -8,8 +8,8 @@ import pytest
 
 from sparkops import rules
 from sparkops.core import schema
+from sparkops.core.effective import Overrides, effective
 from sparkops.core.inventory import Node
-from sparkops.core.recipe import Overrides, effective
 from sparkops.core.topology import parse, place
 from sparkops.files import recipes
 

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from sparkops import rules
+from sparkops.core.effective import Effective, Overrides, command_line, effective
 from sparkops.core.flags import Flag
 from sparkops.core.inventory import Node
-from sparkops.core.recipe import Effective, Overrides, command_line, effective
 from sparkops.core.topology import Shape, parse, place
 from sparkops.files import recipes
 from sparkops.rules.graphs import capture_sizes
