@@ -47,9 +47,9 @@ class Settings:
 
     def _draft(self) -> None:
         """The draft model is opened when the engine reads its configuration; `ngram` needs none."""
-        config = self.given.get("speculative_config")
-        draft = config.get("model") if isinstance(config, dict) and config.get("method") != "ngram" else None
-        if draft and draft != "ngram":
+        config = self.given.get("speculative_config") or {}
+        draft = config.get("model")
+        if draft and "ngram" not in (draft, config.get("method")):
             _model_config(draft, config.get("revision"))
 
     @property
