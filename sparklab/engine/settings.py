@@ -37,12 +37,20 @@ class Settings:
         self.executor: str = given.get("distributed_executor_backend") or ("mp" if self.world > 1 else "uni")
         self.utilization: float = given.get("gpu_memory_utilization", 0.92)
         self.sequences: int = given.get("max_num_seqs", 256)
-        self.config = _model_config(self)
+        self.config = _model_config(self.model, given.get("revision"))
+        self._draft()
         longest = int(self.config.get("max_position_embeddings", 32768))
         self.context: int = given["max_model_len"] if given.get("max_model_len", -1) > 0 else longest
         self.eager: bool = bool(given.get("enforce_eager")) or self._no_graphs()
         keys = given.get("api_key") or [os.environ.get("VLLM_API_KEY", "")]
         self.api_keys = [key for key in keys if key]
+
+    def _draft(self) -> None:
+        """The draft model is opened when the engine reads its configuration; `ngram` needs none."""
+        config = self.given.get("speculative_config") or {}
+        draft = config.get("model")
+        if draft and "ngram" not in (draft, config.get("method")):
+            _model_config(draft, config.get("revision"))
 
     @property
     def world(self) -> int:
@@ -75,17 +83,17 @@ class StartError(Exception):
     """The engine cannot start: the trace's last lines."""
 
 
-def _model_config(settings: Settings) -> dict[str, Any]:
+def _model_config(model: str, revision: str | None) -> dict[str, Any]:
     root = os.environ.get("SPARKOPS_ROOT", "/")
-    if settings.model.startswith("/"):
-        path = os.path.join(root, settings.model.lstrip("/"))
+    if model.startswith("/"):
+        path = os.path.join(root, model.lstrip("/"))
         found = files.read_json(os.path.join(path, "config.json"))
         if found is None:
-            raise StartError(f"OSError: Can't load the configuration of '{settings.model}'.")
+            raise StartError(f"OSError: Can't load the configuration of '{model}'.")
         return _sized(found, path)
     hub = _hub(root)
-    home = os.path.join(hub, f"models--{settings.model.replace('/', '--')}")
-    revision = settings.given.get("revision") or files.read(os.path.join(home, "refs", "main")).strip()
+    home = os.path.join(hub, f"models--{model.replace('/', '--')}")
+    revision = revision or files.read(os.path.join(home, "refs", "main")).strip()
     snapshot = os.path.join(home, "snapshots", revision or "missing")
     found = files.read_json(os.path.join(snapshot, "config.json"))
     if found is None:

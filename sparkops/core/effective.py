@@ -8,18 +8,7 @@ from typing import Any
 from sparkops.core import images, mods, schema
 from sparkops.core.flags import FlagTable, opposite
 from sparkops.core.images import KnownImage, Software
-from sparkops.core.recipe import (
-    FORBIDDEN,
-    PARALLEL,
-    PLACED,
-    Layer,
-    Recipe,
-    Setting,
-    Settings,
-    env_problem,
-    put,
-    words,
-)
+from sparkops.core.recipe import FORBIDDEN, PARALLEL, PLACED, Layer, Recipe, Setting, Settings, env_problem, put, words
 from sparkops.core.topology import Kind
 from sparkops.errors import UsageError
 

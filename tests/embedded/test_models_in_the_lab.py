@@ -161,3 +161,28 @@ def test_a_taker_that_goes_away_in_the_middle_ends_the_sender_without_a_tracebac
         sender.stdout.close()
         assert sender.wait(120) != 0
         assert b"Traceback" not in sender.stderr.read()
+
+
+def test_a_draft_model_is_fetched_copied_and_used_without_the_hub(lab: Any, hub: Any, asks: dict[str, str]) -> None:
+    config = json.dumps({"method": "eagle3", "model": MODEL, "num_speculative_tokens": 3})
+    words = ("--topology", "2x-solo", "--limit", "node1,node2", "--set", f"args.speculative-config={config}")
+    for name in NODES:
+        shutil.rmtree(folder(lab, name), ignore_errors=True)
+    refused = lab.json("deploy", *words, code=3)["error"]
+    assert refused["message"].count(f"the draft model {MODEL} is not in the cache") == 2
+    assert f"model fetch {MODEL}\n" in refused["hint"]
+    failed = lab.json("deploy", *words, "--allow", "model-present", code=5)
+    assert "couldn't find them in the cached files" in json.dumps(failed), "as the engine says without HF_HUB_OFFLINE"
+
+    found = lab.json("deploy", *words, "--setup", **asks)
+    assert found["setup"] == [f"fetched {MODEL}, revision {FIRST[:12]}, on node1", f"copied {MODEL} to node2"]
+    assert lab.json("deploy", *words)["changed"] is False
+    lab.json("stop")
+    asked = len(hub.seen)
+    lab.json("deploy", *words, HF_ENDPOINT="http://127.0.0.1:9")
+    engines = [(node, name) for node, name in lab.running() if "-server-" in name]
+    shown = [lab.on(node, "docker", "inspect", "--format", "{{json .Config.Env}}", name) for node, name in engines]
+    assert [json.loads(one).count("HF_HUB_OFFLINE=1") for one in shown] == [1, 1]
+    assert len(hub.seen) == asked
+    assert lab.json("model", "prune", MODEL, "--yes")["kept"] == [MODEL]
+    lab.json("stop")

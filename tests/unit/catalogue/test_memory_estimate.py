@@ -156,3 +156,23 @@ def test_a_token_reads_less_the_more_layers_are_quantised() -> None:
     assert read("moe,qkv,o") - read("all") == pytest.approx(1.158 - 0.308, abs=0.01), "lm_head: 1.16 GB in 16 bits"
     assert 273 / read("all") == pytest.approx(107, rel=0.1), "the article's napkin says 107 tokens/s"
     assert bytes_per_token(settings("who/knows")) is None
+
+
+def drafted(name: str, **args: Any) -> Effective:
+    return settings(QWEN, max_model_len=1024, speculative_config={"method": "eagle3", "model": name}, **args)
+
+
+def test_a_draft_model_takes_memory_for_its_weights_and_its_keys_and_values() -> None:
+    alone = estimate(settings(QWEN, max_model_len=1024), CLUSTER)
+    known = estimate(drafted("openai/gpt-oss-20b"), CLUSTER)
+    assert alone.weights is not None
+    assert known.weights == alone.weights + 13 / 2
+    assert known.kv_per_token == 12 + 12 * 2 * 4 * 64 * 2 / 1024, "half of the heads of 12 full layers each"
+    measured = estimate(drafted("acme/draft"), CLUSTER, draft_gib=3.0)
+    assert (measured.weights, measured.fit) == (alone.weights + 1.5, alone.fit)
+
+
+def test_an_estimate_says_that_the_size_of_a_draft_model_is_unknown() -> None:
+    found = estimate(drafted("acme/draft"), CLUSTER)
+    assert (found.fit, found.reason) == ("unknown", "the size of the draft model acme/draft is unknown")
+    assert found.sequences is not None
