@@ -106,6 +106,7 @@ def test_every_image_of_the_catalogue_has_a_command_that_gets_it():
         "vllm-node": "build",
         "vllm-node-mxfp4": "build",
         "nvcr.io/nvidia/vllm:25.09-py3": "pull",
+        "nvcr.io/nvidia/vllm:26.03-py3": "pull",
     }
     assert {source.says for source in found.values()} == {
         f"sparkops image {source.way} {image}" for image, source in found.items()
