@@ -1,6 +1,7 @@
 """ip, ibdev2netdev, rdma, ethtool and ping, all from the same list of interfaces."""
 
 import json
+import os
 from typing import Any
 
 from sparklab.layout import Node, here
@@ -76,6 +77,8 @@ def ip(node: Node, words: list[str]) -> int:
     rest = [word for word in words if not word.startswith("-")] or ["addr"]
     if "route".startswith(rest[0]):
         return _route(node, not {"j", "json"}.isdisjoint(options), rest)
+    if rest[1:2] == ["set"]:
+        return 0 if os.environ.get("SPARKLAB_SUDO") == "1" else fail("RTNETLINK answers: Operation not permitted", 2)
     name = rest[rest.index("dev") + 1] if "dev" in rest else rest[-1] if len(rest) > 2 else ""
     chosen = [interface for interface in interfaces(node) if name in ("", interface["name"])]
     if name and not chosen:

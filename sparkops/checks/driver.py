@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from sparkops.checks.check import Check, Here, Said, apart, asked, fail, good, read, some, warn
 from sparkops.core.facts import Facts, Gpu, known
@@ -125,21 +126,34 @@ def _told(packages: Mapping[str, str]) -> str:
 ).all_nodes
 def driver_same(s: Situation) -> Iterator[Said]:
     versions = {name: version for name, facts in s.facts.items() if (version := version_of(facts))}
-    yield from parity("the driver", versions, UPGRADE, severe="cluster" in s.revision.topology)
+    bad = {version for version in versions.values() if version in BAD or numbers(version)[:1] != (BRANCH,)}
+    cures = Cures(UPGRADE, "see the check driver-branch", frozenset(bad))
+    yield from parity("the driver", versions, cures, severe="cluster" in s.revision.topology)
 
 
-def parity(what: str, values: Mapping[str, str], cure: str, severe: bool = False) -> Iterator[Said]:
-    """Warn if the values differ, with what to do on the nodes with older ones; `severe`: fail if branches differ."""
+@dataclass(frozen=True)
+class Cures:
+    """What to do on nodes with an older version, and on those with a version that has a known problem."""
+
+    update: str
+    replace: str = ""
+    bad: frozenset[str] = frozenset()
+
+
+def parity(what: str, values: Mapping[str, str], cures: Cures, severe: bool = False) -> Iterator[Said]:
+    """Warn if the values differ, naming the nodes to change; with `severe`, fail if their first numbers differ."""
     groups = grouped((value, name) for name, value in values.items())
     if len(groups) < 2:
         return
     ordered = sorted(groups.items(), key=lambda group: -len(group[1]))
     told = "; ".join(f"{value} on {some(names)}" for value, names in ordered)
     branches = {value.split(".")[0] for value in groups}
-    newest = max(groups, key=numbers)
-    older = [name for value, names in groups.items() if value != newest for name in names]
-    hint = f"on {some(older)}: {cure}"
-    yield (fail if severe and len(branches) > 1 else warn)(f"{what} differs: {told}", hint, apart(groups))
+    newest = max((value for value in groups if value not in cures.bad), key=numbers, default="")
+    older = [name for value, names in groups.items() if value not in (newest, *cures.bad) for name in names]
+    wrong = [name for value in sorted(cures.bad) for name in groups.get(value, ())]
+    steps = [f"on {some(names)}: {cure}" for names, cure in ((older, cures.update), (wrong, cures.replace)) if names]
+    say = fail if severe and len(branches) > 1 else warn
+    yield say(f"{what} differs: {told}", "; ".join(steps), apart(groups))
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -1,10 +1,9 @@
 """Checks of the Linux kernel: bad versions, memory reserved by kexec handover, equal versions on all nodes."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from sparkops.checks.check import Check, Here, Said, good, read, some, warn
-from sparkops.checks.driver import UPGRADE, numbers, parity
+from sparkops.checks.check import Check, Here, Said, good, read, warn
+from sparkops.checks.driver import UPGRADE, Cures, parity
 from sparkops.core.facts import known
 from sparkops.core.situation import Situation
 
@@ -76,7 +75,5 @@ def kho(here: Here) -> Iterator[Said]:
 ).all_nodes
 def kernel_same(s: Situation) -> Iterator[Said]:
     kernels = {name: kernel.release for name, facts in s.facts.items() if (kernel := known(facts.uname, None))}
-    newest = max(kernels.values(), key=numbers, default="")
-    bad = [name for name, release in kernels.items() if release == newest] if _problem(newest) else []
-    for said in parity("the kernel", kernels, UPGRADE):
-        yield replace(said, hint=f"first fix {some(bad)}: see the check kernel") if bad else said
+    bad = frozenset(release for release in kernels.values() if _problem(release))
+    yield from parity("the kernel", kernels, Cures(UPGRADE, "see the check kernel", bad))

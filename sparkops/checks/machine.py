@@ -11,6 +11,7 @@ from sparkops.core.situation import Situation
 
 LONGEST_UP = 30 * 86_400
 MOST_SKEW = 2.0
+SET_CLOCK = "sudo timedatectl set-ntp true && sudo systemctl restart systemd-timesyncd"
 _KERNEL = re.compile(r"(\d+\.\d+\.\d+-\d+)-(\S+)")
 CURE = (
     "on all but one of the nodes: sudo rm /etc/machine-id /var/lib/dbus/machine-id /etc/ssh/ssh_host_*; sudo "
@@ -79,7 +80,7 @@ def _host_keys(facts: Facts) -> list[str]:
     title="The nodes' clocks agree within 2 s",
     why="If clocks differ, you cannot compare the logs of the nodes, and TLS certificates and tokens may be rejected.",
     source="other preflight tools, such as joeynyc/spark-doctor and hasso5703/dgx-spark-qwen38",
-    hint="on the node: sudo timedatectl set-ntp true; sudo systemctl restart systemd-timesyncd",
+    hint=f"on the node: {SET_CLOCK}",
     reads=("clock",),
 ).all_nodes
 def clocks(s: Situation) -> Iterator[Said]:
@@ -88,7 +89,7 @@ def clocks(s: Situation) -> Iterator[Said]:
         off = least if least > 0 else most if most < 0 else 0.0
         if abs(off) > MOST_SKEW:
             word = "ahead of" if off > 0 else "behind"
-            yield warn(f"{name}'s clock is {_seconds(abs(off))} {word} your machine's clock")
+            yield warn(f"{name}'s clock is {_seconds(abs(off))} {word} your machine's clock", f"on {name}: {SET_CLOCK}")
 
 
 def offsets(s: Situation) -> dict[str, tuple[float, float]]:

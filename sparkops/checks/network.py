@@ -11,7 +11,7 @@ from sparkops.core.facts import Firewall, Unread
 _BY_ITSELF = re.compile(r"\D.*\s\d+")
 """Profiles that NetworkManager creates by itself have a number: `Wired connection 1`, in the system's language."""
 
-UNSEEN = "without root, sparkops cannot see that; leave out this check: sparkops preflight --skip firewall"
+UNSEEN = "only root can read that rule, so leave out this check: sparkops preflight --skip firewall"
 _COMMENT = re.compile(r' -m comment --comment ("[^"]*"|\S+)')
 _ACCEPTS = re.compile(
     r"-A \S+(?: -s (?P<source>[\d./]+))?(?: -i (?P<interface>\S+))?(?: -p tcp(?: -m tcp)?)? -j ACCEPT"

@@ -3,12 +3,15 @@
 from collections.abc import Iterator
 
 from sparkops.checks.check import CannotTell, FabricCheck, Said, apart, fail, good, some, warn
-from sparkops.checks.driver import parity
+from sparkops.checks.driver import Cures, parity
 from sparkops.checks.fabric_links import links
 from sparkops.core.facts import Rdma
 from sparkops.core.situation import Situation
 
 FIRMWARE = "sudo fwupdmgr refresh && sudo fwupdmgr update && sudo reboot (do not use mlnx-fw-updater)"
+BROKEN = frozenset({"28.47.1088"})
+"""What mlnx-fw-updater installs."""
+
 PINNED = "NCCL_IB_GID_INDEX"
 UNSET = f"do not set {PINNED} in the recipe or in scripts: NCCL 2.21 and later find the entry without it"
 
@@ -86,5 +89,5 @@ def firmware(s: Situation) -> Iterator[Said]:
     versions = {node: version for node, version in told.items() if version}
     if not versions:
         raise CannotTell("the firmware's version could not be read")
-    yield from parity("the CX7 firmware", versions, FIRMWARE)
+    yield from parity("the CX7 firmware", versions, Cures(FIRMWARE, FIRMWARE, BROKEN))
     yield good(evidence=some(dict.fromkeys(versions.values())))

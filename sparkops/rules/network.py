@@ -31,10 +31,10 @@ def network_per_node(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster":
         return None
     fixed = [name for name in ADDRESSES if name in effective.env]
+    named = [name for name in NAMES if name in effective.env and effective.env[name].value != OURS.get(name)]
     if fixed:
         message = f"{', '.join(fixed)}: the recipe sets one value for all nodes, but each node needs its own value"
-        return refuse(message, f"remove them, because sparkops sets them for each node: {_unset(fixed)}")
-    named = [name for name in NAMES if name in effective.env and effective.env[name].value != OURS.get(name)]
+        return refuse(message, f"remove them, because sparkops sets them for each node: {_unset(fixed + named)}")
     if not named:
         return None
     message = f"the recipe sets {', '.join(named)} for all nodes; sparkops would read the right values from each node"

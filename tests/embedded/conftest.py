@@ -21,7 +21,7 @@ import pytest
 import sparkops
 from sparklab import api
 from sparklab.fake_docker import cli as docker
-from sparklab.layout import Node
+from sparklab.layout import PASSWORD, Node
 from sparklab.tools.answer import answer
 from sparkops.remote.frame import script_text
 from support import serving
@@ -156,11 +156,13 @@ class Lab(Tool):
         return subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout
 
     def typed(self, name: str, line: str) -> bool:
-        """A command line that its user types on the node, as a terminal of the node runs it; whether it succeeded."""
+        """A command line that its user types at a terminal of the node, with the password; whether it succeeded."""
         node = Node(self.node(name))
         environment = {"SPARKLAB_NODE": node.directory, "SPARKLAB_LAB": node.record["lab"], "USER": "spark"}
         environment |= {"PATH": f"{node.path('bin')}:/usr/bin:/bin", "HOME": node.home, "SPARKOPS_ROOT": node.root()}
-        return subprocess.run(("sh", "-c", line), env=environment, capture_output=True, check=False).returncode == 0
+        words, password = ("sh", "-c", line.replace("sudo ", "sudo -S ")), f"{PASSWORD}\n" * line.count("sudo ")
+        ran = subprocess.run(words, env=environment, input=password, capture_output=True, text=True, check=False)
+        return ran.returncode == 0
 
     def containers(self, running: bool = False) -> set[tuple[str, str]]:
         """(node, container) of all, or of those that run, as the nodes' Docker tells it."""

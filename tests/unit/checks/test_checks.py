@@ -10,7 +10,7 @@ import pytest
 from sparkops.checks import CHECKS, access, chosen, findings, judged
 from sparkops.checks.check import CannotTell, Check, Here, Said, fail, read, warn
 from sparkops.checks.docker import names_free
-from sparkops.checks.driver import parity
+from sparkops.checks.driver import Cures, parity
 from sparkops.checks.fabric_links import targets
 from sparkops.checks.image import ray
 from sparkops.checks.rdma import gids
@@ -56,7 +56,7 @@ def test_an_index_that_the_recipe_sets_is_held_against_the_devices_tables(situat
 
 def test_evidence_names_all_that_differ_and_a_few_of_those_that_agree() -> None:
     values = {f"node{at}": "580.95.05" if at in (3, 5, 7, 9, 11) else "580.142" for at in range(1, 13)}
-    (said,) = parity("the driver", values, "update it")
+    (said,) = parity("the driver", values, Cures("update it"))
     assert (
         said.message
         == "the driver differs: 580.142 on node1, node2, node4 and 4 more; 580.95.05 on node3, node5, node7 and 2 more"
@@ -181,3 +181,9 @@ def test_caches_that_are_not_there_are_made_whatever_the_verdict(situated: Calla
     known = situated({"a": "healthy-fe"})
     (steps,) = fixes(known, known.placement.nodes, ()).values()
     assert "/home/jhunt/.cache/vllm" in steps[0].do.command.words  # type: ignore[union-attr]
+
+
+def test_no_node_is_updated_to_a_version_with_a_known_problem() -> None:
+    values = {"a": "6.17.0-1014-nvidia", "b": "7.0.0-1019-nvidia", "c": "6.17.0-1008-nvidia"}
+    (said,) = parity("the kernel", values, Cures("update", "see the check kernel", frozenset({values["b"]})))
+    assert said.hint == "on c: update; on b: see the check kernel"
