@@ -22,7 +22,7 @@ def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
     ran = lab.cli("lint", "mine.yml", lab=False, code=3)
     assert "--mxfp4-layers (mine.yml:3) is not a flag of vLLM 0.32.0 of vllm-node" in ran.out
     assert "has the image nobody/knows" in lab.cli("image", "flags", "nobody/knows", code=3).err
-    ran = lab.cli("image", "flags", "ghcr.io/berriai/litellm:main-stable", code=5)
+    ran = lab.cli("image", "flags", "ghcr.io/berriai/litellm:v1.100.0", code=5)
     assert "this image has no make_arg_parser" in ran.err
     assert lab.containers() == set()
 

@@ -52,6 +52,9 @@ FIRST = "port-taken"
 
 COMMAND = re.compile(r"(?:sparkops|sudo|docker) [^;()`]+")
 STOPS = re.compile(r", | and (?!&)| if ")
+SPEED = 200.0
+"""Nothing here looks at what happens in the middle of a build or a copy."""
+
 PLACEHOLDER = re.compile(r"(?<!\$)\b(?:NAME|NODE|INTERFACE|MODEL|RECIPE|DIR|PEER|PROFILE|USER|ADDRESS)\b")
 
 
@@ -100,7 +103,7 @@ def crowds():
 
 @pytest.mark.parametrize("faults", crowds(), ids=lambda faults: faults[1])
 def test_every_remedy_ends_its_finding_or_one_line_says_what_a_person_must_do(faults, lab_with, until):
-    lab = lab_with(nodes=len(faults) + 1)
+    lab = lab_with(nodes=len(faults) + 1, speed=SPEED)
     faulty = {node: fault for node, fault in zip(lab.names, faults, strict=False) if fault}
     for node, fault in faulty.items():
         lab.fault(node, fault)
@@ -125,7 +128,7 @@ def test_every_remedy_ends_its_finding_or_one_line_says_what_a_person_must_do(fa
 
 
 def test_every_image_of_the_catalogue_is_got_by_the_commands_of_its_remedy(lab_with):
-    lab = lab_with()
+    lab = lab_with(speed=SPEED)
     images = {one.container: one.name for one in map(recipes.recipe, recipes.recipe_names())}
     for words in (*(("--recipe", name) for name in images.values()), ("--topology", "2x-solo")):
         for name in lab.names:
