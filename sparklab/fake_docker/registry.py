@@ -18,7 +18,7 @@ from sparklab.tree.images import inspect, manifest
 LITELLM = "ghcr.io/berriai/litellm:v1.100.0"
 MOVING = "ghcr.io/berriai/litellm:main-stable"
 SPARK = ("eugr/spark-vllm:latest", "eugr/spark-vllm-b12x:latest")
-NGC = ("nvcr.io/nvidia/vllm:25.09-py3", "nvcr.io/nvidia/vllm:26.04-py3")
+NGC = tuple(f"nvcr.io/nvidia/vllm:{month}-py3" for month in ("25.09", "26.03", "26.04"))
 VLLM = (*SPARK, "vllm/vllm-openai:latest", *NGC)
 PUBLISHED = {LITELLM: LITELLM, MOVING: LITELLM, **dict.fromkeys(VLLM, "vllm-node:latest")}
 """Published reference -> the node image that its content equals."""

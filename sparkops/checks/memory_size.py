@@ -78,7 +78,7 @@ def model_fits(here: Here) -> Iterator[Said]:
         "the node with the least memory decides how many requests fit. The memory above that stays unused."
     ),
     source="vLLM 0.32 (the number of KV cache blocks is the minimum over all workers)",
-    hint="lower --gpu-memory-utilization until the smaller node has 5 GiB left, or deploy on the smaller node alone",
+    hint="lower --gpu-memory-utilization until 5 GiB are left on the smaller node, or deploy without it",
     reads=("meminfo",),
     topologies=("cluster", "n-solo"),
     placed=True,
@@ -97,7 +97,12 @@ def same(s: Situation) -> Iterator[Said]:
         return
     least = min(sizes.values())
     found = memory_estimate.estimate(s.effective, s.placement.shape, least)
-    yield warn(f"the nodes have different memory ({apart(groups)}); the smallest decides", evidence=_room(found))
+    yield warn(
+        f"the nodes have different memory ({apart(groups)}); the smallest decides",
+        f"lower --gpu-memory-utilization until 5 GiB are left on {', '.join(groups[f'{sold(least)} GB'])}, "
+        "or deploy without it",
+        _room(found),
+    )
 
 
 def _room(found: Estimate) -> str:

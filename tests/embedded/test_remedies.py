@@ -35,6 +35,7 @@ BY_HAND = {
     "gpu-hot": "clear the air vents",
     "gpu-held": "stop it if it is yours",
     "port-taken": "stop it if it is yours",
+    "memory-64": "until 5 GiB are left on",
     "memory-reserved": "find what reserves memory",
     "cloned": "on all but one of the nodes",
     "twin-without-ipv4": "40-cx7.yaml",
