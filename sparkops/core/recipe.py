@@ -169,7 +169,9 @@ class Recipe:
     @property
     def target(self) -> str:
         """How a command names this recipe: a recipe of a directory `recipes` by its name, another one by its path."""
-        return self.name if self.source.rpartition(".")[0] == f"recipes/{self.name}" else self.source
+        name, mark, choice = self.name.partition("#")
+        own = self.source.rpartition(".")[0] == f"recipes/{name}"
+        return self.name if own else self.source + mark + choice
 
 
 def written(recipe: Recipe) -> tuple[str, ...]:

@@ -59,13 +59,18 @@ MOST_FLAGS = 1000
 KEYS = tuple(RecipeFile.__dataclass_fields__)
 INHERITED = ("model", "revision", "container", "program", "mounts", "build", "mods", "benchmark", "only", "nodes")
 
-FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults")
+FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults", "variants")
 """Keys that only recipes of other launchers have."""
 
 
 def is_foreign(document: Located) -> bool:
     """Whether a file is a recipe of another launcher."""
     return isinstance(document.value, dict) and any(key in document.value for key in FOREIGN)
+
+
+def has_variants(document: Located) -> bool:
+    """Whether a file describes several ways to serve a model, as those of recipes.vllm.ai do."""
+    return isinstance(document.value, dict) and "variants" in document.value
 
 
 def parent(document: Located) -> str | None:

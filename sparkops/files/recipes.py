@@ -31,6 +31,8 @@ _WITH_TOPOLOGY = re.compile(r"(.+?)-(solo|\d+x-solo|cluster)")
 def recipe(name: str, directory: Path = Path("recipes"), flags: FlagTable | None = None) -> Recipe:
     """A recipe by name (`./recipes`, then the packaged ones) or by path, with what it extends.
 
+    `#VARIANT+FEATURE` behind the name chooses what a model file of recipes.vllm.ai serves.
+
     Its flags are spelled by the table that was given, else by the one that was read from its image, else by ours.
     """
     chain = _chain(name, directory)
@@ -46,11 +48,20 @@ def _chain(name: str, directory: Path) -> list[tuple[str, Located]]:
     seen: list[Path] = []
     wanted: str | None = name
     while wanted is not None:
-        path = _find(wanted, (seen[-1].parent if seen else directory, directory), seen)
+        named, choice = _split(wanted)
+        path = _find(named, (seen[-1].parent if seen else directory, directory), seen)
         seen.append(path)
-        chain.append((path.stem, document(path, _label(path))))
+        chain.append((path.stem + choice, document(path, _label(path))))
+        if choice and not recipe_file.has_variants(chain[-1][1]):
+            raise UsageError(one_line(f"{_label(path)}: has no variants, so {choice} cannot stand behind its name"))
         wanted = recipe_file.parent(chain[-1][1])
     return chain
+
+
+def _split(wanted: str) -> tuple[str, str]:
+    """The name of a recipe, and what is chosen of its file from `#` on; the name of a file may also contain `#`."""
+    name, mark, choice = wanted.partition("#")
+    return (wanted, "") if os.path.isfile(wanted) else (name, mark + choice)
 
 
 def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
