@@ -68,6 +68,25 @@ def is_foreign(document: Located) -> bool:
     return isinstance(document.value, dict) and any(key in document.value for key in FOREIGN)
 
 
+SIGNS = (
+    {"recipe_version"},
+    {"sparkrun_version"},
+    {"schema_version", "model", "backend"},
+    {"variants", "model"},
+    {"container", "model"},
+    {"container", "command"},
+    {"runtime", "model"},
+    {"command", "model"},
+)
+"""Keys that together make a file of YAML a recipe, of any launcher; `extends` does so beside keys of ours."""
+
+
+def is_recipe(document: Located) -> bool:
+    """Whether a file of someone's repository is meant as a recipe."""
+    keys = set(document.value) if isinstance(document.value, dict) else set()
+    return any(signs <= keys for signs in SIGNS) or ("extends" in keys and keys <= {*KEYS})
+
+
 def has_variants(document: Located) -> bool:
     """Whether a file describes several ways to serve a model, as those of recipes.vllm.ai do."""
     return isinstance(document.value, dict) and "variants" in document.value

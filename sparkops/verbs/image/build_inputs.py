@@ -75,7 +75,7 @@ def source_of(build: Build) -> BuildSource:
 def build_of(target: str) -> Build:
     """Return the build of a recipe (name or path), or of an image that a recipe runs."""
     names = recipes.recipe_names()
-    if target in names or target.endswith((".yml", ".yaml")):
+    if recipes.names_recipe(target):
         recipe = recipes.recipe(target)
         given = recipe.build or building.known(recipe.container)
         if not given:
