@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
-from sparkops.core.schema import did_you_mean
+from sparkops.core.schema import nearest
 from sparkops.errors import UsageError
 
 CONTENT = "sha256:"
@@ -82,9 +82,9 @@ class Catalogue:
         raise UsageError(f"no such recipe: {self.name}/{text}{self._instead(text)}", hint=hint)
 
     def _instead(self, text: str) -> str:
-        last = {name.rpartition("/")[2]: name for name in self.names}
-        near = did_you_mean(text, (*self.names, *last)) if self.names else ""
-        return near if near.startswith(" (did") else ""
+        known = {name.rpartition("/")[2]: name for name in self.names} | {name: name for name in self.names}
+        near = nearest(text, known)
+        return f" (did you mean {self.name}/{known[near]}?)" if near else ""
 
     def beside(self, child: str, text: str) -> tuple[str, ...]:
         """The files that a recipe's `extends` may mean: in its own folder, else anywhere in the catalogue."""

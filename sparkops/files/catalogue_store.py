@@ -7,8 +7,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from sparkops.core.catalogue import CONTENT, LARGEST, LARGEST_FILE, MOST_FILES, Catalogue, safe
@@ -17,14 +16,13 @@ from sparkops.core.sizes import gb
 from sparkops.errors import UsageError
 from sparkops.files import catalogues, own_files
 from sparkops.files.catalogues import Kept
+from sparkops.files.recipe_places import YAML
 
 PART = ".part-"
 FORGOTTEN = 86_400
 """Seconds after which the directory of a run that was killed is removed."""
 
 Files = Iterable[tuple[str, bytes]]
-Read = Callable[[Kept], Catalogue]
-"""Finds the recipes in the files that were written."""
 
 
 @contextlib.contextmanager
@@ -159,7 +157,12 @@ def _forget(place: Path) -> None:
                 shutil.rmtree(part, ignore_errors=True)
 
 
-def with_recipes(made: Kept, recipes: Iterable[str], unread: dict[str, str]) -> Kept:
-    """The catalogue with its recipes, and the reasons of those that cannot be used."""
-    reasons = {path: one_line(reason) for path, reason in unread.items()}
-    return replace(made, catalogue=replace(made.catalogue, recipes=tuple(recipes), unread=reasons))
+def yaml_files(made: Kept) -> list[str]:
+    """The files of YAML of a catalogue, relative to it."""
+    found = (path for path in made.root.rglob("*") if path.suffix in YAML and path.is_file())
+    return sorted(path.relative_to(made.root).as_posix() for path in found)
+
+
+def alike(old: Kept, new: Kept, file: str) -> bool:
+    """Whether a file has one content in two states of a catalogue."""
+    return same(old.path(file), read(new.path(file)))

@@ -82,10 +82,10 @@ class RecipeFolders:
         names, split = self.names(), _WITH_TOPOLOGY.fullmatch(name)
         if split and split[1] in names:
             return f" (did you mean {split[1]} with --topology {split[2]}?)"
-        if near := did_you_mean(name, names):
-            return near
-        elsewhere = [one for one in catalogues.recipe_names() if one.rpartition("/")[2] == name]
-        return f" (did you mean {elsewhere[0]}?)" if elsewhere else ""
+        elsewhere = (one for one in catalogues.recipe_names() if one.rpartition("/")[2] == name)
+        if (other := next(elsewhere, None)) is not None:
+            return f" (did you mean {other}?)"
+        return did_you_mean(name, names)
 
 
 def in_catalogue(kept: Kept, name: str) -> Found:

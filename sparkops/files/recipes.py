@@ -57,6 +57,18 @@ def names_recipe(text: str) -> bool:
         return False
 
 
+def folder(source: str, relative: str) -> Path:
+    """A directory that a recipe names, relative to its file; in a catalogue, none outside it. Raises UsageError."""
+    head, _, file = source.partition("/")
+    kept = catalogues.kept(head.partition("@")[0]) if "@" in head else None
+    if kept is None or kept.catalogue.at != head:
+        return Path(source).parent / relative
+    found = (kept.path(file).parent / relative).resolve()
+    if not found.is_relative_to(kept.root.resolve()):
+        raise UsageError(one_line(f"{source}: names the directory {relative}, which is not in the catalogue"))
+    return found
+
+
 def is_recipe(path: Path, label: str) -> bool:
     """Whether a file of YAML is meant as a recipe; also if it is not valid YAML but has the keys of one."""
     data = _bytes(path)

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,7 +37,7 @@ THEIRS = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_SSL_CAINFO", "GI
 DEADLINE = 600.0
 """Seconds that one call of git may take."""
 
-_NO_REF = re.compile(r"couldn't find remote ref|not our ref|no such ref", re.IGNORECASE)
+_NO_REF = re.compile(r"couldn't find remote ref|not our ref|no such ref|unadvertised object", re.IGNORECASE)
 _BLOB = re.compile(rb"(?P<mode>100644|100755) blob (?P<id>[0-9a-f]+)\t(?P<path>.+)", re.DOTALL)
 
 
@@ -86,21 +87,23 @@ def here(directory: Path) -> Repository | None:
     return Repository(directory, prefix.strip("\n").rstrip("/")) if code == 0 and inside == "true" else None
 
 
-def fetched(url: str, ref: str | None, place: Path) -> tuple[Repository, str]:
-    """One commit of a repository, in a new directory; raises UsageError and Unreachable."""
-    _checked("init", "--bare", "--quiet", "--template=", str(place))
-    words = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", url, ref or "HEAD")
-    code, _, said = _run("-C", str(place), *words)
-    if code and _NO_REF.search(said):
-        hint = "give a branch, a tag, or all 40 digits of a commit"
-        raise UsageError(one_line(f"{url} has no {ref or 'commit'}"), hint=hint)
-    if code:
-        hint = "check the address and your network; for a private repository, check that `git ls-remote URL` works"
-        raise Unreachable(one_line(f"git cannot fetch {url}: {_reason(said)}"), hint=hint)
-    repository = Repository(place)
-    if (commit := repository.commit("FETCH_HEAD")) is None:
-        raise UsageError(one_line(f"{url}: {ref or 'HEAD'} is no commit"))
-    return repository, commit
+@contextlib.contextmanager
+def fetched(url: str, ref: str | None) -> Iterator[tuple[Repository, str]]:
+    """One commit of a repository, in a directory that is removed at the end; raises UsageError and Unreachable."""
+    with tempfile.TemporaryDirectory(prefix="sparkops-git-") as place:
+        _checked("init", "--bare", "--quiet", "--template=", place)
+        words = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "--", url, ref or "HEAD")
+        code, _, said = _run("-C", place, *words)
+        if code and _NO_REF.search(said):
+            hint = "give a branch, a tag, or all 40 digits of a commit"
+            raise UsageError(one_line(f"{url} has no {ref or 'commit'}"), hint=hint)
+        if code:
+            hint = f"check the address and the network; for a private repository, `git ls-remote {url}` must not ask"
+            raise Unreachable(one_line(f"git cannot fetch {url}: {_reason(said)}"), hint=hint)
+        repository = Repository(Path(place))
+        if (commit := repository.commit("FETCH_HEAD")) is None:
+            raise UsageError(one_line(f"{url}: {ref or 'HEAD'} is no commit"))
+        yield repository, commit
 
 
 def _checked(*words: str, given: bytes = b"") -> bytes:
