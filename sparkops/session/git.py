@@ -31,13 +31,16 @@ OURS = {
     "GIT_OPTIONAL_LOCKS": "0",
     "LC_ALL": "C",
 }
-THEIRS = ("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_CONFIG_GLOBAL")
-"""Variables of git that keep the operator's values; others, such as those that git sets in a hook, are left out."""
+THEIRS = ("GIT_SSH", "GIT_SSL_", "GIT_CONFIG", "GIT_HTTP_", "GIT_PROXY_")
+"""How variables of git begin that keep the operator's values; others, such as those of a hook, are left out."""
 
 DEADLINE = 600.0
 """Seconds that one call of git may take."""
 
 _NO_REF = re.compile(r"couldn't find remote ref|not our ref|no such ref|unadvertised object", re.IGNORECASE)
+_FOLLOWS = re.compile(r"Could not read from remote|make sure you have the correct access|and the repository exists")
+"""What git adds to each failure of ssh."""
+
 _BLOB = re.compile(rb"(?P<mode>100644|100755) blob (?P<id>[0-9a-f]+)\t(?P<path>.+)", re.DOTALL)
 
 
@@ -116,7 +119,7 @@ def _checked(*words: str, given: bytes = b"") -> bytes:
 def _run(*words: str, given: bytes = b"") -> tuple[int, bytes, str]:
     """Exit code, stdout and stderr. git gets no terminal, so neither it nor ssh can ask."""
     settings = [word for setting in SETTINGS for word in ("-c", setting)]
-    own = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in THEIRS}
+    own = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name.startswith(THEIRS)}
     try:
         process = subprocess.Popen(
             ["git", *settings, *words], env={**own, **OURS}, start_new_session=os.name == "posix",
@@ -148,8 +151,8 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _reason(said: str) -> str:
-    """The line of git's messages that names the cause."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    told = [line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))] or lines or ["it does not say why"]
-    first = next((line for line in told if "Could not read from remote" not in line), told[0])
+    """The line of git's messages that names the cause; ssh tells it before git says that it could not read."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not _FOLLOWS.search(line)]
+    told = [line for line in lines if line.startswith(("fatal:", "error:", "ssh:"))] or lines[-1:]
+    first = next(iter(told), "it could not read from the repository")
     return first.removeprefix("fatal: ").removeprefix("error: ")[:300]

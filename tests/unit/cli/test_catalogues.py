@@ -217,6 +217,28 @@ def test_a_fetch_that_fails_says_why_and_keeps_nothing(
     assert kept() == []
 
 
+@pytest.mark.parametrize(
+    ("ssh", "said"),
+    [
+        ("echo 'Host key verification failed.' >&2; exit 255", "Host key verification failed."),
+        ("echo 'ssh: Could not resolve hostname x' >&2; exit 255", "Could not resolve hostname x"),
+        (
+            "printf 'git@x: Permission denied\\033[31m (publickey).\\n' >&2; exit 255",
+            "Permission denied [31m (publickey).",
+        ),
+        ("exit 1", "could not read from the repository"),
+        ("test -t 0 && exec cat /dev/tty; echo no terminal >&2; exit 1", "no terminal"),
+    ],
+)
+def test_what_ssh_says_is_the_reason_and_it_has_no_terminal_to_ask_on(
+    sparkops: Run, by_ssh: str, own_home: Path, ssh: str, said: str
+) -> None:
+    (own_home / "ssh").write_text(f"#!/bin/sh\n{ssh}\n")
+    ran = sparkops("recipe", "add", by_ssh)
+    assert ran.code == 4
+    assert said in ran.err
+
+
 def test_an_update_moves_to_the_newest_commit_and_shows_the_settings_that_differ(
     sparkops: Run, by_ssh: str, theirs: Path
 ) -> None:
@@ -237,7 +259,7 @@ def test_an_update_moves_to_the_newest_commit_and_shows_the_settings_that_differ
     change = {"part": "command", "key": "max-num-seqs", "before": 8, "after": 16}
     assert told["changed"] == [{"recipe": "recipes/moss", "changes": [change]}]
     folder = Path(os.environ["XDG_STATE_HOME"], "sparkops", "catalogues", "them")
-    assert sorted(path.name for path in folder.iterdir()) == [after, "catalogue.json"]
+    assert {path.name for path in folder.iterdir()} == {after, "catalogue.json"}
     (back,) = sparkops("recipe", "update", "them", "--ref", before, "--json").document["catalogues"]
     assert (back["commit"], back["ref"], back["new"]) == (before, before, ["recipes/lichen"])
     assert "nothing new" in sparkops("recipe", "update", "them").out
