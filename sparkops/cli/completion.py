@@ -34,4 +34,5 @@ class NameType(click.ParamType):  # type: ignore[type-arg]
 
 RECIPE, TOPOLOGY, NODE = NameType("recipes", "R"), NameType("topologies", "T"), NameType("nodes", "NODE")
 PLAYBOOK, SUITE = NameType("playbooks", "NAME"), NameType("suites", "S")
+CATALOGUE = NameType("catalogues", "NAME")
 RULE, CHECK = NameType("rules", "ID"), NameType("checks", "ID")

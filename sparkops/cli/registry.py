@@ -86,8 +86,13 @@ VERBS = {
     "endpoint": Verb("status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print URL, key and model for a client."),
     "key": Verb("status", "key:key", "show:key", INSPECT, "Print the endpoint's API key or change it."),
     "key rotate": Verb("status", "key:key", "show:rotated"),
-    "recipe": Local("recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes."),
+    "recipe": Local(
+        "recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes; keep those of others."
+    ),
     "recipe list": Verb("recipe", "list:recipes", "show_catalogue:recipes"),
+    "recipe add": Verb("recipe", "catalogue:add", "show_catalogues:added"),
+    "recipe update": Verb("recipe", "catalogue:update", "show_catalogues:updated"),
+    "recipe remove": Verb("recipe", "catalogue:remove", "show_catalogues:removed"),
     "recipe search": Verb("recipe", "list:search", "show_catalogue:found"),
     "recipe show": Verb("recipe", "describe:show", "show_catalogue:recipe"),
     "recipe export": Verb("recipe", "compare:export", "show:exported"),

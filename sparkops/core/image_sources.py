@@ -43,6 +43,8 @@ def _with_mods(recipe: Recipe | None) -> ImageSource:
     if recipe is None:
         return ImageSource(None, "the image contains mods: build it from the recipe that names them, with --mods")
     command = f"sparkops image build {shlex.quote(recipe.target)}"
+    if recipe.catalogue:
+        return ImageSource("mods", f"{command} --mods {recipe.catalogue}", "25 GB")
     unpinned = [mod for mod in mods.needed(recipe.mods) if mods.source(recipe.mod_sources.get(mod, "")) is None]
     if unpinned:
         names = ", ".join(map(mods.short, unpinned))

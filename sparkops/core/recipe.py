@@ -168,8 +168,16 @@ class Recipe:
 
     @property
     def target(self) -> str:
-        """How a command names this recipe: a recipe of a directory `recipes` by its name, another one by its path."""
-        return self.name if self.source.rpartition(".")[0] == f"recipes/{self.name}" else self.source
+        """How a command names this recipe: one of a directory `recipes` or of a catalogue by its name, else by path."""
+        name, mark, choice = self.name.partition("#")
+        own = self.source.rpartition(".")[0] == f"recipes/{name}" or self.catalogue
+        return self.name if own else self.source + mark + choice
+
+    @property
+    def catalogue(self) -> str:
+        """The catalogue that has this recipe, if its source is in one (`CATALOGUE@COMMIT/FILE`); else empty."""
+        catalogue, _, rest = self.name.partition("/")
+        return catalogue if rest and self.source.startswith(f"{catalogue}@") else ""
 
 
 def written(recipe: Recipe) -> tuple[str, ...]:

@@ -59,13 +59,37 @@ MOST_FLAGS = 1000
 KEYS = tuple(RecipeFile.__dataclass_fields__)
 INHERITED = ("model", "revision", "container", "program", "mounts", "build", "mods", "benchmark", "only", "nodes")
 
-FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults")
+FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults", "variants")
 """Keys that only recipes of other launchers have."""
 
 
 def is_foreign(document: Located) -> bool:
     """Whether a file is a recipe of another launcher."""
     return isinstance(document.value, dict) and any(key in document.value for key in FOREIGN)
+
+
+SIGNS = (
+    {"recipe_version"},
+    {"sparkrun_version"},
+    {"schema_version", "model", "backend"},
+    {"variants", "model"},
+    {"container", "model"},
+    {"container", "command"},
+    {"runtime", "model"},
+    {"command", "model"},
+)
+"""Keys that together make a file of YAML a recipe, of any launcher; `extends` does so beside keys of ours."""
+
+
+def is_recipe(document: Located) -> bool:
+    """Whether a file of someone's repository is meant as a recipe."""
+    keys = set(document.value) if isinstance(document.value, dict) else set()
+    return any(signs <= keys for signs in SIGNS) or ("extends" in keys and keys <= {*KEYS})
+
+
+def has_variants(document: Located) -> bool:
+    """Whether a file describes several ways to serve a model, as those of recipes.vllm.ai do."""
+    return isinstance(document.value, dict) and "variants" in document.value
 
 
 def parent(document: Located) -> str | None:

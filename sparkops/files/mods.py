@@ -9,6 +9,7 @@ from pathlib import Path
 from sparkops.core import mods as modding
 from sparkops.core.schema import one_line
 from sparkops.errors import Refused, UsageError
+from sparkops.files import catalogues
 from sparkops.files.build_context import Context, pack
 
 PINNED = "pinned"
@@ -16,7 +17,10 @@ PINNED = "pinned"
 
 
 def context(directory: str, container: str, mods: Sequence[str], sources: Mapping[str, str]) -> Context:
-    """The build context of an image with these mods; a mod in `directory` wins over its pinned source."""
+    """The build context of an image with these mods; a mod in `directory` wins over its pinned source.
+
+    `directory` may also be the name of a catalogue.
+    """
     if wrong := modding.strange(modding.needed(mods)):
         raise UsageError(one_line(f"{wrong[0]!r} is not a mod name: it must be a plain directory name"))
     pinned = {mod: source for mod, text in sources.items() if (source := modding.source(text)) is not None}
@@ -42,6 +46,8 @@ def context(directory: str, container: str, mods: Sequence[str], sources: Mappin
 def _find(directory: str, mod: str) -> Path | None:
     """A directory with a `run.sh`, or a zip of one."""
     base = Path(directory).expanduser()
+    if not base.is_dir() and (kept := catalogues.kept(directory)) is not None:
+        base = kept.root
     if not base.is_dir():
         raise UsageError(one_line(f"{directory}: no such directory"))
     for name in modding.candidates(mod):

@@ -70,6 +70,15 @@ def size_to_read(path: Path) -> int:
         raise UsageError(one_line(f"{path}: {(error.strerror or str(error)).lower()}")) from error
 
 
+def directory(path: str) -> Path | None:
+    """The absolute path of a directory; None if there is none."""
+    try:
+        found = Path(path).expanduser()
+        return found.resolve() if found.is_dir() else None
+    except (OSError, ValueError, RuntimeError):
+        return None
+
+
 def is_there(path: str) -> bool:
     return Path(path).exists()
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -12,10 +11,11 @@ from typing import Any
 from sparkops.core import mods, recipe_file
 from sparkops.core.flags import FlagTable
 from sparkops.core.recipe import Recipe
-from sparkops.core.schema import Located, did_you_mean, one_line
+from sparkops.core.schema import Located, one_line
 from sparkops.errors import UsageError
-from sparkops.files import flag_tables
+from sparkops.files import catalogues, flag_tables
 from sparkops.files.package import PACKAGE
+from sparkops.files.recipe_places import YAML, Found, RecipeFolders
 from sparkops.files.yaml_positions import parse
 
 LARGEST = 1_000_000
@@ -24,33 +24,91 @@ LARGEST = 1_000_000
 VLLM = "0.32.0"
 """The vLLM version whose flags are used for images with unknown flags."""
 
-_YAML = (".yml", ".yaml")
-_WITH_TOPOLOGY = re.compile(r"(.+?)-(solo|\d+x-solo|cluster)")
+_LIKE_A_RECIPE = re.compile(rb"^(?:recipe_version|container|model|variants|extends)[ ]*:", re.MULTILINE)
 
 
 def recipe(name: str, directory: Path = Path("recipes"), flags: FlagTable | None = None) -> Recipe:
-    """A recipe by name (`./recipes`, then the packaged ones) or by path, with what it extends.
+    """A recipe by name (`./recipes`, then the packaged ones), by path or as `CATALOGUE/NAME`, with what it extends.
 
-    Its flags are spelled by the table that was given, else by the one that was read from its image, else by ours.
+    `#VARIANT+FEATURE` behind the name chooses what a model file of recipes.vllm.ai serves. Its flags are spelled by the
+    table that was given, else by the one that was read from its image, else by ours.
     """
-    chain = _chain(name, directory)
+    return _read(_chain(name, _folders(directory)), flags)
+
+
+def at(place: Found, flags: FlagTable | None = None) -> Recipe:
+    """The recipe in a file that is known."""
+    return _read(_chain(place, _folders()), flags)
+
+
+def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
+    """All recipes that can be named, without those of catalogues."""
+    return _folders(directory).names()
+
+
+def names_recipe(text: str) -> bool:
+    """Whether a text that may also name an image names a recipe."""
+    name = text.partition("#")[0]
+    if name in recipe_names() or name.endswith(YAML):
+        return True
+    try:
+        return catalogues.recipe(name) is not None
+    except UsageError:
+        return False
+
+
+def folder(source: str, relative: str) -> Path:
+    """A directory that a recipe names, relative to its file; in a catalogue, none outside it. Raises UsageError."""
+    head, _, file = source.partition("/")
+    kept = catalogues.kept(head.partition("@")[0]) if "@" in head else None
+    if kept is None or kept.catalogue.at != head:
+        return Path(source).parent / relative
+    found = (kept.path(file).parent / relative).resolve()
+    if not found.is_relative_to(kept.root.resolve()):
+        raise UsageError(one_line(f"{source}: names the directory {relative}, which is not in the catalogue"))
+    return found
+
+
+def is_recipe(path: Path, label: str) -> bool:
+    """Whether a file of YAML is meant as a recipe; also if it is not valid YAML but has the keys of one."""
+    data = _bytes(path)
+    try:
+        return recipe_file.is_recipe(parse(data, label))
+    except UsageError:
+        return _LIKE_A_RECIPE.search(data) is not None
+
+
+def _folders(directory: Path = Path("recipes")) -> RecipeFolders:
+    return RecipeFolders(directory, packaged("recipes"))
+
+
+def _read(chain: list[tuple[str, Located]], flags: FlagTable | None) -> Recipe:
     found = _recipe(chain, flags or flag_table())
     if flags is None and (own := flag_tables.of_image(mods.derived(found.container, found.mods))) is not None:
         return _recipe(chain, own)
     return found
 
 
-def _chain(name: str, directory: Path) -> list[tuple[str, Located]]:
+def _chain(wanted: str | Found, folders: RecipeFolders) -> list[tuple[str, Located]]:
     """A recipe's file and those it extends, nearest first."""
     chain: list[tuple[str, Located]] = []
-    seen: list[Path] = []
-    wanted: str | None = name
-    while wanted is not None:
-        path = _find(wanted, (seen[-1].parent if seen else directory, directory), seen)
-        seen.append(path)
-        chain.append((path.stem, document(path, _label(path))))
-        wanted = recipe_file.parent(chain[-1][1])
+    seen: list[Found] = []
+    following: str | Found | None = wanted
+    while following is not None:
+        named, choice = (following, "") if isinstance(following, Found) else _split(following)
+        found = named if isinstance(named, Found) else folders.find(named, seen)
+        seen.append(found)
+        chain.append((found.name + choice, document(found.path, found.label)))
+        if choice and not recipe_file.has_variants(chain[-1][1]):
+            raise UsageError(one_line(f"{found.label}: has no variants, so {choice} cannot stand behind its name"))
+        following = recipe_file.parent(chain[-1][1])
     return chain
+
+
+def _split(wanted: str) -> tuple[str, str]:
+    """The name of a recipe, and what is chosen of its file from `#` on; the name of a file may also contain `#`."""
+    name, mark, choice = wanted.partition("#")
+    return (wanted, "") if os.path.isfile(wanted) else (name, mark + choice)
 
 
 def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
@@ -59,12 +117,6 @@ def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
         return recipe_file.read(chain, flags)
     base: Recipe = import_module("sparkops.core.formats").read(*chain[-1], flags)
     return recipe_file.read(chain[:-1], flags, base) if chain[:-1] else base
-
-
-def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
-    """All recipes that can be named."""
-    files = (path for place in (directory, packaged("recipes")) if place.is_dir() for path in place.iterdir())
-    return tuple(sorted({path.stem for path in files if path.suffix in _YAML}))
 
 
 def packaged(kind: str) -> Path:
@@ -88,10 +140,10 @@ def file_schema(kind: str) -> dict[str, Any]:
 
 def document(path: Path, label: str | None = None) -> Located:
     """A YAML file as located values."""
-    return parse(_read(path), label or str(path))
+    return parse(_bytes(path), label or str(path))
 
 
-def _read(path: Path) -> bytes:
+def _bytes(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -103,42 +155,3 @@ def _read(path: Path) -> bytes:
     if len(data) > LARGEST:
         raise UsageError(f"{path}:1: is larger than {LARGEST // 1000} kB")
     return data
-
-
-def _find(name: str, directories: Iterable[Path], seen: list[Path]) -> Path:
-    """The file of a recipe. Files already read are skipped: a file may extend a packaged recipe of its name."""
-    candidates = list(_candidates(name, directories))
-    existing = [path for path in candidates if os.path.isfile(path)]
-    for path in existing:
-        if path.resolve() not in {other.resolve() for other in seen}:
-            return path
-    if existing:
-        chain = " > ".join(path.stem for path in (*seen, existing[0]))
-        raise UsageError(f"{_label(seen[-1])}: extends itself: {chain}")
-    if _is_path(name):
-        return candidates[0]
-    raise UsageError(one_line(f"no such recipe: {name}{_instead(name, recipe_names(next(iter(directories))))}"))
-
-
-def _instead(name: str, names: tuple[str, ...]) -> str:
-    """spark-vllm-docker has a recipe for each topology; here the topology is an option."""
-    split = _WITH_TOPOLOGY.fullmatch(name)
-    if split and split[1] in names:
-        return f" (did you mean {split[1]} with --topology {split[2]}?)"
-    return did_you_mean(name, names)
-
-
-def _candidates(name: str, directories: Iterable[Path]) -> Iterator[Path]:
-    if _is_path(name):
-        yield Path(os.path.expanduser(name))
-        return
-    yield from (d / f"{name}{suffix}" for d in (*directories, packaged("recipes")) for suffix in _YAML)
-
-
-def _is_path(name: str) -> bool:
-    return name.endswith(_YAML) or "/" in name or os.sep in name
-
-
-def _label(path: Path) -> str:
-    """The path to show; for packaged recipes it does not depend on where the package is installed."""
-    return f"recipes/{path.name}" if path.parent == packaged("recipes") else str(path)

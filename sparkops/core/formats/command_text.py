@@ -40,8 +40,12 @@ def command(
     located: Located, rendered: str, flags: FlagTable, env: Mapping[str, Setting], key: str = "command"
 ) -> Serving:
     """The engine that a rendered command starts, each flag with its line where the command has several."""
-    places = lines(located, rendered)
+    return served(rendered, lines(located, rendered), flags, env, key)
+
+
+def served(rendered: str, places: Lines, flags: FlagTable, env: Mapping[str, Setting], key: str) -> Serving:
+    """The engine that a command starts whose lines are at these places of the file."""
     try:
         return serving(rendered, flags, places, {name: str(setting.value) for name, setting in env.items()})
     except CommandError as error:
-        schema.fail(Located(None, located.file, places.number(error.line)), key, str(error))
+        schema.fail(Located(None, places.file, places.number(error.line)), key, str(error))

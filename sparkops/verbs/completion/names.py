@@ -8,8 +8,8 @@ import click
 from sparkops import checks, rules
 from sparkops.cli.where import inventory
 from sparkops.core.bench.suites import SUITES
+from sparkops.files import catalogues, playbooks, recipes
 from sparkops.files import inventory as load_inventory
-from sparkops.files import playbooks, recipes
 
 BY_ID: dict[str, Iterable[Any]] = {"rules": rules.RULES, "checks": checks.CHECKS, "suites": SUITES}
 
@@ -19,7 +19,9 @@ def names(kind: str, context: click.Context) -> Iterable[str]:
     if kind in BY_ID:
         return [one.id for one in BY_ID[kind]]
     if kind == "recipes":
-        return recipes.recipe_names()
+        return [*recipes.recipe_names(), *catalogues.recipe_names()]
+    if kind == "catalogues":
+        return catalogues.names()
     if kind == "playbooks":
         return playbooks.packaged_names()
     found = load_inventory.inventory(inventory(context))

@@ -19,6 +19,8 @@ _CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
 def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield ink.bold(_title(document))
     yield from _without_key(document, ink)
+    if _of_catalogue(document):
+        yield f"  recipe {document['recipe']}, from {document['recipe_source']}"
     nodes = (document.get("placement") or {}).get("nodes", ())
     yield from columns([[node["name"], node.get("address"), node.get("role")] for node in nodes], "  ")
     yield from _settings(document.get("settings", ()), ink)
@@ -54,6 +56,12 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from ask(endpoints[0], how, with_key=document.get("api_key", True))
     if document.get("bench"):
         yield from show.run(document["bench"], ink, how)
+
+
+def _of_catalogue(document: Document) -> bool:
+    """Whether the recipe is one of a catalogue; then its source names the commit."""
+    source = str(document.get("recipe_source") or "")
+    return source.startswith(f"{str(document.get('recipe')).partition('/')[0]}@")
 
 
 def _without_key(document: Document, ink: Ink) -> Iterator[str]:

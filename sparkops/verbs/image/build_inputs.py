@@ -62,9 +62,12 @@ def _derived(recipe: Recipe, directory: str) -> BuildSource:
 
 
 def build_for(image: str, recipe: Recipe) -> BuildSource:
-    """How to build an image that this recipe runs: with its pinned mods, by its `build`, or by the image's name."""
+    """How to build an image that this recipe runs: with its mods, by its `build`, or by the image's name.
+
+    The mods are pinned by their sources or by the recipe's catalogue.
+    """
     if image.startswith(mods.PREFIX):
-        return _derived(recipe, load_mods.PINNED)
+        return _derived(recipe, recipe.catalogue or load_mods.PINNED)
     return source_of(build_of(recipe.target if recipe.build and image == recipe.container else image))
 
 
@@ -75,7 +78,7 @@ def source_of(build: Build) -> BuildSource:
 def build_of(target: str) -> Build:
     """Return the build of a recipe (name or path), or of an image that a recipe runs."""
     names = recipes.recipe_names()
-    if target in names or target.endswith((".yml", ".yaml")):
+    if recipes.names_recipe(target):
         recipe = recipes.recipe(target)
         given = recipe.build or building.known(recipe.container)
         if not given:
@@ -119,7 +122,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 def _beside(build: Build, source: str) -> Build:
     """Return the build with its context relative to the recipe's directory."""
-    return replace(build, context=str(Path(source).parent / build.context)) if build.context is not None else build
+    if build.context is None:
+        return build
+    return replace(build, context=str(recipes.folder(source, build.context)))
 
 
 def _plain(image: str) -> str:

@@ -32,7 +32,11 @@ def image() -> None:
 @click.option("--context", metavar="DIR", help="Build from this directory instead of the recipe's `build`.")
 @click.option("--dockerfile", metavar="FILE", help="The Dockerfile; it must be inside the context.")
 @click.option("--arg", "args", multiple=True, metavar="K=V", help="A build argument (repeatable).")
-@click.option("--mods", metavar="DIR|pinned", help="Add the recipe's mods from DIR, or (pinned) from their sources.")
+@click.option(
+    "--mods",
+    metavar="DIR|pinned",
+    help="Add the recipe's mods from DIR or a catalogue, or (pinned) from their sources.",
+)
 @click.option("--force", is_flag=True, help="Build again, even if nothing changed.")
 @on_nodes_by_sudo
 def build(**given: Any) -> BuildOptions:

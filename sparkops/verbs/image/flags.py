@@ -37,7 +37,7 @@ def flags(options: FlagsOptions, report: Report) -> Answer:
 
 def _reference(name: str) -> str:
     """Return the named image, or the image of the named recipe."""
-    if name in recipes.recipe_names() or name.endswith((".yml", ".yaml")):
+    if recipes.names_recipe(name):
         recipe = recipes.recipe(name)
         return mods.derived(recipe.container, recipe.mods)
     return name

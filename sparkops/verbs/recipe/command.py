@@ -1,15 +1,17 @@
 """The verbs of recipes and rules. All but `recipe lock` and `recipe verify` work without nodes."""
 
+from dataclasses import replace
 from typing import Any
 
 import click
 
-from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY
+from sparkops.cli.completion import CATALOGUE, RECIPE, RULE, TOPOLOGY
 from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
 from sparkops.cli.where import inventory, on_nodes_by_sudo
 from sparkops.core.lockfile import IGNORABLE
 from sparkops.core.target import NameOptions
 from sparkops.verbs.recipe.options import (
+    AddOptions,
     AdviseOptions,
     CatalogueOptions,
     DiffOptions,
@@ -17,6 +19,7 @@ from sparkops.verbs.recipe.options import (
     LintOptions,
     LockOptions,
     ShowOptions,
+    UpdateOptions,
     VerifyOptions,
 )
 
@@ -35,18 +38,61 @@ def rules(**given: Any) -> NameOptions:
 @example("sparkops recipe show openai-gpt-oss-120b --topology cluster")
 @click.group(cls=VerbGroup)
 def recipe() -> None:
-    """List, show, compare, export and lock recipes."""
+    """List, show, compare, export and lock recipes; keep those of others."""
 
 
-@example("sparkops recipe list")
+@example("""
+    sparkops recipe list
+    sparkops recipe list spark-vllm-docker
+""")
 @recipe.command("list", logged=False)
+@click.argument("name", type=CATALOGUE, required=False, metavar="[CATALOGUE]")
 @click.pass_context
-def recipe_list(context: click.Context, /) -> CatalogueOptions:
+def recipe_list(context: click.Context, /, name: str | None) -> CatalogueOptions:
     """List the recipes, and in which topologies each fits on your nodes.
 
+    With CATALOGUE, list the recipes of this catalogue, else your own and those of sparkops, and the catalogues.
     Without an inventory, sparkops assumes two nodes.
     """
-    return _catalogue(context)
+    return replace(_catalogue(context), catalogue=name)
+
+
+@example("""
+    sparkops recipe add https://github.com/eugr/spark-vllm-docker
+    sparkops recipe add git@git.example.org:team/recipes.git --name team --ref v2
+    sparkops recipe add ~/src/spark-vllm-docker
+""")
+@recipe.command("add")
+@click.argument("origin", metavar="URL|DIR")
+@click.option("--name", metavar="NAME", help="The name of the catalogue [default: the name of the repository].")
+@click.option("--ref", metavar="REF", help="A branch, a tag or a whole commit [default: the repository's own branch].")
+def recipe_add(**given: Any) -> AddOptions:
+    """Keep the recipes of a repository as a catalogue.
+
+    sparkops fetches one commit with git, stores its files, and runs nothing of them. Then use a recipe by the name
+    CATALOGUE/RECIPE in every command. A directory in a git repository is stored as it was committed last.
+    """
+    return AddOptions(**given)
+
+
+@example("""
+    sparkops recipe update
+    sparkops recipe update spark-vllm-docker --ref 0123456789abcdef0123456789abcdef01234567
+""")
+@recipe.command("update")
+@click.argument("name", type=CATALOGUE, required=False, metavar="[CATALOGUE]")
+@click.option("--ref", metavar="REF", help="Move to this branch, tag or whole commit, and stay there.")
+def recipe_update(**given: Any) -> UpdateOptions:
+    """Get the newest commit of a catalogue, or of all, and show what changed."""
+    return UpdateOptions(**given)
+
+
+@example("sparkops recipe remove spark-vllm-docker")
+@recipe.command("remove")
+@click.argument("name", type=CATALOGUE, metavar="CATALOGUE")
+def recipe_remove(**given: Any) -> NameOptions:
+    """Remove a catalogue from this machine. Deployments of its recipes continue."""
+    return NameOptions(**given)
 
 
 @example("sparkops recipe search tool calling")
@@ -140,7 +186,7 @@ def recipe_verify(**given: Any) -> VerifyOptions:
 def lint(context: click.Context, /, **given: Any) -> LintOptions:
     """Check recipe files against the rules.
 
-    It reads recipes of sparkops, spark-vllm-docker and sparkrun, and needs no nodes.
+    It reads recipes of sparkops, spark-vllm-docker, sparkrun and recipes.vllm.ai, and needs no nodes.
 
     Exit 3: a rule would refuse a deploy; 2: a file cannot be read.
     """

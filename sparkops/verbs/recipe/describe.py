@@ -9,11 +9,11 @@ from sparkops.core import memory_estimate, reference, shapes, topology
 from sparkops.core.effective import Effective, Overrides, command_line, effective
 from sparkops.core.memory_estimate import Estimate
 from sparkops.core.recipe import Recipe, Settings, written
-from sparkops.files import recipes
+from sparkops.files import catalogues, recipes
 from sparkops.files import reference as load_reference
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
-from sparkops.verbs.recipe.list import settled, summary
+from sparkops.verbs.recipe.list import about, settled, summary
 from sparkops.verbs.recipe.options import ShowOptions
 
 
@@ -27,6 +27,7 @@ def show(options: ShowOptions, report: Ending) -> Answer:
     return Answer(
         {
             "recipe": _recipe(recipe, settings),
+            "catalogue": _catalogue(recipe),
             "author": _author(recipe),
             "topology": shape.topology,
             "nodes": shape.nodes,
@@ -37,6 +38,12 @@ def show(options: ShowOptions, report: Ending) -> Answer:
             "reference": [reference.document(table) for table in tables],
         }
     )
+
+
+def _catalogue(recipe: Recipe) -> Mapping[str, Any] | None:
+    """Return the catalogue that has the recipe, with its origin and commit."""
+    kept = catalogues.kept(recipe.catalogue) if recipe.catalogue else None
+    return about(kept.catalogue) if kept else None
 
 
 def _author(recipe: Recipe) -> Mapping[str, Any]:

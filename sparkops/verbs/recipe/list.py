@@ -1,18 +1,19 @@
-"""`recipe list` and `recipe search`: the included recipes and those of the working directory; no node."""
+"""`recipe list` and `recipe search`: the included recipes, those of the working directory, of catalogues; no node."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sparkops import rules as rulebook
 from sparkops.core import shapes
 from sparkops.core import topology as topologies
+from sparkops.core.catalogue import Catalogue
 from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.findings import Finding
 from sparkops.core.memory_estimate import estimate
 from sparkops.core.recipe import Recipe
 from sparkops.core.topology import Shape
 from sparkops.errors import UsageError
-from sparkops.files import inventory
+from sparkops.files import catalogues, inventory
 from sparkops.files import recipes as load
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
@@ -25,17 +26,24 @@ SEARCHED = ("description", "when", "when_not", "trade_offs", "notes", "source")
 
 
 def recipes(options: CatalogueOptions, report: Ending) -> Answer:
-    """List all recipes with the topologies of these nodes that each fits."""
-    found, warnings = _readable()
+    """List recipes with the topologies of these nodes that each fits: those of a catalogue, else all others."""
+    shown = catalogues.named(options.catalogue).catalogue if options.catalogue else None
+    found, warnings = _readable(_of(shown) if shown else load.recipe_names())
     nodes, trouble = known_nodes(options)
     many = len(nodes) if nodes else LIKELY_NODES
     listed = [{**summary(recipe), "fits": list(fits(recipe, many))} for recipe in found]
-    return Answer({"recipes": listed, "nodes": nodes, "warnings": [*warnings, *trouble]})
+    every = [shown] if shown else [kept.catalogue for kept in catalogues.every()]
+    unread = [] if shown else sorted(set(catalogues.names()) - {one.name for one in every})
+    warnings += [f"the catalogue {name} cannot be read: `sparkops recipe remove {name}`" for name in unread]
+    known = {"catalogue": options.catalogue, "catalogues": [about(one) for one in every]}
+    return Answer({"recipes": listed, "nodes": nodes, "warnings": [*warnings, *trouble], **known})
 
 
 def search(options: CatalogueOptions, report: Ending) -> Answer:
     """List the recipes that mention every word, with the lines that do."""
-    found, warnings = _readable()
+    found, warnings = _readable(
+        [*load.recipe_names(), *(name for kept in catalogues.every() for name in _of(kept.catalogue))]
+    )
     words = [word.lower() for word in options.words]
     hits = [(recipe, _mentions(recipe, words)) for recipe in found]
     listed = [{**summary(recipe), "mentions": lines} for recipe, lines in hits if lines]
@@ -70,10 +78,21 @@ def settled(recipe: Recipe, shape: Shape) -> tuple[Effective, tuple[Finding, ...
     return rulebook.judge(effective(recipe, shape.kind, Overrides()), shape, frozenset())
 
 
-def _readable() -> tuple[list[Recipe], list[str]]:
+def about(catalogue: Catalogue) -> dict[str, Any]:
+    """Return a catalogue as documents show it."""
+    said = {key: getattr(catalogue, key) for key in ("name", "origin", "ref", "commit", "added")}
+    return {**said, "recipes": len(catalogue.recipes), "unread": len(catalogue.unread)}
+
+
+def _of(catalogue: Catalogue) -> list[str]:
+    """The recipes of a catalogue that can be used; `recipe add` told about the others."""
+    return [f"{catalogue.name}/{name}" for name, file in catalogue.names.items() if file not in catalogue.unread]
+
+
+def _readable(names: Iterable[str]) -> tuple[list[Recipe], list[str]]:
     """Return every readable recipe, and a warning for each other file."""
     found, warnings = [], []
-    for name in load.recipe_names():
+    for name in names:
         try:
             found.append(load.recipe(name))
         except UsageError as error:

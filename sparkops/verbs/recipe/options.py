@@ -7,11 +7,32 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class CatalogueOptions:
-    """`recipe list` and `recipe search`: words to search for, or the nodes that the recipes should fit."""
+    """`recipe list` and `recipe search`: words to search for, or the nodes that the recipes should fit.
+
+    `catalogue` lists only the recipes of a catalogue.
+    """
 
     inventory: str | None = None
     limit: str | None = None
     words: tuple[str, ...] = ()
+    catalogue: str | None = None
+
+
+@dataclass(frozen=True)
+class AddOptions:
+    """`recipe add`: a URL or a directory."""
+
+    origin: str
+    name: str | None = None
+    ref: str | None = None
+
+
+@dataclass(frozen=True)
+class UpdateOptions:
+    """`recipe update`: one catalogue, or without a name all."""
+
+    name: str | None = None
+    ref: str | None = None
 
 
 @dataclass(frozen=True)

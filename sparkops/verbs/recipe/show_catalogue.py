@@ -40,7 +40,32 @@ def recipes(document: Document, ink: Ink, how: How) -> Iterator[str]:
     used = {fit["fit"] for item in document.get("recipes", ()) for fit in item.get("fits", ())}
     yield from (ink.dim(text) for fit, text in marks.items() if fit in used)
     yield from _warnings(document, ink)
+    yield from _catalogues(document, ink)
     yield ink.dim("`sparkops recipe show NAME [--topology T]` shows a recipe; `sparkops recipe search WORD` searches.")
+
+
+def _catalogues(document: Document, ink: Ink) -> Iterator[str]:
+    """The catalogues, or the one whose recipes were listed, with their origins."""
+    known, one = document.get("catalogues", ()), document.get("catalogue")
+    if known:
+        yield ink.bold("from" if one else "catalogues of other people's recipes")
+        rows = [[item["name"], _counted(item), f"{item['origin']} at {_commit(item)}", _kept(item)] for item in known]
+        yield from columns(rows, "  ")
+        if not one:
+            yield ink.dim("`sparkops recipe list CATALOGUE` lists the recipes of a catalogue.")
+
+
+def _counted(item: Document) -> str:
+    unread = f", {item['unread']} of them cannot be used" if item.get("unread") else ""
+    return f"{item['recipes']} recipes{unread}"
+
+
+def _commit(item: Document) -> str:
+    return str(item["commit"]).rpartition(":")[2][:12]
+
+
+def _kept(item: Document) -> str:
+    return f"{item['ref']}, " * bool(item.get("ref")) + f"since {item['added']}"
 
 
 def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -61,6 +86,8 @@ def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield f"  {_meant(document['author'])}"
     about = ("description", "source", "container", "revision", "verified", "only", "mounts")
     yield from columns([[name, _text(found[name])] for name in about if found.get(name)], "  ")
+    if catalogue := document.get("catalogue"):
+        yield f"  catalogue {catalogue['name']}: {catalogue['origin']} at {catalogue['commit']}"
     folder = str(found.get("source")).rpartition("/")[0] + "/"
     for part, title in (("args", "flags"), ("env", "environment")):
         if found.get(part):
