@@ -1,13 +1,13 @@
-"""Recipes of other launchers, read into our own value: schema "1" (spark-vllm-docker) and "2" (sparkrun)."""
+"""Recipes of others, read into our own value: "1" (spark-vllm-docker), "2" (sparkrun), "nvidia"."""
 
 from sparkops.core import schema
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import parts, spark_vllm_docker, sparkrun
+from sparkops.core.formats import nvidia, parts, spark_vllm_docker, sparkrun
 from sparkops.core.formats.template import literal
 from sparkops.core.recipe import Recipe
 from sparkops.core.schema import Located
 
-READERS = {"1": spark_vllm_docker.read, "2": sparkrun.read}
+READERS = {"1": spark_vllm_docker.read, "2": sparkrun.read, nvidia.SCHEMA: nvidia.read}
 
 
 def read(name: str, document: Located, flags: FlagTable) -> Recipe:
@@ -18,9 +18,11 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
 def version(document: Located) -> str:
     """The schema by which a file is read: "1" only if the file says so and spark-vllm-docker would take it.
 
-    sparkrun reads files of every version by its own schema.
+    sparkrun reads files of every version by its own schema, but none of NVIDIA's.
     """
     entries = parts.mapping(document)
+    if nvidia.KEY in entries:
+        return nvidia.SCHEMA
     return "2" if sparkrun.said_version(entries) != "1" or _for_sparkrun(entries) else "1"
 
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from sparkops.core.effective import Effective, command_line
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import parts, sparkrun
+from sparkops.core.formats import nvidia, parts, sparkrun
 from sparkops.core.formats.text import Block, lines
 from sparkops.core.formats.values import bare
-from sparkops.core.recipe import VLLM, Benchmark, Metadata, Recipe, Setting, Settings, put, written
+from sparkops.core.recipe import RANKS, VLLM, Benchmark, Metadata, Recipe, Setting, Settings, put, written
 from sparkops.core.schema import one_line
 
 SCHEMAS = ("1", "2", "sparkops")
@@ -36,12 +36,25 @@ _PLACEHOLDER = re.compile(r"\{\{|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
 def exported(recipe: Recipe, schema: str, effective: Effective | None = None) -> str:
     """The text of the file: the recipe itself, or its settings for a topology (`effective`)."""
-    words = written(recipe) if effective is None else command_line(effective)
+    words = _own_ranks_left_out(recipe) if effective is None else command_line(effective)
     if effective is not None:
         recipe = replace(recipe, args=effective.args, env=effective.env, mounts=effective.mounts, topologies={})
     shape = _ours(recipe) if schema == "sparkops" else {"1": _one, "2": _two}[schema](recipe, words)
     head = one_line(f"# {recipe.name}, exported by sparkops")
     return "\n".join((head, *lines(shape), *_rest(recipe, schema), ""))
+
+
+def _own_ranks_left_out(recipe: Recipe) -> Sequence[str]:
+    """The recipe's command line; of NVIDIA's, which is typed on each node, without the flags that number the ranks."""
+    words = written(recipe)
+    if recipe.foreign is None or recipe.foreign.schema != nvidia.SCHEMA:
+        return words
+    start = words.index("serve") + 1
+    starts = [*recipe.flags.walk(words[start:])]
+    ends = [*(one.index for one in starts[1:]), len(words) - start]
+    pairs = zip(starts, ends, strict=True)
+    kept = [words[start + one.index : start + end] for one, end in pairs if one.name not in RANKS]
+    return (*words[:start], *(word for group in kept for word in group))
 
 
 def _one(recipe: Recipe, words: Sequence[str]) -> dict[str, Any]:
@@ -166,6 +179,7 @@ def _values(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _metadata(metadata: Metadata) -> dict[str, Any]:
     said = {name.replace("_", "-"): value for name, value in asdict(metadata).items()}
+    said["tested-with"] = _given(**(said["tested-with"] or {}))
     return _given(**{name: list(value) if isinstance(value, tuple) else value for name, value in said.items()})
 
 

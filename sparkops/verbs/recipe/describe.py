@@ -54,7 +54,7 @@ def rounded(found: Estimate, note: str) -> Mapping[str, Any]:
 
 
 def _recipe(recipe: Recipe, settings: Effective) -> Mapping[str, Any]:
-    about = {name: value for name, value in vars(recipe.metadata).items() if value and name != "results"}
+    about = {name: value for name, value in asdict(recipe.metadata).items() if value and name != "results"}
     return {
         **summary(recipe),
         "source": recipe.source,
