@@ -88,10 +88,11 @@ def file_schema(kind: str) -> dict[str, Any]:
 
 def document(path: Path, label: str | None = None) -> Located:
     """A YAML file as located values."""
-    return parse(_read(path), label or str(path))
+    return parse(content(path), label or str(path))
 
 
-def _read(path: Path) -> bytes:
+def content(path: Path) -> bytes:
+    """The bytes of a file; raises UsageError if it cannot be read or is too large."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sparkops.core import schema
 from sparkops.core.formats import command_text
+from sparkops.core.formats.commandline import Lines
 from sparkops.core.formats.server_command import SHELLS, assigned, shortened
 from sparkops.core.formats.shell import CommandError, Simple, Word, commands, filled
 from sparkops.core.recipe import SECRET, Caveat
@@ -29,7 +30,7 @@ _LONGEST_NAME = 2
 
 
 @dataclass
-class Container:
+class DockerRun:
     """What `docker run` starts. `by_hand`: variables whose values a person fills in on each node."""
 
     image: Located | None = None
@@ -40,12 +41,12 @@ class Container:
     caveats: list[Caveat] = field(default_factory=list)
 
 
-def read(located: Located, key: str) -> Container:
+def read(located: Located, key: str) -> DockerRun:
     """The container that a script starts with `docker run`; raises UsageError with the line if it cannot be read.
 
     Nothing is run. Variables get the values that the script sets, and `$HOME` is `~`, as in the volumes of a recipe.
     """
-    text, found, values = command_text.template(located, key), Container(), {"HOME": "~"}
+    text, found, values = command_text.template(located, key), DockerRun(), {"HOME": "~"}
     places = command_text.lines(located, text)
     try:
         for simple in commands(text):
@@ -57,7 +58,7 @@ def read(located: Located, key: str) -> Container:
     return found
 
 
-def _command(found: Container, words: list[Word], places: command_text.Lines) -> None:
+def _command(found: DockerRun, words: list[Word], places: Lines) -> None:
     """Keep what one command of the script says; a program that sparkops does not run instead is a caveat."""
     said = " ".join(word.text for word in words)
     if said.startswith("docker run ") and found.image is None:
@@ -68,7 +69,7 @@ def _command(found: Container, words: list[Word], places: command_text.Lines) ->
         found.caveats.append(Caveat(places.where(words[0].line), schema.one_line(text), instead=instead))
 
 
-def _run(found: Container, words: list[Word], places: command_text.Lines) -> None:
+def _run(found: DockerRun, words: list[Word], places: Lines) -> None:
     rest = iter(words)
     for word in rest:
         place = Located(None, places.file, places.number(word.line))
@@ -96,7 +97,7 @@ def _option(text: str, rest: Iterator[Word]) -> Iterator[tuple[str, Word | bool]
         yield name, following
 
 
-def _keep(found: Container, name: str, value: Word | bool, place: Located) -> None:
+def _keep(found: DockerRun, name: str, value: Word | bool, place: Located) -> None:
     text = value if isinstance(value, bool) else value.text
     if isinstance(value, Word) and name == "env":
         _variable(found, value, place)
@@ -108,7 +109,7 @@ def _keep(found: Container, name: str, value: Word | bool, place: Located) -> No
         found.options[key] = _at((*before, _at(text, place)), found.options.get(key, place))
 
 
-def _variable(found: Container, word: Word, place: Located) -> None:
+def _variable(found: DockerRun, word: Word, place: Located) -> None:
     """Keep `NAME=VALUE`. Without a value, or with one that only a person knows, it differs from node to node."""
     name, equals, value = word.text.partition("=")
     unknown = not equals or word.expands or "$" in value or _BY_HAND.search(value)
@@ -116,7 +117,7 @@ def _variable(found: Container, word: Word, place: Located) -> None:
     kept[name] = _at(value, place)
 
 
-def _after(found: Container, words: list[Word], places: command_text.Lines) -> None:
+def _after(found: DockerRun, words: list[Word], places: Lines) -> None:
     """The words after the image; a shell is what the recipe's command is typed into."""
     if words and words[0].text.rpartition("/")[2] not in SHELLS:
         said = shortened(" ".join(word.text for word in words))

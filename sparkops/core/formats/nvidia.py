@@ -1,4 +1,4 @@
-"""Recipes of NVIDIA/local-ai-inference-recipes (`recipe.yaml`): a `docker run`, then `vllm serve` typed on each node."""
+"""Recipes of NVIDIA/local-ai-inference-recipes: a `docker run`, then a `vllm serve` to type on each node."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from sparkops.core import schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats import carried, command_text, docker_run, nvidia_doubts, parts, sparkrun
 from sparkops.core.formats.commandline import Serving
-from sparkops.core.formats.docker_run import Container
+from sparkops.core.formats.docker_run import DockerRun
 from sparkops.core.formats.nvidia_about import metadata
 from sparkops.core.recipe import PARALLEL, RANKS, Foreign, Recipe, Setting
 from sparkops.core.schema import Located
@@ -45,7 +45,7 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     if located is None or located.value is None:
         schema.fail(entries["serve"], "serve.command", "is required")
     setup = runtime.get("setup_command")
-    started = docker_run.read(setup, "runtime.setup_command") if setup and setup.value else Container()
+    started = docker_run.read(setup, "runtime.setup_command") if setup and setup.value else DockerRun()
     said = _translated(document, entries, started, nodes)
     env, left = parts.env(said)
     found = command_text.command(located, command_text.template(located, "serve.command"), flags, env, "serve.command")
@@ -53,9 +53,8 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
     unknown = [*carried.unknown(entries, READ), *carried.unknown(runtime, RUNTIME), *carried.unknown(serve, SERVE)]
     doubts = nvidia_doubts.doubts(entries, started, found, flags, nodes)
     caveats = (*carried.repeated(document), *doubts, *left, *started.caveats, *unknown)
-    volumes = [one.value for one in started.volumes]
-    foreign = Foreign(SCHEMA, found.words, {"volumes": volumes} if volumes else {}, caveats)
     name = _id(entries) if name == "recipe" else name
+    foreign = Foreign(SCHEMA, found.words, caveats=caveats)
     recipe = parts.recipe(name, replace(document, value=said), found, env, flags, metadata(entries), foreign)
     return replace(recipe, args={flag: one for flag, one in recipe.args.items() if flag not in RANKS})
 
@@ -85,7 +84,7 @@ def _nodes(document: Located, entries: parts.Entries) -> int:
     return int(found[1] or 1)
 
 
-def _translated(document: Located, entries: parts.Entries, started: Container, nodes: int) -> dict[str, Located]:
+def _translated(document: Located, entries: parts.Entries, started: DockerRun, nodes: int) -> dict[str, Located]:
     """What the recipe says, by the keys of the other launchers' recipes."""
     runtime, checkpoint = parts.inner(entries, "runtime"), parts.inner(entries, "checkpoint")
     image = runtime.get("image") if parts.text(runtime, "image") else started.image

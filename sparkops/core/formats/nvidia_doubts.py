@@ -7,7 +7,7 @@ from sparkops.core import needs, schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.formats import command_text, parts
 from sparkops.core.formats.commandline import Serving
-from sparkops.core.formats.docker_run import Container
+from sparkops.core.formats.docker_run import DockerRun
 from sparkops.core.formats.server_command import shortened
 from sparkops.core.recipe import PARALLEL, RANKS, Caveat
 from sparkops.core.schema import Located
@@ -23,7 +23,7 @@ HEADS = "sparkops gives every rank the flags of serve.command"
 
 
 def doubts(
-    entries: parts.Entries, started: Container, found: Serving, flags: FlagTable, nodes: int
+    entries: parts.Entries, started: DockerRun, found: Serving, flags: FlagTable, nodes: int
 ) -> Iterator[Caveat]:
     """One caveat for each cause."""
     yield from _version(entries["schema_version"])
@@ -50,7 +50,7 @@ def _version(said: Located) -> Iterator[Caveat]:
         yield Caveat(said.where, text, instead="check with `sparkops recipe show` that the command is right")
 
 
-def _image(entries: parts.Entries, started: Container) -> Iterator[Caveat]:
+def _image(entries: parts.Entries, started: DockerRun) -> Iterator[Caveat]:
     runtime = parts.inner(entries, "runtime")
     image = parts.text(runtime, "image")
     if started.image and image and started.image.value != image:
@@ -59,7 +59,7 @@ def _image(entries: parts.Entries, started: Container) -> Iterator[Caveat]:
         yield Caveat(started.image.where, schema.one_line(text), instead=schema.one_line(instead))
 
 
-def _per_node(started: Container, found: Serving) -> Iterator[Caveat]:
+def _per_node(started: DockerRun, found: Serving) -> Iterator[Caveat]:
     """What a person fills in on each node: sparkops sets one part, and the rest is not set."""
     ranks = {f"--{flag}": found.args[flag].origin for flag in RANKS if flag in found.args}
     variables = {name: one.where for name, one in started.env.items() if name in SET}

@@ -23,7 +23,7 @@ def show(options: ShowOptions, report: Ending) -> Answer:
     shape = shapes.shape(recipe, topology.parse(options.topology or shapes.usual(recipe)))
     settings, findings = settled(recipe, shape)
     inline = [reference.table(entry, "metadata.results") for entry in recipe.metadata.results]
-    tables = [*load_reference.tables(recipe.name), *inline]
+    tables = [*load_reference.of_recipe(recipe), *inline]
     return Answer(
         {
             "recipe": _recipe(recipe, settings),
