@@ -6,8 +6,11 @@ from collections.abc import Iterator
 from sparkops.checks.check import CannotTell, Check, Here, Said, good, warn
 from sparkops.checks.driver import UPGRADE, numbers, version_of
 from sparkops.core.facts import known
+from sparkops.core.images import Software
 
-SERVES = "nothing to do if the model serves without errors"
+UPDATE = f"on the node, when no model serves: {UPGRADE}"
+IMAGE = "the image is older than the recipe; pull it again, or build it again"
+SERVES = "nothing, if the model serves without errors"
 
 
 @Check(
@@ -24,21 +27,22 @@ SERVES = "nothing to do if the model serves without errors"
     deploys=True,
 ).each_node
 def tested_stack(here: Here) -> Iterator[Said]:
-    """One result for each part. CUDA is not compared, because it comes with the branch of the driver."""
+    """One result for each part that the recipe names and that could be read."""
     tested = here.s.effective.recipe.metadata.tested_with
     if tested is None or here.engine is None:
         raise CannotTell("the recipe does not say with which software it was tested")
     system = known(here.facts.os_release, {}).get("PRETTY_NAME", "")
     image = here.facts.image(here.s.revision.image.reference)
-    vllm = image.software.vllm if image and image.software else ""
+    software = (image.software if image else None) or Software()
     parts = (
-        ("driver", tested.driver, version_of(here.facts) or "", f"on the node, when no model serves: {UPGRADE}"),
-        ("", tested.os, system, f"on the node, when no model serves: {UPGRADE}"),
-        ("vLLM", tested.vllm, vllm, "use an image with that version: --set container=IMAGE"),
+        ("driver", tested.driver, version_of(here.facts) or "", UPDATE),
+        ("", tested.os, system, UPDATE),
+        ("CUDA", tested.cuda, _cuda(software.torch), IMAGE),
+        ("vLLM", tested.vllm, software.vllm, IMAGE),
     )
     compared = [part for part in parts if part[1] and part[2]]
     if not compared:
-        raise CannotTell("neither the driver nor the system nor the image's vLLM could be read")
+        raise CannotTell("nothing of what the recipe was tested with could be read")
     for what, wanted, had, cure in compared:
         yield from _compared(f"{what} {wanted}".strip(), f"{what} {had}".strip(), cure)
 
@@ -49,13 +53,19 @@ def _compared(wanted: str, had: str, cure: str) -> Iterator[Said]:
     if _same(wanted) == _same(had):
         yield good(evidence=had)
     elif _name(wanted) != _name(had):
-        yield warn(f"{said}, another system", SERVES)
+        yield warn(f"{said}, another system", SERVES, had)
     elif now < was:
-        yield warn(f"{said}, which is older", cure)
+        yield warn(f"{said}, which is older", cure, had)
     elif now[:1] != was[:1]:
-        yield warn(f"{said}, which is of another branch", SERVES)
+        yield warn(f"{said}, which is of another branch", SERVES, had)
     else:
         yield good(f"{said}, which is {'newer' if now > was else 'another build'}", had)
+
+
+def _cuda(torch: str) -> str:
+    """The version of CUDA that PyTorch in the image was built for: `2.11.0+cu130` is 13.0."""
+    found = re.search(r"\+cu([0-9]+)([0-9])$", torch)
+    return f"{found[1]}.{found[2]}" if found else ""
 
 
 def _same(text: str) -> str:

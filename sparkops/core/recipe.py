@@ -87,7 +87,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
-class TestedStack:
+class ValidatedStack:
     """The software with which the author tested a recipe; an empty text is "not said"."""
 
     driver: str = ""
@@ -112,7 +112,7 @@ class Metadata:
     before: tuple[str, ...] = ()
     """What a person does on a node before the first start."""
 
-    tested_with: TestedStack | None = None
+    tested_with: ValidatedStack | None = None
     results: tuple[Located, ...] = ()
     """Reference tables inside the recipe, read when they are shown (`core.reference.table`)."""
 

@@ -122,7 +122,8 @@ def _after(found: DockerRun, words: list[Word], places: Lines) -> None:
     if words and words[0].text.rpartition("/")[2] not in SHELLS:
         said = shortened(" ".join(word.text for word in words))
         where = places.where(words[0].line)
-        found.caveats.append(Caveat(where, schema.one_line(f"sparkops does not run `{said}` in the container")))
+        text = schema.one_line(f"sparkops does not run `{said}` in the container")
+        found.caveats.append(Caveat(where, text, instead="write what the engine needs of it into serve.command"))
 
 
 def _at(value: Any, place: Located) -> Located:

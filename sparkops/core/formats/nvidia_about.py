@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sparkops.core import schema
 from sparkops.core.formats import parts
-from sparkops.core.recipe import Metadata, TestedStack
+from sparkops.core.recipe import Metadata, ValidatedStack
 
 SOURCE = "a recipe.yaml of NVIDIA/local-ai-inference-recipes"
 NOTED = {
@@ -39,12 +39,12 @@ def metadata(entries: parts.Entries) -> Metadata:
     )
 
 
-def _stack(entries: parts.Entries, said: parts.Entries) -> TestedStack | None:
+def _stack(entries: parts.Entries, said: parts.Entries) -> ValidatedStack | None:
     """The software that the recipe was tested with; None if it does not say that it was tested."""
     if not said:
         return None
     driver, system, cuda = (_line(parts.text(said, key) or "") for key in ("driver", "os_version", "cuda"))
-    return TestedStack(driver, system, cuda, _line(parts.text(entries, "backend_version") or ""))
+    return ValidatedStack(driver, system, cuda, _line(parts.text(entries, "backend_version") or ""))
 
 
 def _notes(entries: parts.Entries) -> Iterator[str]:

@@ -67,11 +67,11 @@ def _per_node(started: DockerRun, found: Serving) -> Iterator[Caveat]:
     ours = ranks | {name: where for name, where in variables.items() if name in SET}
     if ours:
         text = f"sparkops sets ranks, addresses and interfaces for each node itself, in place of {', '.join(ours)}"
-        yield Caveat(next(iter(ours.values())), text)
+        yield Caveat(next(iter(ours.values())), text, instead="nothing to do: each node gets its own values")
     if unset := {name: where for name, where in variables.items() if name not in SET}:
-        text = f"sparkops does not set {', '.join(unset)}: the recipe leaves their values to the reader"
-        instead = "vLLM's ranks use NCCL and Gloo; if the image needs one of them: --set env.NAME=VALUE"
-        yield Caveat(next(iter(unset.values())), schema.one_line(text), instead=instead)
+        text = f"sparkops does not set {', '.join(unset)}, for which the recipe gives no value"
+        instead = f"vLLM's ranks need none of them; if the image does: --set env.{next(iter(unset))}=VALUE"
+        yield Caveat(next(iter(unset.values())), schema.one_line(text), instead=schema.one_line(instead))
 
 
 def _models(checkpoint: parts.Entries, found: Serving) -> Iterator[Caveat]:
@@ -80,8 +80,8 @@ def _models(checkpoint: parts.Entries, found: Serving) -> Iterator[Caveat]:
         name = hub_name(checkpoint, key)
         if name is not None and name not in used:
             text = f"checkpoint.{key} is {name}, but the command does not name it"
-            instead = "the command decides; to serve another model: --set model=NAME"
-            yield Caveat(checkpoint[key].where, schema.one_line(text), instead=instead)
+            instead = f"to serve it: --set model={name}" if key == "target" else "name it in --speculative-config"
+            yield Caveat(checkpoint[key].where, schema.one_line(text), instead=schema.one_line(instead))
 
 
 def _sizes(hardware: Located, found: Serving, nodes: int) -> Iterator[Caveat]:
@@ -89,7 +89,8 @@ def _sizes(hardware: Located, found: Serving, nodes: int) -> Iterator[Caveat]:
     span = math.prod(size for size in sizes if isinstance(size, int))
     if sizes and span != nodes:
         text = f"hardware {hardware.value} has {nodes} GPUs, but the parallel sizes of the command take {span}"
-        yield Caveat(hardware.where, text, instead="the command decides; to change a size: --set args.SIZE=NUMBER")
+        instead = f"to use {nodes} nodes: --set args.tensor-parallel-size={nodes}"
+        yield Caveat(hardware.where, text, instead=instead)
 
 
 def _workers(serve: parts.Entries, found: Serving, flags: FlagTable) -> Iterator[Caveat]:
@@ -103,7 +104,8 @@ def _workers(serve: parts.Entries, found: Serving, flags: FlagTable) -> Iterator
             continue
         if parts.text(entries, "target") != "workers":
             said = shortened(" ".join(schema.text(command, f"{path}.command").split()))
-            yield Caveat(command.where, schema.one_line(f"sparkops does not run the further command `{said}`"))
+            said = schema.one_line(f"sparkops does not run the further command `{said}`")
+            yield Caveat(command.where, said, instead="run it yourself after the deploy")
             continue
         text = command_text.template(command, f"{path}.command")
         other = command_text.command(command, text, flags, {}, f"{path}.command")

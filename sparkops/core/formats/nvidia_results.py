@@ -44,6 +44,7 @@ def tables(document: Located, recipe: Recipe, text: bytes) -> tuple[ReferenceTab
         schema.fail(document, "profiles", "is required: a list of measured workloads")
     system = parts.inner(entries, "system")
     current = parts.text(entries, "recipe_sha256") in checksums(text)
+    usual = _said(entries, "launch_id") in ("", "default")
     alone = all(parts.count(parts.inner(one, "workload"), "concurrency") == 1 for one in profiles)
     columns = dict(_columns(profiles, alone, _said(parts.inner(entries, "harness"), "name")))
     table = ReferenceTable(
@@ -54,7 +55,7 @@ def tables(document: Located, recipe: Recipe, text: bytes) -> tuple[ReferenceTab
         topology="solo" if parts.count(system, "accelerator_count") == 1 else "cluster",
         setup="; ".join(_setup(entries, profiles)),
         reading=" ".join((OTHERS, *(() if current else (CHANGED,)), *(() if alone else (SEVERAL,)))),
-        args={name: one.value for name, one in recipe.args.items()} if current else {},
+        args={name: one.value for name, one in recipe.args.items()} if current and usual else {},
         columns=tuple(columns.values()),
         rows=tuple(tuple(_cell(one, key) for key in columns) for one in profiles),
     )
