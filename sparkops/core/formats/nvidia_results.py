@@ -3,11 +3,12 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from sparkops.core import schema
 from sparkops.core.formats import parts
 from sparkops.core.formats.values import seen
-from sparkops.core.recipe import Recipe
+from sparkops.core.recipe import PLACED, Recipe
 from sparkops.core.reference import Cell, Column, ReferenceTable
 from sparkops.core.schema import Located
 
@@ -55,11 +56,17 @@ def tables(document: Located, recipe: Recipe, text: bytes) -> tuple[ReferenceTab
         topology="solo" if parts.count(system, "accelerator_count") == 1 else "cluster",
         setup="; ".join(_setup(entries, profiles)),
         reading=" ".join((OTHERS, *(() if current else (CHANGED,)), *(() if alone else (SEVERAL,)))),
-        args={name: one.value for name, one in recipe.args.items()} if current and usual else {},
+        args=_flags(recipe) if current and usual else {},
         columns=tuple(columns.values()),
         rows=tuple(tuple(_cell(one, key) for key in columns) for one in profiles),
     )
     return (table,)
+
+
+def _flags(recipe: Recipe) -> dict[str, Any]:
+    """The flags that were measured, less those that the placement decides."""
+    sizes = [name for name, one in recipe.args.items() if name.endswith("-parallel-size") and one.value == 1]
+    return {name: one.value for name, one in recipe.args.items() if name not in (*PLACED, *sizes)}
 
 
 def checksums(text: bytes) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ def used(recipe: Recipe) -> None:
     for schema in SCHEMAS:
         text = exported(recipe, schema)
         again = parse(text.encode(), "again.yaml")
-        if schema != "sparkops" and not recipe.foreign.schema == formats.nvidia.SCHEMA:
+        if schema != "sparkops" and recipe.foreign.schema != formats.nvidia.SCHEMA:
             words = written(formats.read("again", again, recipes.flag_table()))
             assert words == written(recipe)
 
