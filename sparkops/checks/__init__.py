@@ -19,6 +19,7 @@ from sparkops.checks import (
     network,
     ports,
     rdma,
+    tested,
 )
 from sparkops.checks.check import Check
 from sparkops.checks.judging import judged
@@ -38,6 +39,7 @@ AREAS = (
     docker,
     image,
     model,
+    tested,
     ports,
     fabric,
     fabric_links,

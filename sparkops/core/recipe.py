@@ -17,10 +17,13 @@ MOUNTS: Mapping[str, tuple[str, str]] = {
 PARALLEL = ("tensor", "pipeline", "data", "prefill-context")
 """The ways in which ranks share one model. A GB10 has one GPU, so their sizes multiplied are the nodes of a server."""
 
-PLACED = (
-    *("host", "port", "nnodes", "node-rank", "master-addr", "master-port", "headless"),
+RANKS = (
+    *("nnodes", "node-rank", "master-addr", "master-port", "headless"),
     *("data-parallel-rank", "data-parallel-start-rank", "data-parallel-address", "data-parallel-rpc-port"),
 )
+"""Flags that number the ranks of a cluster and say where they meet."""
+
+PLACED = ("host", "port", *RANKS)
 """Flags that the placement sets; a recipe's values are not used."""
 
 ADDRESSES = ("VLLM_HOST_IP", "RAY_ADDRESS", "RAY_NODE_IP_ADDRESS", "RAY_OVERRIDE_NODE_IP_ADDRESS", "MASTER_ADDR")
@@ -84,6 +87,16 @@ class Benchmark:
 
 
 @dataclass(frozen=True)
+class ValidatedStack:
+    """The software with which the author tested a recipe; an empty text is "not said"."""
+
+    driver: str = ""
+    os: str = ""
+    cuda: str = ""
+    vllm: str = ""
+
+
+@dataclass(frozen=True)
 class Metadata:
     """What people want to know before they choose a recipe."""
 
@@ -99,6 +112,7 @@ class Metadata:
     before: tuple[str, ...] = ()
     """What a person does on a node before the first start."""
 
+    tested_with: ValidatedStack | None = None
     results: tuple[Located, ...] = ()
     """Reference tables inside the recipe, read when they are shown (`core.reference.table`)."""
 

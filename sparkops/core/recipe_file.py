@@ -59,7 +59,7 @@ MOST_FLAGS = 1000
 KEYS = tuple(RecipeFile.__dataclass_fields__)
 INHERITED = ("model", "revision", "container", "program", "mounts", "build", "mods", "benchmark", "only", "nodes")
 
-FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults", "variants")
+FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults", "schema_version", "variants")
 """Keys that only recipes of other launchers have."""
 
 

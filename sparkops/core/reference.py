@@ -110,7 +110,8 @@ def points(found: Sequence[ReferenceTable]) -> Iterator[ReferencePoint]:
 def differences(found: Sequence[ReferenceTable], topology: str, args: Mapping[str, Any]) -> Iterator[str]:
     """How the flags of a run differ from those behind the published values of its topology."""
     beside = [one for one in found if any(point.topology == topology for point in points([one]))]
-    for name, value in {item: None for one in beside for item in one.args.items()}:
+    said = {f"{name} {value}": (name, value) for one in beside for name, value in one.args.items()}
+    for name, value in said.values():
         if args.get(name) != value:
             yield f"--{name}: {value} in the published runs, {args.get(name, 'not set')} in this run"
 

@@ -4,10 +4,25 @@ import os
 from pathlib import Path
 
 from sparkops.core import reference
+from sparkops.core.formats import nvidia, nvidia_results
+from sparkops.core.recipe import Recipe
 from sparkops.core.reference import ReferenceTable
 from sparkops.files import recipes
 
 FOLDER = "reference"
+
+
+def of_recipe(recipe: Recipe, directory: Path = Path("recipes")) -> tuple[ReferenceTable, ...]:
+    """Published results of a recipe: those in the directories of recipes, and NVIDIA's beside its own recipe."""
+    return (*tables(recipe.name, directory), *_beside(recipe))
+
+
+def _beside(recipe: Recipe) -> tuple[ReferenceTable, ...]:
+    """What NVIDIA measured; nothing for a recipe that extends one of NVIDIA's, as its command line is another."""
+    found = Path(recipe.source).parent / nvidia_results.FILE
+    if not (recipe.foreign and recipe.foreign.schema == nvidia.SCHEMA and recipe.foreign.words and found.is_file()):
+        return ()
+    return nvidia_results.tables(recipes.document(found), recipe, recipes.content(Path(recipe.source)))
 
 
 def tables(name: str, directory: Path = Path("recipes")) -> tuple[ReferenceTable, ...]:

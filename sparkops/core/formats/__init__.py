@@ -1,14 +1,19 @@
-"""Recipes of other launchers, read into our own value: spark-vllm-docker ("1"), sparkrun ("2"), recipes.vllm.ai."""
+"""Recipes of others, read into our own value: "1" (spark-vllm-docker), "2" (sparkrun), "nvidia", recipes.vllm.ai."""
 
 from sparkops.core import schema
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import parts, spark_vllm_docker, sparkrun, vllm_recipes
+from sparkops.core.formats import nvidia, parts, spark_vllm_docker, sparkrun, vllm_recipes
 from sparkops.core.formats.template import literal
 from sparkops.core.recipe import Recipe
 from sparkops.core.recipe_file import has_variants
 from sparkops.core.schema import Located
 
-READERS = {"1": spark_vllm_docker.read, "2": sparkrun.read, vllm_recipes.SCHEMA: vllm_recipes.read}
+READERS = {
+    "1": spark_vllm_docker.read,
+    "2": sparkrun.read,
+    nvidia.SCHEMA: nvidia.read,
+    vllm_recipes.SCHEMA: vllm_recipes.read,
+}
 
 
 def read(name: str, document: Located, flags: FlagTable) -> Recipe:
@@ -19,11 +24,14 @@ def read(name: str, document: Located, flags: FlagTable) -> Recipe:
 def version(document: Located) -> str:
     """The schema by which a file is read: "1" only if the file says so and spark-vllm-docker would take it.
 
-    sparkrun reads files of every version by its own schema. Only model files of recipes.vllm.ai have variants.
+    sparkrun reads files of every version by its own schema, but none of NVIDIA's. Only model files of recipes.vllm.ai
+    have variants.
     """
     entries = parts.mapping(document)
     if has_variants(document):
         return vllm_recipes.SCHEMA
+    if nvidia.KEY in entries:
+        return nvidia.SCHEMA
     return "2" if sparkrun.said_version(entries) != "1" or _for_sparkrun(entries) else "1"
 
 

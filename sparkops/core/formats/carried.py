@@ -39,7 +39,9 @@ INSTEAD = {
 """What to do instead of the keys that others use often."""
 
 SAFE = re.compile(r"(?:~|/mnt|/srv|/data|/models|/opt|/home/[\w.-]+)(?:/[\w+@-][\w.+@-]*)+/?")
-CACHE = re.compile(r"~/\.cache/(?:[\w+@-][\w.+@-]*/?)+")
+CACHE = re.compile(r"~/\.(?:cache(?:/[\w+@-][\w.+@-]*)+|(?:triton|tilelang)(?:/[\w+@-][\w.+@-]*)*)/?")
+"""Caches in hidden directories; Triton and TileLang keep what they compile in their own."""
+
 TARGET = re.compile(r"(?:/[\w+@.-]*[\w+@-])+/?")
 PROVIDED = {
     "entrypoint": ("",),
@@ -54,7 +56,10 @@ PROVIDED = {
     "shm_size": None,
     "cap_add": ("IPC_LOCK",),
     "devices": ("/dev/infiniband", "/dev/infiniband:/dev/infiniband"),
-    "ulimit": ("memlock=-1", "memlock=-1:-1", "stack=67108864", "stack=67108864:67108864"),
+    "ulimit": (
+        *("memlock=-1", "memlock=-1:-1", "stack=67108864", "stack=67108864:67108864"),
+        *("nofile=1048576", "nofile=1048576:1048576"),
+    ),
 }
 """Options of the container that sparkops sets itself to these values; None: the value does not matter to the engine."""
 

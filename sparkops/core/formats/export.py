@@ -10,10 +10,10 @@ from typing import Any
 
 from sparkops.core.effective import Effective, command_line
 from sparkops.core.flags import FlagTable
-from sparkops.core.formats import parts, sparkrun
+from sparkops.core.formats import nvidia, parts, sparkrun
 from sparkops.core.formats.text import Block, lines
 from sparkops.core.formats.values import bare
-from sparkops.core.recipe import VLLM, Benchmark, Metadata, Recipe, Setting, Settings, put, written
+from sparkops.core.recipe import MOUNTS, RANKS, VLLM, Benchmark, Metadata, Recipe, Setting, Settings, put, written
 from sparkops.core.schema import one_line
 
 SCHEMAS = ("1", "2", "sparkops")
@@ -36,7 +36,7 @@ _PLACEHOLDER = re.compile(r"\{\{|\{[A-Za-z_][A-Za-z0-9_.-]*\}")
 
 def exported(recipe: Recipe, schema: str, effective: Effective | None = None) -> str:
     """The text of the file: the recipe itself, or its settings for a topology (`effective`)."""
-    words = written(recipe) if effective is None else command_line(effective)
+    words = _without_ranks(recipe) if effective is None else command_line(effective)
     if effective is not None:
         recipe = replace(recipe, args=effective.args, env=effective.env, mounts=effective.mounts, topologies={})
     shape = _ours(recipe) if schema == "sparkops" else {"1": _one, "2": _two}[schema](recipe, words)
@@ -44,8 +44,32 @@ def exported(recipe: Recipe, schema: str, effective: Effective | None = None) ->
     return "\n".join((head, *lines(shape), *_rest(recipe, schema), ""))
 
 
+def _without_ranks(recipe: Recipe) -> Sequence[str]:
+    """The recipe's command line; of NVIDIA's, which is typed on each node, without the flags that number the ranks.
+
+    The other launchers set these; what remains of them is the executor.
+    """
+    words = written(recipe)
+    if recipe.foreign is None or recipe.foreign.schema != nvidia.SCHEMA:
+        return words
+    start = words.index("serve") + 1
+    given = [*recipe.flags.walk(words[start:])]
+    ends = [*(one.index for one in given[1:]), len(words) - start]
+    kept = [(one, words[start + one.index : start + end]) for one, end in zip(given, ends, strict=True)]
+    made = [word for one, group in kept if one.name not in RANKS for word in group]
+    named = parts.BACKEND in recipe.args and not any(one.name == parts.BACKEND for one in given)
+    executor = (f"--{parts.BACKEND}", str(recipe.args[parts.BACKEND].value)) if named else ()
+    return (*words[:start], *made, *executor)
+
+
+def _keys(recipe: Recipe) -> dict[str, Any]:
+    """The keys that another launcher's recipe has and ours does not, and `volumes` for mounts that no cache has."""
+    mounts = [mount if ":" in mount else f"{mount}:{mount}" for mount in recipe.mounts if mount not in MOUNTS]
+    return {**_given(volumes=mounts), **(recipe.foreign.keys if recipe.foreign else {})}
+
+
 def _one(recipe: Recipe, words: Sequence[str]) -> dict[str, Any]:
-    keys = dict(recipe.foreign.keys) if recipe.foreign else {}
+    keys = _keys(recipe)
     backend = recipe.args.get(parts.BACKEND)
     if backend is not None and backend.origin == recipe.places.get("runtime"):
         words = (*words, f"--{parts.BACKEND}", str(backend.value))
@@ -65,7 +89,7 @@ def _one(recipe: Recipe, words: Sequence[str]) -> dict[str, Any]:
 
 
 def _two(recipe: Recipe, words: Sequence[str]) -> dict[str, Any]:
-    keys = dict(recipe.foreign.keys) if recipe.foreign else {}
+    keys = _keys(recipe)
     if recipe.foreign and recipe.foreign.schema == "1":
         keys = {key: value for key, value in keys.items() if key == "build_args" or key not in sparkrun.MEANT}
     keys.pop("name", None)
@@ -166,6 +190,7 @@ def _values(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _metadata(metadata: Metadata) -> dict[str, Any]:
     said = {name.replace("_", "-"): value for name, value in asdict(metadata).items()}
+    said["tested-with"] = _given(**(said["tested-with"] or {}))
     return _given(**{name: list(value) if isinstance(value, tuple) else value for name, value in said.items()})
 
 

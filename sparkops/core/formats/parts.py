@@ -29,6 +29,11 @@ def mapping(value: Located, path: str = "") -> Entries:
     return schema.entries(value, path)
 
 
+def inner(entries: Entries, key: str) -> Entries:
+    """The entries of the mapping below a key; none if the key is absent or null."""
+    return mapping(entries[key], key) if key in entries else {}
+
+
 def text(entries: Entries, key: str) -> str | None:
     """A key's text; a number as it is written; None if empty."""
     found = entries.get(key)

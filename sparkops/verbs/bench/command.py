@@ -96,6 +96,7 @@ def export(**given: Any) -> RecordsOptions:
 @example("""
     sparkops bench compare 20261120T1 20261120T2 --vary topology
     sparkops bench compare last --reference
+    sparkops bench compare last --reference --recipe their-recipe/recipe.yaml
 """)
 @bench.command(logged=False)
 @click.argument("names", nargs=-1, required=True)
@@ -107,6 +108,7 @@ def export(**given: Any) -> RecordsOptions:
     "nodes, sparkops, suite, or revision (recipe, mounts, served name).",
 )
 @click.option("--reference", is_flag=True, help="Compare one run with the published results of its recipe.")
+@click.option("--recipe", type=RECIPE, help="Take the published results of this recipe [default: that of the run].")
 @click.option("-o", "--output", metavar="FILE", help="Also write an HTML page with charts.")
 def compare(vary: tuple[str, ...], **given: Any) -> CompareOptions:
     """Compare runs of `sparkops bench list` with the first one. Exit 3 if they differ in more than --vary allows."""

@@ -39,11 +39,12 @@ class RecordsOptions:
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """`vary` names what may differ; `reference` compares with the published results of the recipe."""
+    """`vary` names what may differ; `reference` compares with the published results of `recipe`, else of the run's."""
 
     names: tuple[str, ...]
     vary: frozenset[str] = frozenset()
     reference: bool = False
+    recipe: str | None = None
     output: str | None = None
 
 

@@ -14,6 +14,7 @@ from sparkops.core.bench.compare import VARIABLE, Comparison, beside_published, 
 from sparkops.core.bench.record import Record, series
 from sparkops.core.bench.samples import watched
 from sparkops.core.bench.suites import SUITES
+from sparkops.core.reference import ReferenceTable
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import Refused, UsageError
 from sparkops.files import own_files, recipes
@@ -80,7 +81,9 @@ def compare(options: CompareOptions, report: Ending) -> Answer:
     if broken:
         raise Refused(f"{broken[0].id} has no valid result: {broken[0].all_problems[0]}")
     if options.reference:
-        return _published(records)
+        return _published(records, options.recipe)
+    if options.recipe:
+        raise UsageError("--recipe names the recipe of --reference", hint="add --reference, or leave out --recipe")
     if len(records) < 2:  # noqa: PLR2004
         raise UsageError("a comparison needs two runs", hint="name another run, or use --reference")
     return comparison(records, options.vary, options.output)
@@ -104,21 +107,40 @@ def comparison(
     return Answer({"labels": list(rows), "comparisons": compared, "crossings": crossings, "files": files})
 
 
-def _published(records: Sequence[Record]) -> Answer:
+def _published(records: Sequence[Record], named: str | None) -> Answer:
     if len(records) != 1:
         raise UsageError("--reference compares one run with published results", hint="name one run only")
     one = records[0]
     revision = (one.lock or {}).get("revision", {})
-    recipe, topology = str(revision.get("recipe", "")), str(revision.get("topology", ""))
-    tables = load_reference.tables(recipe) if recipe else ()
+    recipe, topology = named or str(revision.get("recipe", "")), str(revision.get("topology", ""))
+    tables = _of_recipe(named, one.model) if named else _of_run(recipe)
     points = [point for point in reference.points(tables) if point.topology in ("", topology)]
     found = list(beside_published(one.measured.rows, points))
     if not found:
-        raise Refused(f"no published results of {recipe or one.model} as {topology} at the concurrencies of this run")
+        hint = None if named else "if you have the recipe's file: --recipe FILE"
+        message = f"no published results of {recipe or one.model} as {topology} at the concurrencies of this run"
+        raise Refused(message, hint=hint)
     sources = dict.fromkeys(f"published: {point.source}, {point.date}" for point in points)
     different = list(reference.differences(tables, topology, revision.get("args", {})))
     document = {"labels": ["published", one.label], "comparisons": _documents(found), "notes": list(sources)}
     return Answer({**document, "differences": different, "reference": [reference.document(table) for table in tables]})
+
+
+def _of_recipe(name: str, model: str) -> tuple[ReferenceTable, ...]:
+    """The published results of a recipe; refuses one that serves another model than the run."""
+    recipe = recipes.recipe(name)
+    if recipe.model != model:
+        raise Refused(f"{name} serves {recipe.model}; the run measured {model}", hint="name a recipe of this model")
+    return load_reference.of_recipe(recipe)
+
+
+def _of_run(name: str) -> tuple[ReferenceTable, ...]:
+    """The published results of the recipe of a run, whose file may be on another machine."""
+    try:
+        recipe = recipes.recipe(name) if name else None
+    except UsageError:
+        return load_reference.tables(name)
+    return load_reference.of_recipe(recipe) if recipe else ()
 
 
 def _documents(tables: Sequence[Comparison]) -> list[dict[str, Any]]:

@@ -1,14 +1,15 @@
 """`advise`: recommend a topology without asking a node."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from sparkops.core import reference, shapes
 from sparkops.core import topology as topologies
-from sparkops.core.advice import Evidence, Goal, advise, ceiling, measured_here, published
+from sparkops.core.advice import METRIC, Evidence, Goal, advise, ceiling, measured_here, published
 from sparkops.core.bench.record import Record
 from sparkops.core.memory_estimate import bytes_per_token
 from sparkops.core.recipe import Recipe
+from sparkops.core.reference import ReferenceTable
 from sparkops.errors import UsageError
 from sparkops.files import bench_records, recipes
 from sparkops.files import reference as load_reference
@@ -26,7 +27,8 @@ def recommend(options: AdviseOptions, report: Ending) -> Answer:
     nodes, warnings = known_nodes(options.nodes)
     found = list(fits(recipe, min(len(nodes), LIKELY_NODES) if nodes else LIKELY_NODES))
     possible = frozenset(one["topology"] for one in found if one["fit"] != "no")
-    evidence, records = _evidence(recipe), list(_records(warnings))
+    tables = load_reference.of_recipe(recipe)
+    evidence, records = _evidence(recipe, tables), list(_records(warnings))
     own = measured_here(records, recipe.model)
     given = advise(cast(Goal, options.goal), options.concurrency, (*own, *evidence), possible)
     return Answer(
@@ -40,6 +42,7 @@ def recommend(options: AdviseOptions, report: Ending) -> Answer:
                 vars(opinion) | {"at": list(opinion.at), "values": {name: round(x, 1) for name, x in opinion.values}}
                 for opinion in given.opinions
             ],
+            "published": list(_published(tables, cast(Goal, options.goal))) if _alone(tables) else [],
             "not_possible": [one for one in found if one["fit"] == "no"],
             "nodes": nodes,
             "warnings": warnings,
@@ -49,9 +52,21 @@ def recommend(options: AdviseOptions, report: Ending) -> Answer:
     )
 
 
-def _evidence(recipe: Recipe) -> tuple[Evidence, ...]:
+def _alone(tables: Sequence[ReferenceTable]) -> bool:
+    """Whether published results are of one topology, so that they recommend none."""
+    return len({one.topology for one in reference.points(tables)}) == 1
+
+
+def _published(tables: Sequence[ReferenceTable], goal: Goal) -> Iterator[Mapping[str, Any]]:
+    """Yield what others measured with this recipe for the goal."""
+    for one in reference.points(tables):
+        if one.metric == METRIC[goal]:
+            yield {name: value for name, value in vars(one).items() if name != "metric"}
+
+
+def _evidence(recipe: Recipe, tables: Sequence[ReferenceTable]) -> tuple[Evidence, ...]:
     """Return the recipe's tables if they compare topologies, else those of the public comparison."""
-    own = published(reference.points(load_reference.tables(recipe.name)), recipe.model)
+    own = published(reference.points(tables), recipe.model)
     if len({one.topology for one in own}) > 1 or recipe.name == MEASURED_WITH:
         return own
     known = recipes.recipe(MEASURED_WITH)

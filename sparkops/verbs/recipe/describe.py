@@ -23,7 +23,7 @@ def show(options: ShowOptions, report: Ending) -> Answer:
     shape = shapes.shape(recipe, topology.parse(options.topology or shapes.usual(recipe)))
     settings, findings = settled(recipe, shape)
     inline = [reference.table(entry, "metadata.results") for entry in recipe.metadata.results]
-    tables = [*load_reference.tables(recipe.name), *inline]
+    tables = [*load_reference.of_recipe(recipe), *inline]
     return Answer(
         {
             "recipe": _recipe(recipe, settings),
@@ -61,7 +61,7 @@ def rounded(found: Estimate, note: str) -> Mapping[str, Any]:
 
 
 def _recipe(recipe: Recipe, settings: Effective) -> Mapping[str, Any]:
-    about = {name: value for name, value in vars(recipe.metadata).items() if value and name != "results"}
+    about = {name: value for name, value in asdict(recipe.metadata).items() if value and name != "results"}
     return {
         **summary(recipe),
         "source": recipe.source,

@@ -5,6 +5,9 @@ from collections.abc import Iterator, Sequence
 from sparkops.report.text import Document, How, Ink, columns, wrapped
 
 WHOSE = {"own": "your own benchmarks", "measured": "measured by others", "article": "decision table"}
+RATES = {"ttft": "ms"}
+"""Units of the published values, where they are no tokens/s."""
+
 UNITS = {"decode": "tokens/s", "prefill": "tokens/s", "ttft": "ms", "latency": "tokens/s per request"}
 
 
@@ -24,7 +27,17 @@ def advice(document: Document, ink: Ink, how: How) -> Iterator[str]:
             divided = f" (not measured: the total divided by {shares} requests)" if shares else ""
             yield f"    {', '.join(f'{name} {value}' for name, value in opinion['values'].items())} {unit}{divided}"
         yield ink.dim(f"    {opinion['source']}, {opinion['date']}")
+    yield from _published(document, ink)
     yield from _limits(document, ink)
+
+
+def _published(document: Document, ink: Ink) -> Iterator[str]:
+    """What others measured with this recipe in one topology only."""
+    unit = RATES.get(str(document.get("goal")), "tokens/s")
+    for one in document.get("published", ()):
+        what = f"{one['value']} {unit} at concurrency {one['concurrency']}"
+        yield f"  {one['topology']} (published for this recipe, no other topology to compare with): {what}"
+        yield ink.dim(f"    {one['source']}, {one['date']}")
 
 
 def _limits(document: Document, ink: Ink) -> Iterator[str]:

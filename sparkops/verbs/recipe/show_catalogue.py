@@ -164,17 +164,24 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
         yield f"  {memory['note']}"
 
 
-TITLES = {"before": "before the first start", "when": "when to use it", "when_not": "when not to use it"}
+TITLES = {
+    "before": "before the first start",
+    "when": "when to use it",
+    "when_not": "when not to use it",
+    "tested_with": "tested with",
+}
 
 
 def _metadata(metadata: Document, ink: Ink) -> Iterator[str]:
     """The notes of the recipe's author."""
-    order = ("before", "when", "when_not", "trade_offs", "notes", "source", "hardware")
+    order = ("before", "when", "when_not", "trade_offs", "notes", "source", "hardware", "tested_with")
     for name in order:
         if not metadata.get(name):
             continue
         yield ink.bold(TITLES.get(name, name.replace("_", "-")))
         value = metadata[name]
+        if isinstance(value, dict):
+            value = ", ".join(f"{key} {said}" for key, said in value.items() if said)
         for item in value if isinstance(value, list | tuple) else [value]:
             yield from textwrap.wrap(
                 _text(item), WIDTH, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False

@@ -28,6 +28,7 @@ from sparkops.session.open import Selected
 from sparkops.verbs.deploy.draft import supposed
 from sparkops.verbs.preflight.observe import situation
 from support.captures import probes_of
+from support.paths import TESTS
 
 TABLE = yaml.safe_load((Path(__file__).parent / "cases.yml").read_text())
 _ADDRESS = re.compile(r'("local":"(?:192\.168|10\.20|169\.254)\.\d+\.)(\d+)\b')
@@ -82,7 +83,12 @@ def situated(
     """A situation of captures, as a preflight makes it of nodes."""
     members = tuple(_node(name, at, what) for at, (name, what) in enumerate(nodes.items(), start=1))
     chosen = Selected(Inventory("cases.yml", members, {}), members, None)
-    draft = supposed(recipe, topology, chosen, SimpleNamespace(warn=lambda text: None))  # type: ignore[arg-type]
+    draft = supposed(
+        str(TESTS / recipe) if recipe and "/" in recipe else recipe,
+        topology,
+        chosen,
+        SimpleNamespace(warn=lambda text: None),
+    )  # type: ignore[arg-type]
     facts = {name: parse(capture(what, at)) for at, (name, what) in enumerate(nodes.items()) if what is not None}
     found = situation(draft, list(nodes), facts)
     return replace(

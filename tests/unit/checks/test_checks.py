@@ -14,8 +14,11 @@ from sparkops.checks.driver import Cures, parity
 from sparkops.checks.fabric_links import targets
 from sparkops.checks.image import ray
 from sparkops.checks.rdma import gids
+from sparkops.checks.tested import tested_stack
 from sparkops.cli.registry import COMMANDS
-from sparkops.core.facts import PROBES, Container, Unread
+from sparkops.core.facts import PROBES, Container, Image, Unread
+from sparkops.core.images import Software
+from sparkops.core.recipe import ValidatedStack
 from sparkops.core.situation import Situation
 from sparkops.errors import UsageError
 from sparkops.phases.fix import FIXES, fixes
@@ -127,6 +130,25 @@ def test_ray_is_looked_for_only_where_it_is_asked_for(situated: Callable[..., Si
         with pytest.raises(CannotTell, match="the executor is not Ray"):
             _statuses(ray, replace(here, s=replace(known, revision=replace(other, executor="mp"))))
     assert found == {"nvcr.io/nvidia/vllm:26.05-py3": "fail", "vllm-node-mxfp4": "", "own/image:1": "pass"}
+
+
+def test_the_software_of_the_image_is_compared_with_that_of_the_recipe(situated: Callable[..., Situation]) -> None:
+    known = situated({"spark1": "healthy-fe"}, recipe="unit/formats/nvidia/tern-8b/dgx-spark/recipe.yaml")
+    tested, found = ValidatedStack(cuda="13.0", vllm="0.29.1rc1.dev12+g1234567"), {}
+    metadata = replace(known.effective.recipe.metadata, tested_with=tested)
+    settings = replace(known.effective, recipe=replace(known.effective.recipe, metadata=metadata))
+    reference = known.revision.image.reference
+    image = Image(reference, "sha256:1", "f", 1, "", "arm64", {}, {}, (), ())
+    for vllm, torch in (("v0.29.1rc1.dev12", "2.11.0+cu130"), ("0.28.0", "2.11.0+cu128"), ("0.30.0", "2"), ("", "")):
+        facts = replace(
+            known.facts["spark1"], images={reference: replace(image, software=Software(vllm=vllm, torch=torch))}
+        )
+        here = Here(replace(known, effective=settings), known.placement.nodes[0], facts)
+        found[vllm] = _statuses(tested_stack, here) if vllm else []
+        if not vllm:
+            with pytest.raises(CannotTell, match="nothing of what the recipe was tested with could be read"):
+                _statuses(tested_stack, here)
+    assert found == {"v0.29.1rc1.dev12": ["pass"] * 2, "0.28.0": ["warn"] * 2, "0.30.0": ["pass"], "": []}
 
 
 def test_each_node_asks_at_most_four_peers_over_each_twin_and_never_itself(situated: Callable[..., Situation]) -> None:

@@ -43,6 +43,12 @@ def launched() -> Renderer:
     return lambda text: by_shell(script(yaml.safe_load(text)))
 
 
+@pytest.fixture(scope="session")
+def launched_by() -> Renderer:
+    """The words that reach the engine when a real shell runs this script."""
+    return by_shell
+
+
 def script(recipe: dict[str, Any]) -> str:
     """The command that run-recipe.py (schema 1) or sparkrun (schema 2) gives to the shell."""
     given = dict(recipe.get("defaults") or {})

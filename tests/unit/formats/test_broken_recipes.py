@@ -60,6 +60,8 @@ TREE = st.recursive(
     SCALAR, lambda below: st.lists(below, max_size=3) | st.dictionaries(st.text(max_size=5), below, max_size=3)
 )
 KEYS = (*formats.spark_vllm_docker.READ, *formats.sparkrun.MEANT, *formats.parts.USED, "patches", "x")
+NVIDIA = (Path(__file__).parent / "nvidia/marlin-70b/dgx-spark-2gpu/recipe.yaml").read_text(encoding="utf-8")
+NVIDIAS = ("serve", "runtime", *formats.nvidia.READ)
 
 USUAL = {"name": "n", "model": "m", "container": "c", "command": "vllm serve m"}
 
@@ -86,14 +88,14 @@ def used(recipe: Recipe) -> None:
     for schema in SCHEMAS:
         text = exported(recipe, schema)
         again = parse(text.encode(), "again.yaml")
-        if schema != "sparkops":
+        if schema != "sparkops" and recipe.foreign.schema != formats.nvidia.SCHEMA:
             words = written(formats.read("again", again, recipes.flag_table()))
             assert words == written(recipe)
 
 
 @given(st.data())
 def test_a_recipe_with_pieces_put_in_or_taken_out(data: st.DataObject) -> None:
-    text = SOUND
+    text = data.draw(st.sampled_from([SOUND, NVIDIA]))
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         gone = data.draw(st.sampled_from([0, 0, 0, 1, 2, 7, 40]))
@@ -105,6 +107,16 @@ def test_a_recipe_with_pieces_put_in_or_taken_out(data: st.DataObject) -> None:
 @given(st.dictionaries(st.sampled_from(KEYS), TREE, max_size=6), st.sampled_from(["1", "2", "4", None]))
 def test_a_recipe_with_anything_under_its_keys(tree: dict[str, Any], version: str | None) -> None:
     assert "\n" not in all_of_it(json.dumps({**USUAL, "recipe_version": version, **tree}).encode())
+
+
+@given(
+    st.dictionaries(st.sampled_from(NVIDIAS), TREE, max_size=5),
+    st.dictionaries(st.sampled_from([*formats.nvidia.RUNTIME, *formats.nvidia.SERVE]), TREE, max_size=3),
+)
+def test_a_recipe_of_nvidia_with_anything_under_its_keys(tree: dict[str, Any], below: dict[str, Any]) -> None:
+    serve, runtime = {"command": "vllm serve m", **below}, {"image": "i", **below}
+    usual = {"backend": "vllm", "hardware": "dgx-spark-2gpu", "serve": serve, "runtime": runtime}
+    assert "\n" not in all_of_it(json.dumps({**usual, "schema_version": 3, **tree}).encode())
 
 
 @given(

@@ -21,6 +21,7 @@ SAID = Path(__file__).parent / "said"
 HEADS = {
     "spark-vllm-docker": 'recipe_version: "1"\nname: N\ncontainer: c\n',
     "sparkrun": 'recipe_version: "2"\nmodel: a/b\nruntime: vllm\ncontainer: c\n',
+    "nvidia": "schema_version: 3\nmodel: acme/m\nbackend: vllm\n",
 }
 
 
