@@ -140,7 +140,7 @@ def recipe_verify(**given: Any) -> VerifyOptions:
 def lint(context: click.Context, /, **given: Any) -> LintOptions:
     """Check recipe files against the rules.
 
-    It reads recipes of sparkops, spark-vllm-docker and sparkrun, and needs no nodes.
+    It reads recipes of sparkops, spark-vllm-docker, sparkrun and NVIDIA, and needs no nodes.
 
     Exit 3: a rule would refuse a deploy; 2: a file cannot be read.
     """
