@@ -19,10 +19,13 @@ def of_recipe(recipe: Recipe, directory: Path = Path("recipes")) -> tuple[Refere
 
 def _beside(recipe: Recipe) -> tuple[ReferenceTable, ...]:
     """What NVIDIA measured; nothing for a recipe that extends one of NVIDIA's, as its command line is another."""
-    found = Path(recipe.source).parent / nvidia_results.FILE
-    if not (recipe.foreign and recipe.foreign.schema == nvidia.SCHEMA and recipe.foreign.words and found.is_file()):
+    if not (recipe.foreign and recipe.foreign.schema == nvidia.SCHEMA and recipe.foreign.words):
         return ()
-    return nvidia_results.tables(recipes.document(found), recipe, recipes.content(Path(recipe.source)))
+    folder = recipes.folder(recipe.source, ".")
+    found = folder / nvidia_results.FILE
+    if not found.is_file():
+        return ()
+    return nvidia_results.tables(recipes.document(found), recipe, recipes.content(folder / Path(recipe.source).name))
 
 
 def tables(name: str, directory: Path = Path("recipes")) -> tuple[ReferenceTable, ...]:

@@ -186,7 +186,7 @@ def recipe_verify(**given: Any) -> VerifyOptions:
 def lint(context: click.Context, /, **given: Any) -> LintOptions:
     """Check recipe files against the rules.
 
-    It reads recipes of sparkops, spark-vllm-docker, sparkrun and recipes.vllm.ai, and needs no nodes.
+    It reads recipes of sparkops, spark-vllm-docker, sparkrun, NVIDIA and recipes.vllm.ai, and needs no nodes.
 
     Exit 3: a rule would refuse a deploy; 2: a file cannot be read.
     """
