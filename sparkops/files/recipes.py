@@ -71,7 +71,7 @@ def folder(source: str, relative: str) -> Path:
 
 def is_recipe(path: Path, label: str) -> bool:
     """Whether a file of YAML is meant as a recipe; also if it is not valid YAML but has the keys of one."""
-    data = _bytes(path)
+    data = content(path)
     try:
         return recipe_file.is_recipe(parse(data, label))
     except UsageError:
@@ -140,10 +140,11 @@ def file_schema(kind: str) -> dict[str, Any]:
 
 def document(path: Path, label: str | None = None) -> Located:
     """A YAML file as located values."""
-    return parse(_bytes(path), label or str(path))
+    return parse(content(path), label or str(path))
 
 
-def _bytes(path: Path) -> bytes:
+def content(path: Path) -> bytes:
+    """The bytes of a file; raises UsageError if it cannot be read or is too large."""
     try:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)
