@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 from sparkops.cli.main import main
+from sparkops.core import mods
+from sparkops.errors import UsageError
+from sparkops.files import recipes
+from sparkops.verbs.image.build_inputs import build_for, build_of, source_of
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="no git here")
 
@@ -385,6 +389,10 @@ def test_ctrl_c_during_a_fetch_keeps_nothing(
 import signal, subprocess, sys, threading, time
 from pathlib import Path
 from sparkops.cli.main import main
+from sparkops.core import mods
+from sparkops.errors import UsageError
+from sparkops.files import recipes
+from sparkops.verbs.image.build_inputs import build_for, build_of, source_of
 def interrupt():
     while not Path(sys.argv[1]).exists():
         time.sleep(0.02)
@@ -413,6 +421,26 @@ def test_the_mods_of_a_catalogue_are_built_in_by_its_name(sparkops: Run, theirs:
     found = sparkops("lint", "them/moss", "--json").document["files"][0]["findings"]
     hints = [one["hint"] for one in found if one["id"] == "mods-image"]
     assert "sparkops image build them/recipes/moss --mods them" in hints[0]
+    recipe = recipes.recipe("them/moss")
+    built = build_for(mods.derived(recipe.container, recipe.mods), recipe)
+    assert built.context is not None
+    assert (built.base, built.context.files) == ("vllm-node", 4)
+
+
+def test_a_build_context_of_a_catalogue_is_inside_it(sparkops: Run, theirs: Path, own_home: Path) -> None:
+    commit(
+        theirs,
+        {
+            "recipes/in.yml": "model: m\ncontainer: c\nbuild: {context: ../image}\n",
+            "recipes/out.yml": "model: m\ncontainer: d\nbuild: {context: ../../../..}\n",
+            "image/Dockerfile": "FROM scratch\n",
+        },
+    )
+    (own_home / "Dockerfile").write_text("FROM scratch\n")
+    sparkops("recipe", "add", str(theirs), "--name", "them")
+    assert source_of(build_of("them/in")).context
+    with pytest.raises(UsageError, match="which is not in the catalogue"):
+        build_of("them/out")
 
 
 def test_tab_completes_catalogues_and_their_recipes(
