@@ -115,13 +115,13 @@ def proxy_version(here: Here) -> Iterator[Said]:
     topologies=("cluster",),
 ).each_node
 def ray(here: Here) -> Iterator[Said]:
-    """Images do not list their content, so a known name or the label of our own build decides."""
+    """The packages of the image decide; where they could not be read, the label of our own build or a known name."""
     if here.s.revision.executor != "ray":
         raise CannotTell("the executor is not Ray")
     reference = here.s.revision.image.reference
     found = _there(here, reference)
-    labelled = found.labels.get("sparkops.ray")
-    has = {"true": True, "false": False}.get(labelled or "", images.known(reference).ray)
+    named = {"true": True, "false": False}.get(found.labels.get("sparkops.ray", ""), images.known(reference).ray)
+    has = bool(found.software.ray) if found.software else named
     if has is False:
         yield fail(f"{reference} has no Ray", "use --executor mp, which needs no Ray")
     elif has is None:

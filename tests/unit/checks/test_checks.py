@@ -129,6 +129,8 @@ def test_ray_is_looked_for_only_where_it_is_asked_for(situated: Callable[..., Si
         found[image] = "".join(_statuses(ray, here))
         with pytest.raises(CannotTell, match="the executor is not Ray"):
             _statuses(ray, replace(here, s=replace(known, revision=replace(other, executor="mp"))))
+        read = replace(here.facts.images[image], software=Software(vllm="0.30.0"))
+        assert _statuses(ray, replace(here, facts=replace(here.facts, images={image: read}))) == ["fail"]
     assert found == {"nvcr.io/nvidia/vllm:26.05-py3": "fail", "vllm-node-mxfp4": "", "own/image:1": "pass"}
 
 
