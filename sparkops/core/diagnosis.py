@@ -23,12 +23,16 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class _Known:
-    """With `during`, the line counts only if the log ends in that boot phase: a wait that ended is no cause."""
+    """With `during`, the line counts only if the log ends in that boot phase: a wait that ended is no cause.
+
+    With `elsewhere`, the line says that another node's process ended, so that node's log knows more.
+    """
 
     pattern: str
     cause: str
     hint: str
     during: str | None = None
+    elsewhere: bool = False
 
 
 KNOWN = {
@@ -99,11 +103,13 @@ KNOWN = {
         r"RayWorkerProc rank=\[([\d, ]+)\] died unexpectedly|Raylet is terminated\. Termination is unexpected",
         "a vLLM process (rank) on another node died, or the other node is down",
         "read the other node's log (`sparkops logs --previous`), then run `journalctl -k` on that node",
+        elsewhere=True,
     ),
     "peer-gone": _Known(
         r"gloo.*Connection (?:reset|closed) by peer|Connection (?:reset|closed) by peer.*remote worker",
         "a vLLM process (rank) on another node closed the connection: it died, or the other node is down",
         "read the other node's log: `sparkops logs --previous`",
+        elsewhere=True,
     ),
     "worker-killed": _Known(
         r"Worker proc \S+ died unexpectedly \(exit code: -9\)",
@@ -163,6 +169,25 @@ KNOWN = {
         "this node never joined the Ray head at {0}",
         "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
         during="ray",
+    ),
+    "ranks-missing": _Known(
+        r"sparkops: (\d+) of (\d+) ranks are here; waiting for (.+)",
+        "only {0} of {1} ranks are here, missing: {2}",
+        "read the logs of the nodes with these fabric addresses (`sparkops logs`), and check that the CX7 link is up "
+        "on all nodes (`sparkops facts`)",
+        during="meet",
+    ),
+    "rank-not-met": _Known(
+        r"sparkops: waiting for (rank \d+ at \S+)",
+        "this node never reached {0}",
+        "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
+        during="meet",
+    ),
+    "rank-gone": _Known(
+        r"sparkops: (rank \d+ at \S+) is gone",
+        "{0} ended, or the link to it was lost, so this rank ended too",
+        "read the log of the node with this fabric address: `sparkops logs`",
+        during="gone",
     ),
     "no-fabric-address": _Known(
         r"sparkops: waiting for the fabric address (\S+)",
@@ -232,14 +257,20 @@ def diagnose(lines: Iterable[str]) -> Diagnosis | None:
     return _first_error(log)
 
 
+def since_meeting(log: str) -> list[str]:
+    """The lines since all ranks of executor mp met last; what is above has another cause."""
+    return re.split(r"sparkops: all \d+ ranks are here\n", log)[-1].splitlines()
+
+
 def most_telling(logs: Iterable[str]) -> tuple[int, Diagnosis] | None:
     """Choose the log that explains a failure best: its index and its diagnosis; None if no log has a known line.
 
-    A known cause comes before any other error, and that before a wait that ended.
+    A known cause comes before any other error, that before the loss of another node, and that before a wait.
     """
     readings = [(index, found) for index, log in enumerate(logs) if (found := diagnose(log.splitlines()))]
-    causes = [name for name, known in KNOWN.items() if known.during is None]
-    trust = [*causes, FIRST_ERROR, *(name for name in KNOWN if name not in causes)]
+    causes = [name for name, known in KNOWN.items() if known.during is None and not known.elsewhere]
+    lost = [name for name, known in KNOWN.items() if known.elsewhere]
+    trust = [*causes, FIRST_ERROR, *lost, *(name for name in KNOWN if name not in (*causes, *lost))]
     return min(readings, key=lambda reading: trust.index(reading[1].id), default=None)
 
 
