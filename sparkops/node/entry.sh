@@ -257,5 +257,6 @@ else
     record_starts $((failed + 1))
     say "the engine ended with exit code $code (failed start $((failed + 1)) of $limit)"
 fi
+[ -z "$meeting" ] || kill "$meeting" 2>/dev/null # so that the other ranks, which end too, know before they count
 [ "$code" -ne 0 ] || code=1
 exit "$code"

@@ -10,7 +10,7 @@
 #
 # /run/sparkops/ranks has the numbers of the ranks that are here; a rank without an API writes it once all are.
 # shellcheck disable=SC2034,SC2154  # what entry.sh sets, waits for and reads
-lost=''
+lost='' meeting=''
 
 # An engine that lost a rank may not end by itself, so the second signal kills it.
 end_engine() {
@@ -24,7 +24,7 @@ meet() {
     mkdir -p "${met%/*}" && : >"$met"
     trap end_engine USR1
     python3 -IS -c '
-import os, signal, socket, sys, time
+import os, select, signal, socket, sys, time
 met, parent, limit, port, own, ranks = sys.argv[1:]
 ranks = ranks.split(",")
 first = own == ranks[0]
@@ -117,9 +117,11 @@ try:
                 say(shown)
             time.sleep(1)
     say(f"all {len(ranks)} ranks are here")
-    gone = set()
+    gone, ends = set(), select.poll()
+    for link in links.values():
+        ends.register(link, select.POLLRDHUP)
     while not gone and not alone():
-        time.sleep(1)
+        ends.poll(1000)
         gone = exchange()
         write()
     for one in gone:
@@ -131,6 +133,7 @@ finally:
         if not alone():
             os.kill(int(parent), signal.SIGUSR1)
             time.sleep(seconds)' "$met" "$$" "${SPARKOPS_SILENT_SECONDS:-30}" "$port" "$fabric" "$ranks" &
+    meeting=$!
     until [ "$(wc -w <"$met")" -eq "$(echo "$ranks" | tr ',' '\n' | wc -l)" ]; do
         pause 1
         [ -z "$lost" ] || exit 1
