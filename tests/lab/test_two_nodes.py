@@ -1,4 +1,4 @@
-"""Two nodes under the stand-in engine, joined by real Ray or by mp: other operators, nodes, links and keys that fail."""
+"""Two nodes under the stand-in engine, joined by Ray or by mp: other operators, nodes, links and keys that fail."""
 
 import contextlib
 import dataclasses

@@ -13,6 +13,7 @@ from sparkops.checks.docker import names_free
 from sparkops.checks.driver import Cures, parity
 from sparkops.checks.fabric_links import targets
 from sparkops.checks.image import ray
+from sparkops.checks.ports import wanted_ports
 from sparkops.checks.rdma import gids
 from sparkops.cli.registry import COMMANDS
 from sparkops.core.facts import PROBES, Container, Unread
@@ -127,6 +128,17 @@ def test_ray_is_looked_for_only_where_it_is_asked_for(situated: Callable[..., Si
         with pytest.raises(CannotTell, match="the executor is not Ray"):
             _statuses(ray, replace(here, s=replace(known, revision=replace(other, executor="mp"))))
     assert found == {"nvcr.io/nvidia/vllm:26.05-py3": "fail", "vllm-node-mxfp4": "", "own/image:1": "pass"}
+
+
+def test_the_head_of_a_cluster_needs_the_ports_of_its_executor(situated: Callable[..., Situation]) -> None:
+    known = situated({"spark1": "healthy-fe", "spark2": "healthy-fe"}, "cluster")
+    needed = {}
+    for executor in ("ray", "mp"):
+        asked = replace(known, revision=replace(known.revision, executor=executor))
+        needed[executor] = [
+            sorted(wanted_ports(Here(asked, node, known.facts[node.name]))) for node in known.placement.nodes
+        ]
+    assert needed == {"ray": [[6379, 8000], []], "mp": [[8000, 29501, 29510], []]}
 
 
 def test_each_node_asks_at_most_four_peers_over_each_twin_and_never_itself(situated: Callable[..., Situation]) -> None:
