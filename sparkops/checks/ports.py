@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from sparkops.checks.check import CONTAINERS, Here, PlanCheck, Said, fail, good, read, warn
 from sparkops.node_commands import vllm
 
+MP = {vllm.MASTER_PORT: "vLLM", vllm.MEETING_PORT: "the meeting of vLLM's ranks"}
+"""What the head of a cluster with executor mp listens on, besides its API."""
+
 OTHERS = {
     vllm.RAY_PORT: "Ray",
     8265: "Ray's dashboard",
@@ -50,7 +53,7 @@ def wanted_ports(here: Here) -> dict[int, str]:
         if member.port is not None:
             wanted[member.port] = "the endpoint" if member.role == "proxy" else "the engine"
         if member.role == "head":
-            wanted |= {vllm.RAY_PORT: "Ray"} if here.s.revision.executor == "ray" else {vllm.MASTER_PORT: "vLLM"}
+            wanted |= {vllm.RAY_PORT: "Ray"} if here.s.revision.executor == "ray" else MP
     return wanted
 
 
@@ -67,5 +70,5 @@ def held_by_us(here: Here) -> frozenset[int]:
     for stored, found in here.going:
         member = stored.member(here.name, found.name)
         held |= {member.port} if member and member.port else set()
-        held |= {vllm.RAY_PORT, vllm.MASTER_PORT} if found.role == "head" else set()
+        held |= {vllm.RAY_PORT, *MP} if found.role == "head" else set()
     return frozenset(held)

@@ -25,13 +25,17 @@ REPLACE_SECONDS = 30
 
 @dataclass(frozen=True)
 class ServingProbe:
-    """What `@serving` found at one API. `health` is an HTTP code, or refused, silent (no answer in time), broken."""
+    """What `@serving` found at one API. `health` is an HTTP code, or refused, silent (no answer in time), broken.
+
+    `ray` counts Ray's nodes and GPUs, `ranks` are vLLM's own ranks that have met; None if it was not asked or not told.
+    """
 
     verdict: str
     reason: str = ""
     health: str = ""
     answer: str = "none"
     ray: tuple[int, int] | None = None
+    ranks: tuple[int, ...] | None = None
 
     @property
     def serves(self) -> bool:
@@ -53,9 +57,15 @@ def serving_probe(text: str) -> ServingProbe:
     lines = text.splitlines()
     verdict, _, reason = (lines[0] if lines else "wait no answer from the node").partition(" ")
     said = {key: value for key, _, value in (line.partition(" ") for line in lines[1:6])}
-    ray = said.get("ray", "").split()
-    counts = (int(ray[0]), int(ray[1])) if len(ray) == 2 and all(part.isdigit() for part in ray) else None
-    return ServingProbe(verdict, reason, said.get("health", ""), said.get("answer", "none"), counts)
+    ray, ranks = _numbers(said.get("ray", "")), _numbers(said.get("ranks", ""))
+    counts = (ray[0], ray[1]) if len(ray) == 2 else None
+    return ServingProbe(verdict, reason, said.get("health", ""), said.get("answer", "none"), counts, ranks or None)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The numbers of a line, none if it has anything else."""
+    words = text.split()
+    return tuple(map(int, words)) if all(word.isdecimal() and word.isascii() for word in words) else ()
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,16 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class _Known:
-    """With `during`, the line counts only if the log ends in that boot phase: a wait that ended is no cause."""
+    """With `during`, the line counts only if the log ends in one of these boot phases: a wait that ended is no cause.
+
+    With `elsewhere`, the line says that another node's process ended, so that node's log knows more.
+    """
 
     pattern: str
     cause: str
     hint: str
-    during: str | None = None
+    during: tuple[str, ...] = ()
+    elsewhere: bool = False
 
 
 KNOWN = {
@@ -99,11 +103,13 @@ KNOWN = {
         r"RayWorkerProc rank=\[([\d, ]+)\] died unexpectedly|Raylet is terminated\. Termination is unexpected",
         "a vLLM process (rank) on another node died, or the other node is down",
         "read the other node's log (`sparkops logs --previous`), then run `journalctl -k` on that node",
+        elsewhere=True,
     ),
     "peer-gone": _Known(
         r"gloo.*Connection (?:reset|closed) by peer|Connection (?:reset|closed) by peer.*remote worker",
         "a vLLM process (rank) on another node closed the connection: it died, or the other node is down",
         "read the other node's log: `sparkops logs --previous`",
+        elsewhere=True,
     ),
     "worker-killed": _Known(
         r"Worker proc \S+ died unexpectedly \(exit code: -9\)",
@@ -156,25 +162,45 @@ KNOWN = {
         "only {0} of {1} nodes joined Ray",
         "read the logs of the nodes that did not join (`sparkops logs --previous`), and check that the CX7 link is up "
         "on all nodes (`sparkops facts`)",
-        during="ray",
+        during=("ray",),
     ),
     "ray-not-joined": _Known(
         r"sparkops: (?:joining|waiting for) the Ray head at (\S+)",
         "this node never joined the Ray head at {0}",
         "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
-        during="ray",
+        during=("ray",),
+    ),
+    "ranks-missing": _Known(
+        r"sparkops: (\d+) of (\d+) ranks are here; waiting for (.+)",
+        "only {0} of {1} ranks are here, missing: {2}",
+        "read the logs of the nodes with these fabric addresses (`sparkops logs`), and check that the CX7 link is up "
+        "on all nodes (`sparkops facts`)",
+        during=("meet",),
+    ),
+    "rank-not-met": _Known(
+        r"sparkops: waiting for (rank \d+ at \S+)",
+        "this node never reached {0}",
+        "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
+        during=("meet",),
+    ),
+    "rank-gone": _Known(
+        r"sparkops: (rank \d+ at \S+) is gone",
+        "{0} ended, or the link to it was lost, so this rank ended too",
+        "read the log of the node with this fabric address: `sparkops logs`",
+        during=("gone", "meet"),
+        elsewhere=True,
     ),
     "no-fabric-address": _Known(
         r"sparkops: waiting for the fabric address (\S+)",
         "the fabric address {0} never appeared on this node",
         "check with `ip -br addr` on the node whether the CX7 port is down or has lost its address",
-        during="ray",
+        during=("ray",),
     ),
     "waiting-for-nodes": _Known(
         r"Waiting for creating a placement group of specs for (\d+) seconds",
         "the engine waited {0} s for a node with a GPU to join Ray, but none joined",
         "read the log of the node that did not join (`sparkops logs --previous`); it must join with its CX7 address",
-        during="nodes",
+        during=("nodes",),
     ),
     "disk-full": _Known(
         r"(?i)no space left on device",
@@ -210,6 +236,10 @@ KNOWN = {
 
 FIRST_ERROR = "first-error"
 
+_WAITS = [name for name, known in KNOWN.items() if known.during and not known.elsewhere]
+_LOST = [name for name, known in KNOWN.items() if known.elsewhere]
+_CAUSES = [name for name in KNOWN if name not in (*_WAITS, *_LOST)]
+
 _GENERAL = (
     r"Engine core initialization failed|EngineCore (?:failed to start|encountered (?:a fatal error|an issue))"
     r"|sparkops: (?:the engine ended with exit code|gave up after) \d+"
@@ -222,25 +252,35 @@ _RAISED = r"\b(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt): .+)"
 def diagnose(lines: Iterable[str]) -> Diagnosis | None:
     """The most trusted reading of these lines, or None if no line is known."""
     log = list(messages(lines))
-    phase = progress(log)
-    for name, known in KNOWN.items():
-        if known.during not in (None, phase.name if phase else None):
-            continue
-        for line in log:
-            if found := re.search(known.pattern, line):
-                return Diagnosis(name, known.cause.format(*found.groups("")), known.hint, line.strip())
-    return _first_error(log)
+    reached = progress(log)
+    phase = reached.name if reached else ""
+    ends = [name for name in KNOWN if name not in _WAITS]
+    return _read(ends, log, phase) or _first_error(log) or _read(_WAITS, log, phase)
+
+
+def since_meeting(log: str) -> list[str]:
+    """The lines since all ranks of executor mp met last; what is above has another cause."""
+    return re.split(r"sparkops: all \d+ ranks are here\n", log)[-1].splitlines()
 
 
 def most_telling(logs: Iterable[str]) -> tuple[int, Diagnosis] | None:
     """Choose the log that explains a failure best: its index and its diagnosis; None if no log has a known line.
 
-    A known cause comes before any other error, and that before a wait that ended.
+    A known cause comes before any other error, that before the loss of another node, and that before a wait.
     """
     readings = [(index, found) for index, log in enumerate(logs) if (found := diagnose(log.splitlines()))]
-    causes = [name for name, known in KNOWN.items() if known.during is None]
-    trust = [*causes, FIRST_ERROR, *(name for name in KNOWN if name not in causes)]
+    trust = [*_CAUSES, FIRST_ERROR, *_LOST, *_WAITS]
     return min(readings, key=lambda reading: trust.index(reading[1].id), default=None)
+
+
+def _read(names: Iterable[str], log: list[str], phase: str) -> Diagnosis | None:
+    """The first of these causes that has a line; `phase` is the one that the log has reached."""
+    for name in names:
+        known = KNOWN[name]
+        for line in log if not known.during or phase in known.during else ():
+            if found := re.search(known.pattern, line):
+                return Diagnosis(name, known.cause.format(*found.groups("")), known.hint, line.strip())
+    return None
 
 
 def _first_error(log: list[str]) -> Diagnosis | None:

@@ -76,6 +76,11 @@ MARKS = (
     _Mark("ray", 0, r"sparkops: waiting for (the Ray head|the fabric address \S+)", "waiting for {0}"),
     _Mark("ray", 0, r"sparkops: joining the Ray head", "joining the Ray head"),
     _Mark("joined", 0, r"Ray runtime started", "Ray runs on this node"),
+    _Mark("joined", 0, r"sparkops: all (\d+) ranks are here", "all {0} ranks are here"),
+    _Mark("meet", 0, r"sparkops: (\d+) of (\d+) ranks are here", "{0} of {1} ranks are here"),
+    _Mark("meet", 0, r"sparkops: waiting for (rank \d+ at \S+)", "waiting for {0}"),
+    _Mark("meet", 0, r"sparkops: rank \d+ at \S+ waits for other ranks", "waiting for other ranks"),
+    _Mark("gone", 0, r"sparkops: rank (\d+) at (\S+) is gone", "rank {0} at {1} is gone"),
     _Mark("again", 0, r"sparkops: start (\d+) of (\d+) in (\d+) seconds", "failed; start {0} of {1} follows in {2} s"),
     _Mark("again", 0, r"sparkops: gave up after (\d+) failed starts", "gave up after {0} failed starts"),
 )

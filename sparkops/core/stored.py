@@ -68,8 +68,9 @@ class Stored:
         return self.data.get("without_key") is True
 
     @property
-    def ray(self) -> bool:
-        return self.data.get("executor") == "ray" and self.topology == "cluster"
+    def executor(self) -> str | None:
+        """What joins the nodes of a cluster: `ray` or `mp`; None for other topologies."""
+        return str(self.data.get("executor")) if self.topology == "cluster" else None
 
     @property
     def members(self) -> tuple[StoredMember, ...]:

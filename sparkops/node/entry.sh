@@ -2,10 +2,11 @@
 # First process of every container of sparkops: joins or forms the cluster, runs the engine as its child, and stops
 # trying when starts keep failing, because blind restart loops leak unified memory until sshd stops answering.
 #
-#   entry ROLE [--health URL] [--graphs IMAGE] [--fabric IP] [--head IP] [--nodes N] [--port P] [-- WORDS...]
+#   entry ROLE [--health URL] [--graphs IMAGE] [--fabric IP] [--head IP] [--nodes N] [--ranks IPS] [--port P] [-- WORDS...]
 #
 #   server | proxy        run WORDS
-#   head | worker         wait until IP is an address of this node, then run WORDS (executor mp)
+#   head | worker         wait until IP is an address of this node, meet the ranks at IPS (with commas, in their order;
+#                         rank 0 listens on port P), then run WORDS until a rank is gone (executor mp)
 #   ray-head              ... start a Ray head, wait for N nodes in it, then run WORDS with RAY_ADDRESS
 #   ray-worker            ... wait for the head's port, then serve its Ray cluster until one of them ends
 #
@@ -28,7 +29,7 @@ say() { echo "sparkops: $*"; }
 
 role=$1
 shift
-health='' graphs='' fabric='' head='' nodes=1 port=6379
+health='' graphs='' fabric='' head='' nodes=1 ranks='' port=6379
 while [ $# -gt 0 ]; do
     case $1 in
         --health) health=$2 ;;
@@ -36,6 +37,7 @@ while [ $# -gt 0 ]; do
         --fabric) fabric=$2 ;;
         --head) head=$2 ;;
         --nodes) nodes=$2 ;;
+        --ranks) ranks=$2 ;;
         --port) port=$2 ;;
         --) shift && break ;;
         *) say "unknown option $1" && exit 2 ;;
@@ -75,6 +77,7 @@ supervise() {
     [ -z "$stopping" ] || exit 0
     "$@" &
     adopt $!
+    [ -z "$lost" ] || end_engine
     watch_graphs
     await_child
     [ -z "$stopping" ] || exit 0
@@ -82,6 +85,7 @@ supervise() {
 }
 
 . ./graphs.sh
+. ./ranks.sh
 
 boot=unknown
 [ ! -r "$root/proc/sys/kernel/random/boot_id" ] || read -r boot <"$root/proc/sys/kernel/random/boot_id"
@@ -219,6 +223,7 @@ if [ "$failed" -gt 0 ]; then
 fi
 
 wait_for_fabric
+meet
 hung=$root/run/sparkops/images/$graphs.graphs-hung
 if [ -n "$graphs" ] && [ -e "$hung" ]; then
     say "CUDA graphs hung with this image before: the engine starts without them (--enforce-eager)"
@@ -234,6 +239,7 @@ esac
 code=$?
 # An engine also ends because its peers were stopped first; then the stop that is meant for us is on its way.
 pause 3
+[ -z "$lost" ] || exit 1 # another rank is gone: no failed start of ours
 if [ -n "$graphs" ] && [ -e "$hung" ]; then
     wait "$watching"
     say "CUDA graphs are switched off: the engine starts again without them (--enforce-eager)"
@@ -243,6 +249,7 @@ if [ -n "$graphs" ] && [ -e "$hung" ]; then
     supervise "$@" --enforce-eager
     code=$?
     pause 3
+    [ -z "$lost" ] || exit 1
 fi
 if [ "$(recorded)" = served ]; then
     say "the engine ended with exit code $code after it had served; it starts again"
@@ -250,5 +257,6 @@ else
     record_starts $((failed + 1))
     say "the engine ended with exit code $code (failed start $((failed + 1)) of $limit)"
 fi
+[ -z "$meeting" ] || kill "$meeting" 2>/dev/null # so that the other ranks, which end too, know before they count
 [ "$code" -ne 0 ] || code=1
 exit "$code"

@@ -3,17 +3,18 @@
 # wait | never, with a reason.
 #
 #   serving --api URL --health PATH --model NAME [--kind chat|completion|embedding|score] [--key FILE]
-#           [--container NAME] [--restarts N] [--ray N] [--seconds S]
+#           [--container NAME] [--restarts N] [--ray N | --ranks N] [--seconds S]
 #
-# Evidence lines: `health CODE|refused|silent|broken`, `model yes|no`, `answer ok|busy|none`, `ray NODES GPUS`. A request that is not answered
-# while the token counters grow is busy, not dead. First line `never` when the container ended or was restarted more than
-# N times. `--ray N`: its Ray must show N nodes and GPUs; it is asked while the request goes on, as both take their
-# time. The key is read from FILE and never becomes an argument.
+# Evidence lines: `health CODE|refused|silent|broken`, `model yes|no`, `answer ok|busy|none`, `ray NODES GPUS` or
+# `ranks NUMBERS`. A request that is not answered while the token counters grow is busy, not dead. First line `never` when
+# the container ended or was restarted more than N times. `--ray N`: its Ray must show N nodes and GPUs; it is asked while
+# the request goes on, as both take their time. `--ranks N`: N ranks must be here; an older container does not say which.
+# The key is read from FILE and never becomes an argument.
 set -u
 LC_ALL=C
 export LC_ALL
 
-api='' health='' model='' kind=chat key='' container='' restarts=0 ray=0 seconds=10
+api='' health='' model='' kind=chat key='' container='' restarts=0 ray=0 ranks=0 seconds=10
 while [ $# -gt 0 ]; do
     case $1 in
         --api) api=$2 ;;
@@ -24,6 +25,7 @@ while [ $# -gt 0 ]; do
         --container) container=$2 ;;
         --restarts) restarts=$2 ;;
         --ray) ray=$2 ;;
+        --ranks) ranks=$2 ;;
         --seconds) seconds=$2 ;;
         *) echo "wait unknown option $1" && exit 2 ;;
     esac
@@ -77,6 +79,13 @@ ray_report() {
         END { if (told) printf "\nray %d %d\n", nodes, gpus }'
 }
 
+# The numbers of the ranks that have met; the file is from `ranks.sh`.
+ranks_report() {
+    # shellcheck disable=SC2016  # the container's own root
+    here=$(timeout 5 docker exec "$container" sh -c 'cat "${SPARKOPS_ROOT:-}/run/sparkops/ranks"' 2>/dev/null)
+    case $here in '' | *[!0-9\ ]*) ;; *) printf '\nranks %s\n' "$here" ;; esac
+}
+
 ended() {
     state=$(docker inspect --format '{{.State.Status}} {{.RestartCount}}' "$container" 2>/dev/null) || return 0
     [ "${state% *}" != running ] || [ "${state#* }" -gt "$restarts" ]
@@ -117,6 +126,7 @@ fi
 [ -n "$reason" ] || before=$(counters)
 said=$(
     [ "$ray" -eq 0 ] || ray_report &
+    [ "$ranks" -eq 0 ] || ranks_report &
     [ -n "$reason" ] || body | tr -d '\n' | {
         payload=$(cat)
         request "$seconds" -H 'Content-Type: application/json' -d "$payload" "$api$(path)"
@@ -124,7 +134,8 @@ said=$(
     wait
 )
 report=$(printf '%s\n' "$said" | sed -n 's/^ray //p')
-detail=$(printf '%s\n' "$said" | sed '/^ray /d')
+met=$(printf '%s\n' "$said" | sed -n 's/^ranks //p')
+detail=$(printf '%s\n' "$said" | sed '/^ray /d; /^ranks [0-9 ]*$/d')
 lacking=''
 if [ "$ray" -gt 0 ]; then
     if [ -z "$report" ]; then
@@ -133,6 +144,13 @@ if [ "$ray" -gt 0 ]; then
         lacking="Ray shows ${report% *} nodes and ${report#* } GPUs, but must show $ray of each"
     fi
 fi
+
+if [ "$ranks" -gt 0 ] && [ -n "$met" ]; then
+    here=$(printf '%s' "$met" | wc -w)
+    [ "$here" -ge "$ranks" ] || lacking="$here of $ranks ranks are here"
+fi
+# Why nothing listens yet; a Ray that says nothing tells nothing.
+if [ "$status" = refused ] && [ -n "$report$met" ] && [ -n "$lacking" ]; then reason=$lacking; fi
 
 if [ -z "$reason" ]; then
     if printf '%s' "$detail" | counted; then
@@ -157,6 +175,7 @@ echo "health $status"
 echo "model $listed"
 echo "answer $answered"
 [ -z "$report" ] || echo "ray $report"
+[ -z "$met" ] || echo "ranks $met"
 [ "$verdict" = ready ] || echo log # what stands below is no progress: every question changes it
 [ "$answered" != none ] || [ -z "$detail" ] || { printf '%s\n' "$detail" | head -c 2000 && echo; }
 [ "$verdict" = ready ] || [ -z "$container" ] || docker logs --tail 60 "$container" 2>&1 | tr '\r' '\n' | tail -n 60

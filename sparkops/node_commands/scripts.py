@@ -70,7 +70,7 @@ class Question:
     """What to ask an API on its own node; the fields are the options of `serving.sh`.
 
     `health` is a path, `key` a file on the node. The wait ends when the engine of `container` ends. `ray` is the number
-    of nodes and GPUs that Ray must show, 0 without Ray.
+    of nodes and GPUs that Ray must show, `ranks` that of vLLM's own ranks that must have met; 0 with another executor.
     """
 
     api: str
@@ -81,6 +81,7 @@ class Question:
     container: str
     restarts: int = 0
     ray: int = 0
+    ranks: int = 0
 
 
 def serving(question: Question, seconds: int) -> Command:
@@ -89,6 +90,7 @@ def serving(question: Question, seconds: int) -> Command:
     words += ("--model", question.model, "--kind", question.kind, "--key", question.key)
     words += ("--container", question.container, "--restarts", str(question.restarts))
     words += ("--ray", str(question.ray)) if question.ray else ()
+    words += ("--ranks", str(question.ranks)) if question.ranks else ()
     return Command((*words, "--seconds", str(seconds)), reads=True, timeout=3.0 * seconds + 15)
 
 

@@ -1,10 +1,13 @@
 """What runs in an engine's container: the entry script's arguments and the environment."""
 
 from sparkops.core.endpoints import health_url
+from sparkops.core.recipe import MOUNTS
 from sparkops.core.revision import FabricLink, Member, Revision
 
 RAY_PORT = 6379
 MASTER_PORT = 29501
+MEETING_PORT = 29510
+"""Where rank 0 of executor mp waits for the other ranks (`node/ranks.sh`)."""
 
 
 def words(revision: Revision, member: Member, serve: tuple[str, ...], graphs: str = "") -> tuple[str, ...]:
@@ -19,8 +22,10 @@ def words(revision: Revision, member: Member, serve: tuple[str, ...], graphs: st
     assert head.link is not None, "a cluster's members have links"
     assert member.link is not None, "a cluster's members have links"
     if revision.executor == "mp":
+        addresses = ",".join(engine.link.address for engine in revision.engines if engine.link)
+        shape = ("--fabric", member.link.address, "--ranks", addresses, "--port", str(MEETING_PORT))
         rank = _mp_rank(revision, member, head.link)
-        return (member.role, *answers, "--fabric", member.link.address, "--", *serve, *_listen(member), *rank)
+        return (member.role, *answers, *shape, "--", *serve, *_listen(member), *rank)
     if member.role == "head":
         shape = ("--fabric", member.link.address, "--nodes", str(len(revision.engines)), "--port", str(RAY_PORT))
         return ("ray-head", *answers, *shape, "--", *serve, *_listen(member))
@@ -38,7 +43,8 @@ def environment(revision: Revision, member: Member, ready_timeout: int, offline:
         "VLLM_NO_USAGE_STATS": "1",
         "VLLM_ENGINE_READY_TIMEOUT_S": str(ready_timeout),
     }
-    return {**base, **_network(member.link), **revision.env}
+    across = {**_network(member.link), **_joined(revision)} if member.link else {}
+    return {**base, **across, **revision.env}
 
 
 def _listen(member: Member) -> tuple[str, ...]:
@@ -51,21 +57,30 @@ def _mp_rank(revision: Revision, member: Member, head: FabricLink) -> tuple[str,
     return (*place, *meet, *(() if member.rank == 0 else ("--headless",)))
 
 
-def _network(link: FabricLink | None) -> dict[str, str]:
+def _network(link: FabricLink) -> dict[str, str]:
     """Interface and RDMA devices of this node for NCCL and Gloo; names differ between nodes.
 
-    Without RDMA devices (`--allow cx7-usable`) NCCL uses sockets. Ray's own guard against full memory misjudges a
-    memory that CPU and GPU share (every cluster recipe of spark-vllm-docker switches it off), and the workers that it
-    starts for tasks, one a CPU, would only hold memory: vLLM has actors, no tasks (seen in the lab with real Ray).
+    Without RDMA devices (`--allow cx7-usable`) NCCL uses sockets.
     """
-    if link is None:
-        return {}
     rdma = {"NCCL_IB_DISABLE": "0", "NCCL_IB_HCA": ",".join(link.devices)} if link.devices else {"NCCL_IB_DISABLE": "1"}
     return {
         "VLLM_HOST_IP": link.address,
         "NCCL_SOCKET_IFNAME": link.interface,
         "GLOO_SOCKET_IFNAME": link.interface,
-        "RAY_memory_monitor_refresh_ms": "0",
-        "RAY_prestart_worker_first_driver": "0",
         **rdma,
     }
+
+
+def _joined(revision: Revision) -> dict[str, str]:
+    """What engines that span nodes need with this executor; `docs/explanation/clusters.md` has the reasons."""
+    jit = f"{MOUNTS['vllm'][1]}/jit/{revision.image.fingerprint[:12]}"
+    common = {
+        "NCCL_IGNORE_CPU_AFFINITY": "1",
+        "TRITON_CACHE_DIR": f"{jit}/triton",
+        "TILELANG_CACHE_DIR": f"{jit}/tilelang",
+    }
+    if revision.executor == "ray":
+        return {**common, "RAY_memory_monitor_refresh_ms": "0", "RAY_prestart_worker_first_driver": "0"}
+    if revision.args.get("enable-sleep-mode") or "PYTORCH_ALLOC_CONF" in revision.env:
+        return common
+    return {**common, "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}

@@ -176,15 +176,21 @@ class SimulatedNode:
     def _complete(self, head: SimulatedContainer) -> bool:
         """Whether as many members of the cluster run as its head expects."""
         wanted = _after(head.words, "--nodes") or _after(head.words, "--nnodes") or "1"
-        parts = (
+        return head.labels.get("sparkops.role") == "server" or len(self._joined(head)) >= int(wanted)
+
+    def met(self, head: SimulatedContainer) -> list[int]:
+        """The numbers of the ranks of executor mp that have met."""
+        return sorted(int(_after(one.words, "--node-rank") or 0) for one in self._joined(head))
+
+    def _joined(self, head: SimulatedContainer) -> list[SimulatedContainer]:
+        """The members of the cluster that run and join it."""
+        return [
             one
             for node in self.neighbours.values()
             for one in node.engine.containers.values()
-            if _same(one, head) and one.labels.get("sparkops.role") in ("head", "worker", "server")
-        )
-        if head.labels.get("sparkops.role") == "server":
-            return True
-        return sum(one.running and not (one.boot.crashes or one.boot.never) for one in parts) >= int(wanted)
+            if _same(one, head) and one.labels.get("sparkops.role") in ("head", "worker")
+            if one.running and not (one.boot.crashes or one.boot.never)
+        ]
 
 
 def _listens(one: SimulatedContainer, port: int) -> bool:

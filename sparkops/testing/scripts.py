@@ -121,10 +121,22 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
             return said(f"{_SILENT['answer']}log\n{one.boot.refuses}\n{_tail(one)}")
     if node.answers(options["--api"]):
         ray = options.get("--ray", "0")
-        return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + (f"ray {ray} {ray}\n" if ray != "0" else ""))
+        told = (f"ray {ray} {ray}\n" if ray != "0" else "") + _ranks(node, options)
+        return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + told)
     if one is not None and (one.state != "running" or one.restarts > int(options.get("--restarts", "0"))):
         return said(f"never health: refused, and the engine ended\nhealth refused\n{_tail(one)}")
-    return said("wait health: refused\nhealth refused\nmodel no\nanswer none\n")
+    ranks = _ranks(node, options)
+    here, wanted = len(ranks.split()) - 1, int(options.get("--ranks", "0"))
+    reason = f"{here} of {wanted} ranks are here" if 0 < here < wanted else "health: refused"
+    return said(f"wait {reason}\nhealth refused\nmodel no\nanswer none\n{ranks}")
+
+
+def _ranks(node: SimulatedNode, options: Mapping[str, str]) -> str:
+    """The evidence line about the ranks of executor mp."""
+    head = node.engine.containers.get(options.get("--container", ""))
+    if head is None or not head.running or "--ranks" not in options:
+        return ""
+    return " ".join(["ranks", *map(str, node.met(head))]) + "\n"
 
 
 _SILENT = {

@@ -172,6 +172,11 @@ class Lab(Tool):
         active = self.ran_on("node1", *status).stdout.partition("Active:")[2].partition("Pending:")[0]
         return sum(line.startswith(" 1 node_") for line in active.splitlines())
 
+    def ranks(self) -> int:
+        """How many ranks of executor mp have met, as rank 0 knows it."""
+        asked = ("docker", "exec", self.one("node1", "head"), "cat", "/run/sparkops/ranks")
+        return len(self.ran_on("node1", *asked).stdout.split())
+
     def address(self, node: str) -> str:
         return f"{self.record['subnet']}.{10 + int(node.removeprefix('node'))}"
 

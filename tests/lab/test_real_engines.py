@@ -124,6 +124,17 @@ def test_a_cluster_serves_without_ray_and_is_serving_while_it_is_busy(lab, event
             lab.ran_on("node1", "pkill", "-f", "max_tokens.: 4000")
 
 
+@pytest.mark.parametrize("killed", ["node2", "node1"])
+def test_a_cluster_without_ray_serves_again_after_the_loss_of_either_rank(lab, eventually, killed):
+    """A real rank without an API never notices by itself that its head is gone, nor an idle head that a rank is."""
+    lab.deploy("cluster", "--executor", "mp", "--set", "args.max-num-seqs=1")
+    others = {"node1": ("node2", "worker"), "node2": ("node1", "head")}[killed]
+    begun = lab.restarts(*others)
+    lab.fault(killed, "engine-killed")
+    assert eventually(lambda: lab.restarts(*others) > begun, 120)
+    assert eventually(lambda: lab.serves() and lab.ranks() == 2 and lab.serving())
+
+
 FINISHED = "vllm:request_success_total"
 
 

@@ -1,4 +1,4 @@
-"""Two nodes under the stand-in engine and real Ray: switches, other operators, and nodes, links and keys that fail."""
+"""Two nodes under the stand-in engine, joined by Ray or by mp: other operators, nodes, links and keys that fail."""
 
 import contextlib
 import dataclasses
@@ -116,13 +116,64 @@ def no_restart(lab: Any) -> Iterator[None]:
         lab.on("node2", "kill", "-CONT", pid)
 
 
-def test_a_killed_worker_is_seen_within_15_seconds_and_the_cluster_comes_back(lab, eventually):
-    lab.deploy(*CLUSTER)
+EXECUTORS = pytest.mark.parametrize("executor", ["mp", "ray"])
+KILLED = {"mp": "engine-killed", "ray": "ray-worker-killed"}
+
+
+def cluster(lab: Any, executor: str) -> None:
+    lab.deploy(*CLUSTER, "--executor", executor)
+
+
+def joined(lab: Any, executor: str) -> int:
+    """How many nodes the head has, as Ray or its own script counts them."""
+    return int(lab.ranks() if executor == "mp" else lab.ray_nodes())
+
+
+@EXECUTORS
+def test_a_killed_worker_is_seen_within_15_seconds_and_the_cluster_comes_back(lab, executor, eventually):
+    cluster(lab, executor)
     with no_restart(lab):
-        lab.fault("node2", "ray-worker-killed")
+        lab.fault("node2", KILLED[executor])
         assert eventually(lambda: lab.going()[0]["state"] != "serving", 15)
     assert eventually(lab.serves)
-    assert lab.ray_nodes() == 2
+    assert joined(lab, executor) == 2
+
+
+@EXECUTORS
+def test_a_cluster_waits_for_a_late_node_without_a_failed_start(lab, executor, eventually):
+    cluster(lab, executor)
+    head, worker = lab.one("node1", "head"), lab.one("node2", "worker")
+    lab.on("node2", "docker", "stop", worker)
+    lab.on("node1", "docker", "restart", head)
+    waits = {"mp": "1 of 2 ranks are here; waiting for rank 1", "ray": "Ray has 1 of 2 nodes"}[executor]
+    assert eventually(lambda: waits in lab.on("node1", "docker", "logs", "--tail", "3", head))
+    loads = lab.loads("node1", "head")
+    assert in_trouble(lab) == 5
+    if executor == "mp":
+        missing = [{"rank": 1, "node": "node2", "reason": "exited"}]
+        assert lab.going()[0]["ranks"] == {"total": 2, "here": 1, "missing": missing}
+    assert lab.loads("node1", "head") == loads, "no engine has started"
+    lab.on("node2", "docker", "start", worker)
+    assert eventually(lambda: lab.serves() and joined(lab, executor) == 2 and lab.serving())
+    assert lab.loads("node1", "head") == loads + 1
+
+
+@EXECUTORS
+def test_after_a_reboot_of_each_node_the_cluster_serves_again(lab, executor, eventually):
+    cluster(lab, executor)
+    before = lab.everywhere()
+    for node in lab.everywhere():
+        lab.fault(node, "reboot")
+        assert eventually(lambda: lab.serves() and joined(lab, executor) == 2 and lab.serving())
+    assert lab.everywhere() == before
+
+
+def test_a_rank_of_mp_whose_head_is_killed_ends_and_comes_back_to_it(lab, eventually):
+    cluster(lab, "mp")
+    begun = lab.restarts("node2", "worker")
+    lab.fault("node1", "engine-killed")
+    assert eventually(lambda: lab.restarts("node2", "worker") > begun, 60)
+    assert eventually(lambda: lab.serves() and lab.ranks() == 2 and lab.serving())
 
 
 def in_trouble(lab: Any) -> int:
@@ -132,19 +183,21 @@ def in_trouble(lab: Any) -> int:
     return int(ran.code)
 
 
+@EXECUTORS
 @pytest.mark.parametrize(("kind", "code"), [("cx7-down", 5), ("node-off", 4)])
-def test_status_ends_in_time_and_never_says_serving_without_the_other_node(lab, kind, code, eventually):
-    lab.deploy(*CLUSTER)
+def test_status_ends_in_time_and_never_says_serving_without_the_other_node(lab, executor, kind, code, eventually):
+    cluster(lab, executor)
     begun = lab.restarts("node1", "head")
     with lab.trouble("node2", kind):
         assert [in_trouble(lab) for _ in range(3)] == [code] * 3
         assert eventually(lambda: lab.restarts("node1", "head") > begun), "an engine that lost a rank ends"
         assert in_trouble(lab) == code
-    assert eventually(lambda: lab.serves() and lab.ray_nodes() == 2 and lab.serving())
+    assert eventually(lambda: lab.serves() and joined(lab, executor) == 2 and lab.serving())
 
 
-def test_a_node_that_cannot_be_reached_is_told_while_the_cluster_serves_on(lab, eventually):
-    lab.deploy(*CLUSTER)
+@EXECUTORS
+def test_a_node_that_cannot_be_reached_is_told_while_the_cluster_serves_on(lab, executor, eventually):
+    cluster(lab, executor)
     before, loads = lab.everywhere(), lab.loads("node1", "head")
     with lab.trouble("node2", "unreachable"):
         assert in_trouble(lab) == 4
@@ -153,7 +206,8 @@ def test_a_node_that_cannot_be_reached_is_told_while_the_cluster_serves_on(lab, 
     assert (lab.everywhere(), lab.loads("node1", "head")) == (before, loads)
 
 
-def test_a_link_that_loses_everything_and_says_that_it_is_up_is_no_serving_cluster(lab):
-    lab.deploy(*CLUSTER)
+@EXECUTORS
+def test_a_link_that_loses_everything_and_says_that_it_is_up_is_no_serving_cluster(lab, executor):
+    cluster(lab, executor)
     with lab.trouble("node2", "packet-loss"):
         assert in_trouble(lab) == 5

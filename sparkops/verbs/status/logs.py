@@ -32,11 +32,11 @@ def logs(options: LogsOptions, report: Report) -> Answer:
             if options.follow:
                 return follow(session, revision, options.tail)
             wanted = tuple(member.name for member in revision.stored.members)
-            entries = _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
+            entries = read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
         return Answer({"logs": entries}, error=session.away.among(wanted).error)
 
 
-def _read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
+def read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
     """Return the logs of (node, container, command) from the nodes that answer."""
     answers = session.ask_in_turns([(node, command) for node, _, command in wanted])
     return [
@@ -60,9 +60,9 @@ def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, F
     ]
     if stopped:
         newest = max(stopped, key=lambda one: one.ended)
-        return _read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in newest.parts])
+        return read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in newest.parts])
     wanted = [
         (n, "the last one removed", scripts.newest_kept_log(state_dir(known), options.deployment, options.tail))
         for n, known in facts.items()
     ]
-    return [entry for entry in _read_logs(session, wanted) if entry["text"]]
+    return [entry for entry in read_logs(session, wanted) if entry["text"]]

@@ -26,6 +26,7 @@ from sparkops.session.find_deployment import current
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status.options import StatusOptions
+from sparkops.verbs.status.ranks import ranks
 
 
 def status(options: StatusOptions, report: Report) -> Answer:
@@ -93,6 +94,7 @@ def _deployment(
         ],
         "nodes": [_node(member, container, part) for (member, container), part in zip(there, parts, strict=True)],
         "ray": _ray(stored, fronts),
+        "ranks": ranks(session, stored, fronts, parts),
         "graphs_hung": [node for node, container in revision.parts if _graphs_hung(facts[node], container)],
     }
 
@@ -127,7 +129,7 @@ def _part(
 
 def _ray(stored: Stored, fronts: Iterable[ServingProbe]) -> dict[str, int | None] | None:
     """Return the numbers of Ray's nodes and GPUs; null if Ray did not answer in time."""
-    if not stored.ray:
+    if stored.executor != "ray":
         return None
     counts = next((front.ray for front in fronts if front.ray), (None, None))
     return {"nodes": counts[0], "gpus": counts[1]}

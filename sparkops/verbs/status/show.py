@@ -36,12 +36,22 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     if ray := item.get("ray"):
         told = ray.get("nodes") is not None
         yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: did not answer in time"
+    if (ranks := item.get("ranks")) and ranks.get("here") is not None:
+        yield from _ranks(ranks, ink)
     if hung := item.get("graphs_hung"):
         text = "CUDA graphs hung at the first request, so it runs without them; remembered for this image on"
         yield ink.warn(f"  {text} {', '.join(hung)}")
     for endpoint in item.get("endpoints", ()):
         health = ink.good("answers") if endpoint.get("healthy") else ink.bad("does not answer")
         yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"
+
+
+def _ranks(ranks: Document, ink: Ink) -> Iterator[str]:
+    """How many of vLLM's ranks have met, and a line for each that has not."""
+    yield f"  ranks: {ranks['here']} of {ranks['total']} are here"
+    for one in ranks["missing"]:
+        why = f": {one['reason']}" if one.get("reason") else ""
+        yield ink.bad(f"  missing: rank {one['rank']} on {one['node']}{why}")
 
 
 def _state(state: str, ink: Ink) -> str:

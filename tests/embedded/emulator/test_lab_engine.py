@@ -78,6 +78,8 @@ def test_two_ranks_hang_behind_a_green_health_while_the_link_is_down_and_end_tog
     lab.fault(2, "cx7-down", off=True)
     eventually(lambda: serving.ask(head.address, "/v1/completions", BODY)[0] == 200)
     worker.docker("kill", "e")
+    assert serving.healthy(head.address), "nobody asked it"
+    assert serving.ask(head.address, "/v1/completions", BODY)[0] == 0
     eventually(lambda: serving.ended(head) is not None)
     assert serving.ended(head) == 1
     assert "Connection reset by peer" in serving.log(head)

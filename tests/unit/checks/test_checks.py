@@ -13,6 +13,7 @@ from sparkops.checks.docker import names_free
 from sparkops.checks.driver import Cures, parity
 from sparkops.checks.fabric_links import targets
 from sparkops.checks.image import ray
+from sparkops.checks.ports import wanted_ports
 from sparkops.checks.rdma import gids
 from sparkops.checks.tested import tested_stack
 from sparkops.cli.registry import COMMANDS
@@ -151,6 +152,17 @@ def test_the_software_of_the_image_is_compared_with_that_of_the_recipe(situated:
             with pytest.raises(CannotTell, match="nothing of what the recipe was tested with could be read"):
                 _statuses(tested_stack, here)
     assert found == {"v0.29.1rc1.dev12": ["pass"] * 2, "0.28.0": ["warn"] * 2, "0.30.0": ["pass"], "": []}
+
+
+def test_the_head_of_a_cluster_needs_the_ports_of_its_executor(situated: Callable[..., Situation]) -> None:
+    known = situated({"spark1": "healthy-fe", "spark2": "healthy-fe"}, "cluster")
+    needed = {}
+    for executor in ("ray", "mp"):
+        asked = replace(known, revision=replace(known.revision, executor=executor))
+        needed[executor] = [
+            sorted(wanted_ports(Here(asked, node, known.facts[node.name]))) for node in known.placement.nodes
+        ]
+    assert needed == {"ray": [[6379, 8000], []], "mp": [[8000, 29501, 29510], []]}
 
 
 def test_each_node_asks_at_most_four_peers_over_each_twin_and_never_itself(situated: Callable[..., Situation]) -> None:

@@ -44,6 +44,7 @@ def test_a_verbose_plan_shows_the_revision_and_the_text_of_each_script_it_names_
         "@graphs",
         "@job",
         "@own",
+        "@ranks",
         "@record",
     ]
     assert "sparkops.revision={" in "\n".join(lines)

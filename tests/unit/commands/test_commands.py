@@ -5,6 +5,7 @@ LiteLLM's configuration among them: every server shares the served name, and is 
 
 import inspect
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ NAMES: dict[str, Any] = {
     **{kind.__name__: kind for kind in (Hop, Point, Secret, Script, Suite, Upload, When, Schedule)},
     "TWO": Suite("two", "", "", (256,), (16,), (1, 2), runs=2),
     "MODEL": model_name("org/model@" + "a" * 40),
+    "replace": replace,
 }
 
 

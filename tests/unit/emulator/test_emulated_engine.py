@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import socket
 from unittest.mock import patch
 
 import pytest
@@ -59,6 +60,16 @@ def test_two_ranks_fail_where_the_kernels_do_not_fit(nodes):
 def test_cuda_graphs_over_nodes_are_captured_on_the_stock_image(nodes):
     with nodes.serves(STOCK, GPT, *SMALL[:4], "-tp", "2", *MANY):
         assert "Graph capturing finished" in nodes.log.getvalue()
+
+
+def test_ranks_wait_for_each_other_only_for_a_time(nodes):
+    """The first address is one of this machine, where nobody listens."""
+    wide = (GPT, *SMALL[:4], "-tp", "2", "--nnodes", "2", "--master-addr", "127.0.0.1", "--master-port")
+    for rank, said in (("0", "DistStoreError: Timed out after 601 seconds"), ("1", "The client socket has timed out")):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])
+        code, log = nodes.vllm(STOCK, *wide, port, "--node-rank", rank, *(["--headless"] if rank == "1" else []))
+        assert (code, said in log) == (1, True), log
 
 
 def test_without_its_memory_a_gpu_or_its_port_it_does_not_start(nodes):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.core.diagnosis import KNOWN, diagnose, most_telling
+from sparkops.core.diagnosis import KNOWN, diagnose, most_telling, since_meeting
 from sparkops.core.enginelog import MARKS, mxfp4_backend, progress
 from support import golden
 
@@ -61,3 +61,17 @@ def test_a_cause_is_trusted_before_an_error_and_that_before_what_only_waited() -
     for logs, chosen in {(waited, error, known): 2, ("", known, waited, known): 1, (waited, error): 1}.items():
         assert most_telling(logs) == (chosen, diagnose(logs[chosen].splitlines()))
     assert most_telling(["nothing known"]) is None
+
+
+def test_a_log_that_blames_another_node_explains_less_than_that_node() -> None:
+    blames = "RuntimeError: gloo/transport/tcp/pair.cc: Connection reset by peer"
+    gone = "sparkops: rank 1 at 10.0.0.2 is gone, so this rank ends too"
+    own = "ERROR ValueError: no such kernel\nEngine core initialization failed."
+    for logs, chosen in {(blames, own): 1, (gone, own): 1, (gone, blames): 1}.items():
+        assert most_telling(logs) == (chosen, diagnose(logs[chosen].splitlines()))
+
+
+def test_what_a_rank_said_before_the_last_meeting_explains_nothing() -> None:
+    met = "sparkops: all 2 ranks are here\n"
+    assert since_meeting(f"CUDA out of memory\n{met}started\n{met}ended\nwaits\n") == ["ended", "waits"]
+    assert since_meeting("sparkops: 1 of 2 ranks are here; waiting for rank 1 at 10.0.0.2\n") != []

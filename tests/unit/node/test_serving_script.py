@@ -101,6 +101,26 @@ def test_ray_that_says_nothing_is_believed_to_be_whole_by_a_quick_look_alone(nod
         assert ask(node, "--ray", "2", "--seconds", seconds)[0] == verdict
 
 
+def test_ranks_that_have_not_met_are_the_reason_and_a_container_that_does_not_say_is_believed(node, ask):
+    looks = {
+        "0 1": ("ready", ["ranks 0 1"]),
+        "0": ("wait 1 of 2 ranks are here", ["ranks 0"]),
+        "": ("ready", []),
+        "no such file": ("ready", []),
+    }
+    for told, (verdict, evidence) in looks.items():
+        node.tool("docker", f'case "$*" in exec*run/sparkops/ranks*) echo "{told}" ;; inspect*) echo running 0 ;; esac')
+        said = ask(node, "--ranks", "2", "--seconds", "30")
+        assert (said[0], [line for line in said if line.startswith("ranks ")]) == (verdict, evidence)
+
+
+def test_who_is_missing_is_why_nothing_listens_yet(node):
+    node.tool("docker", 'case "$*" in exec*run/sparkops/ranks*) echo 0 ;; inspect*) echo running 0 ;; esac')
+    words = ("--api", "http://127.0.0.1:1", "--health", "/health", "--model", "m", "--container", "c", "--ranks", "2")
+    said = node.run("serving", *words).stdout.splitlines()
+    assert said[:5] == ["wait 1 of 2 ranks are here", "health refused", "model no", "answer none", "ranks 0"]
+
+
 def test_ray_is_asked_while_the_engine_is_asked(node, ask, server):
     """Each may take all of its time, and a look may not take both."""
     server.posted.clear()
