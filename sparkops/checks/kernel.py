@@ -1,4 +1,4 @@
-"""Checks of the Linux kernel: bad versions, memory reserved by kexec handover, equal versions on all nodes."""
+"""Checks of DGX OS and its kernel: bad versions, memory reserved by kexec handover, equal versions on all nodes."""
 
 from collections.abc import Iterator
 
@@ -77,3 +77,19 @@ def kernel_same(s: Situation) -> Iterator[Said]:
     kernels = {name: kernel.release for name, facts in s.facts.items() if (kernel := known(facts.uname, None))}
     bad = frozenset(release for release in kernels.values() if _problem(release))
     yield from parity("the kernel", kernels, Cures(UPGRADE, "see the check kernel", bad))
+
+
+@Check(
+    id="dgx-os-same",
+    title="All nodes have the same update of DGX OS",
+    why="An update of DGX OS brings kernel, driver, CX7 firmware and the NVIDIA packages together.",
+    source="/etc/dgx-release: DGX_OTA_VERSION, before the first update DGX_SWBUILD_VERSION",
+    hint=f"on the nodes with the older version: {UPGRADE}",
+    reads=("dgx-release",),
+    topologies=("cluster", "n-solo"),
+).all_nodes
+def dgx_os_same(s: Situation) -> Iterator[Said]:
+    """Nodes of other makers may have no /etc/dgx-release: they are not compared."""
+    releases = {name: known(facts.dgx_release, None) for name, facts in s.facts.items()}
+    versions = {name: version for name, found in releases.items() if found and (version := found.ota or found.build)}
+    yield from parity("DGX OS", versions, Cures(UPGRADE))

@@ -4,6 +4,7 @@ A load takes about a minute, so few: tests of one deployment follow each other.
 """
 
 import contextlib
+import dataclasses
 import json
 import signal
 import threading
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from support import serving
+from support import models, serving
 
 NODES = ("node1", "node2")
 BOOT = "/proc/sys/kernel/random/boot_id"
@@ -133,6 +134,32 @@ def test_a_cluster_without_ray_serves_again_after_the_loss_of_either_rank(lab, e
     lab.fault(killed, "engine-killed")
     assert eventually(lambda: lab.restarts(*others) > begun, 120)
     assert eventually(lambda: lab.serves() and lab.ranks() == 2 and lab.serving())
+
+
+DRAFTED, TAKEN = "vllm:spec_decode_num_draft_tokens", "vllm:spec_decode_num_accepted_tokens"
+
+
+def drafting(lab: Any) -> dict[str, bytes]:
+    """The lab's own tiny model, as a hub would have it: its vocabulary is the one that a draft model must have."""
+    names = ("config.json", "tokenizer.json", "tokenizer_config.json")
+    cat = ("docker", "run", "--rm", "--entrypoint", "cat", "vllm-node-mxfp4")
+    return models.sharded(1) | {name: lab.on("node1", *cat, f"/opt/lab/model/{name}").encode() for name in names}
+
+
+def test_a_draft_model_is_fetched_copied_and_used_with_the_network_cut(lab):
+    with models.serving(drafting(lab), "0.0.0.0", f"{lab.record['subnet']}.1") as hub:
+        person = dataclasses.replace(lab, more={"HF_ENDPOINT": hub.endpoint})
+        fetched = person.json("model", "fetch", models.MODEL)["nodes"]
+    assert [(one["fetched"] > 0, one["copied"] > 0) for one in fetched] == [(True, False), (False, True)]
+    draft = {"method": "draft_model", "model": models.MODEL, "num_speculative_tokens": 2}
+    lab.deploy("2x-solo", "--set", f"args.speculative-config={json.dumps(draft)}")
+    for node in NODES:
+        assert is_real(lab, node, "server")
+        assert lab.ask(node=node, tokens=32).tokens == 32
+        assert counted(lab, node, DRAFTED) >= counted(lab, node, TAKEN) > 0, "the same weights guess right"
+    lab.clear()
+    for node in NODES:
+        lab.on(node, "rm", "-rf", f"/home/spark/.cache/huggingface/hub/models--{models.MODEL.replace('/', '--')}")
 
 
 FINISHED = "vllm:request_success_total"

@@ -81,6 +81,9 @@ def real(settings):
     for name in PASSED:
         if name in given:
             words += option(name, given[name])
+    draft = given.get("speculative_config") or {}
+    if draft.get("method") == "draft_model":  # the heads of other methods are made for one model, and not for this one
+        words += ["--speculative-config", json.dumps(draft)]
     words += ["--dtype", "float32"]  # for bfloat16 it takes AMX where the CPU has it, which not every sandbox lets run
     sequences = min(SEQUENCES, settings.sequences)
     words += ["--max-num-seqs", str(sequences), "--max-num-batched-tokens", "2048", "--load-format", "dummy"]
