@@ -17,6 +17,9 @@ SHORT = {"e": "env", "v": "volume", "u": "user", "w": "workdir", "h": "hostname"
 SWITCHES = ("rm", "detach", "interactive", "tty", "privileged", "init", "read-only", "publish-all", "no-healthcheck")
 """Options of `docker run` without a value."""
 
+HUB_TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
+"""What the operator's shell would give: the container needs none, as models are fetched before the start."""
+
 WITHOUT_EFFECT = ("rm", "detach", "interactive", "tty", "name")
 """Options that say how a person starts the container, not what is in it."""
 
@@ -113,6 +116,8 @@ def _variable(found: DockerRun, word: Word, place: Located) -> None:
     """Keep `NAME=VALUE`. Without a value, or with one that only a person knows, it differs from node to node."""
     name, equals, value = word.text.partition("=")
     unknown = not equals or word.expands or "$" in value or _BY_HAND.search(value)
+    if unknown and name in HUB_TOKENS:
+        return
     kept = found.by_hand if unknown and not SECRET.fullmatch(name) else found.env
     kept[name] = _at(value, place)
 
