@@ -136,7 +136,7 @@ def test_a_cluster_without_ray_serves_again_after_the_loss_of_either_rank(lab, e
     assert eventually(lambda: lab.serves() and lab.ranks() == 2 and lab.serving())
 
 
-DRAFTED, TAKEN = "vllm:spec_decode_num_draft_tokens", "vllm:spec_decode_num_accepted_tokens"
+DRAFTED, TAKEN = "vllm:spec_decode_num_draft_tokens_total", "vllm:spec_decode_num_accepted_tokens_total"
 
 
 def drafting(lab: Any) -> dict[str, bytes]:
