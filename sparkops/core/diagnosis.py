@@ -4,6 +4,7 @@ The table is in the order of trust: a precise cause comes before the general err
 If the log has a general error only, the first error above it is shown.
 """
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,14 +26,19 @@ class Diagnosis:
 class _Known:
     """With `during`, the line counts only if the log ends in one of these boot phases: a wait that ended is no cause.
 
-    With `elsewhere`, the line says that another node's process ended, so that node's log knows more.
+    With `until`, it counts only if no later line matches that. The last line counts of both, else the first. With
+    `elsewhere`, the line says that another node's process ended, so that node's log knows more.
     """
 
     pattern: str
     cause: str
     hint: str
     during: tuple[str, ...] = ()
+    until: str = ""
     elsewhere: bool = False
+
+
+MET = r"sparkops: all \d+ ranks are here"
 
 
 KNOWN = {
@@ -138,7 +144,7 @@ KNOWN = {
         "deploy without `--allow env-per-image`, and keep the mount `tiktoken_rs` in the recipe",
     ),
     "port-taken": _Known(
-        r"(?i)address already in use",
+        r"(?i)^(?!sparkops: cannot listen ).*address already in use",
         "another program uses a port that the engine needs",
         "find the program with `sudo ss -ltnp` on the node; stop it, or set another `api_port` in the inventory",
     ),
@@ -170,24 +176,30 @@ KNOWN = {
         "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
         during=("ray",),
     ),
+    "rank-not-listening": _Known(
+        r"sparkops: cannot listen at (\S+): (.+)",
+        "rank 0 cannot listen at {0}, where the other ranks must reach it: {1}",
+        "find the program that uses the port with `sudo ss -ltnp` on the node, and stop it",
+        until=rf"sparkops: \d+ of \d+ ranks are here|{MET}",
+    ),
     "ranks-missing": _Known(
         r"sparkops: (\d+) of (\d+) ranks are here; waiting for (.+)",
         "only {0} of {1} ranks are here, missing: {2}",
         "read the logs of the nodes with these fabric addresses (`sparkops logs`), and check that the CX7 link is up "
         "on all nodes (`sparkops facts`)",
-        during=("meet",),
+        until=MET,
     ),
     "rank-not-met": _Known(
         r"sparkops: waiting for (rank \d+ at \S+)",
         "this node never reached {0}",
         "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
-        during=("meet",),
+        until=rf"sparkops: rank \d+ at \S+ waits for other ranks|{MET}",
     ),
     "rank-gone": _Known(
         r"sparkops: (rank \d+ at \S+) is gone",
         "{0} ended, or the link to it was lost, so this rank ended too",
         "read the log of the node with this fabric address: `sparkops logs`",
-        during=("gone", "meet"),
+        until=MET,
         elsewhere=True,
     ),
     "no-fabric-address": _Known(
@@ -236,7 +248,7 @@ KNOWN = {
 
 FIRST_ERROR = "first-error"
 
-_WAITS = [name for name, known in KNOWN.items() if known.during and not known.elsewhere]
+_WAITS = [name for name, known in KNOWN.items() if (known.during or known.until) and not known.elsewhere]
 _LOST = [name for name, known in KNOWN.items() if known.elsewhere]
 _CAUSES = [name for name in KNOWN if name not in (*_WAITS, *_LOST)]
 
@@ -260,7 +272,7 @@ def diagnose(lines: Iterable[str]) -> Diagnosis | None:
 
 def since_meeting(log: str) -> list[str]:
     """The lines since all ranks of executor mp met last; what is above has another cause."""
-    return re.split(r"sparkops: all \d+ ranks are here\n", log)[-1].splitlines()
+    return re.split(rf"{MET}\n", log)[-1].splitlines()
 
 
 def most_telling(logs: Iterable[str]) -> tuple[int, Diagnosis] | None:
@@ -277,10 +289,19 @@ def _read(names: Iterable[str], log: list[str], phase: str) -> Diagnosis | None:
     """The first of these causes that has a line; `phase` is the one that the log has reached."""
     for name in names:
         known = KNOWN[name]
-        for line in log if not known.during or phase in known.during else ():
+        for line in _counting(known, log, phase):
             if found := re.search(known.pattern, line):
                 return Diagnosis(name, known.cause.format(*found.groups("")), known.hint, line.strip())
     return None
+
+
+def _counting(known: _Known, log: list[str], phase: str) -> Iterable[str]:
+    """The lines that may tell of this cause, the one that counts most first."""
+    if known.until:
+        return itertools.takewhile(lambda line: not re.search(known.until, line), reversed(log))
+    if known.during:
+        return reversed(log) if phase in known.during else ()
+    return log
 
 
 def _first_error(log: list[str]) -> Diagnosis | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_UNPRINTED = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]")
 _BACKEND = re.compile(r"\b[Uu]sing (?:FlashInfer )?'?(\w+)'?(?: \w+)* backend")
 
 
@@ -78,6 +78,7 @@ MARKS = (
     _Mark("joined", 0, r"Ray runtime started", "Ray runs on this node"),
     _Mark("joined", 0, r"sparkops: all (\d+) ranks are here", "all {0} ranks are here"),
     _Mark("meet", 0, r"sparkops: (\d+) of (\d+) ranks are here", "{0} of {1} ranks are here"),
+    _Mark("meet", 0, r"sparkops: cannot listen at (\S+): ", "cannot listen at {0}"),
     _Mark("meet", 0, r"sparkops: waiting for (rank \d+ at \S+)", "waiting for {0}"),
     _Mark("meet", 0, r"sparkops: rank \d+ at \S+ waits for other ranks", "waiting for other ranks"),
     _Mark("gone", 0, r"sparkops: rank (\d+) at (\S+) is gone", "rank {0} at {1} is gone"),
@@ -87,9 +88,9 @@ MARKS = (
 
 
 def messages(lines: Iterable[str]) -> Iterator[str]:
-    """The log's lines without colours; a progress bar rewrites its line behind a carriage return."""
+    """The log's lines without what a terminal obeys; a progress bar rewrites its line behind a carriage return."""
     for line in lines:
-        for part in _COLOUR.sub("", line).split("\r"):
+        for part in _UNPRINTED.sub("", line).split("\r"):
             if part.strip():
                 yield part.rstrip()
 

@@ -239,8 +239,7 @@ esac
 code=$?
 # An engine also ends because its peers were stopped first; then the stop that is meant for us is on its way.
 pause 3
-[ -z "$lost" ] || exit 1 # another rank is gone: no failed start of ours
-if [ -n "$graphs" ] && [ -e "$hung" ]; then
+if [ -z "$lost" ] && [ -n "$graphs" ] && [ -e "$hung" ]; then
     wait "$watching"
     say "CUDA graphs are switched off: the engine starts again without them (--enforce-eager)"
     graphs=''
@@ -249,7 +248,6 @@ if [ -n "$graphs" ] && [ -e "$hung" ]; then
     supervise "$@" --enforce-eager
     code=$?
     pause 3
-    [ -z "$lost" ] || exit 1
 fi
 if [ "$(recorded)" = served ]; then
     say "the engine ended with exit code $code after it had served; it starts again"
@@ -257,6 +255,5 @@ else
     record_starts $((failed + 1))
     say "the engine ended with exit code $code (failed start $((failed + 1)) of $limit)"
 fi
-[ -z "$meeting" ] || kill "$meeting" 2>/dev/null # so that the other ranks, which end too, know before they count
 [ "$code" -ne 0 ] || code=1
 exit "$code"

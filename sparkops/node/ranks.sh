@@ -5,12 +5,14 @@
 # its own node: without another rank its /health still answers, and a rank without an API waits for ever.
 #
 # So every other rank keeps a connection to rank 0 over the fabric. Both ends send a byte each second: `.`, or `+` once
-# all ranks are here. Rank 0 knows each by its address. A rank is gone when its connection ends, when it connects again,
-# or when it was silent for SPARKOPS_SILENT_SECONDS (default 30: so long NCCL sends again over RDMA, 7 tries of 4.3 s).
+# all ranks are here. Rank 0 knows each by its address. A rank is gone when its connection ends, or when it was silent
+# for SPARKOPS_SILENT_SECONDS (default 30: so long NCCL sends again over RDMA, 7 tries of 4.3 s).
 #
 # /run/sparkops/ranks has the numbers of the ranks that are here; a rank without an API writes it once all are.
-# shellcheck disable=SC2034,SC2154  # what entry.sh sets, waits for and reads
-lost='' meeting=''
+# shellcheck disable=SC2154  # what entry.sh sets and waits for
+lost=''
+met=$root/run/sparkops/ranks
+[ -z "$ranks" ] || { mkdir -p "${met%/*}" && : >"$met"; }
 
 # An engine that lost a rank may not end by itself, so the second signal kills it.
 end_engine() {
@@ -20,16 +22,14 @@ end_engine() {
 
 meet() {
     [ -n "$ranks" ] || return 0
-    met=$root/run/sparkops/ranks
-    mkdir -p "${met%/*}" && : >"$met"
     trap end_engine USR1
     python3 -IS -c '
-import os, select, signal, socket, sys, time
+import os, select, socket, sys, time
 met, parent, limit, port, own, ranks = sys.argv[1:]
-ranks = ranks.split(",")
+limit, ranks = float(limit), ranks.split(",")
 first = own == ranks[0]
 peers = ranks[1:] if first else ranks[:1]
-links, heard = {}, {}
+links, heard, here = {}, {}, set()
 server, whole, shown, written = None, False, None, None
 
 def say(text):
@@ -56,8 +56,7 @@ def reach():
     except OSError as error:
         return f"cannot listen at {own}:{port}: {os.strerror(error.errno)}" if first else None
 
-def arrivals():
-    again = set()
+def accept():
     while server:
         try:
             link, (address, _) = server.accept()
@@ -65,76 +64,79 @@ def arrivals():
             break
         if address in peers and address not in links:
             add(address, link)
-            continue
-        link.close()
-        again |= {address} & {*links}
-    return again
+        else:
+            link.close()
 
 def exchange():
     global whole
-    gone = arrivals()
+    accept()
+    gone = set()
     for address, link in links.items():
         try:
             link.send(b"+" if whole else b".")
             text = link.recv(4096)
         except BlockingIOError:
-            if time.monotonic() - heard[address] > float(limit):
+            if time.monotonic() - heard[address] > limit:
                 gone.add(address)
+            continue
         except OSError:
+            text = b""
+        if not text:
             gone.add(address)
-        else:
-            heard[address] = time.monotonic()
-            whole = whole or b"+" in text
-            gone |= set() if text else {address}
+            continue
+        heard[address] = time.monotonic()
+        here.add(address)
+        whole = whole or not first and b"+" in text
     for address in gone:
         links.pop(address).close()
+        here.discard(address)
     return gone
 
 def write():
     global written
-    here = [one for one in ranks if one in (own, *links)] if first else ranks if whole else []
-    if here != written:
-        written = here
+    known = [one for one in ranks if one in (own, *here)] if first else ranks if whole else []
+    if known != written:
+        written = known
         with open(met + ".new", "w") as file:
-            print(*map(ranks.index, here), file=file)
+            print(*map(ranks.index, known), file=file)
         os.replace(met + ".new", met)
 
 def state():
-    missing = ", ".join(name(one) for one in peers if one not in links)
+    missing = ", ".join(name(one) for one in peers if one not in here)
     if not missing:
         return f"{name(ranks[0])} waits for other ranks"
-    return f"{len(links) + 1} of {len(ranks)} ranks are here; waiting for {missing}" if first else f"waiting for {missing}"
+    return f"{len(here) + 1} of {len(ranks)} ranks are here; waiting for {missing}" if first else f"waiting for {missing}"
 
-try:
-    while not whole and not alone():
-        trouble = reach()
-        exchange()
-        whole = whole or first and len(links) == len(peers)
-        write()
-        if not whole:
-            if shown != (trouble or state()):
-                shown = trouble or state()
-                say(shown)
-            time.sleep(1)
+while not whole and not alone():
+    trouble = reach()
+    exchange()
+    whole = whole or first and len(here) == len(peers)
+    write()
+    if not whole:
+        if shown != (trouble or state()):
+            shown = trouble or state()
+            say(shown)
+        time.sleep(1)
+if whole:
     say(f"all {len(ranks)} ranks are here")
-    gone, ends = set(), select.poll()
-    for link in links.values():
-        ends.register(link, select.POLLRDHUP)
-    while not gone and not alone():
-        ends.poll(1000)
-        gone = exchange()
-        write()
-    for one in gone:
-        say(f"{name(one)} is gone, so this rank ends too")
-finally:
-    for link in links.values():
-        link.close()
-    for seconds in (10, 0):
-        if not alone():
-            os.kill(int(parent), signal.SIGUSR1)
-            time.sleep(seconds)' "$met" "$$" "${SPARKOPS_SILENT_SECONDS:-30}" "$port" "$fabric" "$ranks" &
-    meeting=$!
-    until [ "$(wc -w <"$met")" -eq "$(echo "$ranks" | tr ',' '\n' | wc -l)" ]; do
+gone, ends = set(), select.poll()
+for link in links.values():
+    ends.register(link, select.POLLRDHUP)
+while not gone and not alone():
+    ends.poll(1000)
+    gone = exchange()
+    write()
+for one in gone:
+    say(f"{name(one)} is gone, so this rank ends too")' \
+        "$met" "$$" "${SPARKOPS_SILENT_SECONDS:-30}" "$port" "$fabric" "$ranks" | {
+        cat # until it ends, for whatever reason: without it nobody would notice a lost rank
+        exec >/dev/null
+        kill -USR1 "$$"
+        sleep 10
+        kill -USR1 "$$"
+    } 2>/dev/null &
+    total=$(echo "$ranks" | tr ',' ' ' | wc -w)
+    until [ "$(wc -w <"$met")" -eq "$total" ]; do
         pause 1
         [ -z "$lost" ] || exit 1
     done

@@ -9,9 +9,16 @@ ALL = "sparkops: all 2 ranks are here"
 
 
 @pytest.fixture
-def cluster(empty):
+def cluster(empty, until):
+    """It serves, and every rank knows it: what ends it from here on is no failed start."""
     empty.deploy(*WORDS)
+    assert until(lambda: all("served" in "".join(starts(empty, node)) for node in empty.names))
     return empty
+
+
+def starts(lab, node):
+    """The record of failed starts."""
+    return [path.read_text() for path in lab.node(node).glob("docker/containers/*/rootfs/var/lib/sparkops/starts")]
 
 
 def container(lab, node):
@@ -49,7 +56,7 @@ def whole(lab):
 
 
 def failed(lab):
-    """The nodes whose logs have a failed start."""
+    """The nodes whose logs have one."""
     return [node for node in lab.names if any("failed start" in line for line in said(lab, node))]
 
 
@@ -102,7 +109,7 @@ def test_all_nodes_boot_and_the_ranks_meet_again(cluster, until):
     assert failed(lab) == []
 
 
-def test_a_rank_that_fails_while_it_loads_counts_alone_and_the_deploy_names_its_node(empty, until):
+def test_a_deploy_names_the_node_whose_rank_failed_while_it_loaded(empty, until):
     lab = empty
     for node in lab.names:
         lab.fault(node, "slow")

@@ -5,7 +5,10 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from sparkops.core.endpoints import WITHOUT_KEY
-from sparkops.report.text import Document, How, Ink, away, columns
+from sparkops.report.text import Document, How, Ink, away, clip, columns
+
+LONGEST_REASON = 200
+"""Characters of a log on the terminal; `--json` has all."""
 
 
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -50,7 +53,7 @@ def _ranks(ranks: Document, ink: Ink) -> Iterator[str]:
     """How many of vLLM's ranks have met, and a line for each that has not."""
     yield f"  ranks: {ranks['here']} of {ranks['total']} are here"
     for one in ranks["missing"]:
-        why = f": {one['reason']}" if one.get("reason") else ""
+        why = f": {clip(one['reason'], LONGEST_REASON)}" if one.get("reason") else ""
         yield ink.bad(f"  missing: rank {one['rank']} on {one['node']}{why}")
 
 

@@ -14,15 +14,16 @@ from sparkops.core.enginelog import MARKS, mxfp4_backend, progress
 from support import golden
 
 HERE = Path(__file__).parent
+_ESCAPED = re.compile(r"\\(?:r|x([0-9a-f]{2}))")
 
 
 def log(block: str) -> list[str]:
-    """The lines of a block; `\\r` and `\\x1b` stand for the characters."""
+    """The lines of a block; `\\r` and `\\x1b` and the like stand for the characters."""
     lines: list[str] = []
     for line in block.split("\n"):
         file = HERE / "fixtures" / f"{line[1:]}.log"
         lines += file.read_text(encoding="utf-8").splitlines() if line.startswith("@") else [line]
-    return [line.replace("\\r", "\r").replace("\\x1b", "\x1b") for line in lines]
+    return [_ESCAPED.sub(lambda found: chr(int(found[1] or "d", 16)), line) for line in lines]
 
 
 def phases(lines: list[str]) -> str:
