@@ -1,5 +1,6 @@
 """Checks of the model in the node's cache, and of the disk space for what is missing."""
 
+import shlex
 from collections.abc import Iterator
 
 from sparkops.checks.check import CannotTell, Check, Here, PlanCheck, Said, asked, fail, good, read, some, warn
@@ -118,7 +119,7 @@ def _how_to_get(here: Here, need: NeededModel, part: str = "") -> str:
     pinned = here.s.revision.model_revision if need.role == "model" else None
     name = f"{need.name.model}@{pinned}" if pinned else str(need.name)
     left_out = "".join(f" --exclude '{glob}'" for glob in need.exclude)
-    return f"sparkops model fetch {name}{left_out}" + (f" ({what})" if what else "")
+    return f"sparkops model fetch {shlex.quote(name)}{left_out}" + (f" ({what})" if what else "")
 
 
 @Check(

@@ -8,7 +8,19 @@ from typing import Any
 from sparkops.core import images, mods, schema
 from sparkops.core.flags import FlagTable, opposite
 from sparkops.core.images import KnownImage, Software
-from sparkops.core.recipe import FORBIDDEN, PARALLEL, PLACED, Layer, Recipe, Setting, Settings, env_problem, put, words
+from sparkops.core.recipe import (
+    FORBIDDEN,
+    PARALLEL,
+    PLACED,
+    Layer,
+    Recipe,
+    Setting,
+    Settings,
+    env_problem,
+    image_problem,
+    put,
+    words,
+)
 from sparkops.core.topology import Kind
 from sparkops.errors import UsageError
 
@@ -140,6 +152,8 @@ def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting],
         env[name] = Setting(value or None, "--set")
     elif key in CHOSEN and not value.strip():
         raise UsageError(f"--set {key}=: needs a value")
+    elif key == "container" and (problem := image_problem(value)):
+        raise UsageError(schema.one_line(f"--set {text}: {problem}"))
     elif key == "model" and value != recipe.model:  # revision and size are those of the recipe's own model
         return replace(recipe, model=value, revision=None, metadata=replace(recipe.metadata, weights_gib=None))
     elif key in CHOSEN:

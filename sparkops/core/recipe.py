@@ -44,6 +44,7 @@ FORBIDDEN = {
 SECRET = re.compile(r"(?i)(.*_)?(API_?KEY|MASTER_KEY|ACCESS_KEY|PRIVATE_KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)")
 """Variables whose values would stand in labels and logs if a recipe set them."""
 
+_IMAGE = re.compile(r"[A-Za-z0-9][\w.:/@-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -213,6 +214,11 @@ def put(args: dict[str, Setting], name: str, setting: Setting) -> None:
         old = args[name].value if name in args else {}
         setting = replace(setting, value=_within(old if isinstance(old, Mapping) else {}, keys, setting.value))
     args[name] = setting
+
+
+def image_problem(reference: str) -> str | None:
+    """Why this is no image: messages name it inside commands, and Docker takes no other characters."""
+    return None if _IMAGE.fullmatch(reference) else "must be an image's name, such as nvcr.io/nvidia/vllm:26.05-py3"
 
 
 def env_problem(name: str) -> str | None:

@@ -17,9 +17,11 @@ from sparkops.core.recipe import (
     Setting,
     Settings,
     env_problem,
+    image_problem,
     put,
 )
 from sparkops.core.schema import Located
+from sparkops.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,14 @@ def read(chain: Sequence[tuple[str, Located]], flags: FlagTable, base: Recipe | 
             schema.fail(document, key, "is required")
     made["places"] = {key: value.where for key, value in schema.mapping(document).items()}
     return _checked(Recipe(name=name, source=document.file, flags=flags, **made), document)
+
+
+def with_image(recipe: Recipe) -> Recipe:
+    """The recipe of any schema; raises UsageError if its container is no image."""
+    if problem := image_problem(recipe.container):
+        place = recipe.places.get("container", recipe.source)
+        raise UsageError(schema.one_line(f"{place}: container: {problem}, not {recipe.container!r}"))
+    return recipe
 
 
 def _inherited(base: Recipe) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Keys beside the command: what sparkops does in its own way, and a caveat for each that it does not do."""
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from sparkops.core import schema
@@ -134,7 +135,7 @@ def distributed(given: Located | None, found: Serving, revision: str | None, con
             if name == draft or (name in own and (kind == "containers" or commit in (None, revision))):
                 continue
             what = f"{name}@{commit}" if commit else name
-            get = f"sparkops model fetch {what}" if kind == "models" else f"sparkops image pull {what}"
+            get = f"sparkops {'model fetch' if kind == 'models' else 'image pull'} {shlex.quote(what)}"
             text = schema.one_line(f"sparkops does not copy {what} to the nodes for distribution_config")
             yield Caveat(entry.where, text, instead=f"get it before the deploy: `{get}`")
 

@@ -1,7 +1,9 @@
 """Answers about what sparkops knows: rules and recipes."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from sparkops.report.text import WIDTH, Document, How, Ink, clip, columns, continued, words, wrapped
@@ -79,6 +81,11 @@ def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from _warnings(document, ink)
 
 
+def _within(folder: str, origin: str) -> str:
+    """An origin (`extends NAME FILE:LINE`) without the folder that the recipe itself lies in."""
+    return re.sub(rf"(^| ){re.escape(folder)}", r"\1", origin)
+
+
 def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """One recipe: settings, rules, command, memory, uses, published results."""
     found = document.get("recipe", {})
@@ -88,14 +95,12 @@ def recipe(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from columns([[name, _text(found[name])] for name in about if found.get(name)], "  ")
     if catalogue := document.get("catalogue"):
         yield f"  catalogue {catalogue['name']}: {catalogue['origin']} at {catalogue['commit']}"
-    folder = str(found.get("source")).rpartition("/")[0] + "/"
+    here = partial(_within, "".join(str(found.get("source")).rpartition("/")[:2]))
     for part, title in (("args", "flags"), ("env", "environment")):
         if found.get(part):
             yield ink.bold(title)
             items = found[part].items()
-            rows = [
-                [name, clip(_text(one["value"]), 60), ink.dim(one["origin"].replace(folder, ""))] for name, one in items
-            ]
+            rows = [[name, clip(_text(one["value"]), 60), ink.dim(here(one["origin"]))] for name, one in items]
             yield from columns(rows, "  ")
     for finding in document.get("rules", ()):
         yield f"{ink.bold('rule')} {finding['id']}: {finding['action']}: {finding['message']}"
