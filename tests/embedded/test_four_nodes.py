@@ -10,6 +10,7 @@ def test_a_recipe_of_tp_2_takes_two_nodes_of_four_and_says_so(lab_with):
     recipe.write_text(RECIPE)
     words = ("--topology", "cluster", "--recipe", recipe)
     assert SAID in lab.cli("plan", *words).err
+    assert SAID in lab.cli("preflight", *words, code=None).err
     ran = lab.cli("deploy", *words)
     assert SAID in ran.err
     assert sorted((node, name.rsplit("-", 2)[1]) for node, name in lab.running()) == [

@@ -103,6 +103,8 @@ def supposed(name: str | None, kind: str | None, chosen: Selected, report: Repor
     asked = effective(recipe, wanted.kind, Overrides())
     size = shapes.cluster_size(asked, len(chosen.nodes), recipe.nodes.max)
     placement = topology.place(wanted, chosen.nodes, shapes.executor(asked), size=size)
+    if placement.note:
+        report.note(placement.note)
     settings, findings = rules.judge(asked, placement.shape, frozenset())
     for finding in findings:
         if finding.action == "refuse":
