@@ -84,6 +84,12 @@ MARKS = (
     _Mark("meet", 0, r"sparkops: waiting for (rank \d+ at \S+)", "waiting for {0}"),
     _Mark("meet", 0, r"sparkops: rank \d+ at \S+ waits for other ranks", "waiting for other ranks"),
     _Mark("gone", 0, r"sparkops: rank (\d+) at (\S+) is gone", "rank {0} at {1} is gone"),
+    _Mark(
+        "graphs",
+        0,
+        r"sparkops: CUDA graphs (?:hang in the first replay: |hung with this image before|are switched off)",
+        "CUDA graphs hang with this image; the engine starts without them",
+    ),
     _Mark("again", 0, r"sparkops: start (\d+) of (\d+) in (\d+) seconds", "failed; start {0} of {1} follows in {2} s"),
     _Mark("again", 0, r"sparkops: gave up after (\d+) failed starts", "gave up after {0} failed starts"),
 )

@@ -143,7 +143,8 @@ def cluster_eager(effective: Effective, shape: Shape) -> Verdict | None:
     version = f"this image has {known.nccl}" if known.nccl else "this image's version is not known yet"
     evidence = evidence or f"with some versions of NCCL they hang there, and {version}"
     message = f"CUDA graphs stay on over {shape.nodes} nodes; {evidence}"
-    return warn(message, "if the engine hangs or crashes, use --set args.enforce-eager=true")
+    hint = "if the graphs hang, the engine starts again without them by itself; if it crashes, use --set "
+    return warn(message, f"{hint}args.enforce-eager=true")
 
 
 @partial(
