@@ -208,9 +208,13 @@ def _given(**entries: Any) -> dict[str, Any]:
 
 
 def _rest(recipe: Recipe, schema: str) -> list[str]:
-    """Keys that our own schema does not have, as comments."""
+    """What our own schema does not have, as comments: the keys, and what a deploy of the original would warn of."""
     if schema != "sparkops" or recipe.foreign is None:
         return []
     keys = {key: value for key, value in recipe.foreign.keys.items() if key not in ("build_args", "runtime", "name")}
     said = [f"# {key}: {json.dumps(value, default=str)}" for key, value in keys.items()]
-    return ["", f"# Keys of schema {recipe.foreign.schema} that sparkops recipes do not have:", *said] if said else []
+    left = [one_line(f"# {one.where.rpartition('/')[2]}: {one.text}") for one in recipe.foreign.caveats]
+    return [
+        *(["", f"# Keys of schema {recipe.foreign.schema} that sparkops recipes do not have:", *said] if said else []),
+        *(["", "# Not carried over:", *left] if left else []),
+    ]
