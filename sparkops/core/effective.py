@@ -172,8 +172,11 @@ def _meant(recipe: Recipe, key: str) -> str:
 
 def _given(flags: FlagTable, args: dict[str, Setting], name: str, setting: Setting) -> None:
     """A flag from the command line; what the placement decides cannot be overridden by it."""
-    if problem := flags.problem(name, setting.value):
-        raise UsageError(f"{setting.origin} --{name}: {problem}")
+    problem = flags.problem(name, setting.value)
+    if isinstance(setting.value, str) and setting.value.startswith("{"):
+        problem = f"is no valid JSON: {setting.value}; in a shell, put single quotes around all of it"
+    if problem:
+        raise UsageError(schema.one_line(f"{setting.origin} --{name}: {problem}"))
     base = opposite(name) if name.startswith("no-") else name
     if base in FORBIDDEN:
         raise UsageError(f"--{name}: {FORBIDDEN[base]}")

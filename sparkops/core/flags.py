@@ -140,6 +140,8 @@ class FlagTable:
             return "needs a value"
         if known.type in ("int", "float") and isinstance(value, str):
             return f"must be a number, not {value[:40]!r}"
+        if name.endswith("-parallel-size") and isinstance(value, int) and value < 1:
+            return f"must be 1 or more, not {value}"
         return None
 
     def walk(self, given: Iterable[str]) -> "Iterator[Given]":
