@@ -57,10 +57,12 @@ def lint(options: LintOptions, report: Ending) -> Answer:
 def _error(checked: list[dict[str, Any]]) -> SparkopsError | None:
     """Return an error for refusals first, else for unreadable files."""
     found = [(entry["file"], one) for entry in checked for one in entry["findings"]]
-    refused = dict.fromkeys(file for file, one in found if one["action"] == "refuse" and one["id"] != UNREADABLE)
+    refusals = [(file, one["id"]) for file, one in found if one["action"] == "refuse" and one["id"] != UNREADABLE]
     unread = [f"{_at(one)}: {one['message']}" for _, one in found if one["id"] == UNREADABLE]
-    if refused:
-        return Refused(f"a deploy would refuse {', '.join(refused)}", hint="read the reason: `sparkops rules ID`")
+    if refusals:
+        files, ids = (dict.fromkeys(part) for part in zip(*refusals, strict=True))
+        reasons = ", ".join(f"`sparkops rules {one}`" for one in ids)
+        return Refused(f"a deploy would refuse {', '.join(files)}", hint=f"read the reason: {reasons}")
     return UsageError("\n".join(unread)) if unread else None
 
 

@@ -59,7 +59,7 @@ def _catalogues(document: Document, ink: Ink) -> Iterator[str]:
 
 def _counted(item: Document) -> str:
     unread = f", {item['unread']} of them cannot be used" if item.get("unread") else ""
-    return f"{item['recipes']} recipes{unread}"
+    return f"{item['recipes']} recipe{'' if item['recipes'] == 1 else 's'}{unread}"
 
 
 def _commit(item: Document) -> str:
