@@ -23,6 +23,8 @@ class CatalogueState:
 
 def origin(text: str) -> str:
     """A URL, or the absolute path of a directory; raises UsageError."""
+    if not text.strip():
+        raise UsageError("the directory or the URL is empty", hint="this directory: `sparkops recipe add .`")
     found = own_files.directory(text)
     if found is not None:
         return str(found)

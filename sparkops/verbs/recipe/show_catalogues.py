@@ -26,7 +26,7 @@ def updated(document: Document, ink: Ink, how: How) -> Iterator[str]:
             continue
         old = _short(found["before"])
         if found["before"] == found["commit"]:
-            yield f"{ink.bold(found['name'])}: nothing new, at {_state(found)}"
+            yield f"{ink.bold(found['name'])}: {_unmoved(found)}"
         else:
             yield f"{ink.bold(found['name'])}: moved from {old} to {_state(found)}"
         yield from _changes(found, ink, how)
@@ -80,6 +80,13 @@ def _some(lines: Sequence[str], how: How, indent: str = "  ") -> Iterator[str]:
 def _state(found: Document) -> str:
     ref = f" ({found['ref']})" if found["ref"] else ""
     return f"{found['origin']} at {_short(found['commit'])}{ref}"
+
+
+def _unmoved(found: Document) -> str:
+    """A whole commit as `ref` never moves."""
+    if found["ref"] and found["commit"].endswith(found["ref"]):
+        return f"stays at {_state(found)}; to follow a branch: `sparkops recipe update {found['name']} --ref BRANCH`"
+    return f"nothing new, at {_state(found)}"
 
 
 def _short(commit: str) -> str:
