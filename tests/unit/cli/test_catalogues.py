@@ -266,7 +266,7 @@ def test_an_update_moves_to_the_newest_commit_and_shows_the_settings_that_differ
     assert {path.name for path in folder.iterdir()} == {after, "catalogue.json"}
     (back,) = sparkops("recipe", "update", "them", "--ref", before, "--json").document["catalogues"]
     assert (back["commit"], back["ref"], back["new"]) == (before, before, ["recipes/lichen"])
-    assert "nothing new" in sparkops("recipe", "update", "them").out
+    assert "them: stays at " in sparkops("recipe", "update", "them").out
     text = sparkops("recipe", "update", "them", "--ref", "main").out
     assert "--max-num-seqs 8 -> 16" in text
 
