@@ -11,12 +11,16 @@ def usual(*recipes: Recipe) -> str:
 
 
 def kinds(recipe: Recipe) -> tuple[str, ...]:
-    """The topologies that the author means: parallel sizes decide, else what the recipe allows."""
+    """The topologies that the author means: parallel sizes decide, else what the recipe allows.
+
+    A recipe that contradicts itself (4 ranks, at most one node) is for what its sizes say; a rule refuses that.
+    """
     span, most = effective(recipe, "cluster", Overrides()).span, recipe.nodes.max
     alone = recipe.nodes.min <= 1 and (span or 1) == 1
     over = (most is None or most >= LEAST_CLUSTER) and span != 1
     meant = [kind for kind, possible in (("solo", alone), ("cluster", over)) if possible]
-    return tuple(kind for kind in meant if kind in (recipe.only or meant))
+    allowed = tuple(kind for kind in meant if kind in (recipe.only or meant))
+    return allowed or (("cluster",) if (span or 1) > 1 else ("solo",))
 
 
 def cluster_size(settings: Effective, nodes: int, most: int | None) -> int | None:

@@ -39,10 +39,12 @@ def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
         instead = "solo" if "solo" in only else "cluster"
         return refuse(f"{name} is only for {' and '.join(only)}, not for {shape.topology}", f"use --topology {instead}")
     if shape.span < nodes.min:
-        return refuse(f"{name} needs at least {nodes.min} nodes, but {shape.topology} uses {shape.span}")
+        hint = "use --topology cluster, and select as many nodes"
+        return refuse(f"{name} needs at least {nodes.min} nodes, but {shape.topology} uses {shape.span}", hint)
     if nodes.max is not None and shape.span > nodes.max:
         hint = "lower the recipe's parallel sizes with --set" if nodes.max > 1 else "use --topology solo"
-        return refuse(f"{name} runs on at most {nodes.max} nodes, but {shape.topology} uses {shape.span}", hint)
+        most = "1 node" if nodes.max == 1 else f"{nodes.max} nodes"
+        return refuse(f"{name} runs on at most {most}, but {shape.topology} uses {shape.span}", hint)
     return None
 
 
