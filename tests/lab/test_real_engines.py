@@ -136,7 +136,7 @@ def test_a_cluster_without_ray_serves_again_after_the_loss_of_either_rank(lab, e
     assert eventually(lambda: lab.serves() and lab.ranks() == 2 and lab.serving())
 
 
-DRAFTED, TAKEN = "vllm:spec_decode_num_draft_tokens_total", "vllm:spec_decode_num_accepted_tokens_total"
+DRAFTED = "vllm:spec_decode_num_draft_tokens_total"
 
 
 def drafting(lab: Any) -> dict[str, bytes]:
@@ -146,7 +146,7 @@ def drafting(lab: Any) -> dict[str, bytes]:
     return models.sharded(1) | {name: lab.on("node1", *cat, f"/opt/lab/model/{name}").encode() for name in names}
 
 
-def test_a_draft_model_is_fetched_copied_and_used_with_the_network_cut(lab):
+def test_a_draft_model_is_fetched_copied_and_used_with_the_network_cut(lab, eventually):
     with models.serving(drafting(lab), "0.0.0.0", f"{lab.record['subnet']}.1") as hub:
         person = dataclasses.replace(lab, more={"HF_ENDPOINT": hub.endpoint})
         fetched = person.json("model", "fetch", models.MODEL)["nodes"]
@@ -156,7 +156,7 @@ def test_a_draft_model_is_fetched_copied_and_used_with_the_network_cut(lab):
     for node in NODES:
         assert is_real(lab, node, "server")
         assert lab.ask(node=node, tokens=32).tokens == 32
-        assert counted(lab, node, DRAFTED) >= counted(lab, node, TAKEN) > 0, "the same weights guess right"
+        assert eventually(lambda node=node: counted(lab, node, DRAFTED) > 0), "taken or not: its weights are made up"
     lab.clear()
     for node in NODES:
         lab.on(node, "rm", "-rf", f"/home/spark/.cache/huggingface/hub/models--{models.MODEL.replace('/', '--')}")
