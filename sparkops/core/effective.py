@@ -1,6 +1,7 @@
 """What will run: a recipe's settings after topology, overrides and rules."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,9 @@ from sparkops.core.recipe import (
 )
 from sparkops.core.topology import Kind
 from sparkops.errors import UsageError
+
+_BROKEN_JSON = re.compile(r"\{(?![{%#])")
+"""What is read as JSON where it can be; a chat template may also begin with a brace (`{%`, `{{`, `{#`)."""
 
 CHOSEN = ("model", "revision", "container", "program")
 """Keys of a recipe that `--set` replaces."""
@@ -173,7 +177,7 @@ def _meant(recipe: Recipe, key: str) -> str:
 def _given(flags: FlagTable, args: dict[str, Setting], name: str, setting: Setting) -> None:
     """A flag from the command line; what the placement decides cannot be overridden by it."""
     problem = flags.problem(name, setting.value)
-    if isinstance(setting.value, str) and setting.value.startswith("{"):
+    if isinstance(setting.value, str) and _BROKEN_JSON.match(setting.value):
         problem = f"is no valid JSON: {setting.value}; in a shell, put single quotes around all of it"
     if problem:
         raise UsageError(schema.one_line(f"{setting.origin} --{name}: {problem}"))

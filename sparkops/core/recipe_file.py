@@ -119,7 +119,7 @@ def read(chain: Sequence[tuple[str, Located]], flags: FlagTable, base: Recipe | 
     return _checked(Recipe(name=name, source=document.file, flags=flags, **made), document)
 
 
-def with_image(recipe: Recipe) -> Recipe:
+def image_checked(recipe: Recipe) -> Recipe:
     """The recipe of any schema; raises UsageError if its container is no image."""
     if problem := image_problem(recipe.container):
         place = recipe.places.get("container", recipe.source)

@@ -114,9 +114,9 @@ def _split(wanted: str) -> tuple[str, str]:
 def _recipe(chain: list[tuple[str, Located]], flags: FlagTable) -> Recipe:
     """The last file of a chain may be in another launcher's format; its readers are imported only then."""
     if not recipe_file.is_foreign(chain[-1][1]):
-        return recipe_file.with_image(recipe_file.read(chain, flags))
+        return recipe_file.image_checked(recipe_file.read(chain, flags))
     base: Recipe = import_module("sparkops.core.formats").read(*chain[-1], flags)
-    return recipe_file.with_image(recipe_file.read(chain[:-1], flags, base) if chain[:-1] else base)
+    return recipe_file.image_checked(recipe_file.read(chain[:-1], flags, base) if chain[:-1] else base)
 
 
 def packaged(kind: str) -> Path:

@@ -65,12 +65,16 @@ def probe(name: str, health_url: str, restarts: int = 0, says: str = "") -> Comm
     return Command((Script("probe"), name, "--api", health_url, *seen, *said), reads=True, timeout=40.0)
 
 
+COUNTED = {"ray": "--ray", "mp": "--ranks"}
+"""The option of `serving.sh` by which each executor's nodes are counted."""
+
+
 @dataclass(frozen=True)
 class Question:
     """What to ask an API on its own node; the fields are the options of `serving.sh`.
 
-    `health` is a path, `key` a file on the node. The wait ends when the engine of `container` ends. `ray` is the number
-    of nodes and GPUs that Ray must show, `ranks` that of vLLM's own ranks that must have met; 0 with another executor.
+    `health` is a path, `key` a file on the node. The wait ends when the engine of `container` ends. At the head of a
+    cluster, `joined` nodes must be there as its `executor` counts them: nodes and GPUs of Ray, or vLLM's own ranks.
     """
 
     api: str
@@ -80,8 +84,8 @@ class Question:
     key: str
     container: str
     restarts: int = 0
-    ray: int = 0
-    ranks: int = 0
+    executor: str | None = None
+    joined: int = 0
 
 
 def serving(question: Question, seconds: int) -> Command:
@@ -89,8 +93,8 @@ def serving(question: Question, seconds: int) -> Command:
     words: tuple[Word, ...] = (Script("serving"), "--api", question.api, "--health", question.health)
     words += ("--model", question.model, "--kind", question.kind, "--key", question.key)
     words += ("--container", question.container, "--restarts", str(question.restarts))
-    words += ("--ray", str(question.ray)) if question.ray else ()
-    words += ("--ranks", str(question.ranks)) if question.ranks else ()
+    if question.executor in COUNTED:
+        words += (COUNTED[question.executor], str(question.joined))
     return Command((*words, "--seconds", str(seconds)), reads=True, timeout=3.0 * seconds + 15)
 
 

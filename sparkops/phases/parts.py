@@ -10,7 +10,7 @@ from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
 from sparkops.phases.steps import step
-from sparkops.phases.verify import await_answer, await_stored, joined
+from sparkops.phases.verify import await_answer, await_stored
 
 NodeContainer = tuple[str, Container]
 """A node and a container on it."""
@@ -107,5 +107,6 @@ def question(facts: Mapping[str, Facts], stored: Stored, member: StoredMember) -
         key=key_path(facts[member.name]),
         container=name,
         restarts=restarts,
-        **joined(stored.executor if member.role == "head" else None, len(stored.engines)),
+        executor=stored.executor if member.role == "head" else None,
+        joined=len(stored.engines),
     )

@@ -67,12 +67,6 @@ def _await(container: str, member: ApiPlace, front: ApiPlace, restarts: int, cho
     return Wait(poll, stall=stall, deadline=choices.limits.deadline)
 
 
-def joined(executor: object, engines: int) -> dict[str, int]:
-    """What the question to the head of a cluster counts; nothing for another member."""
-    counted = {"ray": "ray", "mp": "ranks"}.get(str(executor))
-    return {counted: engines} if counted else {}
-
-
 def question(s: Situation, member: Member) -> scripts.Question:
     """The question to a member's API."""
     r = s.revision
@@ -84,7 +78,8 @@ def question(s: Situation, member: Member) -> scripts.Question:
         key=key_path(s.facts[member.name]),
         container=r.container(member),
         restarts=restarts_allowed(s, member),
-        **joined(r.executor if member.role == "head" else None, len(r.engines)),
+        executor=r.executor if member.role == "head" else None,
+        joined=len(r.engines),
     )
 
 

@@ -39,7 +39,8 @@ def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
         instead = "solo" if "solo" in only else "cluster"
         return refuse(f"{name} is only for {' and '.join(only)}, not for {shape.topology}", f"use --topology {instead}")
     if shape.span < nodes.min:
-        hint = "use --topology cluster, and select as many nodes"
+        larger = "raise the recipe's parallel sizes with --set" if effective.span else "select more nodes"
+        hint = larger if kind == "cluster" else "use --topology cluster"
         return refuse(f"{name} needs at least {nodes.min} nodes, but {shape.topology} uses {shape.span}", hint)
     if nodes.max is not None and shape.span > nodes.max:
         hint = "lower the recipe's parallel sizes with --set" if nodes.max > 1 else "use --topology solo"

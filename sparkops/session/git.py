@@ -6,6 +6,7 @@ Only https and ssh are allowed. git may use the operator's credential helpers an
 import contextlib
 import os
 import re
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -101,7 +102,8 @@ def fetched(url: str, ref: str | None) -> Iterator[tuple[Repository, str]]:
             hint = "give a branch, a tag, or all 40 digits of a commit"
             raise UsageError(one_line(f"{url} has no {ref or 'commit'}"), hint=hint)
         if code:
-            hint = f"check the address and the network; for a private repository, `git ls-remote {url}` must not ask"
+            asks = f"for a private repository, `git ls-remote {shlex.quote(url)}` must not ask"
+            hint = f"check the address and the network; {asks}"
             raise Unreachable(one_line(f"git cannot fetch {url}: {_reason(said)}"), hint=hint)
         repository = Repository(Path(place))
         if (commit := repository.commit("FETCH_HEAD")) is None:
