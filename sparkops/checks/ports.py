@@ -21,7 +21,7 @@ OTHERS = {
     title="The ports are free",
     why="Containers use the host's network and need free ports. Ports of the replaced deployment count as free.",
     source="DGX OS: RDMA in containers needs the host network",
-    hint="stop the process, or give the node another `api_port` in the inventory",
+    hint="stop the process, or choose another port: --port",
     reads=("listeners", *CONTAINERS),
 ).each_node
 def free(here: Here) -> Iterator[Said]:
@@ -44,7 +44,7 @@ def free(here: Here) -> Iterator[Said]:
 
 def _free_it(port: int, use: str) -> str:
     tells = f"find the process, on the node: sudo ss -ltnp 'sport = :{port}'; stop it if it is yours"
-    return tells + (", or give the node another `api_port` in the inventory" if use == "the engine" else "")
+    return tells + (", or deploy with another --port" if use in ("the endpoint", "the engine") else "")
 
 
 def wanted_ports(here: Here) -> dict[int, str]:

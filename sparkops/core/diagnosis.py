@@ -146,7 +146,7 @@ KNOWN = {
     "port-taken": _Known(
         r"(?i)^(?!sparkops: cannot listen ).*address already in use",
         "another program uses a port that the engine needs",
-        "find the program with `sudo ss -ltnp` on the node; stop it, or set another `api_port` in the inventory",
+        "find the program with `sudo ss -ltnp` on the node; stop it, or deploy with another --port",
     ),
     "unsupported-kernel": _Known(
         r"kernel does not support current device|no kernel image is available for execution",

@@ -13,6 +13,7 @@ from sparkops.core.recipe import (
     FORBIDDEN,
     PARALLEL,
     PLACED,
+    PORTS,
     Layer,
     Recipe,
     Setting,
@@ -28,7 +29,7 @@ from sparkops.errors import UsageError
 _BROKEN_JSON = re.compile(r"\{(?![{%#])")
 """What is read as JSON where it can be; a chat template may also begin with a brace (`{%`, `{{`, `{#`)."""
 
-CHOSEN = ("model", "revision", "container", "program")
+CHOSEN = ("model", "revision", "container", "program", "port")
 """Keys of a recipe that `--set` replaces."""
 
 
@@ -160,11 +161,20 @@ def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting],
         raise UsageError(schema.one_line(f"--set {text}: {problem}"))
     elif key == "model" and value != recipe.model:  # revision and size are those of the recipe's own model
         return replace(recipe, model=value, revision=None, metadata=replace(recipe.metadata, weights_gib=None))
+    elif key == "port":
+        return replace(recipe, port=_port(value))
     elif key in CHOSEN:
         return replace(recipe, **{key: value})  # type: ignore[arg-type]
     else:
         raise UsageError(schema.one_line(f"--set {key}: no such setting{_meant(recipe, key)}"))
     return recipe
+
+
+def _port(text: str) -> int:
+    number = schema.scalar(text)
+    if isinstance(number, bool) or not isinstance(number, int) or not PORTS[0] <= number <= PORTS[1]:
+        raise UsageError(schema.one_line(f"--set port={text}: must be a number from {PORTS[0]} to {PORTS[1]}"))
+    return number
 
 
 def _meant(recipe: Recipe, key: str) -> str:
@@ -185,6 +195,6 @@ def _given(flags: FlagTable, args: dict[str, Setting], name: str, setting: Setti
     if base in FORBIDDEN:
         raise UsageError(f"--{name}: {FORBIDDEN[base]}")
     if base in PLACED:
-        where = "the inventory's api_port" if base == "port" else "the topology"
+        where = "the option --port" if base == "port" else "the topology"
         raise UsageError(f"--{name} is set by {where} and cannot be changed with {setting.origin}")
     put(args, name, setting)

@@ -3,7 +3,8 @@
 from sparkops.core.revision import Member
 from sparkops.core.stored import StoredMember
 
-PROXY_PORT = 4000
+EARLIER_PROXY_PORT = 4000
+"""Where proxies of earlier releases listen. They stay there until something else of their deployment changes."""
 
 WITHOUT_KEY = "no API key: everyone who reaches the port can use the model"
 

@@ -97,6 +97,10 @@ class ValidatedStack:
     vllm: str = ""
 
 
+PORTS = (1, 65534)
+"""The ports that an endpoint may have: servers behind a proxy listen on the next one."""
+
+
 @dataclass(frozen=True)
 class Metadata:
     """What people want to know before they choose a recipe."""
@@ -171,6 +175,8 @@ class Recipe:
     foreign: Foreign | None = None
     program: str | None = None
     """The words that start the engine in place of `vllm`, as the user chose them."""
+    port: int | None = None
+    """The port of the endpoint; None leaves it to the inventory."""
     places: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     """`file:line` of each of the file's own keys."""
 

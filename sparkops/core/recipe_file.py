@@ -9,6 +9,7 @@ from sparkops.core.flags import FlagTable
 from sparkops.core.recipe import (
     FORBIDDEN,
     MOUNTS,
+    PORTS,
     Benchmark,
     Layer,
     Metadata,
@@ -45,6 +46,7 @@ class RecipeFile:
     revision: str | None = None
     container: str | None = None
     program: str | None = None
+    port: int | None = None
     args: Mapping[str, Located] = field(default_factory=dict)
     env: Mapping[str, Located] = field(default_factory=dict)
     mounts: tuple[str, ...] | None = None
@@ -59,7 +61,9 @@ class RecipeFile:
 
 MOST_FLAGS = 1000
 KEYS = tuple(RecipeFile.__dataclass_fields__)
-INHERITED = ("model", "revision", "container", "program", "mounts", "build", "mods", "benchmark", "only", "nodes")
+INHERITED = (
+    *("model", "revision", "container", "program", "port", "mounts", "build", "mods", "benchmark", "only", "nodes"),
+)
 
 FOREIGN = ("recipe_version", "sparkrun_version", "command", "runtime", "defaults", "schema_version", "variants")
 """Keys that only recipes of other launchers have."""
@@ -210,6 +214,8 @@ def _checked(recipe: Recipe, document: Located) -> Recipe:
     for mount in recipe.mounts:
         if mount not in MOUNTS and not mount.startswith(("/", "~")):
             schema.fail(document, "mounts", f"unknown cache {mount}{schema.did_you_mean(mount, MOUNTS)}")
+    if recipe.port is not None and not PORTS[0] <= recipe.port <= PORTS[1]:
+        schema.fail(document, "port", f"must be between {PORTS[0]} and {PORTS[1]}, not {recipe.port}")
     most = recipe.nodes.max
     if recipe.nodes.min < 1 or (most is not None and most < recipe.nodes.min):
         schema.fail(document, "nodes", "min must be 1 or more, and max must not be less than min")

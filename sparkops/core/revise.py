@@ -7,12 +7,13 @@ from typing import Any
 
 from sparkops.core import needs, proxy_image
 from sparkops.core.effective import Effective
-from sparkops.core.endpoints import PROXY_PORT
+from sparkops.core.endpoints import EARLIER_PROXY_PORT
 from sparkops.core.facts import Facts, Model
-from sparkops.core.recipe import VLLM
+from sparkops.core.recipe import PORTS, VLLM
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
 from sparkops.core.situation import deployed
 from sparkops.core.topology import Place, Placement
+from sparkops.errors import UsageError
 
 POOLING = {
     "pooling": "embedding",
@@ -28,7 +29,7 @@ def revise(
 ) -> Revision:
     """The revision of this placement of the recipe; `facts` must have every placed node.
 
-    With `alongside`, an engine uses the first port not taken by another sparkops deployment.
+    With `alongside`, it listens on the first ports not taken by another sparkops deployment.
     """
     cluster = placement.topology.kind == "cluster"
     beside = name if alongside else None
@@ -48,22 +49,34 @@ def revise(
         args={key: _plain(setting.value) for key, setting in sorted(effective.args.items())},
         env={key: str(setting.value) for key, setting in sorted(effective.env.items())},
         mounts=effective.mounts,
-        members=tuple(_member(place, facts[place.node.name], links, beside) for place in placement.places),
+        members=tuple(
+            _member(place, facts[place.node.name], links, _port(place, placement, effective, facts, beside))
+            for place in placement.places
+        ),
         proxy_image=_image(proxy_image.called(placement.proxy_image), first) if placement.proxies else None,
         program=None if effective.recipe.starts == VLLM else " ".join(effective.recipe.starts),
     )
-    return revision if not placement.proxies or placement.proxies[0].node.proxy_image else _kept(revision, facts)
+    return _kept(revision, effective, placement, facts) if placement.proxies else revision
 
 
-def _kept(revision: Revision, facts: Mapping[str, Facts]) -> Revision:
-    """The running revision that differs only in an earlier default for the proxy's image, else the given one."""
+def _kept(revision: Revision, effective: Effective, placement: Placement, facts: Mapping[str, Facts]) -> Revision:
+    """The running revision that differs only in earlier defaults for the proxy, else the given one."""
+    earlier = [revision]
+    if effective.recipe.port is None:
+        earlier.append(replace(revision, members=tuple(map(_as_earlier, placement.places, revision.members))))
     for _, stored, _ in deployed(facts):
         image = stored.data.get("proxy_image") or {}
-        if image.get("reference") in proxy_image.EARLIER:
-            same = replace(revision, proxy_image=RevisionImage(image["reference"], str(image.get("fingerprint", ""))))
-            if same.hash == stored.hash:
-                return same
+        if image.get("reference") in proxy_image.EARLIER and not placement.proxies[0].node.proxy_image:
+            old = RevisionImage(image["reference"], str(image.get("fingerprint", "")))
+            earlier += [replace(one, proxy_image=old) for one in earlier[:2]]
+        if same := next((one for one in earlier if one.hash == stored.hash), None):
+            return same
     return revision
+
+
+def _as_earlier(place: Place, member: Member) -> Member:
+    """The member on the port that earlier releases gave it behind or as a proxy."""
+    return replace(member, port=EARLIER_PROXY_PORT if place.role == "proxy" else place.node.api_port)
 
 
 def _snapshot(effective: Effective, head: Facts) -> str | None:
@@ -88,10 +101,7 @@ def model_kind(effective: Effective) -> str:
     return next((POOLING[value] for value in values if value in POOLING), "chat")
 
 
-def _member(place: Place, facts: Facts, links: Mapping[str, FabricLink], alongside: str | None) -> Member:
-    port = {"worker": None, "proxy": PROXY_PORT}.get(place.role, place.node.api_port)
-    if port is not None and alongside is not None:
-        port = _free_port(port, facts, alongside)
+def _member(place: Place, facts: Facts, links: Mapping[str, FabricLink], port: int | None) -> Member:
     return Member(
         name=place.node.name,
         address=place.node.address,
@@ -103,6 +113,23 @@ def _member(place: Place, facts: Facts, links: Mapping[str, FabricLink], alongsi
     )
 
 
+def _port(
+    place: Place, placement: Placement, effective: Effective, facts: Mapping[str, Facts], beside: str | None
+) -> int | None:
+    """Where a member listens: the endpoint on its port, servers behind a proxy on the next one.
+
+    So clients keep their address when the topology changes.
+    """
+    if place.role == "worker":
+        return None
+    behind = 1 if placement.proxies else 0
+    wanted = effective.recipe.port or place.node.api_port
+    if wanted + behind > PORTS[1] + 1:
+        raise UsageError(f"{place.node.name}: port {wanted} is too high: servers behind a proxy need the next one")
+    first = wanted if beside is None else _free_port(wanted, behind, facts[place.node.name], beside)
+    return first if place.role == "proxy" else first + behind
+
+
 def _absolute(path: str | None, home: str) -> str | None:
     """An absolute path, as Docker needs it: `~/x` and `x` are below the home."""
     if path is None or path.startswith("/"):
@@ -110,8 +137,8 @@ def _absolute(path: str | None, home: str) -> str | None:
     return home if path == "~" else f"{home}/{path.removeprefix('~/')}"
 
 
-def _free_port(port: int, facts: Facts, deployment: str) -> int:
-    """The first port from this one on that no other sparkops deployment has on this node."""
+def _free_port(port: int, behind: int, facts: Facts, deployment: str) -> int:
+    """The first port from this one on that, with the next `behind` ports, no other sparkops deployment has here."""
     taken = {
         member.get("port")
         for container in facts.containers
@@ -119,7 +146,7 @@ def _free_port(port: int, facts: Facts, deployment: str) -> int:
         for member in (container.revision or {}).get("members", ())
         if member.get("role") == container.role
     }
-    return next(free for free in count(port) if free not in taken)
+    return next(free for free in count(port) if taken.isdisjoint(range(free, free + behind + 1)))
 
 
 def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, FabricLink]:

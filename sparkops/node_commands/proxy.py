@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sparkops.core.endpoints import PROXY_PORT, health_url
+from sparkops.core.endpoints import health_url
 from sparkops.core.revision import Member, Revision
 
 CONFIG_IN_CONTAINER = "/etc/sparkops/proxy.yml"
@@ -45,7 +45,7 @@ STREAM_TIMEOUT = 600
 
 def words(member: Member) -> tuple[str, ...]:
     """The entry script's arguments."""
-    listen = ("--host", "0.0.0.0", "--port", str(PROXY_PORT))
+    listen = ("--host", "0.0.0.0", "--port", str(member.port))
     return ("proxy", "--health", health_url(member), "--", "litellm", "--config", CONFIG_IN_CONTAINER, *listen)
 
 

@@ -15,7 +15,7 @@ USUAL = {"port": ("8000",), "host": ("0.0.0.0", "::"), "nnodes": ("1",), "node-r
 """Values of placed flags that mean what sparkops does by itself."""
 
 DIFFERENTLY = {
-    "port": ("vLLM listens on the inventory's api_port", "to use this port, write `api_port: {}` into the inventory"),
+    "port": ("sparkops chooses the port", "to use this port: --port {}"),
     "host": ("vLLM listens on all addresses of the node", ""),
 }
 """What sparkops does instead of a placed flag, and where the user can change it."""

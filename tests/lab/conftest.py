@@ -195,8 +195,15 @@ class Lab(Tool):
         text, _, code = said.rpartition("\n")
         return Answer(int(code or 0), text)
 
-    def serves(self, node: str = "node1", port: int = 8000) -> bool:
-        return self.ask(node, port=port, seconds=20).tokens > 0
+    def serves(self, node: str = "node1") -> bool:
+        """Whether the node's own engine answers."""
+        return self.ask(node, port=self.engine_port(node), seconds=20).tokens > 0
+
+    def engine_port(self, node: str) -> int:
+        """Where the node's engine listens: behind a proxy one above the endpoint's port."""
+        return (
+            8001 if (node, "server") in (roles := self.roles()) and any(role == "proxy" for _, role in roles) else 8000
+        )
 
     def spare_the_caches(self, *nodes: str) -> None:
         """Drops are only written down: nodes share one kernel, and a load without its page cache reads all again."""

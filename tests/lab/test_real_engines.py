@@ -101,7 +101,7 @@ def test_after_a_reboot_and_a_power_cut_the_cluster_serves_again_though_addresse
 
 def counted(lab: Any, node: str, name: str) -> int:
     """A counter of this node's engine, all its lines together; 0 where it does not answer."""
-    url = f"http://{lab.address(node)}:8000/metrics"
+    url = f"http://{lab.address(node)}:{lab.engine_port(node)}/metrics"
     lines = lab.ran_on(node, "curl", "-sS", "--noproxy", "*", url).stdout.splitlines()
     return int(sum(float(line.split()[-1]) for line in lines if line.startswith(name)))
 
@@ -155,7 +155,7 @@ def test_a_draft_model_is_fetched_copied_and_used_with_the_network_cut(lab, even
     lab.deploy("2x-solo", "--set", f"args.speculative-config={json.dumps(draft)}")
     for node in NODES:
         assert is_real(lab, node, "server")
-        assert lab.ask(node=node, tokens=32).tokens == 32
+        assert lab.ask(node=node, port=lab.engine_port(node), tokens=32).tokens == 32
         assert eventually(lambda node=node: counted(lab, node, DRAFTED) > 0), "taken or not: its weights are made up"
     lab.clear()
     for node in NODES:
@@ -169,8 +169,10 @@ def test_two_servers_behind_the_proxy_lose_no_request_when_one_dies(lab, eventua
     (endpoint,) = lab.deploy(*DRAINING)["endpoints"]
     assert lab.roles() == [("node1", "proxy"), ("node1", "server"), ("node2", "server")]
     assert all(is_real(lab, node, "server") for node in NODES)
-    assert lab.ask(port=4000, key="sk-wrong").code == 401
-    assert lab.ask(node="node2", key="sk-wrong").code == 401, "the servers behind it are protected too"
+    assert lab.ask(key="sk-wrong").code == 401
+    assert lab.ask(node="node2", port=lab.engine_port("node2"), key="sk-wrong").code == 401, (
+        "the servers behind it are protected too"
+    )
 
     with serving.Client(endpoint["url"], lab.key(), pause=0.5) as client:
         assert eventually(lambda: client.answers["whole"] > 10)
@@ -288,7 +290,7 @@ def test_a_rolling_restart_loses_no_request_a_stream_ends_before_its_server_and_
     assert changes(lab.json("play", playbook, "--check")) == [(node, 1, 1) for node in NODES]
     assert (started(lab), lab.everywhere(running=False)) == (before, containers)
 
-    since, url = time.time(), f"http://{lab.address('node1')}:8000/v1"
+    since, url = time.time(), f"http://{lab.address('node1')}:{lab.engine_port('node1')}/v1"
     streams = [Streams(url, lab.key(), tokens) for tokens in (1700, 2500)]
     with serving.Client(endpoint["url"], lab.key(), pause=0.5) as client:
         for thread in streams:

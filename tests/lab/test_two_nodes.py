@@ -97,8 +97,8 @@ def test_cluster_to_pair_and_back(lab):
     shown = lab.deploy(*PAIR)
     assert any(line.startswith("topology cluster -> ") for line in shown["changes"])
     assert lab.roles() == [("node1", "proxy"), ("node1", "server"), ("node2", "server")]
-    assert lab.ask(port=4000).tokens == 4
-    assert lab.ask(port=4000, key="sk-wrong").code == 401
+    assert lab.ask().tokens == 4
+    assert lab.ask(key="sk-wrong").code == 401
     lab.deploy(*CLUSTER)
     assert lab.everywhere() == cluster, "the containers that were kept are started again"
     assert lab.ray_nodes() == 2

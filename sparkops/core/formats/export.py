@@ -121,6 +121,7 @@ def _ours(recipe: Recipe) -> dict[str, Any]:
         **_given(metadata=_metadata(recipe.metadata), model=recipe.model, revision=recipe.revision),
         "container": recipe.container,
         **_given(program="" if recipe.starts == VLLM else " ".join(recipe.starts)),
+        **_given(port=recipe.port),
         **_given(build=dict(recipe.build), mods=mods, only=list(recipe.only)),
         **_given(nodes=nodes if nodes != {"min": 1, "max": None} else {}, mounts=list(recipe.mounts)),
         **_given(args=_as_taken(recipe.args), env=_values(recipe.env)),

@@ -10,6 +10,7 @@ from sparkops.cli.shared_options import DEADLINE, STALL, together
 from sparkops.cli.where import access, api_key, on_nodes_by_sudo
 from sparkops.core.hub_access import Access
 from sparkops.core.plan import WaitLimits
+from sparkops.core.recipe import PORTS
 from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
 
 _engine_options = together(
@@ -21,6 +22,9 @@ _engine_options = together(
     click.option("--executor", type=click.Choice(["ray", "mp"]),
                  help="Join the nodes of a cluster by Ray or by vLLM (mp) [default: as the recipe "
                  "says, else Ray for the mxfp4 image and mp for others]."),
+    click.option("--port", type=click.IntRange(*PORTS), metavar="N",
+                 help="The port of the endpoint [default: the recipe's port, else the inventory's api_port, "
+                 "else 8000]."),
     click.option("--set", "sets", multiple=True, metavar="K=V",
                  help="Set a vLLM flag (args.FLAG=V) or an environment variable (env.NAME=V); repeatable."),
     click.option("--allow", type=RULE, multiple=True, help="Switch off this rule or check for this run (repeatable)."),
@@ -37,8 +41,11 @@ _engine_options = together(
 )  # fmt: skip
 
 
-def _plan_options(stall: float, deadline: float, allow: tuple[str, ...], **given: Any) -> PlanOptions:
+def _plan_options(
+    stall: float, deadline: float, allow: tuple[str, ...], port: int | None, sets: tuple[str, ...], **given: Any
+) -> PlanOptions:
     return PlanOptions(
+        sets=sets if port is None else (*sets, f"port={port}"),
         limits=WaitLimits(stall, deadline),
         extra=line(click.get_current_context()).extra,
         allow=frozenset(allow),
@@ -48,9 +55,13 @@ def _plan_options(stall: float, deadline: float, allow: tuple[str, ...], **given
     )
 
 
-@example("sparkops -i lab plan --topology cluster")
+@example("""
+    sparkops -i lab plan --topology cluster
+    sparkops -i lab plan --topology cluster --short
+""")
 @click.command(cls=EngineCommand)
 @_engine_options
+@click.option("--short", is_flag=True, help="Show what changes and what it costs, without settings and steps.")
 def plan(**given: Any) -> PlanOptions:
     """Show every command that deploy would run.
 

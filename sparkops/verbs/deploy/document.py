@@ -6,16 +6,19 @@ from sparkops.core import needs
 from sparkops.core.effective import Effective
 from sparkops.core.endpoints import api_url
 from sparkops.core.findings import Finding
-from sparkops.core.plan import described
+from sparkops.core.impact import impact as of_clients
+from sparkops.core.plan import Plan, described
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored
 from sparkops.verbs.deploy.compile import Compiled
+from sparkops.verbs.deploy.longer_context import longer_context
 
 
-def plan(compiled: Compiled, then: tuple[str, ...]) -> dict[str, Any]:
-    """Return the document of a plan; `then` are lines that follow its changes."""
+def plan(compiled: Compiled, then: tuple[str, ...], *, short: bool) -> dict[str, Any]:
+    """Return the document of a plan, with settings and steps unless `short`; `then` are lines after its changes."""
     s, whole = compiled.situation, compiled.plan
+    details = {} if short else {"settings": settings(compiled.draft.effective), "steps": steps(whole)}
     return {
         "id": whole.id,
         "deployment": s.revision.deployment,
@@ -27,23 +30,13 @@ def plan(compiled: Compiled, then: tuple[str, ...]) -> dict[str, Any]:
         "image": s.revision.image.reference,
         "hash": s.revision.hash,
         "api_key": not s.revision.without_key,
+        "impact": impact(compiled),
         "changes": [*compiled.changes, *then],
         "changed": whole.changes,
         "replaces": whole.replaces,
         "placement": placement(s),
-        "settings": settings(compiled.draft.effective),
         "rules": [rule(finding) for finding in compiled.findings],
-        "steps": [
-            {
-                "phase": phase.name,
-                "node": step.node,
-                "title": step.title,
-                "command": "\n".join(described(step)),
-                "changes": step.changes,
-            }
-            for phase in whole.phases
-            for step in phase.steps
-        ],
+        **details,
     }
 
 
@@ -62,6 +55,22 @@ def deploy(compiled: Compiled, warnings: list[str]) -> dict[str, Any]:
         "endpoints": endpoints(s.revision),
         "rules": [rule(finding) for finding in compiled.findings],
         "warnings": warnings,
+    }
+
+
+def impact(compiled: Compiled) -> dict[str, Any]:
+    """Return what stops and what clients see before and after."""
+    found = of_clients(compiled.situation)
+    return {
+        "replaces": [
+            {"deployment": one.deployment, "topology": one.topology, "hash": one.hash, "model": one.served}
+            for one in found.replaced
+        ],
+        "urls": list(found.service.urls),
+        "model": found.service.model,
+        "context": found.service.context,
+        "longer_context": longer_context(compiled.draft.effective, compiled.draft.placement.topology.kind),
+        "clients": list(found.changes),
     }
 
 
@@ -95,6 +104,21 @@ def settings(effective: Effective) -> list[dict[str, Any]]:
 def endpoints(revision: Revision | Stored) -> list[dict[str, Any]]:
     """Return the OpenAI base URL of each front."""
     return [{"url": f"{api_url(front)}/v1", "model": revision.served, "node": front.name} for front in revision.fronts]
+
+
+def steps(whole: Plan) -> list[dict[str, Any]]:
+    """Return every step, in order, with its command as text."""
+    return [
+        {
+            "phase": phase.name,
+            "node": step.node,
+            "title": step.title,
+            "command": "\n".join(described(step)),
+            "changes": step.changes,
+        }
+        for phase in whole.phases
+        for step in phase.steps
+    ]
 
 
 def rule(finding: Finding) -> dict[str, Any]:

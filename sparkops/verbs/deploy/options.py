@@ -17,6 +17,7 @@ class PlanOptions:
     `keep` are hashes of stopped revisions that must not be removed.
     `api_key` is the key to use, None the one that the nodes have; with `open_access` clients need none.
     `bench` is the suite to run after the deploy; "" runs none, None runs that of the recipe.
+    `short` leaves the settings and the steps out of the plan that is shown.
     `setup` gets missing images and models first; `access` is the access to the model hub.
     """
 
@@ -39,6 +40,7 @@ class PlanOptions:
     open_access: bool = False
     access: Access = Access()
     bench: str | None = None
+    short: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ order of the steps on the nodes.
 
 from typing import TYPE_CHECKING
 
+from sparkops.core.impact import told
 from sparkops.core.recipe import Recipe
 from sparkops.errors import Refused
 from sparkops.report.answer import Answer
@@ -37,7 +38,7 @@ def plan(options: PlanOptions, report: Report) -> Answer:
             provision.refuse_before_setup(draft, session)
         compiled = decide(options, session, draft)
         then = (f"then measures it: {benchmark.summary}",) if benchmark and compiled.plan.changes else ()
-        return Answer(documents.plan(compiled, then))
+        return Answer(documents.plan(compiled, then, short=options.short))
 
 
 def deploy(options: PlanOptions, report: Report) -> Answer:
@@ -71,6 +72,9 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
     session.report.hide(*session.secrets.values())
     for finding in compiled.findings:
         session.report.note(f"{finding.id}: {finding.message}", finding.node)
+    if compiled.plan.changes:
+        for label, text in told(documents.impact(compiled)):
+            session.report.note(f"{label}: {text}")
     execute(compiled.plan, session)
     return compiled
 

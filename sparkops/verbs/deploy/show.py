@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from sparkops.core.endpoints import WITHOUT_KEY
+from sparkops.core.impact import told
 from sparkops.files.package import node_script
 from sparkops.report.text import Document, How, Ink, columns, continued, indented, words, wrapped
 from sparkops.verbs.bench import show
@@ -18,23 +19,24 @@ _CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
 
 def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield ink.bold(_title(document))
+    yield from columns(list(told(document["impact"])) if "impact" in document else [], "  ")
     yield from _without_key(document, ink)
     if _of_catalogue(document):
         yield f"  recipe {document['recipe']}, from {document['recipe_source']}"
     nodes = (document.get("placement") or {}).get("nodes", ())
     yield from columns([[node["name"], node.get("address"), node.get("role")] for node in nodes], "  ")
+    if changed := document.get("changed", document.get("changes")):
+        yield ink.bold("Changes")
+        yield from (f"  {change}" for change in document.get("changes") or ())
     yield from _settings(document.get("settings", ()), ink)
     yield from _findings(document.get("rules", ()), ink)
     steps = document.get("steps", ())
     yield from _steps(steps, ink, how)
     if how.verbose:
         yield from _scripts(steps, ink)
-    if not document.get("changed", document.get("changes")):
+    if not changed:
         yield ink.good("Nothing to change: the nodes already run this.")
-        return
-    yield ink.bold("Changes")
-    yield from (f"  {change}" for change in document.get("changes") or ())
-    if document.get("id"):
+    elif document.get("id"):
         yield ink.dim(
             f"To run this plan: `{how.command} deploy` with the options of this command. With "
             f"`--expect {document['id']}` it refuses any other plan. * marks steps that change a node."

@@ -1,0 +1,80 @@
+"""What a deploy means for clients: what stops serving, and what they have to change."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sparkops.core.endpoints import api_url
+from sparkops.core.revision import Revision
+from sparkops.core.situation import Situation
+from sparkops.core.stored import Stored
+
+
+@dataclass(frozen=True)
+class Service:
+    """What clients see of a deployment. `context` is in tokens, None if it is the model's own maximum."""
+
+    urls: tuple[str, ...]
+    model: str
+    context: int | None
+    api_key: bool
+
+
+@dataclass(frozen=True)
+class Impact:
+    """`replaced` are the deployments that stop; `changes` says what their clients have to change, in words."""
+
+    service: Service
+    replaced: tuple[Stored, ...]
+    changes: tuple[str, ...]
+
+
+def impact(s: Situation) -> Impact:
+    replaced = tuple({stored.hash: stored for _, stored, _ in s.replaced}.values())
+    after = service(s.revision)
+    told = [(one.deployment, text) for one in replaced for text in _changes(service(one), after)]
+    lines = [f"{name}: {text}" if len(replaced) > 1 else text for name, text in told]
+    front = s.revision.fronts[0]
+    if (replaced or s.existing(front)) and _new_key(s, front.name):
+        lines.append("the API key changes; print the new one: `sparkops key`")
+    return Impact(after, replaced, tuple(lines))
+
+
+def service(revision: Revision | Stored) -> Service:
+    args = revision.args if isinstance(revision, Revision) else revision.data.get("args")
+    context = args.get("max-model-len") if isinstance(args, Mapping) else None
+    return Service(
+        tuple(f"{api_url(front)}/v1" for front in revision.fronts),
+        revision.served,
+        context if isinstance(context, int) and context > 0 else None,
+        not revision.without_key,
+    )
+
+
+def told(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The impact in words, from its JSON document: rows of a label and a text."""
+    for one in document["replaces"]:
+        yield "replaces", f"{one['deployment']} as {one['topology']} ({str(one['hash'])[:8]})"
+    tokens, longer = document.get("context"), document.get("longer_context")
+    more = f" (the recipe {longer['recipe']} has {longer['context']})" if longer else ""
+    context = f"{tokens} tokens of context{more}" if tokens else "the model's whole context"
+    yield "clients", f"{', '.join(document['urls'])}, model {document['model']}, {context}"
+    yield from (("they see", text) for text in document["clients"])
+
+
+def _changes(before: Service, after: Service) -> Iterator[str]:
+    """What a client of the one has to change to use the other."""
+    if gone := [url for url in before.urls if url not in after.urls]:
+        yield f"the address {', '.join(gone)} ends; the new one is {after.urls[0]}"
+    if before.model != after.model:
+        yield f"the model's name changes from {before.model} to {after.model}"
+    if before.context and after.context and after.context < before.context:
+        yield f"the context shrinks from {before.context} to {after.context} tokens"
+    if after.api_key and not before.api_key:
+        yield "requests need an API key now: `sparkops key`"
+
+
+def _new_key(s: Situation, front: str) -> bool:
+    """Whether the endpoint refuses the key that this node has, after the deploy."""
+    known = s.facts[front].key_digest
+    return bool(known) and not s.revision.without_key and s.key_digest != known

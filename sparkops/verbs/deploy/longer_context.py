@@ -1,0 +1,42 @@
+"""Names a recipe with more context for a deploy that has little."""
+
+from typing import Any
+
+from sparkops.core import shapes
+from sparkops.core.effective import Effective, Overrides, effective
+from sparkops.core.recipe import Recipe
+from sparkops.core.topology import Kind
+from sparkops.errors import UsageError
+from sparkops.files import recipes
+
+LITTLE = 8192
+"""Tokens of context below which a recipe with more is named: agents and documents need more."""
+
+
+def longer_context(settings: Effective, kind: Kind) -> dict[str, Any] | None:
+    """The recipe of this model with the most context in this topology; None if the deploy has enough or the most."""
+    context = _context(settings)
+    if not 0 < context < LITTLE:
+        return None
+    others = {
+        name: _context(effective(recipe, kind, Overrides())) for name, recipe in _same_model(settings.recipe, kind)
+    }
+    best = max(others, key=lambda name: others[name], default="")
+    return {"recipe": best, "context": others[best]} if best and others[best] > context else None
+
+
+def _same_model(of: Recipe, kind: Kind) -> list[tuple[str, Recipe]]:
+    found, meant = [], "cluster" if kind == "cluster" else "solo"
+    for name in recipes.recipe_names():
+        try:
+            recipe = recipes.recipe(name)
+        except UsageError:  # a broken file of the user's own directory; `recipe list` names it
+            continue
+        if recipe.model == of.model and meant in shapes.kinds(recipe):
+            found.append((name, recipe))
+    return found
+
+
+def _context(settings: Effective) -> int:
+    """Tokens; 0 if the recipe leaves it to the model."""
+    return int(settings.number("max-model-len", 0))
