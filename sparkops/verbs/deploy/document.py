@@ -1,15 +1,17 @@
-"""The JSON documents of plan and deploy."""
+"""The JSON documents of the verbs that start a deployment, and of what they would do."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sparkops.core import needs
 from sparkops.core.effective import Effective
 from sparkops.core.endpoints import api_url
 from sparkops.core.findings import Finding
-from sparkops.core.plan import described
+from sparkops.core.plan import Plan, described
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored
+from sparkops.phases.parts import DeployedRevision
 from sparkops.verbs.deploy.compile import Compiled
 
 
@@ -33,17 +35,35 @@ def plan(compiled: Compiled, then: tuple[str, ...]) -> dict[str, Any]:
         "placement": placement(s),
         "settings": settings(compiled.draft.effective),
         "rules": [rule(finding) for finding in compiled.findings],
-        "steps": [
-            {
-                "phase": phase.name,
-                "node": step.node,
-                "title": step.title,
-                "command": "\n".join(described(step)),
-                "changes": step.changes,
-            }
-            for phase in whole.phases
-            for step in phase.steps
-        ],
+        "steps": steps(whole),
+    }
+
+
+def steps(plan: Plan) -> list[dict[str, Any]]:
+    """Return the commands of a plan in their order."""
+    return [
+        {
+            "phase": phase.name,
+            "node": step.node,
+            "title": step.title,
+            "command": "\n".join(described(step)),
+            "changes": step.changes,
+        }
+        for phase in plan.phases
+        for step in phase.steps
+    ]
+
+
+def served(revisions: Sequence[DeployedRevision]) -> dict[str, Any]:
+    """Return the first of these deployments, with the endpoints of all."""
+    stored = revisions[0].stored
+    return {
+        "deployment": stored.deployment,
+        "topology": stored.topology,
+        "recipe": stored.recipe,
+        "hash": stored.hash,
+        "api_key": not stored.without_key,
+        "endpoints": [endpoint for one in revisions for endpoint in endpoints(one.stored)],
     }
 
 
