@@ -51,7 +51,7 @@ def compile_rollback(
 ) -> Plan:
     """Stop `current` and start the containers of `previous` that do not run; the undo reverses both.
 
-    `start` stops nothing; of what runs already it only asks the endpoint.
+    `start` stops nothing; for what runs already it only waits and asks.
     """
     phases: Phases = {
         "stop what runs": lambda: (
@@ -59,7 +59,9 @@ def compile_rollback(
         ),
         "free memory": lambda: free_memory(facts, [(one, part) for one in previous for part in one.kept]),
         "start what was kept": lambda: (parts.start(facts, one.stored, *part) for one in previous for part in one.kept),
-        "wait for the engines": lambda: (step for one in previous for step in parts.waits(one, one.kept, choices)),
+        "wait for the engines": lambda: (
+            step for one in previous for step in parts.waits(one, (*one.running, *one.kept), choices)
+        ),
         "ask the endpoint": lambda: (step for one in previous for step in parts.asks(facts, one.stored, choices)),
     }
     return replace(compile_kept(play, previous, phases), replaces=", ".join(one.title for one in current) or None)

@@ -1,6 +1,6 @@
 """Plans that restart what runs, for itself or with a new API key: all at once, or behind a proxy in turns."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparkops.core.endpoints import api_url
@@ -35,21 +35,19 @@ def restart_turns(one: DeployedRevision) -> list[Turn]:
     return [Turn(((one, part),)) for part in (*stopped, *_servers(one))]
 
 
-def rotation_turns(targets: Sequence[DeployedRevision], nodes: Iterable[str]) -> list[Turn]:
-    """All servers but one, then the proxies, then that one, so that a server always knows the key of the proxies.
+def rotation_turns(targets: Sequence[DeployedRevision], nodes: Sequence[str]) -> list[Turn]:
+    """Node by node, those with a proxy last: so a server always knows the key of the proxy.
 
-    LiteLLM asks another server when one answers 401. Deployments that share a key file restart together.
+    LiteLLM asks another server when one answers 401. A node has one key file, so all that reads it restarts at once;
+    deployments that share one restart together.
     """
     running = [one for one in targets if one.runs]
-    held = tuple((one, part) for one in running for part in one.running)
+    held = [(one, part) for one in running for part in one.running]
     if len(running) != 1 or not _replicas(running[0]):
-        return [Turn(held, tuple(nodes))]
-    *first, last = (Turn(((running[0], part),), (part[0],)) for part in _servers(running[0]))
-    proxies = tuple((one, part) for one, part in held if part[1].role == "proxy")
-    done = {node for turn in first for node in turn.nodes}
-    others = tuple(node for node in nodes if node not in done and node not in last.nodes)
-    at = dict.fromkeys((*(node for _, (node, _) in proxies), *others))
-    return [*first, Turn(proxies, tuple(at)), last]
+        return [Turn(tuple(held), tuple(nodes))]
+    proxies = {node for _, (node, part) in held if part.role == "proxy"}
+    ordered = sorted(nodes, key=lambda node: node in proxies)
+    return [Turn(tuple(one for one in held if one[1][0] == node), (node,)) for node in ordered]
 
 
 def compile_restart(
@@ -67,18 +65,23 @@ def _plan(play: StepsPlay, facts: Mapping[str, Facts], turn: Turn, *, last: bool
     own = {one.stored.hash: [part for other, part in turn.held if other == one] for one in targets}
     servers = [(one, part) for one, part in turn.held if part[1].role != "proxy" and _replicas(one)]
 
-    def starts() -> Iterator[Step]:
-        return (parts.start(facts, one.stored, *part) for one, part in turn.held)
+    def starts(*, proxy: bool) -> Iterator[Step]:
+        held = (one for one in turn.held if (one[1][1].role == "proxy") is proxy)
+        return (parts.start(facts, one.stored, *part) for one, part in held)
 
     phases: Phases = {
         "stop containers": lambda: (
-            parts.stop(facts, one.stored, *part, choices) for one, part in turn.held if part[1].runs
+            parts.stop(facts, one.stored, *part, choices)
+            for one, part in sorted(turn.held, key=lambda held: held[1][1].role == "proxy")
+            if part[1].runs
         ),
         "write the API key": lambda: (write_key(facts[node], node) for node in turn.nodes),
         "free memory": lambda: free_memory(facts, turn.held),
-        "start with the new key": starts,
+        # The proxy needs no memory, so that its endpoint is away only for seconds.
+        "start the proxy": lambda: starts(proxy=True),
+        "start with the new key": lambda: starts(proxy=False),
         # The undo of the stop starts it, too: here it goes on to load.
-        "start containers": lambda: (replace(one, undo=None) for one in starts()),
+        "start containers": lambda: (replace(one, undo=None) for proxy in (True, False) for one in starts(proxy=proxy)),
         "wait for the engines": lambda: (
             step for one in targets for step in parts.waits(one, own[one.stored.hash], choices)
         ),

@@ -76,7 +76,7 @@ def _effect(targets: Sequence[DeployedRevision], turns: int) -> str:
     if not running:
         return "nothing that runs uses this key: nothing is restarted"
     if turns > 1:
-        return f"restarts {running}: its servers one after the other, and the proxy for some seconds between them"
+        return f"restarts {running}: its servers one after the other, and once the proxy, which is away for seconds"
     return f"restarts {running}: {outage(turns)}"
 
 
