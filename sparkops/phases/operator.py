@@ -7,7 +7,7 @@ from sparkops.core.inventory import Node
 from sparkops.core.plan import Action, Command, Phase, Plan, RebootWait, Script, Step, Terms, Wait, Word
 from sparkops.core.playbook.expression import Const, Expression
 from sparkops.core.playbook.names import BadExpression, Names, Path, fill, parts, word
-from sparkops.core.playbook.values import CopyFile, PlayStep, Reboot, RunCommand, RunPhase, StepsPlay, Words
+from sparkops.core.playbook.values import CopyFile, PlayStep, RebootNode, RunCommand, RunPhase, StepsPlay, Words
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import UsageError
 
@@ -81,7 +81,7 @@ class _Compiler:
 
     def action(self) -> Action:
         spec = self.play_step
-        if isinstance(spec.action, Reboot):
+        if isinstance(spec.action, RebootNode):
             return self.reboot()
         command: Command | None = None
         if isinstance(spec.action, RunCommand):
@@ -92,7 +92,7 @@ class _Compiler:
         return Action(command, wait)
 
     def reboot(self) -> Action:
-        """Reboot as root, then wait for another boot ID than the one in the facts."""
+        """RebootNode as root, then wait for another boot ID than the one in the facts."""
         before = fill("{{ facts.boot.id }}", self.known)
         probe = Command((Script("until"), *BOOTED, before), reads=True, timeout=_PROBE_SECONDS)
         patience = self.play_step.timeout

@@ -69,12 +69,13 @@ def _plan(play: StepsPlay, facts: Mapping[str, Facts], turn: Turn, *, last: bool
         held = (one for one in turn.held if (one[1][1].role == "proxy") is proxy)
         return (parts.start(facts, one.stored, *part) for one, part in held)
 
+    def stops() -> Iterator[Step]:
+        servers_first = sorted(turn.held, key=lambda held: held[1][1].role == "proxy")
+        return (parts.stop(facts, one.stored, *part, choices) for one, part in servers_first if part[1].runs)
+
     phases: Phases = {
-        "stop containers": lambda: (
-            parts.stop(facts, one.stored, *part, choices)
-            for one, part in sorted(turn.held, key=lambda held: held[1][1].role == "proxy")
-            if part[1].runs
-        ),
+        "stop what restarts": stops,
+        "stop what uses the old key": stops,
         "write the API key": lambda: (write_key(facts[node], node) for node in turn.nodes),
         "free memory": lambda: free_memory(facts, turn.held),
         # The proxy needs no memory, so that its endpoint is away only for seconds.

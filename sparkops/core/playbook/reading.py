@@ -7,7 +7,7 @@ from sparkops.core import schema
 from sparkops.core.playbook import shape, steps
 from sparkops.core.playbook.names import BadExpression, places
 from sparkops.core.playbook.scope import Scope
-from sparkops.core.playbook.values import OnFailure, Play, Playbook, PlayStep, Reboot, RunPhase, StepsPlay, VerbPlay
+from sparkops.core.playbook.values import OnFailure, Play, Playbook, PlayStep, RebootNode, RunPhase, StepsPlay, VerbPlay
 from sparkops.core.playbook.words import Readers, known, settings, tags
 from sparkops.core.schema import Located, fail
 from sparkops.errors import UsageError
@@ -80,7 +80,7 @@ def _steps(
 
 def _refuse_reboots(made: tuple[PlayStep, ...]) -> None:
     """Refuse a second reboot, which would compare with the boot before the first, and one amid a deploy."""
-    reboots = [step for step in made if isinstance(step.action, Reboot)]
+    reboots = [step for step in made if isinstance(step.action, RebootNode)]
     if len(reboots) > 1:
         raise UsageError(f"{reboots[1].where}: a play has only one step with `reboot`", hint="write it in another play")
     if reboots and any(isinstance(step.action, RunPhase) for step in made):

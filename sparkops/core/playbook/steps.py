@@ -6,7 +6,7 @@ from typing import Any
 from sparkops.core import schema
 from sparkops.core.playbook import shape
 from sparkops.core.playbook.scope import Scope
-from sparkops.core.playbook.values import Action, CopyFile, PlayStep, Reboot, RunCommand, RunPhase, Say
+from sparkops.core.playbook.values import Action, CopyFile, PlayStep, RebootNode, RunCommand, RunPhase, Say
 from sparkops.core.playbook.words import Readers, flag, known, settings, tags
 from sparkops.core.schema import Located, fail
 
@@ -17,7 +17,7 @@ _A_DAY = 86_400
 _REBOOT_SECONDS = 900.0
 _FIT = {
     RunPhase: ("tags",),
-    Reboot: ("tags", "when", "message", "run_once", "ignore_errors", "timeout"),
+    RebootNode: ("tags", "when", "message", "run_once", "ignore_errors", "timeout"),
     Say: ("tags", "when", "message", "run_once"),
 }
 """Keys that are allowed beside an action that is no command."""
@@ -34,7 +34,7 @@ def read(value: Located, path: str, scope: Scope, beside: Beside) -> PlayStep:
     action = _action(value, entries, path, scope, beside)
     given = _settings(entries, path, scope)
     _refuse_useless(entries, action, path)
-    if isinstance(action, Reboot):
+    if isinstance(action, RebootNode):
         given.setdefault("timeout", _REBOOT_SECONDS)
     if register := given.get("register"):
         scope.registered.add(register)
@@ -52,7 +52,7 @@ def _action(value: Located, entries: Mapping[str, Located], path: str, scope: Sc
     if named[0] == "reboot":
         if not flag(entries["reboot"], f"{path}: reboot"):
             fail(entries["reboot"], f"{path}: reboot", "must be true; to skip the step, write `when:`")
-        return Reboot()
+        return RebootNode()
     if named[0] == "copy":
         return _copy(entries["copy"], f"{path}: copy", scope, beside)
     reads = "reads" in entries and flag(entries["reads"], f"{path}: reads")
@@ -110,6 +110,6 @@ def _title(action: Action, given: Mapping[str, Any]) -> str:
             return " ".join(words)[:60]
         case CopyFile(dest):
             return f"copy {dest}"
-        case Reboot():
+        case RebootNode():
             return "reboot"
     return str(given["message"])[:60]

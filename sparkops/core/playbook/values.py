@@ -36,8 +36,8 @@ class CopyFile:
 
 
 @dataclass(frozen=True)
-class Reboot:
-    """Reboot the node and wait until it has booted again."""
+class RebootNode:
+    """RebootNode the node and wait until it has booted again."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Say:
     """Only the step's message."""
 
 
-Action = RunPhase | RunCommand | CopyFile | Reboot | Say
+Action = RunPhase | RunCommand | CopyFile | RebootNode | Say
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,18 @@ import click
 
 from sparkops.cli.shape import VerbCommand, VerbGroup, example
 from sparkops.core.target import NameOptions
+from sparkops.verbs.about.options import HelpOptions
 
 
 @example("""
     sparkops help
     sparkops help recipe list
 """)
-@click.command(cls=VerbCommand, name="help", logged=False)
+@click.command(cls=VerbCommand, logged=False)
 @click.argument("words", nargs=-1, metavar="[COMMAND]...")
 @click.pass_context
-def help(context: click.Context, words: tuple[str, ...]) -> None:  # noqa: A001  the name of the command
-    """Show the help of a command, as its --help does."""
+def help(context: click.Context, /, words: tuple[str, ...]) -> HelpOptions:
+    """Show the help of a command."""
     place = context.find_root()
     for word in words:
         group = place.command
@@ -25,8 +26,7 @@ def help(context: click.Context, words: tuple[str, ...]) -> None:  # noqa: A001 
         name, command, _ = group.resolve_command(place, [word])
         assert command is not None, "an unknown command is refused"
         place = click.Context(command, parent=place, info_name=name)
-    click.echo(place.get_help())
-    context.exit()
+    return HelpOptions(place.get_help())
 
 
 @example("sparkops version")

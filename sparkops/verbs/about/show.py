@@ -1,8 +1,12 @@
-"""Answer of `version`, as `--version` prints it."""
+"""Answers of `help` and `version`, as `--help` and `--version` print them."""
 
 from collections.abc import Iterator
 
 from sparkops.report.text import Document, How, Ink
+
+
+def show_help(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    yield from str(document.get("text", "")).splitlines()
 
 
 def version(document: Document, ink: Ink, how: How) -> Iterator[str]:

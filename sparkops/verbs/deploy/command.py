@@ -122,9 +122,9 @@ def _start_options(stall: float, deadline: float, **given: Any) -> StartOptions:
 @DEADLINE
 @on_nodes_by_sudo
 def start(**given: Any) -> StartOptions:
-    """Start again what `sparkops stop` stopped, and verify that it serves.
+    """Start again what was stopped, and verify that it serves.
 
-    Without a name, this starts everything that was stopped last on these nodes.
+    Without a name, this starts everything that was stopped last on these nodes, by `sparkops stop` or by Docker.
     """
     return _start_options(**given)
 
@@ -137,7 +137,7 @@ def start(**given: Any) -> StartOptions:
 @DEADLINE
 @on_nodes_by_sudo
 def restart(**given: Any) -> StartOptions:
-    """Stop a deployment, start it again, and verify that it serves.
+    """Stop a deployment, start it again and verify it.
 
     With 2x-solo, 3x-solo, ... the servers restart one after the other, and the endpoint continues to answer. The proxy
     is not restarted.

@@ -79,7 +79,7 @@ def outage(turns: int) -> str:
     """What clients notice of a restart in so many turns."""
     if turns > 1:
         return "its servers one after the other; the endpoint continues to answer"
-    return "it does not answer until the model is loaded again"
+    return "clients get no answer until the model is loaded again"
 
 
 def _read(session: Session, options: StartOptions) -> Mapping[str, Facts]:

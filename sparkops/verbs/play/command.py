@@ -55,10 +55,11 @@ EXTRA = click.option(
 @click.option("--list-steps", is_flag=True, help="Show plays and steps; contact no node.")
 @on_nodes_by_sudo
 def play(**given: Any) -> PlayOptions:
-    """Run a playbook on the nodes: an included one by its name, or your own file.
+    """Run a playbook on the nodes.
 
-    A name of `sparkops playbook list` means the included playbook, even if there is a file of this name: write ./NAME
-    for the file. If a node fails, the others continue; --limit @last-failed repeats the playbook on the failed nodes.
+    It is an included playbook, by its name, or your own file. A name of `sparkops playbook list` means the included
+    playbook, even if there is a file of this name: for the file, write ./NAME. If a node fails, the others continue;
+    --limit @last-failed repeats the playbook on the failed nodes.
     """
     return PlayOptions(**given)
 

@@ -44,9 +44,6 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     """Write the new key to every file that has the old one, and restart the containers that read it at their start."""
     targets, nodes = _together(facts, revision)
     new = options.api_key or new_key()
-    if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
-        session.report.note("this is the key already: nothing is restarted")
-        return Answer({"key": new, "rotated": False, "restarted": []})
     session.require(member.name for one in targets for member in one.stored.members)
     ours_to_change(one.stored for one in targets)
     for node, container in (part for one in targets for part in one.parts):
@@ -56,6 +53,9 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
                 node=node,
                 hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
+    if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
+        session.report.note("this is the key already: nothing is restarted")
+        return Answer({"key": new, "rotated": False, "restarted": []})
     turns = rotation_turns(targets, nodes)
     plans = compile_restart(built_in("key rotate"), facts, turns, Choices())
     plan = replace(plans[0], phases=tuple(phase for one in plans for phase in one.phases))

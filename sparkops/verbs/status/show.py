@@ -37,7 +37,7 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
         rows.append([node["name"], node.get("address"), node.get("role"), state, node.get("restarts")])
     if rows:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
-    if ray := item.get("ray"):
+    if (ray := item.get("ray")) and item.get("state") != "stopped":
         told = ray.get("nodes") is not None
         yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: did not answer in time"
     if (ranks := item.get("ranks")) and ranks.get("here") is not None:
