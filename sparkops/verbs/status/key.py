@@ -54,7 +54,6 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
                 hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
     if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
-        session.report.note("this is the key already: nothing is restarted")
         return Answer({"key": new, "rotated": False, "restarted": []})
     turns = rotation_turns(targets, nodes)
     plans = compile_restart(built_in("key rotate"), facts, turns, Choices())
