@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from sparkops.core.facts.reading import mapping
 from sparkops.core.utilization import UTILIZATION
 from sparkops.phases.parts import DeployedRevision
 
@@ -32,12 +33,16 @@ def startable(stopped: Iterable[DeployedRevision], running: Sequence[DeployedRev
 
 def shares(one: DeployedRevision) -> Mapping[str, float]:
     """By node, the share of its memory that the engine asks for."""
-    share = float(one.stored.data.get("args", {}).get("gpu-memory-utilization", UTILIZATION))
+    share = mapping(one.stored.data.get("args")).get("gpu-memory-utilization", UTILIZATION)
+    try:
+        share = float(share)
+    except (TypeError, ValueError):  # a label that we did not write
+        share = UTILIZATION
     return {member.name: share for member in one.stored.engines}
 
 
-def _ports(one: DeployedRevision) -> set[tuple[str, int]]:
-    return {(member.name, member.port) for member in one.stored.members if member.port is not None}
+def _ports(one: DeployedRevision) -> set[tuple[str, str]]:
+    return {(member.name, str(member.port)) for member in one.stored.members if member.port is not None}
 
 
 def _replaced(one: DeployedRevision, other: DeployedRevision) -> bool:

@@ -19,7 +19,11 @@ _PROBE_SECONDS = 60.0
 REBOOT = ("systemd-run", "--on-active=2", "systemctl", "reboot")
 """Begins when the command has ended, so that its result is known."""
 
-BOOTED = ("sh", "-c", 'boot=$(sysctl -n kernel.random.boot_id) && test "$boot" != "$0"')
+BOOTED = (
+    "sh",
+    "-c",
+    'boot=$(sysctl -n kernel.random.boot_id); test "$boot" != "$0" && echo ready || echo wait rebooting',
+)
 
 
 def compile_play(play: StepsPlay, nodes: Sequence[Node], known: Mapping[str, Names], built_in: BuiltIn) -> Plan:
@@ -94,7 +98,7 @@ class _Compiler:
     def reboot(self) -> Action:
         """RebootNode as root, then wait for another boot ID than the one in the facts."""
         before = fill("{{ facts.boot.id }}", self.known)
-        probe = Command((Script("until"), *BOOTED, before), reads=True, timeout=_PROBE_SECONDS)
+        probe = Command((*BOOTED, before), reads=True, timeout=_PROBE_SECONDS)
         patience = self.play_step.timeout
         wait = RebootWait(probe, every=5.0, stall=patience, deadline=patience)
         return Action(Command(REBOOT, become=True), wait)

@@ -90,12 +90,17 @@ def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
     return _plan_options(bench="" if no_bench else bench, **given)
 
 
-CHECK = click.option("--check", is_flag=True, help="Change nothing; show what would be done.")
+_DEPLOYMENT = click.argument("deployment", required=False, type=DEPLOYMENT)
+_again = together(
+    _DEPLOYMENT,
+    click.option("--check", is_flag=True, help="Change nothing; show what would be done."),
+    STALL, DEADLINE, on_nodes_by_sudo,
+)  # fmt: skip
 
 
 @example("sparkops stop")
 @click.command(cls=VerbCommand)
-@click.argument("deployment", required=False, type=DEPLOYMENT)
+@_DEPLOYMENT
 @click.option("--remove", is_flag=True, help="Also remove the containers, so that `start` cannot start them again.")
 @on_nodes_by_sudo
 def stop(**given: Any) -> StopOptions:
@@ -116,11 +121,7 @@ def _start_options(stall: float, deadline: float, **given: Any) -> StartOptions:
     sparkops start openai-gpt-oss-120b --check
 """)
 @click.command(cls=VerbCommand)
-@click.argument("deployment", required=False, type=DEPLOYMENT)
-@CHECK
-@STALL
-@DEADLINE
-@on_nodes_by_sudo
+@_again
 def start(**given: Any) -> StartOptions:
     """Start again what was stopped, and verify that it serves.
 
@@ -131,11 +132,7 @@ def start(**given: Any) -> StartOptions:
 
 @example("sparkops restart")
 @click.command(cls=VerbCommand)
-@click.argument("deployment", required=False, type=DEPLOYMENT)
-@CHECK
-@STALL
-@DEADLINE
-@on_nodes_by_sudo
+@_again
 def restart(**given: Any) -> StartOptions:
     """Stop a deployment, start it again and verify it.
 
@@ -147,11 +144,7 @@ def restart(**given: Any) -> StartOptions:
 
 @example("sparkops rollback --check")
 @click.command(cls=VerbCommand)
-@click.argument("deployment", required=False, type=DEPLOYMENT)
-@CHECK
-@STALL
-@DEADLINE
-@on_nodes_by_sudo
+@_again
 def rollback(stall: float, deadline: float, **given: Any) -> RollbackOptions:
     """Start the previous deployment again.
 

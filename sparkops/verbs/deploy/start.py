@@ -54,7 +54,10 @@ def restart(options: StartOptions, report: Report) -> Answer:
         session.require(member.name for member in one.stored.members)
         ours_to_change([one.stored])
         if one.missing:
-            raise Refused(f"{one.title} lacks a container on {one.missing[0].name}", hint="deploy it again")
+            raise Refused(
+                f"{one.title} lacks a container on {one.missing[0].name}",
+                hint="deploy it again: `sparkops deploy --topology ...`",
+            )
         turns = restart_turns(one)
         plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
         restarted = [{"node": node, "container": part.name} for turn in turns for _, (node, part) in turn.held]
