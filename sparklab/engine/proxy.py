@@ -17,6 +17,7 @@ from sparklab.engine.proxy_config import Config, Deployment
 VERSION = "1.106.2"
 HEALTH_PATIENCE = 5.0
 SERVER_ERROR = 500
+WRONG_KEY = 401
 ROUTES = ("/chat/completions", "/completions", "/embeddings")
 
 
@@ -135,7 +136,8 @@ class ProxyHandler(Handler):
                 trouble = str(error)
                 self.router.failed(deployment)
                 continue
-            if answer.status >= SERVER_ERROR:
+            others = any(one.name == model and one != deployment for one in config.deployments)
+            if answer.status >= SERVER_ERROR or (answer.status == WRONG_KEY and others):
                 trouble = text.decode(errors="replace")
                 self.router.failed(deployment)
                 continue

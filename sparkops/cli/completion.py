@@ -12,12 +12,12 @@ VARIABLE = "_SPARKOPS_COMPLETE"
 
 
 class NameType(click.ParamType):  # type: ignore[type-arg]
-    """Any text; `kind` says which names `verbs/completion/names.py` proposes."""
+    """Any text; `kind` says which names `verbs/completion/names.py` proposes; `or_file`: if none fits, files."""
 
     name = "text"
 
-    def __init__(self, kind: str, metavar: str) -> None:
-        self.kind, self.metavar = kind, metavar
+    def __init__(self, kind: str, metavar: str, *, or_file: bool = False) -> None:
+        self.kind, self.metavar, self.or_file = kind, metavar, or_file
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str | None:
         return self.metavar if isinstance(param, click.Option) else None
@@ -29,10 +29,15 @@ class NameType(click.ParamType):  # type: ignore[type-arg]
             known = [name for name in names(self.kind, ctx) if name.startswith(begun)]
         except SparkopsError:  # no inventory, or one with a mistake: nothing to propose
             known = []
+        if self.or_file and not known:
+            return [CompletionItem(incomplete, type="file")]
         return [CompletionItem(f"{before}{comma}{name}") for name in known]
 
 
 RECIPE, TOPOLOGY, NODE = NameType("recipes", "R"), NameType("topologies", "T"), NameType("nodes", "NODE")
+PLAYBOOK_FILE = NameType("playbooks", "NAME", or_file=True)
 PLAYBOOK, SUITE = NameType("playbooks", "NAME"), NameType("suites", "S")
 CATALOGUE = NameType("catalogues", "NAME")
+DEPLOYMENT = NameType("deployments", "NAME")
+LAB_NODE, FAULT = NameType("lab nodes", "NODE"), NameType("faults", "KIND")
 RULE, CHECK = NameType("rules", "ID"), NameType("checks", "ID")

@@ -38,6 +38,11 @@ class Sparkops(VerbGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return registry.command(cmd_name) if cmd_name in registry.COMMANDS else None
 
+    def similar(self, ctx: click.Context, word: str) -> list[str]:
+        """`list` is a command of several groups; else the most similar first word."""
+        below = [name for name in registry.VERBS if name.endswith(f" {word}")]
+        return below or super().similar(ctx, word)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for section, verbs in groupby(registry.COMMANDS.items(), key=lambda item: item[1].section):
             with formatter.section(section):

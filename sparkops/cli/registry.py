@@ -44,9 +44,17 @@ VERBS = {
     "preflight explain": Verb("preflight", "list:explained", "show:explained"),
     "facts": Verb("status", "facts:facts", "show:facts", SET_UP, "Show hardware, network and software of the nodes."),
     "completion": Local("completion", "run:script", "show:script", SET_UP, "Print a script for Tab completion."),
+    "help": Local("about", "run:show_help", "show:show_help", SET_UP, "Show the help of a command."),
+    "version": Local("about", "run:version", "show:version", SET_UP, "Show the version of sparkops."),
     "plan": Verb("deploy", "run:plan", "show:plan", DEPLOY, "Show every command that deploy would run."),
     "deploy": Verb("deploy", "run:deploy", "show:deploy", DEPLOY, "Start a model and verify that it serves."),
-    "stop": Verb("deploy", "stop:stop", "show:stop", DEPLOY, "Stop what sparkops started and verify that it is gone."),
+    "stop": Verb("deploy", "stop:stop", "show:stop", DEPLOY, "Stop what sparkops started."),
+    "start": Verb(
+        "deploy", "start:start", "show:start", DEPLOY, "Start again what was stopped, and verify that it serves."
+    ),
+    "restart": Verb(
+        "deploy", "start:restart", "show:restart", DEPLOY, "Stop a deployment, start it again and verify it."
+    ),
     "rollback": Verb("deploy", "rollback:rollback", "show:rollback", DEPLOY, "Start the previous deployment again."),
     "image": Verb("image", GROUP, GROUP, IMAGES, "Build, pull, copy and compare engine images."),
     "image build": Verb("image", "build:build", "show:built"),
@@ -67,7 +75,7 @@ VERBS = {
     "jobs logs": Verb("jobs", "run:logs", "show:logs"),
     "jobs wait": Verb("jobs", "run:wait", "show:jobs"),
     "jobs cancel": Verb("jobs", "run:cancel", "show:cancelled"),
-    "play": Verb("play", "run:play", "show:play", OPERATE, "Run your playbook on the nodes."),
+    "play": Verb("play", "run:play", "show:play", OPERATE, "Run a playbook on the nodes."),
     "playbook": Local("play", GROUP, GROUP, OPERATE, "Show the included playbooks or check your own."),
     "playbook list": Verb("play", "playbooks:names", "show:names"),
     "playbook show": Verb("play", "playbooks:show", "show:shown"),

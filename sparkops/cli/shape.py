@@ -127,13 +127,17 @@ class VerbGroup(click.Group):
         result = super().invoke(ctx)
         return result if ctx.invoked_subcommand else _invocation(result, ctx)
 
+    def similar(self, ctx: click.Context, word: str) -> list[str]:
+        """The commands that may be meant by an unknown word."""
+        return difflib.get_close_matches(word, self.list_commands(ctx), n=1, cutoff=0.5)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not (ctx.resilient_parsing or args[0].startswith("-") or self.get_command(ctx, args[0])):
-            near = difflib.get_close_matches(args[0], self.list_commands(ctx), n=1, cutoff=0.5)
             path = ctx.command_path.removeprefix("sparkops").strip()
-            known = f"did you mean `{' '.join(filter(None, ('sparkops', path, near[0])))}`?" if near else "see --help"
+            near = [f"`{' '.join(filter(None, ('sparkops', path, name)))}`" for name in self.similar(ctx, args[0])]
+            known = f"did you mean {' or '.join(near)}?" if near else "see --help"
             raise click.UsageError(f"no such command: {' '.join(filter(None, (path, args[0])))}; {known}", ctx)
         return super().resolve_command(ctx, args)
 

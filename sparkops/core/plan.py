@@ -90,6 +90,11 @@ class Wait:
 
 
 @dataclass(frozen=True)
+class RebootWait(Wait):
+    """A wait for a node that is expected to be away, or to refuse logins, until the deadline."""
+
+
+@dataclass(frozen=True)
 class Action:
     """A command, then an optional wait; a wait alone changes nothing."""
 

@@ -13,6 +13,8 @@ from sparkops.core.model_name import ModelName
 from sparkops.core.needs import further
 from sparkops.core.revision import SCHEMA, container_name
 
+A_DAY = 86_400
+
 
 @dataclass(frozen=True)
 class StoredMember:
@@ -66,6 +68,12 @@ class Stored:
     @property
     def without_key(self) -> bool:
         return self.data.get("without_key") is True
+
+    @property
+    def drain(self) -> int:
+        """Seconds in which a stopped engine finishes the requests that run (`shutdown-timeout`)."""
+        seconds = mapping(self.data.get("args")).get("shutdown-timeout", 0)
+        return int(seconds) if isinstance(seconds, int | float) and 0 < seconds < A_DAY else 0
 
     @property
     def executor(self) -> str | None:

@@ -1,4 +1,7 @@
-"""Playbooks from files: the packaged ones by name, an operator's by path. A local file never shadows a packaged one."""
+"""Playbooks from files: the included ones by name, an operator's by path.
+
+A bare name that is that of an included playbook always means this one; a file of that name is `./NAME`.
+"""
 
 import stat
 from collections.abc import Iterable
@@ -15,10 +18,16 @@ LARGEST_COPY = 10_000_000
 """Bytes of the largest file that `copy:` puts on nodes."""
 
 
-def playbook(path: str, extra: Iterable[str] = ()) -> Playbook:
-    """Read a playbook; `extra` are the variables that `-e` sets."""
-    place = Path(path)
-    return reading.read(recipes.document(place), lambda name: _beside(place, name), extra)
+def playbook(name: str, extra: Iterable[str] = ()) -> Playbook:
+    """Read an included playbook by its name, or a file; `extra` are the variables that `-e` sets."""
+    place = packaged(name) if name in packaged_names() else Path(name)
+    if name == place.name and not place.suffix and not place.exists():
+        raise UsageError(
+            one_line(f"no such playbook: {name}{did_you_mean(name, packaged_names())}"),
+            hint=f"included are {', '.join(packaged_names())}; your own playbook is a file, such as {name}.yml",
+        )
+    shown = str(place) if place == Path(name) else f"playbooks/{name}.yml"
+    return reading.read(recipes.document(place, shown), lambda file: _beside(place, file), extra)
 
 
 def packaged_text(name: str) -> str:

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Acts on one container of ours: it must have both our name and our label, so a stranger's is never touched.
 #
-#   container remove|stop|start|aside|back NAME DEPLOYMENT STATE_DIR
+#   container remove|stop|start|aside|back NAME DEPLOYMENT STATE_DIR [SECONDS]
 #
+# A `stop` gives it SECONDS to end (default 30).
 # `aside` stops it and gives its name free, to be NAME.aside until its successor is verified; `back` takes that back.
 # All are safe to repeat. The log is kept in STATE_DIR/logs before a container is removed; a full disk does not prevent
 # the removal.
@@ -10,7 +11,7 @@ set -u
 LC_ALL=C
 export LC_ALL
 
-verb=$1 name=$2 deployment=$3 ours=$4 logs=$4/logs
+verb=$1 name=$2 deployment=$3 ours=$4 logs=$4/logs seconds=${5:-30}
 
 . ./record.sh
 
@@ -41,7 +42,7 @@ case $verb in
         ;;
     stop)
         [ -n "$id" ] || exit 0
-        docker stop -t 30 "$id" >/dev/null
+        docker stop -t "$seconds" "$id" >/dev/null
         ;;
     start)
         [ -n "$id" ] || { echo "no container $name of deployment $deployment" >&2 && exit 1; }

@@ -7,11 +7,20 @@ from typing import Literal
 from sparkops.core.facts.containers import KEY_IN_CONTAINER
 from sparkops.core.plan import Command, Script, Secret, Word
 
+STOP_SECONDS = 30
+"""Seconds that Docker gives a container to end, as in `container.sh`."""
+
 
 def container(
-    verb: Literal["remove", "stop", "start", "aside", "back"], name: str, deployment: str, state_dir: str
+    verb: Literal["remove", "stop", "start", "aside", "back"],
+    name: str,
+    deployment: str,
+    state_dir: str,
+    drain: int = 0,
 ) -> Command:
-    return Command((Script("container"), verb, name, deployment, state_dir), timeout=120.0)
+    """A stopped engine may take `drain` seconds longer than usual, to finish the requests that run."""
+    longer = (str(STOP_SECONDS + drain),) if drain else ()
+    return Command((Script("container"), verb, name, deployment, state_dir, *longer), timeout=120.0 + drain)
 
 
 def write(path: str, mode: str, content: str | Secret) -> Command:

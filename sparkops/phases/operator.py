@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sparkops.core.inventory import Node
-from sparkops.core.plan import Action, Command, Phase, Plan, Script, Step, Terms, Wait, Word
+from sparkops.core.plan import Action, Command, Phase, Plan, RebootWait, Script, Step, Terms, Wait, Word
 from sparkops.core.playbook.expression import Const, Expression
 from sparkops.core.playbook.names import BadExpression, Names, Path, fill, parts, word
-from sparkops.core.playbook.values import CopyFile, PlayStep, RunCommand, RunPhase, StepsPlay, Words
+from sparkops.core.playbook.values import CopyFile, PlayStep, RebootNode, RunCommand, RunPhase, StepsPlay, Words
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import UsageError
 
@@ -15,6 +15,15 @@ BuiltIn = Mapping[str, Callable[[], Iterator[Step]]]
 """The built-in phases by name, bound to their situation."""
 
 _PROBE_SECONDS = 60.0
+
+REBOOT = ("systemd-run", "--on-active=2", "systemctl", "reboot")
+"""Begins when the command has ended, so that its result is known."""
+
+BOOTED = (
+    "sh",
+    "-c",
+    'boot=$(sysctl -n kernel.random.boot_id); test "$boot" != "$0" && echo ready || echo wait rebooting',
+)
 
 
 def compile_play(play: StepsPlay, nodes: Sequence[Node], known: Mapping[str, Names], built_in: BuiltIn) -> Plan:
@@ -76,6 +85,8 @@ class _Compiler:
 
     def action(self) -> Action:
         spec = self.play_step
+        if isinstance(spec.action, RebootNode):
+            return self.reboot()
         command: Command | None = None
         if isinstance(spec.action, RunCommand):
             command = self.command(spec.action.words, reads=spec.action.reads)
@@ -83,6 +94,14 @@ class _Compiler:
             command = self.copy(spec.action, "put")
         wait = Wait(self.probe(), every=spec.delay, stall=self.patience, deadline=self.patience) if spec.until else None
         return Action(command, wait)
+
+    def reboot(self) -> Action:
+        """RebootNode as root, then wait for another boot ID than the one in the facts."""
+        before = fill("{{ facts.boot.id }}", self.known)
+        probe = Command((*BOOTED, before), reads=True, timeout=_PROBE_SECONDS)
+        patience = self.play_step.timeout
+        wait = RebootWait(probe, every=5.0, stall=patience, deadline=patience)
+        return Action(Command(REBOOT, become=True), wait)
 
     def terms(self, when: Expression | None) -> Terms:
         spec = self.play_step

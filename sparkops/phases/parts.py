@@ -37,10 +37,14 @@ class DeployedRevision:
         return tuple((node, container) for node, container in self.parts if container.kept)
 
     @property
-    def complete(self) -> bool:
-        """Whether every member's container exists and has run, so that all of them can be started again."""
+    def missing(self) -> tuple[StoredMember, ...]:
+        """Members without a container that has run, so that nothing can be started again."""
         have = {(node, container.name) for node, container in (*self.running, *self.kept)}
-        return all((member.name, self.stored.container(member)) in have for member in self.stored.members)
+        return tuple(m for m in self.stored.members if (m.name, self.stored.container(m)) not in have)
+
+    @property
+    def complete(self) -> bool:
+        return not self.missing
 
     @property
     def ended(self) -> str:
@@ -68,7 +72,7 @@ def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ..
 def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container, choices: Choices) -> Step:
     """Stop a container; the undo starts it again and waits until it serves."""
     owner = (container.name, stored.deployment, state_dir(facts[node]))
-    end, begin = scripts.container("stop", *owner), scripts.container("start", *owner)
+    end, begin = scripts.container("stop", *owner, drain=stored.drain), scripts.container("start", *owner)
     undo = Action(begin, await_stored(stored, node, container.name, choices))
     return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo)
 

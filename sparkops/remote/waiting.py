@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sparkops.core.plan import NodeLost, Result, Wait
+from sparkops.core.plan import NodeLost, RebootWait, Result, Wait
 from sparkops.remote import Cancel, World
 
 RECONNECT = 300.0
@@ -112,6 +112,10 @@ class Waiting:
 
     def _away(self, lost: NodeLost) -> Waited | None:
         now = self._world.now()
+        if isinstance(self._wait, RebootWait):
+            if now - self._began >= self._wait.deadline:
+                raise lost
+            return None
         if not lost.heals:
             raise lost
         if self._lost_since is None:

@@ -11,6 +11,7 @@ from sparkops.core.facts.reading import grouped
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Plan, Result, Script, Word
 from sparkops.errors import SparkopsError, StepFailed, Unreachable
+from sparkops.files import deployments
 from sparkops.phases.sudo import become
 from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
@@ -107,7 +108,10 @@ class Session:
         for name, known in read.items():
             if name not in kept and (problem := docker_problem(known)):
                 self.away[name] = Unreached(name, "config", f"Docker cannot be used: {problem}", docker_hint(problem))
-        return {name: known for name, known in read.items() if name not in self.away}
+        found = {name: known for name, known in read.items() if name not in self.away}
+        names = {name: [one.deployment or "" for one in known.containers if one.ours] for name, known in found.items()}
+        deployments.note(self.inventory.source, names)
+        return found
 
     def what_runs(self) -> dict[str, Facts]:
         """Facts about containers only, so that a driver that hangs does not delay verbs that show or stop them."""

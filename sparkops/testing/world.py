@@ -91,6 +91,7 @@ class SimulatedWorld:
         self._shut: dict[str, tuple[Kind, str]] = {}
         self._connected: set[str] = set()
         self._run: str | None = None
+        self._locked: set[str] = set()
         self._interrupts = 0
         self._current: Cancel = ThreadFlag()
         self._later: list[tuple[float, Callable[[], object]]] = []
@@ -203,6 +204,7 @@ class SimulatedWorld:
         self._run, self.locks = owner.run, self.locks + 1
         for name in wanted:
             self.nodes[name].lock, self.nodes[name].owner = owner.run, dict(vars(owner))
+        self._locked.update(wanted)
 
     def _held(self, name: str, owner: Owner) -> Held | None:
         node = self.nodes[name]
@@ -212,7 +214,7 @@ class SimulatedWorld:
 
     def close(self) -> None:
         self._free()
-        self._run = None
+        self._run, self._locked = None, set()
 
     # troubles
 
@@ -230,8 +232,9 @@ class SimulatedWorld:
         self._away[node] = self._schedule.now + seconds
 
     def heal(self, node: str) -> None:
-        """End what `lose` began."""
+        """End what `lose` or `shut` began."""
         self._away.pop(node, None)
+        self._shut.pop(node, None)
 
     def shut(self, node: str, reason: str, kind: Kind = "auth") -> None:
         """From now on the node refuses every login; waiting does not help."""
@@ -290,6 +293,8 @@ class SimulatedWorld:
 
     def _apply(self, name: str, command: Command) -> Result:
         node = self.nodes[name]
+        if name in self._locked and node.lock is None:  # it rebooted; a fleet takes the lock over its new connection
+            node.lock = self._run
         if not command.reads and self._run is not None and node.lock != self._run:
             result = Result("exited", REFUSED_BY_LOCK, "", f"{LOCK_LOST}\n")
         else:

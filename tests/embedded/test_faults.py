@@ -74,7 +74,7 @@ def test_a_full_page_cache_on_a_slow_node_is_emptied_first_and_named_where_that_
     with lab.trouble("node1", "page-cache-full"), lab.trouble("node1", "sudo-password"):
         error = lab.deploy(*SOLO, code=5)["error"]
     assert error["diagnosis"]["id"] == "memory-at-start"
-    assert lab.containers() == set()
+    assert lab.running() == set()
 
 
 def test_a_stock_node_serves_through_sudo_with_a_password_that_appears_nowhere(empty):

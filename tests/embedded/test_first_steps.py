@@ -14,7 +14,7 @@ def test_nodes_without_a_fault_pass(lab):
 
 
 @pytest.mark.parametrize("topology", ["cluster", "2x-solo", "solo"])
-def test_a_model_is_deployed_answers_who_has_the_key_and_is_stopped(empty, until, topology):
+def test_a_model_is_deployed_answers_who_has_the_key_is_stopped_and_started_again(empty, until, topology):
     lab = empty
     deployed = lab.deploy(topology)
     (endpoint,) = deployed["endpoints"]
@@ -25,9 +25,16 @@ def test_a_model_is_deployed_answers_who_has_the_key_and_is_stopped(empty, until
     lab.mark()
     assert lab.deploy(topology)["changed"] is False
     assert lab.changed() == []
+    served = lab.running()
     lab.json("stop")
-    assert lab.containers() == set()
+    assert lab.running() == set()
     assert until(lambda: not lab.processes(outside=True)), "no job outlives the deployment that it was for"
+    assert lab.json("start")["endpoints"] == [endpoint]
+    assert lab.running() == served == lab.containers()
+    assert lab.ask(endpoint["url"], lab.key(), endpoint["model"])[0] == 200
+    lab.json("stop", "--remove")
+    assert lab.containers() == set()
+    assert until(lambda: not lab.processes(outside=True))
 
 
 def test_a_crash_while_loading_is_told_and_what_served_before_serves_again(empty, until):

@@ -34,7 +34,7 @@ def test_a_switch_killed_on_its_way_is_mended_by_the_next_deploy_and_ended_by_a_
     lab.clear()
     assert killed(lab, 16, "2x-solo")
     lab.json("stop")
-    assert lab.containers() == set()
+    assert lab.running() == set()
     assert until(lambda: not lab.processes())
 
 

@@ -65,5 +65,5 @@ def test_a_cluster_over_real_ray_serves_survives_and_leaves_nothing(lab, until):
     assert not lab.changed()
 
     lab.json("stop")
-    assert lab.containers() == set()
+    assert lab.running() == set()
     assert until(lambda: not lab.processes())

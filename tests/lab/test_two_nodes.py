@@ -31,8 +31,8 @@ def test_a_stock_node_serves_through_sudo_with_a_password_that_is_left_nowhere(l
         assert stock.deploy(*solo, "--ask-become-pass")["changed"]
         assert lab.roles() == [("node1", "server")]
         assert lab.ask().tokens == 4
-        assert stock.json("stop", "--ask-become-pass")["removed"]
-    assert lab.everywhere(running=False) == {"node1": {}, "node2": {}}
+        assert stock.json("stop", "--ask-become-pass")["stopped"]
+    assert lab.everywhere() == {"node1": {}, "node2": {}}
 
 
 def test_another_host_key_is_not_trusted(lab):

@@ -62,11 +62,13 @@ BELOW = {
 
 NOUNS = {
     "bench": {"recipe"},
+    "completion": {"lab"},
     "deploy": {"bench", "image", "model"},
     "jobs": {"status"},
     "topologies": {"bench", "deploy"},
     "preflight": {"deploy"},
     "play": {"deploy"},
+    "status": {"deploy"},
 }
 """The verbs that build on those of other nouns."""
 

@@ -59,4 +59,6 @@ def test_a_refresh_that_is_killed_anywhere_is_mended_by_the_next_deploy_or_ended
         assert (lab.state(), len(lab.containers())) == ({GPT: "serving"}, 3)
     else:
         lab.cli("stop", code=0)
+        assert lab.running() == set()
+        lab.cli("stop", "--remove", code=0)
         assert lab.containers() == set()

@@ -41,7 +41,7 @@ def test_who_looks_or_stops_does_not_ask_the_driver(lab: Lab) -> None:
         assert lab.state() == {GPT: "serving"}
         assert lab.cli("key", code=0).out
         assert lab.cli("logs", code=0).out
-        assert lab.json("stop")["removed"]
+        assert lab.json("stop")["stopped"]
     read = [one.shown for one in lab.received() if one.shown.startswith("@facts")]
     assert len(read) == 4 * len(lab.names)
     assert not [words for words in read if "--only" not in words or "nvidia" in words]

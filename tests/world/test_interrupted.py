@@ -38,11 +38,13 @@ def test_a_deploy_killed_at_any_send_is_mended_by_the_next_one(labs: Iterator[tu
     assert at > 8, "there are so many sends in the smallest deploy"
 
 
-def test_stop_after_a_deploy_killed_at_any_send_leaves_nothing(labs: Iterator[tuple[int, Lab]]) -> None:
+def test_after_a_deploy_killed_at_any_send_stop_ends_all_and_can_remove_all(labs: Iterator[tuple[int, Lab]]) -> None:
     for at, lab in labs:
         if not lab.killed(at, "deploy", "--topology", "2x-solo"):
             break
         lab.json("stop")
+        assert lab.running() == set(), at
+        lab.json("stop", "--remove")
         assert lab.containers() == set(), at
     assert at > 20
 

@@ -101,3 +101,52 @@ def test_run_shows_equal_output_together_and_the_rest_by_itself(tmp_path: Path) 
     assert [said.count(text) for text in ("node1", "node2", "exited 3")] == [2, 2, 2]
     document = lab.json("run", "--timeout", "1", "--", "sleep", "60", code=5)
     assert {one["ended"] for one in document["results"]} == {"timeout"}
+
+
+REBOOT = """
+- name: one after the other
+  serial: 1
+  steps:
+    - reboot: true
+      timeout: 700
+    - {command: touch rebooted}
+"""
+
+
+def boots(lab: Lab) -> list[str]:
+    return [node.boot for node in lab.world.nodes.values()]
+
+
+def test_nodes_reboot_one_after_the_other_under_the_lock_and_a_check_reboots_none(lab: Lab, written: Written) -> None:
+    book, before = written(REBOOT), boots(lab)
+    lab.json("play", book, "--check")
+    assert boots(lab) == before
+    seen: list[int] = []
+
+    def look() -> None:
+        seen.append(sum(now != was for now, was in zip(boots(lab), before, strict=True)))
+
+    lab.anew(troubles=[Trouble("meets", at, then=look) for at in range(1, 60)])
+    assert counts(lab.json("play", book)) == {"node1": (0, 2, 0, 0), "node2": (0, 2, 0, 0)}
+    assert sorted(set(seen)) == [0, 1, 2]
+    sent = [(one.node, one.shown.split()[0]) for one in lab.changed()]
+    assert sent == [("node1", "systemd-run"), ("node1", "touch"), ("node2", "systemd-run"), ("node2", "touch")]
+
+
+@pytest.mark.parametrize("away", [600.0, 900.0])
+def test_a_reboot_may_take_its_timeout_and_a_node_that_stays_away_ends_its_steps(
+    lab: Lab, written: Written, away: float
+) -> None:
+    book = written(REBOOT)
+    lab.world.later(3.0, lambda: lab.world.lose("node1", away))
+    ran = lab.cli("play", book, "--json")
+    back = away < 700
+    assert ran.code == (0 if back else 4)
+    rebooted = {name for name, node in lab.world.nodes.items() if "/home/nvidia/rebooted" in node.files}
+    assert rebooted == ({"node1", "node2"} if back else set())
+
+
+def test_a_login_that_is_refused_while_a_node_boots_is_tried_again(lab: Lab, written: Written) -> None:
+    lab.world.later(3.0, lambda: lab.world.shut("node1", "System is booting up"))
+    lab.world.later(60.0, lambda: lab.world.heal("node1"))
+    assert counts(lab.json("play", written(REBOOT)))["node1"] == (0, 2, 0, 0)

@@ -7,9 +7,10 @@ from sparkops.core import schema
 from sparkops.core.playbook import shape, steps
 from sparkops.core.playbook.names import BadExpression, places
 from sparkops.core.playbook.scope import Scope
-from sparkops.core.playbook.values import OnFailure, Play, Playbook, StepsPlay, VerbPlay
+from sparkops.core.playbook.values import OnFailure, Play, Playbook, PlayStep, RebootNode, RunPhase, StepsPlay, VerbPlay
 from sparkops.core.playbook.words import Readers, known, settings, tags
 from sparkops.core.schema import Located, fail
+from sparkops.errors import UsageError
 
 _STEPS = shape.keys(shape.StepsPlayShape)
 _VERB = shape.keys(shape.VerbPlay)
@@ -68,12 +69,23 @@ def _steps(
     if not listed:
         fail(entries["steps"], f"{path}: steps", "is empty")
     made = tuple(steps.read(one, f"{path}, step {number}", scope, beside) for number, one in enumerate(listed, 1))
+    _refuse_reboots(made)
     readers: Readers = {
         "hosts": _hosts,
         "serial": lambda value, where: schema.integer(value, where, 1, _MOST_HOSTS),
         "on_failure": lambda value, where: schema.choice(value, where, get_args(OnFailure)),
     }
     return StepsPlay(name, value.where, made, vars=own, **settings(entries, path, readers))
+
+
+def _refuse_reboots(made: tuple[PlayStep, ...]) -> None:
+    """Refuse a second reboot, which would compare with the boot before the first, and one amid a deploy."""
+    reboots = [step for step in made if isinstance(step.action, RebootNode)]
+    if len(reboots) > 1:
+        raise UsageError(f"{reboots[1].where}: a play has only one step with `reboot`", hint="write it in another play")
+    if reboots and any(isinstance(step.action, RunPhase) for step in made):
+        hint = "write the reboot in a play before it"
+        raise UsageError(f"{reboots[0].where}: a play with phases of deploy cannot reboot its nodes", hint=hint)
 
 
 def _vars(entries: Mapping[str, Located], path: str) -> dict[str, Any]:

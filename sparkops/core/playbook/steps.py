@@ -6,15 +6,20 @@ from typing import Any
 from sparkops.core import schema
 from sparkops.core.playbook import shape
 from sparkops.core.playbook.scope import Scope
-from sparkops.core.playbook.values import Action, CopyFile, PlayStep, RunCommand, RunPhase, Say
+from sparkops.core.playbook.values import Action, CopyFile, PlayStep, RebootNode, RunCommand, RunPhase, Say
 from sparkops.core.playbook.words import Readers, flag, known, settings, tags
 from sparkops.core.schema import Located, fail
 
-ACTIONS = ("command", "copy", "phase", "message")
+ACTIONS = ("command", "copy", "phase", "reboot", "message")
 KEYS = shape.keys(shape.StepShape)
 
 _A_DAY = 86_400
-_FIT = {RunPhase: ("tags",), Say: ("tags", "when", "message", "run_once")}
+_REBOOT_SECONDS = 900.0
+_FIT = {
+    RunPhase: ("tags",),
+    RebootNode: ("tags", "when", "message", "run_once", "ignore_errors", "timeout"),
+    Say: ("tags", "when", "message", "run_once"),
+}
 """Keys that are allowed beside an action that is no command."""
 
 Beside = Callable[[str], str]
@@ -29,6 +34,8 @@ def read(value: Located, path: str, scope: Scope, beside: Beside) -> PlayStep:
     action = _action(value, entries, path, scope, beside)
     given = _settings(entries, path, scope)
     _refuse_useless(entries, action, path)
+    if isinstance(action, RebootNode):
+        given.setdefault("timeout", _REBOOT_SECONDS)
     if register := given.get("register"):
         scope.registered.add(register)
     return PlayStep(name or _title(action, given), value.where, action, **given)
@@ -42,6 +49,10 @@ def _action(value: Located, entries: Mapping[str, Located], path: str, scope: Sc
         return Say()
     if named[0] == "phase":
         return RunPhase(schema.text(entries["phase"], f"{path}: phase"))
+    if named[0] == "reboot":
+        if not flag(entries["reboot"], f"{path}: reboot"):
+            fail(entries["reboot"], f"{path}: reboot", "must be true; to skip the step, write `when:`")
+        return RebootNode()
     if named[0] == "copy":
         return _copy(entries["copy"], f"{path}: copy", scope, beside)
     reads = "reads" in entries and flag(entries["reads"], f"{path}: reads")
@@ -99,4 +110,6 @@ def _title(action: Action, given: Mapping[str, Any]) -> str:
             return " ".join(words)[:60]
         case CopyFile(dest):
             return f"copy {dest}"
+        case RebootNode():
+            return "reboot"
     return str(given["message"])[:60]

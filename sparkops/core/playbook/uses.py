@@ -6,7 +6,7 @@ from dataclasses import asdict
 from sparkops.core.facts import Facts, plain
 from sparkops.core.inventory import Node
 from sparkops.core.playbook.names import Names, places
-from sparkops.core.playbook.values import CopyFile, Playbook, PlayStep, RunCommand, RunPhase, StepsPlay
+from sparkops.core.playbook.values import CopyFile, Playbook, PlayStep, RebootNode, RunCommand, RunPhase, StepsPlay
 
 PHASES_TAKE = ("topology", "recipe", "name")
 """Names that set up a play with phases of deploy."""
@@ -14,7 +14,7 @@ PHASES_TAKE = ("topology", "recipe", "name")
 
 def uses_facts(play: StepsPlay) -> bool:
     """Whether the play needs the nodes' facts."""
-    return any("facts" in _roots(step) for step in play.steps)
+    return any(isinstance(step.action, RebootNode) or "facts" in _roots(step) for step in play.steps)
 
 
 def uses_phases(play: StepsPlay) -> bool:

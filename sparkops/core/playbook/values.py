@@ -36,11 +36,16 @@ class CopyFile:
 
 
 @dataclass(frozen=True)
+class RebootNode:
+    """RebootNode the node and wait until it has booted again."""
+
+
+@dataclass(frozen=True)
 class Say:
     """Only the step's message."""
 
 
-Action = RunPhase | RunCommand | CopyFile | Say
+Action = RunPhase | RunCommand | CopyFile | RebootNode | Say
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ ANSIBLE = {
     "set_fact": "use `vars:` of the play, or `register:`",
     "wait_for": 'write `command: ["true"]` with `until:`, a command that is repeated until its exit code is 0',
     "pause": "to wait for something, write `until:` with `delay:`",
-    "reboot": "copy the steps of `sparkops playbook show reboot-all`",
     "pre_tasks": "write a separate play before this one",
     "post_tasks": "write a separate play after this one",
     "strategy": "all hosts finish a step before the next begins; `serial:` sets the number of hosts at a time",

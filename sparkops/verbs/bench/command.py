@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from sparkops.cli.completion import NODE, RECIPE, SUITE
+from sparkops.cli.completion import DEPLOYMENT, NODE, RECIPE, SUITE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import together
 from sparkops.cli.where import api_key, on_nodes_by_sudo
@@ -42,7 +42,7 @@ def _options(skip_coherence: bool, **given: Any) -> BenchOptions:
     sparkops bench run --url http://10.0.0.11:8000 --model NAME --tokenizer tokenizer.json
 """)
 @bench.command()
-@click.argument("deployment", required=False)
+@click.argument("deployment", required=False, type=DEPLOYMENT)
 @_measuring
 @click.option("--url", metavar="URL", help="Measure the server at this URL; $SPARKOPS_API_KEY is its API key.")
 @click.option("--model", metavar="NAME", help="With --url: the model's name, as the server lists it.")

@@ -20,6 +20,7 @@ def cleanup(**given: Any) -> ConfirmOptions:
     """Show and remove what sparkops left on nodes.
 
     It removes stopped containers, API keys, configuration, logs, jobs, the crontab entry, the sudoers rule, and the SSH
-    key that `init` installed. It keeps models, images and engines' caches. It does nothing while a deployment runs.
+    key that `init` installed. It keeps models, images and engines' caches. While a deployment or a job runs, it only
+    shows what it would remove.
     """
     return ConfirmOptions(**given)

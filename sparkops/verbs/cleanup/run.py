@@ -23,17 +23,24 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
         facts = session.facts()
         nodes = [{"name": name, "entries": _entries(known)} for name, known in facts.items()]
         shown = {"nodes": nodes, "unreachable": session.away.reasons}
-        _refuse(facts)
         error = session.away.error
+        in_use = _in_use(facts)
         if not any(anything(known) for known in facts.values()):
             return Answer({**shown, "removed": False}, error=error)
+        if in_use and not options.yes:
+            return Answer(
+                {**shown, "removed": False, "in_use": {"reason": in_use.message, "next": in_use.hint}}, error=error
+            )
+        if in_use:
+            raise in_use
         if not options.yes:
             session.report.show(shown)
             if not session.report.confirm("Remove all of it?"):
                 return Answer({**shown, "removed": False, "shown": True}, error=error)
         session.lock(facts)
         now = {name: known for name, known in session.facts().items() if name in facts}
-        _refuse(now)
+        if refusal := _in_use(now):
+            raise refusal
         failed = attempt(with_sudo(compile_cleanup(now), session.sudo), session, SUDO_HINT)
         left = {name: known for name, known in session.facts().items() if name in now and anything(known)}
         if failed is None and left:
@@ -44,25 +51,26 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
         return Answer({**shown, "nodes": rows, "removed": True}, error=session.away.error or failed)
 
 
-def _refuse(facts: Mapping[str, Facts]) -> None:
-    """Refuse while a deployment or a job runs, or if that is unknown: they need what would be removed."""
+def _in_use(facts: Mapping[str, Facts]) -> Refused | None:
+    """Why nothing may be removed now: a deployment or a job runs, or that is unknown; they need what is listed."""
     for name, known in facts.items():
         running = [one.name for one in ours(known) if one.runs]
         if running:
-            raise Refused(f"container {running[0]} runs on {name}", node=name, hint="stop it first: `sparkops stop`")
+            return Refused(f"container {running[0]} runs on {name}", node=name, hint="stop it first: `sparkops stop`")
         busy = [job.id for job in jobs(known) if not job.id.startswith(OWN_JOBS)]
         if busy:
-            raise Refused(
+            return Refused(
                 f"the job {busy[0]} runs on {name}", node=name, hint=f"end it: `sparkops jobs cancel {busy[0]}`"
             )
         if (problem := docker_problem(known)) and known.key_digest:
-            raise Refused(
+            return Refused(
                 f"{name}: cannot see what runs there: {problem}", node=name, hint="exclude the node with --limit"
             )
         wrote = manifest.version(known.state.manifest) if isinstance(known.state, Left) else None
         if wrote is not None and wrote > manifest.VERSION:
             hint = "clean up with the newer version"
-            raise Refused(f"a newer version of sparkops wrote files on {name}", node=name, hint=hint)
+            return Refused(f"a newer version of sparkops wrote files on {name}", node=name, hint=hint)
+    return None
 
 
 def _entries(facts: Facts) -> list[dict[str, str]]:

@@ -18,7 +18,7 @@ from sparkops.core.target import NameOptions
 def completion(**given: Any) -> NameOptions:
     """Print a script for Tab completion.
 
-    With it, bash, zsh or fish completes commands, options, and the names of recipes, nodes, playbooks, rules, checks
-    and benchmark suites.
+    With it, bash, zsh or fish completes commands, options, and the names of recipes, nodes, playbooks, rules, checks,
+    benchmark suites, faults of the lab, and of the deployments that your last commands saw. Tab contacts no node.
     """
     return NameOptions(**given)

@@ -1,17 +1,17 @@
-"""The verbs that put a model on nodes and take it away: plan, deploy, rollback, stop."""
+"""The verbs that put a model on nodes and take it away: plan, deploy, stop, start, restart, rollback."""
 
 from typing import Any
 
 import click
 
-from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY
+from sparkops.cli.completion import DEPLOYMENT, RECIPE, RULE, TOPOLOGY
 from sparkops.cli.shape import EngineCommand, VerbCommand, example, line
 from sparkops.cli.shared_options import DEADLINE, STALL, together
 from sparkops.cli.where import access, api_key, on_nodes_by_sudo
 from sparkops.core.hub_access import Access
 from sparkops.core.plan import WaitLimits
 from sparkops.core.recipe import PORTS
-from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
+from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StartOptions, StopOptions
 
 _engine_options = together(
     click.option("--topology", required=True, type=TOPOLOGY, help="solo (one node), 2x-solo, 3x-solo, ... (one copy of "
@@ -101,27 +101,64 @@ def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
     return _plan_options(bench="" if no_bench else bench, **given)
 
 
+_DEPLOYMENT = click.argument("deployment", required=False, type=DEPLOYMENT)
+_again = together(
+    _DEPLOYMENT,
+    click.option("--check", is_flag=True, help="Change nothing; show what would be done."),
+    STALL, DEADLINE, on_nodes_by_sudo,
+)  # fmt: skip
+
+
 @example("sparkops stop")
 @click.command(cls=VerbCommand)
-@click.argument("deployment", required=False)
+@_DEPLOYMENT
+@click.option("--remove", is_flag=True, help="Also remove the containers, so that `start` cannot start them again.")
 @on_nodes_by_sudo
 def stop(**given: Any) -> StopOptions:
-    """Stop what sparkops started and verify that it is gone.
+    """Stop what sparkops started.
 
-    Without a name, this stops every deployment on these nodes. It never touches containers that sparkops did not start.
+    Without a name, this stops every deployment on these nodes. The containers stay, without memory, for `sparkops
+    start`. It never touches containers that sparkops did not start.
     """
     return StopOptions(**given)
 
 
-@example("sparkops rollback")
+def _start_options(stall: float, deadline: float, **given: Any) -> StartOptions:
+    return StartOptions(limits=WaitLimits(stall, deadline), **given)
+
+
+@example("""
+    sparkops start
+    sparkops start openai-gpt-oss-120b --check
+""")
 @click.command(cls=VerbCommand)
-@click.argument("deployment", required=False)
-@STALL
-@DEADLINE
-@on_nodes_by_sudo
+@_again
+def start(**given: Any) -> StartOptions:
+    """Start again what was stopped, and verify that it serves.
+
+    Without a name, this starts everything that was stopped last on these nodes, by `sparkops stop` or by Docker.
+    """
+    return _start_options(**given)
+
+
+@example("sparkops restart")
+@click.command(cls=VerbCommand)
+@_again
+def restart(**given: Any) -> StartOptions:
+    """Stop a deployment, start it again and verify it.
+
+    With 2x-solo, 3x-solo, ... the servers restart one after the other, and the endpoint continues to answer. The proxy
+    is not restarted.
+    """
+    return _start_options(**given)
+
+
+@example("sparkops rollback --check")
+@click.command(cls=VerbCommand)
+@_again
 def rollback(stall: float, deadline: float, **given: Any) -> RollbackOptions:
     """Start the previous deployment again.
 
-    sparkops first stops the deployment that replaced it.
+    sparkops first stops the deployment that replaced it. After `sparkops stop`, this starts what was stopped.
     """
     return RollbackOptions(limits=WaitLimits(stall, deadline), **given)

@@ -1,5 +1,6 @@
-"""The JSON documents of plan and deploy."""
+"""The JSON documents of the verbs that start a deployment, and of what they would do."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sparkops.core import needs
@@ -11,6 +12,7 @@ from sparkops.core.plan import Plan, described
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored
+from sparkops.phases.parts import DeployedRevision
 from sparkops.verbs.deploy.compile import Compiled
 from sparkops.verbs.deploy.longer_context import longer_context
 
@@ -37,6 +39,34 @@ def plan(compiled: Compiled, then: tuple[str, ...], *, short: bool) -> dict[str,
         "placement": placement(s),
         "rules": [rule(finding) for finding in compiled.findings],
         **details,
+    }
+
+
+def steps(plan: Plan) -> list[dict[str, Any]]:
+    """Return the commands of a plan in their order."""
+    return [
+        {
+            "phase": phase.name,
+            "node": step.node,
+            "title": step.title,
+            "command": "\n".join(described(step)),
+            "changes": step.changes,
+        }
+        for phase in plan.phases
+        for step in phase.steps
+    ]
+
+
+def served(revisions: Sequence[DeployedRevision]) -> dict[str, Any]:
+    """Return the first of these deployments, with the endpoints of all."""
+    stored = revisions[0].stored
+    return {
+        "deployment": stored.deployment,
+        "topology": stored.topology,
+        "recipe": stored.recipe,
+        "hash": stored.hash,
+        "api_key": not stored.without_key,
+        "endpoints": [endpoint for one in revisions for endpoint in endpoints(one.stored)],
     }
 
 
@@ -104,21 +134,6 @@ def settings(effective: Effective) -> list[dict[str, Any]]:
 def endpoints(revision: Revision | Stored) -> list[dict[str, Any]]:
     """Return the OpenAI base URL of each front."""
     return [{"url": f"{api_url(front)}/v1", "model": revision.served, "node": front.name} for front in revision.fronts]
-
-
-def steps(whole: Plan) -> list[dict[str, Any]]:
-    """Return every step, in order, with its command as text."""
-    return [
-        {
-            "phase": phase.name,
-            "node": step.node,
-            "title": step.title,
-            "command": "\n".join(described(step)),
-            "changes": step.changes,
-        }
-        for phase in whole.phases
-        for step in phase.steps
-    ]
 
 
 def rule(finding: Finding) -> dict[str, Any]:

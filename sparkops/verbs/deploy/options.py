@@ -1,4 +1,4 @@
-"""Options of `plan`, `deploy`, `stop` and `rollback`."""
+"""Options of `plan`, `deploy`, `stop`, `start`, `restart` and `rollback`."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -45,18 +45,33 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class StopOptions:
-    """`but` are hashes of revisions that must not be stopped."""
+    """`remove` keeps nothing for `start`. `but` are hashes of revisions that must not be stopped."""
 
     where: Target
     deployment: str | None = None
+    remove: bool = False
     but: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
-class RollbackOptions:
-    """`to` are hashes of the only revisions to serve; empty means what the last deploy replaced."""
+class StartOptions:
+    """Options of `start` and `restart`; `check` changes nothing."""
 
     where: Target
     deployment: str | None = None
+    check: bool = False
+    limits: WaitLimits = USUAL
+
+
+@dataclass(frozen=True)
+class RollbackOptions:
+    """`to` are hashes of the only revisions to serve; empty means what the last deploy replaced.
+
+    `check` changes nothing.
+    """
+
+    where: Target
+    deployment: str | None = None
+    check: bool = False
     limits: WaitLimits = USUAL
     to: frozenset[str] = frozenset()

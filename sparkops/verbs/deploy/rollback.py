@@ -1,11 +1,11 @@
 """`rollback`: start again what served before."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused, UsageError
 from sparkops.files.playbooks import built_in
+from sparkops.phases.beside import startable
 from sparkops.phases.kept import compile_rollback
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.sudo import with_sudo
@@ -15,15 +15,17 @@ from sparkops.session.execute import execute
 from sparkops.session.find_deployment import on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
-from sparkops.verbs.deploy.document import endpoints
+from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import RollbackOptions
+from sparkops.verbs.deploy.start import starts
 
 
 def rollback(options: RollbackOptions, report: Report) -> Answer:
-    """Stop what runs and start what it replaced, also under another deployment name."""
+    """Stop what runs and start what it replaced, also under another deployment name; with `check` only show it."""
     with reached(options.where, report) as session:
         session.require(node.name for node in session.selected)
-        session.lock(node.name for node in session.selected)
+        if not options.check:
+            session.lock(node.name for node in session.selected)
         facts = session.containers()
         session.require(node.name for node in session.selected)
         everything = deployed_revisions(facts)
@@ -33,31 +35,21 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
         previous = _previous(session, everything, running, options.to)
         choices = Choices(limits=options.limits)
         plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
+        titles = {"restored": [one.title for one in previous], "replaced": [one.title for one in running]}
+        done = {"changed": True, **served(previous), **titles}
+        if options.check:
+            return Answer({**done, "check": True, "steps": steps(plan)})
+        for text in (*(f"stops {one.title}" for one in running), *map(starts, previous)):
+            session.report.note(text)
         session.lock(step.node for step in plan.steps)
         execute(plan, session)
-        return Answer(_rolled_back(running, previous))
-
-
-def _rolled_back(running: Sequence[DeployedRevision], previous: Sequence[DeployedRevision]) -> dict[str, Any]:
-    """Return the document: the first restored deployment, with the endpoints of all."""
-    stored = previous[0].stored
-    return {
-        "changed": True,
-        "deployment": stored.deployment,
-        "topology": stored.topology,
-        "recipe": stored.recipe,
-        "hash": stored.hash,
-        "api_key": not stored.without_key,
-        "restored": [one.title for one in previous],
-        "replaced": [one.title for one in running],
-        "endpoints": [endpoint for one in previous for endpoint in endpoints(one.stored)],
-    }
+        return Answer(done)
 
 
 def _previous(
     session: Session, everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], to: frozenset[str]
 ) -> list[DeployedRevision]:
-    """Return the stopped revisions to start: all that the running ones replaced, else the newest complete one."""
+    """Return the stopped revisions to start: all that the running ones replaced, else what served last."""
     beside = {node for one in running for node, _ in one.parts} if not to else set()
     where = beside or {node.name for node in session.selected}
     candidates = [
@@ -75,6 +67,8 @@ def _previous(
     gone = to or {digest for one in running for digest in one.replaced}
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         return replaced
+    if not running and (stopped := startable(candidates, [one for one in everything if one.runs])):
+        return stopped
     newest = max(candidates, key=lambda one: one.ended)
     _refuse_half(everything, running, newest)
     return [newest]

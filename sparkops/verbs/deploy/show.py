@@ -82,18 +82,51 @@ def ask(endpoint: Document, how: How, *, with_key: bool) -> Iterator[str]:
 
 
 def rollback(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    for title in document.get("replaced", ()):
-        yield f"stopped {title}"
+    if document.get("check"):
+        yield from (f"would stop {title}" for title in document.get("replaced", ()))
+        yield from (f"would start {title}" for title in document.get("restored", ()))
+        yield from checked(document, ink, how)
+        return
+    yield from (f"stopped {title}" for title in document.get("replaced", ()))
     yield from deploy(document, ink, how)
 
 
+def start(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if not document.get("check"):
+        yield from deploy(document, ink, how)
+    elif not document.get("started"):
+        yield ink.good("Nothing to change: the nodes already run this.")
+    else:
+        yield from (f"would start {title}" for title in document["started"])
+        yield from checked(document, ink, how)
+
+
+def restart(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if not document.get("check"):
+        yield from deploy(document, ink, how)
+        return
+    in_turns = ", its servers one after the other" if document.get("in_turns") else ""
+    yield f"would restart {_title(document)}{in_turns}"
+    yield from checked(document, ink, how)
+
+
+def checked(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """The steps that `--check` did not do."""
+    yield from _steps(document.get("steps", ()), ink, how)
+    yield ink.bold("check: nothing was changed")
+
+
 def stop(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    removed = document.get("removed", ())
-    if not removed:
+    stopped, removed = document.get("stopped", ()), document.get("removed", ())
+    if not (stopped or removed):
         yield "No sparkops deployment was running on these nodes."
         return
-    yield ink.good("Stopped:")
-    yield from columns([[item["node"], item["container"]] for item in removed], "  ")
+    for title, rows in (("Stopped:", stopped), ("Removed:", removed)):
+        if rows:
+            yield ink.good(title)
+            yield from columns([[item["node"], item["container"]] for item in rows], "  ")
+    if stopped:
+        yield f"To start again what was stopped: `{how.command} start`"
 
 
 def _title(document: Document) -> str:

@@ -1,11 +1,11 @@
-"""`stop`: remove what runs and verify that it is gone."""
+"""`stop`: end what runs, and keep its containers for `start`."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from sparkops.core.plan import Plan
 from sparkops.core.schema import nearest
 from sparkops.files.playbooks import built_in
-from sparkops.phases.kept import compile_stop, removal
+from sparkops.phases.kept import compile_stop
 from sparkops.phases.orphans import compile_orphans
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.sudo import with_sudo
@@ -19,7 +19,7 @@ from sparkops.verbs.deploy.options import StopOptions
 
 
 def stop(options: StopOptions, report: Report) -> Answer:
-    """Remove the running parts of the deployment (or of all) on all nodes; what is kept for rollback stays."""
+    """Stop the deployment (or all) on all nodes; remove what could not be started again, with `remove` everything."""
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
         facts = session.what_runs()
@@ -28,21 +28,31 @@ def stop(options: StopOptions, report: Report) -> Answer:
         if gone:
             session.report.note(f"these nodes have no deployment {options.deployment}")
         chosen = [] if gone else on_selected(session, here, options.deployment)
-        targets = [one for one in chosen if _stops(one) and one.stored.hash not in options.but]
+        targets = [one for one in chosen if (options.remove or _stops(one)) and one.stored.hash not in options.but]
         ours_to_change(target.stored for target in targets)
-        orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
+        kept = [] if options.remove else [one for one in targets if all(m.name in session.away for m in one.missing)]
+        stays = {(node, container.name) for one in kept for node, container in one.parts}
+        orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes}, stays)
+        stops = compile_stop(built_in("stop"), facts, targets, frozenset(one.stored.hash for one in kept))
         # A second plan, which a failure stops: a note may only be removed after the container that it names.
-        plans = (compile_stop(built_in("stop"), facts, targets), Plan("stop", None, orphans, on_failure="stop"))
+        plans = (stops, Plan("stop", None, orphans, on_failure="stop"))
         session.lock(step.node for plan in plans for step in plan.steps)
         outcome, error = tried(with_sudo(plans[0], session.sudo), session)
         if error is None:
             _, error = tried(with_sudo(plans[1], session.sudo), session)
-        done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
-        parts = [part for target in targets for part in target.parts if removal(*part) in done]
         if error is None and _matters(session, targets):
             error = session.away.error
-        removed = [{"node": node, "container": container.name} for node, container in parts]
-        return Answer({"removed": removed, "changed": bool(removed)}, error=error)
+        done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
+        ended = {act: list(_ended(act, targets, done)) for act in ("stop", "remove")}
+        document = {"stopped": ended["stop"], "removed": ended["remove"], "changed": any(ended.values())}
+        return Answer(document, error=error)
+
+
+def _ended(act: str, targets: Iterable[DeployedRevision], done: Container[str]) -> Iterator[dict[str, str]]:
+    """The containers whose step `stop` or `remove` was done."""
+    for node, container in (part for target in targets for part in target.parts):
+        if f"{act}.{node}.{container.name}" in done:
+            yield {"node": node, "container": container.name}
 
 
 def _unknown(everything: Sequence[DeployedRevision], name: str) -> bool:
@@ -52,7 +62,7 @@ def _unknown(everything: Sequence[DeployedRevision], name: str) -> bool:
 
 
 def _stops(target: DeployedRevision) -> bool:
-    """Whether it runs or is incomplete; a complete stopped one is kept for rollback."""
+    """Whether it runs or is incomplete; a complete stopped one is kept for `start` and `rollback`."""
     return target.runs or not all(container.kept for _, container in target.parts)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from sparkops.cli.completion import FAULT, LAB_NODE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.verbs.lab.options import LabOptions
 
@@ -49,8 +50,8 @@ def status(**given: Any) -> LabOptions:
     sparkops lab fault node2 worker-never-joins
 """)
 @lab.command(logged=False)
-@click.argument("node", required=False, default="")
-@click.argument("kind", required=False, default="")
+@click.argument("node", required=False, default="", type=LAB_NODE)
+@click.argument("kind", required=False, default="", type=FAULT)
 @click.option("--list", "listing", is_flag=True, help="List the kinds of faults.")
 @click.option("--off", is_flag=True, help="Switch the fault off again.")
 @click.option(

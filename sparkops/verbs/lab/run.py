@@ -18,6 +18,11 @@ def inventory() -> str:
     return str(path)
 
 
+def kinds() -> list[str]:
+    """The names of all faults."""
+    return list(api.kinds())
+
+
 def up(options: LabOptions, report: Ending) -> Answer:
     with _usage_errors():
         return Answer(api.up(options.nodes, speed=options.speed, ray=options.ray, backend=options.backend))

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sparkops.cli.completion import PLAYBOOK
+from sparkops.cli.completion import PLAYBOOK, PLAYBOOK_FILE
 from sparkops.cli.shape import NodeCommand, VerbCommand, VerbGroup, example, line
 from sparkops.cli.shared_options import seconds
 from sparkops.cli.where import BECOME, on_nodes_by_sudo, target
@@ -37,12 +37,13 @@ EXTRA = click.option(
 
 
 @example("""
+    sparkops play rolling-restart
     sparkops play drain.yml --check
     sparkops play drain.yml -e version=1.2 --limit spark1
     sparkops play drain.yml --limit @last-failed
 """)
 @click.command(cls=VerbCommand)
-@click.argument("file")
+@click.argument("file", type=PLAYBOOK_FILE, metavar="NAME|FILE")
 @EXTRA
 @click.option(
     "--tags", multiple=True, callback=_tags, metavar="TAGS", help="Run only plays and steps with one of these tags."
@@ -54,9 +55,11 @@ EXTRA = click.option(
 @click.option("--list-steps", is_flag=True, help="Show plays and steps; contact no node.")
 @on_nodes_by_sudo
 def play(**given: Any) -> PlayOptions:
-    """Run your playbook on the nodes.
+    """Run a playbook on the nodes.
 
-    If a node fails, the others continue; --limit @last-failed repeats the playbook on the failed nodes.
+    It is an included playbook, by its name, or your own file. A name of `sparkops playbook list` means the included
+    playbook, even if there is a file of this name: for the file, write ./NAME. If a node fails, the others continue;
+    --limit @last-failed repeats the playbook on the failed nodes.
     """
     return PlayOptions(**given)
 
@@ -87,7 +90,7 @@ def show(**given: Any) -> PlaybookOptions:
 
 @example("sparkops playbook lint drain.yml")
 @playbook.command(logged=False)
-@click.argument("file")
+@click.argument("file", type=PLAYBOOK_FILE)
 @EXTRA
 def lint(file: str, extra: Mapping[str, Any]) -> PlaybookOptions:
     """Check a playbook without contacting a node."""

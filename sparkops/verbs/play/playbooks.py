@@ -21,14 +21,14 @@ from sparkops.verbs.play.options import PlaybookOptions
 OUTSIDE = ("inventory", "i", "json", "verbose", "v", "help", "h", "ask-become-pass")
 """Options of every verb that a play cannot give."""
 
-OTHER_BUILT_INS = ("stop", "rollback", "key rotate")
+OTHER_BUILT_INS = ("stop", "start", "restart", "rollback", "key rotate")
 """Verbs whose phases an operator's playbook cannot use, because the verb finds what they act on."""
 
 
 def lint(options: PlaybookOptions, report: Ending) -> Answer:
     """Read a playbook as `play` would; an included one may use the phases of its verb."""
     book = playbooks.playbook(options.name, options.extra)
-    ours = playbooks.is_packaged(options.name)
+    ours = playbooks.is_packaged(options.name) or options.name in playbooks.packaged_names()
     for one in book.plays:
         if isinstance(one, VerbPlay):
             _refuse_bad_topology(one, ask_of(one))
@@ -94,6 +94,13 @@ def _refuse_unknown_phases(one: StepsPlay) -> None:
             near = did_you_mean(step.action.phase, PHASES)
             message = f"{step.where}: play {one.name!r}: deploy has no phase {step.action.phase!r}{near}"
             raise UsageError(one_line(message), hint=_whose(step.action))
+
+
+def refuse_verbs(name: str) -> None:
+    """Refuse to play an included playbook that only shows the steps of a command."""
+    verb = name.replace("-", " ")
+    if verb in OTHER_BUILT_INS:
+        raise UsageError(f"the playbook {name} shows the steps of a command", hint=f"run `sparkops {verb}`")
 
 
 def _whose(phase: RunPhase) -> str:

@@ -16,7 +16,7 @@ from sparkops.files import playbooks, state
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.verbs.play.options import PlayOptions
-from sparkops.verbs.play.playbooks import ask_of, listing
+from sparkops.verbs.play.playbooks import ask_of, listing, refuse_verbs
 from sparkops.verbs.play.steps import first, play_steps
 
 LAST_FAILED = "@last-failed"
@@ -27,6 +27,7 @@ READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "
 def play(options: PlayOptions, report: Report) -> Answer:
     """Run a playbook, play by play; a verb that fails ends it, a node that fails is left out of later plays."""
     options = _repeated(options)
+    refuse_verbs(options.file)
     whole = playbooks.playbook(options.file, options.extra)
     _refuse_unused(whole, options.extra)
     book = chosen(whole, options.tags, options.skip_tags)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from sparkops.cli.completion import CATALOGUE, RECIPE, RULE, TOPOLOGY
+from sparkops.cli.completion import CATALOGUE, DEPLOYMENT, RECIPE, RULE, TOPOLOGY
 from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
 from sparkops.cli.where import inventory, on_nodes_by_sudo
 from sparkops.core.lockfile import IGNORABLE
@@ -149,7 +149,7 @@ def recipe_diff(topologies: tuple[str, str] | None, **given: Any) -> DiffOptions
     sparkops recipe verify gpt-oss.lock.json
 """)
 @recipe.command("lock")
-@click.argument("deployment", required=False)
+@click.argument("deployment", required=False, type=DEPLOYMENT)
 @click.option("-o", "--output", metavar="FILE", help="The file to write [default: stdout].")
 @on_nodes_by_sudo
 def recipe_lock(**given: Any) -> LockOptions:

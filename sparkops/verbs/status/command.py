@@ -1,18 +1,18 @@
 """The verbs that read: status, logs, key, endpoint, facts; and `key rotate`, which writes."""
 
-from typing import Any
+from typing import Any, get_args
 
 import click
 
-from sparkops.cli.completion import NODE
+from sparkops.cli.completion import DEPLOYMENT, NODE
 from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
 from sparkops.cli.where import BECOME, api_key, on_nodes_by_sudo, target
-from sparkops.verbs.status.options import EndpointOptions, FactsOptions, KeyOptions, LogsOptions, StatusOptions
+from sparkops.verbs.status.options import Client, EndpointOptions, FactsOptions, KeyOptions, LogsOptions, StatusOptions
 
 
 @example("sparkops status --json")
 @click.command(cls=VerbCommand)
-@click.argument("deployment", required=False)
+@click.argument("deployment", required=False, type=DEPLOYMENT)
 @on_nodes_by_sudo
 def status(**given: Any) -> StatusOptions:
     """Show what runs and test it with a request.
@@ -27,7 +27,7 @@ def status(**given: Any) -> StatusOptions:
     sparkops logs --follow
 """)
 @click.command(cls=VerbCommand)
-@click.argument("deployment", required=False)
+@click.argument("deployment", required=False, type=DEPLOYMENT)
 @click.option("--previous", is_flag=True, help="Print the logs of the deployment that was stopped or removed last.")
 @click.option(
     "--tail", type=click.IntRange(1), default=200, metavar="N", help="Print the last N lines of each container."
@@ -47,31 +47,43 @@ def logs(context: click.Context, /, ask_become_pass: bool, **given: Any) -> Logs
     sparkops key rotate
 """)
 @click.group(cls=VerbGroup, invoke_without_command=True)
-@click.option("--deployment", metavar="NAME", help="Name of the deployment; needed if several serve.")
+@click.option("--deployment", type=DEPLOYMENT, help="Name of the deployment; needed if several serve.")
 @on_nodes_by_sudo
 def key(**given: Any) -> KeyOptions:
     """Print the endpoint's API key or change it."""
     return KeyOptions(**given)
 
 
-@example("sparkops key rotate")
+@example("""
+    sparkops key rotate --check
+    SPARKOPS_API_KEY=... sparkops key rotate
+""")
 @key.command()
-@click.option("--deployment", metavar="NAME", help="Name of the deployment; needed if several serve.")
+@click.option("--check", is_flag=True, help="Change nothing; show what would be restarted.")
+@click.option("--deployment", type=DEPLOYMENT, help="Name of the deployment; needed if several serve.")
 @on_nodes_by_sudo
 def rotate(**given: Any) -> KeyOptions:
-    """Change the API key: to $SPARKOPS_API_KEY if it is set, else to a new random key."""
+    """Change the API key: to $SPARKOPS_API_KEY if it is set, else to a new random key.
+
+    Engines and proxies read the key only when they start. So this restarts the deployments that use it, and nothing if
+    the key stays the same. With 2x-solo, 3x-solo, ... the servers restart one after the other.
+    """
     return KeyOptions(rotate=True, api_key=api_key(), **given)
 
 
-@example('eval "$(sparkops endpoint --for openai)"')
+@example("""
+    eval "$(sparkops endpoint --for openai)"
+    sparkops endpoint --for curl
+""")
 @click.command(cls=VerbCommand)
-@click.argument("deployment", required=False)
-@click.option("--for", "client", type=click.Choice(["openai", "claude-code"]), required=True, help="Whose variables.")
+@click.argument("deployment", required=False, type=DEPLOYMENT)
+@click.option("--for", "client", type=click.Choice(get_args(Client)), required=True, help="The client.")
 @on_nodes_by_sudo
 def endpoint(**given: Any) -> EndpointOptions:
     """Print URL, key and model for a client.
 
-    The output sets the environment variables that the client reads.
+    The output sets the environment variables that the client reads; a comment says how to start it. For curl it is one
+    request, which reads the key when it runs.
     """
     return EndpointOptions(**given)
 

@@ -1,4 +1,6 @@
-"""`endpoint`: the variables that a client needs."""
+"""`endpoint`: what a client needs: its variables, and a command or a line of code that uses them."""
+
+from typing import Any, NamedTuple
 
 from sparkops.core.endpoints import api_url
 from sparkops.report.answer import Answer
@@ -6,26 +8,69 @@ from sparkops.report.report import Report
 from sparkops.session.api_key import read_key
 from sparkops.session.find_deployment import find_deployment, front_of
 from sparkops.session.open import opened, selected
-from sparkops.verbs.status.options import EndpointOptions
+from sparkops.verbs.status.options import Client, EndpointOptions
 
-VARIABLES = {
-    "openai": ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "/v1"),
-    "claude-code": ("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", ""),
+
+class Reads(NamedTuple):
+    """The variables that a client reads: base URL, key, model; what the base URL ends with; how to use them."""
+
+    base: str
+    key: str
+    model: str
+    path: str = "/v1"
+    example: str = ""
+
+
+OPENAI = Reads("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL")
+CLIENTS: dict[Client, Reads] = {
+    "openai": OPENAI,
+    "claude-code": Reads("ANTHROPIC_BASE_URL", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_MODEL", "", "claude"),
+    "open-webui": Reads(
+        "OPENAI_API_BASE_URL",
+        "OPENAI_API_KEY",
+        "DEFAULT_MODELS",
+        example="docker run -d -p 3000:8080 -e OPENAI_API_BASE_URL -e OPENAI_API_KEY -e DEFAULT_MODELS "
+        "-v open-webui:/app/backend/data ghcr.io/open-webui/open-webui:main",
+    ),
+    "langchain": Reads(
+        "OPENAI_API_BASE",
+        "OPENAI_API_KEY",
+        "OPENAI_MODEL",
+        example='langchain_openai.ChatOpenAI(model=os.environ["OPENAI_MODEL"])',
+    ),
+    "curl": OPENAI,
 }
-"""Which variables a client reads: base URL, key, model, and what the base URL ends with."""
+
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "chat": ("/chat/completions", {"messages": [{"role": "user", "content": "Hello"}]}),
+    "completion": ("/completions", {"prompt": "Hello", "max_tokens": 16}),
+    "embedding": ("/embeddings", {"input": "Hello"}),
+    "score": ("/score", {"text_1": "Hello", "text_2": "Hi"}),
+}
+"""A short request by the kind of model: path below the base URL, and body."""
 
 ANY_KEY = "none"
 """What clients send that insist on a key, to a deployment without one."""
 
 
 def endpoint(options: EndpointOptions, report: Report) -> Answer:
-    """The variables that a client needs."""
+    """The variables that a client needs, and how to use them; for curl a request."""
     with opened(selected(options.where, report), report) as session:
         facts = session.what_runs()
         revision = find_deployment(session, facts, options.deployment)
-        base, token, model, path = VARIABLES[options.client]
-        url = f"{api_url(front_of(revision))}{path}"
-        sent = read_key(session, facts, revision) or ANY_KEY
-        variables = {base: url, token: sent, model: revision.stored.served}
-        with_key = not revision.stored.without_key
-        return Answer({"client": options.client, "variables": variables, "api_key": with_key})
+        stored, reads = revision.stored, CLIENTS[options.client]
+        document = {
+            "client": options.client,
+            "deployment": stored.deployment,
+            "variables": {
+                reads.base: f"{api_url(front_of(revision))}{reads.path}",
+                reads.key: read_key(session, facts, revision) or ANY_KEY,
+                reads.model: stored.served,
+            },
+            "api_key": not stored.without_key,
+            "example": reads.example,
+        }
+        if options.client == "curl":
+            path, body = REQUESTS.get(stored.kind, REQUESTS["chat"])
+            document["request"] = {"path": path, "body": {"model": stored.served, **body}}
+        return Answer(document)

@@ -1,29 +1,32 @@
 """`key` and `key rotate`: the API key that clients must send."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sparkops.core.facts import Facts
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
-from sparkops.phases.kept import compile_rotation
 from sparkops.phases.parts import DeployedRevision
 from sparkops.phases.prepare import API_KEY
+from sparkops.phases.restart import compile_restart, rotation_turns
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.api_key import new_key, old_keys, read_key, readers, reads_home_key
+from sparkops.session.api_key import digest, new_key, old_keys, read_key, readers, reads_home_key
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import find_deployment, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
+from sparkops.verbs.deploy.document import steps
+from sparkops.verbs.deploy.start import outage
 from sparkops.verbs.status.options import KeyOptions
 
 
 def key(options: KeyOptions, report: Report) -> Answer:
     """Return the key that clients must send; with `rotate` first replace it."""
     with reached(options.where, report) as session:
-        if options.rotate:
+        if options.rotate and not options.check:
             session.lock(node.name for node in session.selected)
         facts = session.containers() if options.rotate else session.what_runs()
         revision = find_deployment(session, facts, options.deployment)
@@ -34,16 +37,13 @@ def key(options: KeyOptions, report: Report) -> Answer:
             )
         if not options.rotate:
             return Answer({"key": read_key(session, facts, revision)})
-        new = options.api_key or new_key()
-        touched = _rotate(session, facts, revision, new)
-        return Answer({"key": new, "rotated": True, "restarted": sorted({one.stored.deployment for one in touched})})
+        return _rotate(session, facts, revision, options)
 
 
-def _rotate(
-    session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, new: str
-) -> Sequence[DeployedRevision]:
-    """Write the new key to every file that has the old one, and restart the containers that read it."""
+def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, options: KeyOptions) -> Answer:
+    """Write the new key to every file that has the old one, and restart the containers that read it at their start."""
     targets, nodes = _together(facts, revision)
+    new = options.api_key or new_key()
     session.require(member.name for one in targets for member in one.stored.members)
     ours_to_change(one.stored for one in targets)
     for node, container in (part for one in targets for part in one.parts):
@@ -53,12 +53,30 @@ def _rotate(
                 node=node,
                 hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
+    if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
+        return Answer({"key": new, "rotated": False, "restarted": []})
+    turns = rotation_turns(targets, nodes)
+    plans = compile_restart(built_in("key rotate"), facts, turns, Choices())
+    plan = replace(plans[0], phases=tuple(phase for one in plans for phase in one.phases))
+    restarted = sorted({one.stored.deployment for one in targets if one.runs})
+    if options.check:
+        return Answer({"rotated": False, "restarted": restarted, "check": True, "steps": steps(plan)})
+    session.report.note(_effect(targets, len(turns)))
     session.lock(member.name for one in targets for member in one.stored.members)
-    plan = compile_rotation(built_in("key rotate"), facts, targets, nodes, Choices())
     session.secrets |= {API_KEY.name: new, **old_keys(session, facts, plan)}
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)
-    return [one for one in targets if one.runs]
+    return Answer({"key": new, "rotated": True, "restarted": restarted})
+
+
+def _effect(targets: Sequence[DeployedRevision], turns: int) -> str:
+    """What will be restarted: engines and proxies read the key only at their start."""
+    running = ", ".join(one.title for one in targets if one.runs)
+    if not running:
+        return "nothing that runs uses this key: nothing is restarted"
+    if turns > 1:
+        return f"restarts {running}: its servers one after the other, and once the proxy, which is away for seconds"
+    return f"restarts {running}: {outage(turns)}"
 
 
 def _together(facts: Mapping[str, Facts], revision: DeployedRevision) -> tuple[list[DeployedRevision], list[str]]:

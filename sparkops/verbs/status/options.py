@@ -25,18 +25,22 @@ class LogsOptions:
 
 @dataclass(frozen=True)
 class KeyOptions:
-    """`rotate` replaces the key by `api_key`, or by a new one."""
+    """`rotate` replaces the key by `api_key`, or by a new one; `check` only shows that."""
 
     where: Target
     deployment: str | None = None
     rotate: bool = False
+    check: bool = False
     api_key: str | None = field(default=None, repr=False)
+
+
+Client = Literal["openai", "claude-code", "open-webui", "langchain", "curl"]
 
 
 @dataclass(frozen=True)
 class EndpointOptions:
     where: Target
-    client: Literal["openai", "claude-code"]
+    client: Client
     deployment: str | None = None
 
 

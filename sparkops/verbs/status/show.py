@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from sparkops.core.endpoints import WITHOUT_KEY
 from sparkops.report.text import Document, How, Ink, away, clip, columns
+from sparkops.verbs.deploy.show import checked
 
 LONGEST_REASON = 200
 """Characters of a log on the terminal; `--json` has all."""
@@ -36,7 +37,7 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
         rows.append([node["name"], node.get("address"), node.get("role"), state, node.get("restarts")])
     if rows:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
-    if ray := item.get("ray"):
+    if (ray := item.get("ray")) and item.get("state") != "stopped":
         told = ray.get("nodes") is not None
         yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: did not answer in time"
     if (ranks := item.get("ranks")) and ranks.get("here") is not None:
@@ -78,17 +79,40 @@ def key(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def rotated(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if document.get("check"):
+        yield from (f"would restart {name} with the new key" for name in document.get("restarted", ()))
+        yield from checked(document, ink, how)
+        return
+    if not document.get("rotated"):
+        yield ink.good("Nothing changed: this is the key already.")
+        return
     yield ink.good(f"The key was changed. Print it: `{how.command} key`")
     for name in document.get("restarted", ()):
         yield f"  restarted with the new key: {name}"
 
 
 def endpoint(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Lines for a shell: `eval "$(sparkops endpoint --for openai)"`."""
+    """Lines for a shell: `eval "$(sparkops endpoint --for openai)"`; for curl a request to paste."""
     if not document.get("api_key", True):
         yield "# This deployment serves without an API key; clients may send any."
+    if document.get("request"):
+        yield from _curl(document, how)
+        return
     for name, value in document.get("variables", {}).items():
         yield f"export {name}={shlex.quote(str(value))}"
+    if document.get("example"):
+        yield f"# then: {document['example']}"
+
+
+def _curl(document: Document, how: How) -> Iterator[str]:
+    """The request reads the key when it runs, so the key is not printed."""
+    base, request = next(iter(document["variables"].values())), document["request"]
+    own = shlex.quote(str(document["deployment"]))
+    key = (
+        f' -H "Authorization: Bearer $({how.command} key --deployment {own})"' if document.get("api_key", True) else ""
+    )
+    yield f"curl {shlex.quote(base + request['path'])}{key} \\"
+    yield f"  -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(request['body']))}"
 
 
 def facts(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import sparkops
+from sparkops.files import deployments
 
 PLACE = Path(next(iter(sparkops.__path__))).parent
 
@@ -76,6 +77,12 @@ all:
         ("sparkops preflight --explain memory-fi", "memory-fits"),
         ("sparkops bench run --suite sw", "sweep"),
         ("sparkops playbook show dep", "deploy"),
+        ("sparkops play rolling", "rolling-restart"),
+        ("sparkops lab fault node1 worker-n", "worker-never-joins"),
+        ("sparkops lab fault n", ""),
+        ("sparkops -i mine.yml stop min", "mine-alone"),
+        ("sparkops -i mine.yml key --deployment qw", "qwen"),
+        ("sparkops -i other.yml stop min", ""),
         ("sparkops -i nowhere.yml --limit l", ""),
         ("sparkops nonsense more", ""),
     ],
@@ -84,6 +91,11 @@ def test_what_can_be_completed(
     typed: str, found: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sparkops: Callable[..., Any]
 ) -> None:
     (tmp_path / "mine.yml").write_text(INVENTORY)
+    (tmp_path / "other.yml").write_text(INVENTORY)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("SPARKOPS_LAB_DIR", str(tmp_path / "no lab"))
+    deployments.note("mine.yml", {"left": ["mine-alone"], "right": ["gone"]})
+    deployments.note("mine.yml", {"right": ["qwen"]})
     monkeypatch.setenv("_SPARKOPS_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", typed)
     monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))

@@ -28,7 +28,7 @@ def test_a_lab_is_told_by_its_faults_containers_logs_and_last_commands(nodes, tm
 def test_a_simulated_world_is_told_by_its_containers_and_the_last_commands(tmp_path):
     lab = Lab(tmp_path)
     lab.deploy("cluster")
-    lab.json("stop")
+    lab.json("stop", "--remove")
     lab.deploy("cluster")
     told = state.of_world(lab).splitlines()
     assert sum("running, exit code 0" in line for line in told) == 2

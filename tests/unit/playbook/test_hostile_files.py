@@ -109,7 +109,7 @@ def test_windows_line_ends_are_read_and_a_copied_file_keeps_its_own(tmp_path):
 
 
 def test_a_packaged_file_is_read_by_its_path_and_a_copy_is_told_whose_phases_it_has(lint):
-    for name in ("stop", "rollback", "key-rotate", "deploy"):
+    for name in ("stop", "start", "restart", "rollback", "key-rotate", "deploy"):
         place = playbooks.packaged(name)
         assert main(["playbook", "lint", str(place)]) == 0
         code, said = lint(place.read_bytes())

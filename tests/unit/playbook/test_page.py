@@ -24,7 +24,11 @@ def test_whole_examples_are_read(read):
 
 def test_examples_of_keys_are_read(read):
     for example in CELLS:
-        step = example if key(example) in ("command", "copy", "phase", "message") else f"command: ls\n      {example}"
+        step = (
+            example
+            if key(example) in ("command", "copy", "phase", "reboot", "message")
+            else f"command: ls\n      {example}"
+        )
         asks = "      until: 'true'\n" if key(example) in ("retries", "delay") else ""
         texts = {
             shape.StepShape: f"{BEFORE}    - {step}\n{asks}",

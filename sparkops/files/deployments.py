@@ -1,0 +1,33 @@
+"""Names of deployments that a run saw on an inventory's nodes, so that Tab completes them without a connection."""
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from sparkops.files import state
+
+KIND = "deployments"
+
+
+def seen(inventory: str) -> list[str]:
+    """The names that the last runs saw."""
+    return sorted({name for names in _read(inventory).values() for name in names})
+
+
+def note(inventory: str, found: Mapping[str, Iterable[str]]) -> None:
+    """Remember the deployments of these nodes; those of other nodes stay. A full disk does not matter."""
+    before = _read(inventory)
+    after = before | {node: sorted(set(names)) for node, names in found.items()}
+    if after != before:
+        with contextlib.suppress(OSError):
+            state.write(KIND, _name(inventory), after)
+
+
+def _read(inventory: str) -> dict[str, list[str]]:
+    known = state.read(KIND, _name(inventory))
+    return known if isinstance(known, dict) else {}
+
+
+def _name(inventory: str) -> str:
+    return hashlib.sha256(str(Path(inventory).resolve()).encode()).hexdigest()[:16]

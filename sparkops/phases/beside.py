@@ -1,0 +1,49 @@
+"""Which deployments cannot run at once on the nodes that they share."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sparkops.core.facts.reading import mapping
+from sparkops.core.utilization import UTILIZATION
+from sparkops.phases.parts import DeployedRevision
+
+WHOLE = 1.001
+"""All memory of a node, with room for the rounding of sums."""
+
+
+def in_the_way(one: DeployedRevision, others: Iterable[DeployedRevision]) -> list[DeployedRevision]:
+    """Those that one cannot run beside: one replaced the other, they need one port, or memory of a node."""
+    others = [other for other in others if other != one]
+    clashing = [other for other in others if _replaced(one, other) or _ports(one) & _ports(other)]
+    full = {
+        node
+        for node, share in shares(one).items()
+        if share + sum(shares(other).get(node, 0.0) for other in others) > WHOLE
+    }
+    return clashing or [other for other in others if full & shares(other).keys()]
+
+
+def startable(stopped: Iterable[DeployedRevision], running: Sequence[DeployedRevision]) -> list[DeployedRevision]:
+    """What served last: the newest stopped revisions that can run beside each other and beside what runs."""
+    found: list[DeployedRevision] = []
+    for one in sorted(stopped, key=lambda one: one.ended, reverse=True):
+        if not in_the_way(one, (*running, *found)):
+            found.append(one)
+    return found
+
+
+def shares(one: DeployedRevision) -> Mapping[str, float]:
+    """By node, the share of its memory that the engine asks for."""
+    share = mapping(one.stored.data.get("args")).get("gpu-memory-utilization", UTILIZATION)
+    try:
+        share = float(share)
+    except (TypeError, ValueError):  # a label that we did not write
+        share = UTILIZATION
+    return {member.name: share for member in one.stored.engines}
+
+
+def _ports(one: DeployedRevision) -> set[tuple[str, str]]:
+    return {(member.name, str(member.port)) for member in one.stored.members if member.port is not None}
+
+
+def _replaced(one: DeployedRevision, other: DeployedRevision) -> bool:
+    return one.stored.hash in other.replaced or other.stored.hash in one.replaced

@@ -1,0 +1,131 @@
+"""Plans that restart what runs, for itself or with a new API key: all at once, or behind a proxy in turns."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sparkops.core.endpoints import api_url
+from sparkops.core.facts import Facts
+from sparkops.core.plan import Command, Plan, Step
+from sparkops.core.playbook.values import StepsPlay
+from sparkops.core.situation import Choices
+from sparkops.phases import parts
+from sparkops.phases.kept import Phases, compile_kept, free_memory
+from sparkops.phases.parts import DeployedRevision, NodeContainer
+from sparkops.phases.prepare import write_key
+from sparkops.phases.steps import step
+from sparkops.phases.verify import await_answer
+
+COOLDOWN = 6
+"""Seconds after which the proxy asks a server again that did not answer (`node_commands/proxy.py`: 5)."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Containers that restart at once; before their start a new key is written on `nodes`."""
+
+    held: tuple[tuple[DeployedRevision, NodeContainer], ...]
+    nodes: tuple[str, ...] = ()
+
+
+def restart_turns(one: DeployedRevision) -> list[Turn]:
+    """The servers behind a proxy one after the other, those that do not run first; the proxy itself goes on."""
+    if not _replicas(one):
+        return [Turn(tuple((one, part) for part in (*one.running, *one.kept)))]
+    stopped = [part for part in one.kept if part[1].role == "proxy"]
+    return [Turn(((one, part),)) for part in (*stopped, *_servers(one))]
+
+
+def rotation_turns(targets: Sequence[DeployedRevision], nodes: Sequence[str]) -> list[Turn]:
+    """Node by node, those with a proxy last: so a server always knows the key of the proxy.
+
+    LiteLLM asks another server when one answers 401. A node has one key file, so all that reads it restarts at once;
+    deployments that share one restart together.
+    """
+    running = [one for one in targets if one.runs]
+    held = [(one, part) for one in running for part in one.running]
+    if len(running) != 1 or not _replicas(running[0]):
+        return [Turn(tuple(held), tuple(nodes))]
+    proxies = {node for _, (node, part) in held if part.role == "proxy"}
+    ordered = sorted(nodes, key=lambda node: node in proxies)
+    return [Turn(tuple(one for one in held if one[1][0] == node), (node,)) for node in ordered]
+
+
+def compile_restart(
+    play: StepsPlay, facts: Mapping[str, Facts], turns: Sequence[Turn], choices: Choices
+) -> tuple[Plan, ...]:
+    """A plan for each turn. The undo starts again what a plan stopped, with the key that it had."""
+    return tuple(
+        _numbered(_plan(play, facts, turn, last=turn is turns[-1], choices=choices), number, len(turns))
+        for number, turn in enumerate(turns, 1)
+    )
+
+
+def _plan(play: StepsPlay, facts: Mapping[str, Facts], turn: Turn, *, last: bool, choices: Choices) -> Plan:
+    targets = list({one.stored.hash: one for one, _ in turn.held}.values())
+    own = {one.stored.hash: [part for other, part in turn.held if other == one] for one in targets}
+    servers = [(one, part) for one, part in turn.held if part[1].role != "proxy" and _replicas(one)]
+
+    def starts(*, proxy: bool) -> Iterator[Step]:
+        held = (one for one in turn.held if (one[1][1].role == "proxy") is proxy)
+        return (parts.start(facts, one.stored, *part) for one, part in held)
+
+    def stops() -> Iterator[Step]:
+        servers_first = sorted(turn.held, key=lambda held: held[1][1].role == "proxy")
+        return (parts.stop(facts, one.stored, *part, choices) for one, part in servers_first if part[1].runs)
+
+    phases: Phases = {
+        "stop what restarts": stops,
+        "stop what uses the old key": stops,
+        "write the API key": lambda: (write_key(facts[node], node) for node in turn.nodes),
+        "free memory": lambda: free_memory(facts, turn.held),
+        # The proxy needs no memory, so that its endpoint is away only for seconds.
+        "start the proxy": lambda: starts(proxy=True),
+        "start with the new key": lambda: starts(proxy=False),
+        # The undo of the stop starts it, too: here it goes on to load.
+        "start containers": lambda: (replace(one, undo=None) for proxy in (True, False) for one in starts(proxy=proxy)),
+        "wait for the engines": lambda: (
+            step for one in targets for step in parts.waits(one, own[one.stored.hash], choices)
+        ),
+        "ask the engines": lambda: (_ask(facts, one, part, choices) for one, part in servers),
+        "wait for the proxy": lambda: (_pause(node) for _, (node, _) in servers if not last),
+        "ask the endpoint": lambda: (step for one in targets for step in parts.asks(facts, one.stored, choices)),
+    }
+    return compile_kept(play, targets, phases)
+
+
+def _replicas(one: DeployedRevision) -> bool:
+    return any(member.role == "proxy" for member in one.stored.members)
+
+
+def _servers(one: DeployedRevision) -> list[NodeContainer]:
+    servers = [part for part in (*one.running, *one.kept) if part[1].role != "proxy"]
+    return sorted(servers, key=lambda part: part[1].state == "running")
+
+
+def _ask(facts: Mapping[str, Facts], one: DeployedRevision, part: NodeContainer, choices: Choices) -> Step:
+    node, container = part
+    member = one.stored.member(node, container.name)
+    assert member is not None, "a server behind a proxy is a member of its revision"
+    title = f"ask {one.stored.served} at {api_url(member)}"
+    wait = await_answer(parts.question(facts, one.stored, member), choices)
+    return step(f"ask.{node}.{container.name}", node, title, wait)
+
+
+def _pause(node: str) -> Step:
+    command = Command(("sleep", str(COOLDOWN)), reads=True)
+    return step(f"pause.{node}", node, "wait until the proxy asks this server again", command)
+
+
+def _numbered(plan: Plan, number: int, count: int) -> Plan:
+    """The plan with names that are unique among those of all turns."""
+    if count == 1:
+        return plan
+    phases = (
+        replace(
+            phase,
+            name=f"{phase.name} ({number} of {count})",
+            steps=tuple(replace(step, id=f"{number}.{step.id}") for step in phase.steps),
+        )
+        for phase in plan.phases
+    )
+    return replace(plan, phases=tuple(phases))

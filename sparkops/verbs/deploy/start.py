@@ -1,0 +1,121 @@
+"""`start` and `restart`: start again what `stop` stopped, or what runs."""
+
+from collections.abc import Mapping, Sequence
+
+from sparkops.core.facts import Facts
+from sparkops.core.plan import Phase, Plan
+from sparkops.core.situation import Choices
+from sparkops.errors import Refused
+from sparkops.files.playbooks import built_in
+from sparkops.phases.beside import in_the_way, startable
+from sparkops.phases.kept import compile_rollback
+from sparkops.phases.orphans import compile_orphans
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.phases.restart import compile_restart, restart_turns
+from sparkops.phases.sudo import with_sudo
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.execute import execute
+from sparkops.session.find_deployment import find_deployment, on_selected, ours_to_change
+from sparkops.session.open import reached
+from sparkops.session.session import Session
+from sparkops.verbs.deploy.document import served, steps
+from sparkops.verbs.deploy.options import StartOptions
+
+
+def start(options: StartOptions, report: Report) -> Answer:
+    """Start what `stop` stopped and verify that it serves; what runs already is only asked."""
+    with reached(options.where, report) as session:
+        facts = _read(session, options)
+        session.require(node.name for node in session.selected)
+        targets = _to_start(session, deployed_revisions(facts), options.deployment)
+        ours_to_change(one.stored for one in targets)
+        started = compile_rollback(built_in("start"), facts, (), targets, Choices(limits=options.limits))
+        plan = Plan("start", started.revision, (*_forgotten(session, facts, targets), *started.phases))
+        names = [one.title for one in targets if one.kept]
+        document = {"changed": bool(names), **served(targets), "started": names}
+        if options.check:
+            return Answer({**document, "check": True, "steps": steps(plan)})
+        for one in targets if names else ():
+            report.note(starts(one))
+        session.lock(step.node for step in plan.steps)
+        execute(with_sudo(plan, session.sudo), session)
+        return Answer(document)
+
+
+def restart(options: StartOptions, report: Report) -> Answer:
+    """Restart what runs and verify that it serves; servers behind a proxy one after the other."""
+    with reached(options.where, report) as session:
+        facts = _read(session, options)
+        one = find_deployment(session, facts, options.deployment)
+        name = one.stored.deployment
+        if not one.runs:
+            raise Refused(f"{one.title} is stopped", hint=f"start it: `sparkops start {name}`")
+        session.require(member.name for member in one.stored.members)
+        ours_to_change([one.stored])
+        if one.missing:
+            raise Refused(
+                f"{one.title} lacks a container on {one.missing[0].name}",
+                hint="deploy it again: `sparkops deploy --topology ...`",
+            )
+        turns = restart_turns(one)
+        plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
+        restarted = [{"node": node, "container": part.name} for turn in turns for _, (node, part) in turn.held]
+        document = {"changed": True, **served([one]), "restarted": restarted, "in_turns": len(turns) > 1}
+        if options.check:
+            return Answer({**document, "check": True, "steps": [row for plan in plans for row in steps(plan)]})
+        session.lock(step.node for plan in plans for step in plan.steps)
+        report.note(f"restarts {one.title}: {outage(len(turns))}")
+        for plan in plans:
+            execute(with_sudo(plan, session.sudo), session)
+        return Answer(document)
+
+
+def starts(one: DeployedRevision) -> str:
+    """What will be started, and when it served last."""
+    served_until = one.ended.partition(".")[0].replace("T", " ")
+    when = f", which served until {served_until} UTC" if served_until else ""
+    return f"starts {one.title} as {one.stored.topology}{when}"
+
+
+def outage(turns: int) -> str:
+    """What clients notice of a restart in so many turns."""
+    if turns > 1:
+        return "its servers one after the other; the endpoint continues to answer"
+    return "clients get no answer until the model is loaded again"
+
+
+def _read(session: Session, options: StartOptions) -> Mapping[str, Facts]:
+    if not options.check:
+        session.lock(node.name for node in session.selected)
+    return session.containers()
+
+
+def _to_start(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:
+    """Return what was stopped last and can run now, else what runs already; raises Refused."""
+    here = on_selected(session, everything, name)
+    stopped = [one for one in here if one.kept and all(member.name in session.away for member in one.missing)]
+    session.require(member.name for one in stopped for member in one.missing)
+    running = [one for one in everything if one.runs]
+    if found := startable(stopped, running):
+        return found
+    if already := [one for one in here if one.runs and one.complete]:
+        return already
+    if not stopped:
+        raise Refused(
+            "nothing to start: these nodes keep no stopped deployment",
+            hint="start a model: `sparkops deploy --topology ...`; see what runs: `sparkops status`",
+        )
+    newest = max(stopped, key=lambda one: one.ended)
+    others = in_the_way(newest, running)
+    names = ", ".join(dict.fromkeys(one.title for one in others))
+    raise Refused(
+        f"{newest.title} cannot run beside {names}",
+        hint=f"stop that first: `sparkops stop {others[0].stored.deployment}`, or go back: `sparkops rollback --check`",
+    )
+
+
+def _forgotten(session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]) -> tuple[Phase, ...]:
+    """Remove what an earlier run could not reach, but not what this one starts."""
+    wanted = {(node, container.name) for one in targets for node, container in one.parts}
+    return compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes}, wanted)

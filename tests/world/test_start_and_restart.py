@@ -1,0 +1,255 @@
+"""`stop`, `start`, `restart`, `rollback --check`: what comes back, and what serves meanwhile."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sparkops.testing import Trouble
+from support.world import Lab
+
+GPT = "openai-gpt-oss-120b"
+QWEN = "qwen3-next-80b-a3b-instruct-fp8"
+HALF = ("--set", "args.gpu-memory-utilization=0.4")
+
+
+def changed_nothing(lab: Lab, *words: str) -> None:
+    before = lab.starts()
+    lab.mark()
+    lab.cli(*words, code=0)
+    assert lab.changed() == []
+    assert lab.starts() == before
+    assert all(node.lock is None for node in lab.world.nodes.values())
+
+
+def test_start_brings_back_exactly_the_containers_that_were_stopped(lab: Lab) -> None:
+    lab.deploy("solo")
+    lab.deploy("cluster", "--recipe", QWEN)
+    served, every = lab.running(), lab.containers()
+    stopped = lab.json("stop")
+    assert {(one["node"], one["container"]) for one in stopped["stopped"]} == served
+    assert (stopped["removed"], stopped["changed"], lab.running()) == ([], True, set())
+    assert lab.containers() == every
+    assert lab.state() == {QWEN: "stopped", GPT: "stopped"}
+    changed_nothing(lab, "start", "--check")
+    started = lab.json("start")
+    assert (started["changed"], started["deployment"], lab.running()) == (True, QWEN, served)
+    assert lab.state()[QWEN] == "serving"
+
+
+def test_what_was_stopped_twice_or_started_twice_is_left_as_it_is(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.json("stop")
+    assert lab.json("stop")["changed"] is False
+    lab.json("start")
+    began = lab.starts()
+    again = lab.json("start", GPT)
+    assert (again["changed"], again["started"], lab.starts()) == (False, [], began)
+
+
+def test_rollback_after_stop_starts_what_was_stopped_and_says_so_before(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.deploy("2x-solo")
+    served = lab.running()
+    lab.cli("stop", code=0)
+    preview = lab.json("rollback", "--check")
+    ran = lab.cli("rollback", "--json", code=0)
+    assert preview["restored"] == ran.document["restored"]
+    assert f"starts {preview['restored'][0]} as 2x-solo, which served until " in ran.err
+    assert lab.running() == served
+
+
+def test_the_check_of_a_rollback_shows_its_commands_and_takes_no_lock(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.deploy("solo")
+    changed_nothing(lab, "rollback", "--check")
+    shown = [step["command"].splitlines()[0] for step in lab.json("rollback", "--check")["steps"] if step["changes"]]
+    lab.mark()
+    done = lab.json("rollback")
+    assert sorted(shown) == sorted(one.shown for one in lab.changed())
+    assert done["changed"] is True
+
+
+def test_several_that_served_beside_each_other_start_together_or_by_name(lab: Lab) -> None:
+    lab.deploy("solo", *HALF)
+    lab.deploy("solo", "--alongside", "--name", "second", *HALF)
+    served = lab.running()
+    lab.json("stop")
+    assert len(lab.json("start")["started"]) == len(served)
+    assert lab.running() == served
+    lab.json("stop")
+    lab.json("start", "second")
+    assert lab.state() == {GPT: "stopped", "second": "serving"}
+    lab.json("rollback", GPT)
+    assert lab.running() == served
+
+
+@pytest.mark.parametrize("recipe", [QWEN, GPT])
+def test_what_cannot_run_beside_what_serves_is_refused_with_what_to_do(lab: Lab, recipe: str) -> None:
+    lab.deploy("solo", "--name", "mine")
+    lab.json("stop")
+    lab.deploy("cluster", "--recipe", recipe)
+    served = lab.running()
+    error = lab.json("start", "mine", code=3)["error"]
+    assert "cannot run beside" in error["message"]
+    assert f" stop {recipe}`" in error["hint"]
+    assert lab.json("start")["changed"] is False, "without a name, what serves is what there is"
+    assert lab.running() == served
+
+
+def test_nothing_to_start_or_to_restart_is_said(lab: Lab) -> None:
+    assert "nothing to start" in lab.json("start", code=3)["error"]["message"]
+    assert lab.json("start", "nothing-like-it", code=2)["error"]["message"].startswith("no deployment")
+    lab.deploy("solo")
+    assert len(lab.json("stop", "--remove")["removed"]) == 1
+    assert lab.containers() == set()
+    assert "nothing to start" in lab.json("start", code=3)["error"]["message"]
+    lab.deploy("solo")
+    lab.json("stop")
+    assert lab.json("restart", code=3)["error"]["hint"] == f"start it: `sparkops -i {lab.inventory} start {GPT}`"
+
+
+def test_a_removed_deployment_takes_its_stopped_containers_along(lab: Lab) -> None:
+    lab.deploy("solo")
+    lab.deploy("solo", "--set", "args.max-num-seqs=4")
+    lab.deploy("solo", "--recipe", QWEN, "--limit", "node2")
+    lab.json("stop", GPT, "--remove")
+    assert {name.partition("-server")[0] for _, name in lab.containers()} == {f"sparkops-{QWEN}"}
+
+
+def test_what_was_stopped_with_a_node_away_starts_when_it_is_back(lab: Lab) -> None:
+    lab.deploy("cluster")
+    served = lab.running()
+    lab.world.lose("node2")
+    lab.json("stop", code=4)
+    lab.json("start", code=4)
+    lab.world.heal("node2")
+    lab.json("start")
+    assert (lab.running(), lab.state()) == (served, {GPT: "serving"})
+    lab.json("stop")
+    assert lab.json("start")["changed"], "no note is left that would have removed it"
+
+
+@pytest.mark.parametrize("at", range(1, 22, 2))
+def test_a_start_that_is_interrupted_leaves_it_stopped_and_one_that_is_killed_can_be_done_again(
+    tmp_path: Path, at: int
+) -> None:
+    for kind in ("interrupt", "crash-after"):
+        lab = Lab(tmp_path / kind)
+        lab.deploy("2x-solo")
+        served = lab.running()
+        lab.json("stop")
+        lab.anew(troubles=[Trouble("interrupt", at)]) if kind == "interrupt" else None
+        ended = lab.cli("start").code if kind == "interrupt" else lab.killed(at, "start")
+        if kind == "interrupt" and ended:
+            assert lab.running() == set()
+        lab.anew()
+        lab.json("start")
+        assert lab.running() == served
+
+
+class Watched:
+    """At every send: how many servers behind the proxy answer, and whether the proxy does."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab, self.fewest, self.proxy = lab, len(lab.names), True
+
+    def watch(self, sends: int) -> None:
+        def look() -> None:
+            self.fewest = min(self.fewest, sum(self.lab.serves(name) for name in self.lab.names))
+            self.proxy = self.proxy and self.lab.serves("node1", 4000)
+
+        self.lab.anew(troubles=[Trouble("meets", at, then=look) for at in range(1, sends)])
+
+
+@pytest.mark.parametrize("nodes", [2, 3])
+def test_a_restart_of_replicas_keeps_all_but_one_serving(lab_of: Callable[[int], Lab], nodes: int) -> None:
+    lab = lab_of(nodes)
+    lab.deploy(f"{nodes}x-solo")
+    before = lab.starts()
+    watched = Watched(lab)
+    watched.watch(100)
+    done = lab.json("restart")
+    assert (watched.fewest, watched.proxy, done["in_turns"]) == (nodes - 1, True, True)
+    after = lab.starts()
+    assert {key for key in after if after[key] != before[key]} == {key for key in before if "-server-" in key[1]}
+    assert after.keys() == before.keys()
+
+
+def test_a_restart_of_a_cluster_restarts_every_rank_at_once(lab: Lab) -> None:
+    lab.deploy("cluster")
+    before = lab.starts()
+    changed_nothing(lab, "restart", "--check")
+    ran = lab.cli("restart", "--json", code=0)
+    assert ran.document["in_turns"] is False
+    assert "no answer until the model is loaded again" in ran.err
+    after = lab.starts()
+    assert after.keys() == before.keys()
+    assert all(after[key] != before[key] for key in before)
+
+
+def test_a_server_that_does_not_come_back_ends_the_restart_before_the_next_one(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    before = lab.starts()
+    with lab.trouble("node1", "crash-while-loading"):
+        lab.json("restart", code=5)
+    after = lab.starts()
+    assert {key for key in before if after.get(key) == before[key]} == {
+        key for key in before if "node2" in key or "-proxy-" in key[1]
+    }
+    assert lab.serves("node2")
+
+
+def test_a_restart_begins_with_the_server_that_is_down(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    (server,) = (name for node, name in lab.running() if node == "node2")
+    lab.on("node2", "docker", "stop", server)
+    watched = Watched(lab)
+    watched.watch(60)
+    lab.json("restart")
+    assert (watched.fewest, lab.state()) == (1, {GPT: "serving"})
+
+
+@pytest.mark.parametrize("at", range(1, 40, 3))
+def test_after_an_interrupted_restart_all_serves(tmp_path: Path, at: int) -> None:
+    for topology in ("cluster", "2x-solo"):
+        lab = Lab(tmp_path / topology)
+        lab.deploy(topology)
+        served = lab.running()
+        lab.anew(troubles=[Trouble("interrupt", at)])
+        lab.cli("restart")
+        lab.anew()
+        assert (lab.running(), lab.state()) == (served, {GPT: "serving"}), at
+
+
+def test_a_node_that_is_down_ends_a_restart_before_it_stops_anything(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    lab.world.lose("node2")
+    lab.mark()
+    lab.json("restart", code=4)
+    assert lab.changed() == []
+
+
+def test_a_new_key_reaches_the_replicas_node_by_node_and_the_one_with_the_proxy_last(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    watched = Watched(lab)
+    watched.watch(100)
+    rotated = lab.cli("key", "rotate", "--json", code=0)
+    stops = [one.node for one in lab.changed() if one.shown.startswith("@container stop")]
+    assert (watched.fewest, stops) == (1, ["node2", "node1", "node1"])
+    assert "its servers one after the other" in rotated.err
+    assert lab.key() == rotated.document["key"]
+
+
+def test_a_key_that_stays_or_that_nothing_uses_restarts_nothing(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    changed_nothing(lab, "key", "rotate", "--check")
+    began = lab.starts()
+    same = lab.json("key", "rotate", SPARKOPS_API_KEY=lab.key())
+    assert (same["rotated"], same["restarted"], lab.starts()) == (False, [], began)
+    lab.json("stop")
+    other = lab.cli("key", "rotate", "--json", code=0)
+    assert "nothing is restarted" in other.err
+    assert (other.document["rotated"], other.document["restarted"], lab.running()) == (True, [], set())
+    lab.json("start")
+    assert lab.key() == other.document["key"]
