@@ -2,11 +2,23 @@
 
 import sys
 
-from sparkops.cli.main import main
+from sparkops import signals
+from sparkops.errors import Interrupted
+from sparkops.report import streams
 
 
 def run() -> None:
-    sys.exit(main())
+    """A signal or a stream that fails may come at any time, also while modules are imported."""
+    signals.listen()
+    streams.secure()
+    try:
+        from sparkops.cli.main import main  # noqa: PLC0415
+
+        code = streams.verdict(main())
+    except KeyboardInterrupt:
+        code = Interrupted.exit_code
+    signals.over()
+    sys.exit(code)
 
 
 if __name__ == "__main__":

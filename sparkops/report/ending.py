@@ -3,7 +3,6 @@
 Questions, progress and errors go to stderr; stdout carries the answer alone.
 """
 
-import contextlib
 import json
 import sys
 import time
@@ -138,7 +137,6 @@ class Ending:
             yield f"{self._err_ink.bold('next:')} {error.hint}"
 
     def _write(self, stream: TextIO, lines: Iterable[str]) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the reader went away; the exit code stays what it is
-            for line in lines:
-                stream.write(line + "\n")
-            stream.flush()
+        for line in lines:
+            stream.write(line + "\n")
+        stream.flush()

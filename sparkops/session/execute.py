@@ -29,7 +29,7 @@ def error_of(outcome: Outcome) -> SparkopsError | None:
         return None
     hint = _what_now(outcome)
     if outcome.status == "interrupted":
-        return Interrupted("interrupted", hint=hint)
+        return Interrupted(hint=hint)
     if not outcome.failures:
         return SparkopsError("the steps ended, but it is unknown whether they succeeded; see `sparkops status`")
     first = _failure_to_show(outcome.failures)
@@ -49,7 +49,7 @@ def attempt(plan: Plan, session: Session, hint: str | None = None) -> SparkopsEr
     """
     outcome = session.run(plan)
     if outcome.status == "interrupted":
-        raise Interrupted("interrupted")
+        raise Interrupted
     if not outcome.failures:
         return None
     first = min(outcome.failures, key=lambda failure: not failure.lost)
@@ -65,7 +65,7 @@ def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFai
     try:
         execute(plan, session)
     except Interrupted as error:
-        raise Interrupted(f"interrupted; the job {job} continues on the node", hint=again) from error
+        raise Interrupted(f"the job {job} continues on the node", hint=again) from error
     except StepFailed as error:
         error.hint = advice(error) or f"see its whole log: `sparkops jobs logs {job}`"
         raise

@@ -52,7 +52,7 @@ BELOW = {
     "checks": {"node_commands", "core", "errors"},
     "phases": {"node_commands", "core", "errors"},
     "report": {"core", "errors"},
-    "remote": {"core", "errors"},
+    "remote": {"core", "errors", "signals"},
     "files": {"core", "errors", "data"},
     "session": {"files", "remote", "report", "phases", "checks", "node_commands", "core", "errors"},
     "cli": {"report", "core", "errors"},
@@ -81,6 +81,7 @@ ALSO = {"sparkops/verbs/deploy/show.py": {"files"}}
 """`plan -v` shows the text of node scripts."""
 
 LATE = {
+    ("sparkops.__main__", "sparkops.cli.main"),
     ("sparkops.remote.ssh", "fabric"),
     ("sparkops.report.runlog", "structlog"),
     ("sparkops.cli.main", "sparkops.report.report"),
@@ -93,9 +94,9 @@ LATE = {
     ("sparkops.verbs.deploy.run", "sparkops.verbs.deploy.provision"),
     ("sparkops.verbs.preflight.run", "sparkops.verbs.preflight.missing_images"),
 }
-"""Fabric's reader of ~/.ssh/config needs fcntl, which a Windows control machine lacks; looking logs nothing; verbs
-without nodes start in a tenth of a second; matplotlib may be missing; most deploys find images and model in their
-places and measure nothing; most preflights fix nothing."""
+"""A signal may come while modules are imported; Fabric's reader of ~/.ssh/config needs fcntl, which a Windows control
+machine lacks; looking logs nothing; verbs without nodes start in a tenth of a second; matplotlib may be missing; most
+deploys find images and model in their places and measure nothing; most preflights fix nothing."""
 
 MODULES = sorted([*PACKAGE.rglob("*.py"), *EMULATED.rglob("*.py")])
 FOREIGN = EMULATED / "docker_backend" / "image"
