@@ -4,7 +4,7 @@ import errno
 import io
 import os
 import sys
-from typing import TextIO, cast
+from typing import TextIO
 
 from sparkops.errors import UsageError
 
@@ -58,7 +58,7 @@ def verdict(code: int) -> int:
 
 def _output(stream: TextIO | None, number: int) -> TextIO:
     """With a replacement for characters that the terminal cannot show."""
-    encoding = stream.encoding if stream else "utf-8"
-    by_line = bool(stream and stream.line_buffering)
-    raw = open(number, "wb", closefd=False)  # noqa: SIM115  stays open until the process ends
-    return cast(TextIO, Output(raw, encoding, "replace", line_buffering=by_line))
+    if not isinstance(stream, io.TextIOWrapper):  # it was closed when this process started
+        return Output(open(number, "wb"), "utf-8")  # noqa: SIM115  stays open until the process ends
+    encoding, by_line = stream.encoding, stream.line_buffering
+    return Output(stream.detach(), encoding, "replace", line_buffering=by_line)
