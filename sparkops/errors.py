@@ -28,6 +28,8 @@ class SparkopsError(Exception):
         self.node = node
         self.step = step
         self.hint = hint
+        self.rolled_back: str | None = None
+        """What became of the steps that a plan had sent, if it undid them."""
 
 
 class UsageError(SparkopsError):

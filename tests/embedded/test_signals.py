@@ -9,12 +9,11 @@ import random
 
 import pytest
 
-from support import signals
 from support.signals import SCENARIOS, tried
 
 FIXED = (
-    ("deploy", "TERM", 14), ("deploy", "KILL", 12), ("switch", "HUP", 16), ("switch", "TERM", 20), ("switch", "PIPE", 8),
-    ("rollback", "TERM", 12), ("rollback", "KILL", 14), ("stop", "HUP", 6), ("stop", "KILL", 6), ("rotate", "TERM", 9),
+    ("deploy", "TERM", 14), ("deploy", "KILL", 12), ("switch", "HUP", 16), ("switch", "TERM", 20),
+    ("switch", "PIPE", 8),    ("rollback", "TERM", 12), ("rollback", "KILL", 14), ("stop", "HUP", 6), ("stop", "KILL", 6), ("rotate", "TERM", 9),
     ("distribute", "HUP", 8), ("fetch", "TERM", 8),
 )  # fmt: skip
 
@@ -39,7 +38,7 @@ def test_many_signals_at_random_moments_end_clean(lab, asks):
         how = chance.choice(("TERM", "HUP", "INT", "PIPE", "KILL"))
         moment = chance.randint(1, SCENARIOS[name].commands)
         row = tried(lab, name, how, moment, chance.choice((0, 0, 0.05, 0.3)), **asks)
-        print(number, row, flush=True)
+        print(number, row, flush=True)  # noqa: T201
         rows.append(row)
-    print(collections.Counter((row.signal, row.end, bool(row.wrong)) for row in rows))
+    print(collections.Counter((row.signal, row.end, bool(row.wrong)) for row in rows))  # noqa: T201
     assert [row for row in rows if row.wrong] == []

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ class Scenario:
     undone: bool = True
     """Whether an interrupt brings back what served; else one more command does."""
 
-    environment: Mapping[str, str] = field(default_factory=dict)
+    again: bool = False
+    """Whether the command itself completes what was begun, while what serves does so all the time."""
 
 
 SCENARIOS = {
@@ -38,8 +39,8 @@ SCENARIOS = {
     "rollback": Scenario((SOLO, CLUSTER), ("rollback",), 24),
     "stop": Scenario((SOLO,), ("stop",), 8, undone=False),
     "rotate": Scenario((SOLO,), ("key", "rotate"), 12),
-    "distribute": Scenario((SOLO,), ("image", "distribute", IMAGE), 20),
-    "fetch": Scenario((SOLO,), ("model", "fetch", "acme/tiny"), 20),
+    "distribute": Scenario((SOLO,), ("image", "distribute", IMAGE), 20, again=True),
+    "fetch": Scenario((SOLO,), ("model", "fetch", "acme/tiny"), 20, again=True),
     "experiment": Scenario((SOLO,), ("bench", "topologies", "--topologies", "solo,2x-solo", "--anew"), 60),
 }
 
@@ -63,7 +64,7 @@ def tried(lab: Any, name: str, how: str, moment: int, delay: float = 0.0, **envi
     before = _state(lab)
     lab.mark()
     output = os.openpty() if how == "HUP" else os.pipe()
-    process = _started(lab, scenario, output[1], {**scenario.environment, **environment})
+    process = _started(lab, scenario, output[1], environment)
     with os.fdopen(output[0], "rb", buffering=0) as reader:
         said = _signalled(lab, process, reader, how, moment, delay)
     wrong = [*_said_wrong(lab, how, process.returncode, said), *_lies(lab)]
@@ -71,14 +72,20 @@ def tried(lab: Any, name: str, how: str, moment: int, delay: float = 0.0, **envi
     end = "undone" if after == before else "done" if process.returncode == 0 else ""
     if not end and (how == "KILL" or not scenario.undone):
         end = "mended"
-        ran = lab.cli(*(scenario.before[-1] if scenario.before else scenario.words))
-        wrong += [f"recovery ended with {ran.code}: {ran.told[-600:]}"] if ran.code else []
-        wrong += _lies(lab)
+        wrong += [*_failure(lab, scenario.before[-1] if scenario.before else scenario.words), *_lies(lab)]
         after = _state(lab)
         wrong += [] if after[1] else [f"nothing serves after the recovery: {after}"]
+    if scenario.again:
+        wrong += _failure(lab, scenario.words, **environment)
     if not end:
         wrong.append(f"it was {before} and is {after}")
     return Row(name, how, moment, process.returncode, end or "wrong", tuple(wrong))
+
+
+def _failure(lab: Any, words: tuple[str, ...], **environment: str) -> list[str]:
+    """Whether one ordinary command brings back or completes what was wanted."""
+    ran = lab.cli(*words, **environment)
+    return [f"{' '.join(words)} ended with {ran.code}: {ran.told[-600:]}"] if ran.code else []
 
 
 def _prepare(lab: Any, name: str, scenario: Scenario) -> None:
@@ -145,7 +152,9 @@ def _said_wrong(lab: Any, how: str, code: int, said: str) -> list[str]:
     wanted = {"KILL": (-9, 0), "PIPE": (0,)}.get(how, (130, 0))
     wrong = [] if code in wanted else [f"exit code {code}"]
     wrong += [f"said: {said[-800:]}"] if "Traceback" in said or "Exception ignored" in said else []
-    log = max(Path(lab.own["XDG_STATE_HOME"], "sparkops", "runs").glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+    log = max(
+        Path(lab.own["XDG_STATE_HOME"], "sparkops", "runs").glob("*.jsonl"), key=lambda path: path.stat().st_mtime
+    )
     last = json.loads(log.read_text().splitlines()[-1]) if code == 130 and how == "HUP" else None
     wrong += [f"the log ends with {last}"] if last and last.get("exit_code") != code else []
     return wrong
@@ -166,9 +175,7 @@ def _lies(lab: Any) -> list[str]:
     wrong = []
     for one in ran.document["deployments"]:
         fronts = {
-            (addresses[url.hostname], url.port): end["healthy"]
-            for end in one["endpoints"]
-            if (url := _url(end["url"]))
+            (addresses[url.hostname], url.port): end["healthy"] for end in one["endpoints"] if (url := _url(end["url"]))
         }
         for front, healthy in fronts.items():
             if healthy != (front in before[1]):
