@@ -7,6 +7,7 @@ from functools import partial
 
 from sparkops.core.plan import Command, Event, EventKind, NodeLost, Result, Step, Undoing, Wait
 from sparkops.remote import Cancel, World
+from sparkops.remote.frame import LOCK_LOST, LOCK_LOST_TOLD
 from sparkops.remote.waiting import Waiting
 
 
@@ -123,5 +124,7 @@ def _words(step: Step) -> Undoing:
 def _why(result: Result) -> str:
     if result.ended == "cancelled":
         return "Ctrl-C ended it"
+    if LOCK_LOST in result.stderr:
+        return LOCK_LOST_TOLD
     told = (result.stderr or result.stdout).strip()
     return "\n".join(part for part in (f"exit code {result.code}", told) if part)

@@ -12,10 +12,19 @@ import pytest
 from support.signals import SCENARIOS, tried
 
 FIXED = (
-    ("deploy", "TERM", 14), ("deploy", "KILL", 12), ("switch", "HUP", 16), ("switch", "TERM", 20),
-    ("switch", "PIPE", 8),    ("rollback", "TERM", 12), ("rollback", "KILL", 14), ("stop", "HUP", 6), ("stop", "KILL", 6), ("rotate", "TERM", 9),
-    ("distribute", "HUP", 8), ("fetch", "TERM", 8),
-)  # fmt: skip
+    ("deploy", "TERM", 14),
+    ("deploy", "KILL", 12),
+    ("switch", "HUP", 16),
+    ("switch", "TERM", 20),
+    ("switch", "PIPE", 8),
+    ("rollback", "TERM", 12),
+    ("rollback", "KILL", 14),
+    ("stop", "HUP", 6),
+    ("stop", "KILL", 6),
+    ("rotate", "TERM", 9),
+    ("distribute", "HUP", 8),
+    ("fetch", "TERM", 8),
+)
 
 
 @pytest.fixture
