@@ -9,7 +9,6 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Literal
 
 from sparkops.core.playbook.expression import Expression
@@ -18,7 +17,7 @@ from sparkops.core.playbook.names import Path
 SCHEMA = 1
 """Version of the plan's JSON shape."""
 
-TOLD: Mapping[str, Any] = MappingProxyType({"told": True})
+TOLD = "told"
 """Marks a field that is only shown, so it is no part of a plan's id."""
 
 
@@ -136,7 +135,7 @@ class Step:
     do: Action
     undo: Action | None = None
     terms: Terms | None = None
-    undoing: Undoing | None = field(default=None, metadata=TOLD)
+    undoing: Undoing | None = field(default=None, metadata={TOLD: True})
     """None: its title says what is undone."""
 
     @property
@@ -276,6 +275,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Secret):
         return {"secret": value.name}
     if hasattr(value, "__dataclass_fields__"):
-        sent = (name for name, one in value.__dataclass_fields__.items() if one.metadata is not TOLD)
+        sent = (name for name, one in value.__dataclass_fields__.items() if TOLD not in one.metadata)
         return {name: _plain(getattr(value, name)) for name in sent}
     return value
