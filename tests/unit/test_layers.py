@@ -36,6 +36,7 @@ DISK_CALLS = {
     "mkdir", "unlink", "rmtree", "disk_usage", "TemporaryFile", "NamedTemporaryFile", "mkstemp", "mkdtemp",
 }  # fmt: skip
 DISK = {
+    "sparkops/whole_file.py",
     "sparkops/report/runlog.py",
     "sparkops/remote/trust.py",  # pinned host keys
     "sparkops/remote/ssh.py",  # ~/.ssh/config
@@ -52,8 +53,8 @@ BELOW = {
     "checks": {"node_commands", "core", "errors"},
     "phases": {"node_commands", "core", "errors"},
     "report": {"core", "errors"},
-    "remote": {"core", "errors", "signals"},
-    "files": {"core", "errors", "data"},
+    "remote": {"core", "errors", "signals", "whole_file"},
+    "files": {"core", "errors", "data", "whole_file"},
     "session": {"files", "remote", "report", "phases", "checks", "node_commands", "core", "errors"},
     "cli": {"report", "core", "errors"},
     "sparklab": set(),
