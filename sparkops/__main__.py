@@ -12,10 +12,12 @@ def run() -> None:
     signals.listen()
     streams.secure()
     try:
-        from sparkops.cli.main import main  # noqa: PLC0415
+        with signals.deferred():
+            from sparkops.cli.main import main  # noqa: PLC0415
 
         code = streams.verdict(main())
     except KeyboardInterrupt:
+        sys.stderr.write(f"error: {Interrupted().message}\n")
         code = Interrupted.exit_code
     signals.over()
     sys.exit(code)

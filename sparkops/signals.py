@@ -1,6 +1,7 @@
 """The signals that interrupt a run: Ctrl-C, SIGTERM (`timeout`, systemd, CI) and SIGHUP (its terminal was closed)."""
 
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -36,12 +37,27 @@ def noted(note: Callable[[], None]) -> Iterator[None]:
             signal.signal(number, handler)
 
 
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Inside, they are noted, and raise KeyboardInterrupt at the end: for imports, where Python may wrap one."""
+    heard: list[None] = []
+    with noted(lambda: heard.append(None)):
+        yield
+    if heard:
+        raise KeyboardInterrupt
+
+
 def _interrupt() -> None:
     raise KeyboardInterrupt
 
 
 def _handle(note: Callable[[], None]) -> dict[int, Any]:
-    """Replace the handlers and return them; a signal that is ignored stays ignored, as `nohup` wants it."""
+    """Replace the handlers and return them; a signal that is ignored stays ignored, as `nohup` wants it.
+
+    Does nothing outside the main thread, where Python handles no signal.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return {}
     there = {getattr(signal, name): how for name, how in HOW.items() if hasattr(signal, name)}
     heard = {number: how for number, how in there.items() if signal.getsignal(number) != signal.SIG_IGN}
 

@@ -56,7 +56,7 @@ BELOW = {
     "remote": {"core", "errors", "signals", "whole_file"},
     "files": {"core", "errors", "data", "whole_file"},
     "session": {"files", "remote", "report", "phases", "checks", "node_commands", "core", "errors"},
-    "cli": {"report", "core", "errors"},
+    "cli": {"report", "core", "errors", "signals"},
     "sparklab": set(),
 }
 """The floors: what each package of ours may import beside itself. `verbs` may import all of them but sparklab."""
