@@ -33,9 +33,9 @@ def asks(hub):
     return {"HF_ENDPOINT": hub.endpoint} | {name: "" for name in os.environ if "proxy" in name.lower()}
 
 
-def test_a_signal_at_any_moment_ends_clean(lab, asks):
-    rows = [tried(lab, *row, **asks) for row in FIXED]
-    assert [row for row in rows if row.wrong] == []
+@pytest.mark.parametrize(("name", "how", "moment"), FIXED)
+def test_a_signal_after_so_many_commands_ends_clean(lab, asks, name, how, moment):
+    assert tried(lab, name, how, moment, **asks).wrong == ()
 
 
 @pytest.mark.parametrize("number", range(COUNT))
