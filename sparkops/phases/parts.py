@@ -70,12 +70,12 @@ def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Conta
     owner = (container.name, stored.deployment, state_dir(facts[node]))
     end, begin = scripts.container("stop", *owner), scripts.container("start", *owner)
     undo = Action(begin, await_stored(stored, node, container.name, choices))
-    return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, comes_back(container.name))
+    return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, comes_back(container.name, undo))
 
 
-def comes_back(container: str) -> Undoing:
+def comes_back(container: str, undo: Action) -> Undoing:
     """How the undo of its stop is told."""
-    return Undoing(f"starting {container} again", f"{container} serves again")
+    return Undoing(f"starting {container} again", f"{container} {'serves' if undo.wait else 'runs'} again")
 
 
 def start(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container) -> Step:

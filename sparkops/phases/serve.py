@@ -37,7 +37,7 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
         again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN))
         end = scripts.container("stop", *owner)
-        told = parts.comes_back(own.name)
+        told = parts.comes_back(own.name, again)
         yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again, told)
     if s.todo(member) == "replace":
         aside, back = scripts.container("aside", *owner), scripts.container("back", *owner)

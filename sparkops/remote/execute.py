@@ -185,7 +185,7 @@ class _Run:
         except NodeLost as lost:
             return None, self._lost(step, lost)
         if result.ended == "cancelled" and step.changes and step.do.command.ends:
-            return None, self._failed(step, "Ctrl-C ended it", "", result)
+            return None, self._failed(step, "an interrupt ended it", "", result)
         if result.ended == "cancelled":
             self.sent.remove(step.id)
             self._tell("skipped", step)

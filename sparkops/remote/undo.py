@@ -123,7 +123,7 @@ def _words(step: Step) -> Undoing:
 
 def _why(result: Result) -> str:
     if result.ended == "cancelled":
-        return "Ctrl-C ended it"
+        return "an interrupt ended it"
     if LOCK_LOST in result.stderr:
         return LOCK_LOST_TOLD
     told = (result.stderr or result.stdout).strip()
