@@ -70,7 +70,8 @@ def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Conta
     owner = (container.name, stored.deployment, state_dir(facts[node]))
     end, begin = scripts.container("stop", *owner), scripts.container("start", *owner)
     undo = Action(begin, await_stored(stored, node, container.name, choices))
-    return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, comes_back(container.name, undo))
+    told = comes_back(container.name, undo)
+    return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, told)
 
 
 def comes_back(container: str, undo: Action) -> Undoing:

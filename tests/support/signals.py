@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 SOLO = ("deploy", "--topology", "solo", "--limit", "node1")
 CLUSTER = ("deploy", "--topology", "cluster", "--set", "args.max-model-len=2048")
@@ -178,7 +179,9 @@ def _lies(lab: Any) -> list[str]:
     wrong = []
     for one in ran.document["deployments"]:
         fronts = {
-            (addresses[url.hostname], url.port): end["healthy"] for end in one["endpoints"] if (url := _url(end["url"]))
+            (addresses[url.hostname], url.port): end["healthy"]
+            for end in one["endpoints"]
+            if (url := urlsplit(end["url"]))
         }
         for front, healthy in fronts.items():
             if healthy != (front in before[1]):
@@ -188,9 +191,3 @@ def _lies(lab: Any) -> list[str]:
     if before[1] and not any(one["endpoints"] for one in ran.document["deployments"]):
         wrong.append(f"status shows no deployment, but {before}")
     return wrong
-
-
-def _url(text: str) -> Any:
-    from urllib.parse import urlsplit
-
-    return urlsplit(text)
