@@ -2,11 +2,25 @@
 
 import sys
 
-from sparkops.cli.main import main
+from sparkops import signals
+from sparkops.errors import Interrupted
+from sparkops.report import streams
 
 
 def run() -> None:
-    sys.exit(main())
+    """A signal or a stream that fails may come at any time, also while modules are imported."""
+    signals.listen()
+    streams.secure()
+    try:
+        with signals.deferred():
+            from sparkops.cli.main import main  # noqa: PLC0415
+
+        code = streams.verdict(main())
+    except KeyboardInterrupt:
+        sys.stderr.write(f"error: {Interrupted().message}\n")
+        code = Interrupted.exit_code
+    signals.over()
+    sys.exit(code)
 
 
 if __name__ == "__main__":

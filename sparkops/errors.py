@@ -6,7 +6,7 @@ SparkopsError
 ├── Unreachable     4  a node could not be reached, authenticated or trusted; its state is unknown
 ├── StepFailed      5  something failed on a node: step, node, last lines
 ├── Locked          6  another run holds the lock: who, since when
-└── Interrupted   130  Ctrl-C; what this run had started was undone
+└── Interrupted   130  Ctrl-C, SIGTERM or a closed terminal; what this run had started was undone
 
 Anything else that escapes is a bug in sparkops and exits 1.
 """
@@ -28,6 +28,8 @@ class SparkopsError(Exception):
         self.node = node
         self.step = step
         self.hint = hint
+        self.rolled_back: str | None = None
+        """What became of the steps that a plan had sent, if it undid them."""
 
 
 class UsageError(SparkopsError):
@@ -56,8 +58,15 @@ class Locked(SparkopsError):
 
 
 class Interrupted(SparkopsError):
+    """`more` says what became of the work."""
+
     exit_code = 130
     kind = "interrupted"
+    how = ""
+    """What interrupted this run, as `sparkops.signals` heard it."""
+
+    def __init__(self, more: str = "", *, hint: str | None = None) -> None:
+        super().__init__("; ".join(part for part in (self.how or "interrupted", more) if part), hint=hint)
 
 
 PRECEDENCE = (BUG, 130, 6, 4, 5, 3, 2, 0)

@@ -15,6 +15,7 @@ from sparkops.cli import registry
 from sparkops.cli.completion import VARIABLE
 from sparkops.cli.shape import CommandLine, Invocation, VerbGroup
 from sparkops.errors import Interrupted, SparkopsError, UsageError
+from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.report.text import How, Ink
 
@@ -68,18 +69,12 @@ def main(words: Sequence[str] | None = None) -> int:
         return shell_complete(sparkops, {}, "sparkops", VARIABLE, asked)
     words = list(sys.argv[1:] if words is None else words)
     line = CommandLine()
-    _forgive_narrow_terminals()
-    code = 0
     try:
-        code = _main(words, line)
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader of our output is gone: keep Python from reporting that at exit
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  (stays open until the process ends)
+        return _main(words, line)
     except KeyboardInterrupt:
-        return Interrupted.exit_code
+        return _report(line, words).fail(Interrupted())
     except Exception as error:  # a bug before there was a report, or in it
         return _report(line, words).bug(error)
-    return code
 
 
 def _main(words: list[str], line: CommandLine) -> int:
@@ -88,7 +83,7 @@ def _main(words: list[str], line: CommandLine) -> int:
     except SparkopsError as error:
         return _report(line, words).fail(error)
     except click.Abort:
-        return _report(line, words).fail(Interrupted("interrupted"))
+        return _report(line, words).fail(Interrupted())
     if not isinstance(ask, Invocation):
         return ask or 0
     line.verb = ask.verb
@@ -121,17 +116,23 @@ def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
 
 def _run(ask: Invocation, report: Ending) -> int:
     try:
-        return report.finish(registry.run(ask.verb)(ask.options, report))
-    except SparkopsError as error:
-        return report.fail(error)
-    except KeyboardInterrupt:
-        return report.fail(Interrupted("interrupted"))
-    except BrokenPipeError:
-        raise
+        return report.finish(_answer(ask, report))
+    except KeyboardInterrupt:  # while the answer is printed
+        return Interrupted.exit_code
     except Exception as error:  # the one place where a bug ends
         return report.bug(error)
     finally:
         report.close()
+
+
+def _answer(ask: Invocation, report: Ending) -> Answer:
+    try:
+        answer: Answer = registry.run(ask.verb)(ask.options, report)
+        return answer
+    except SparkopsError as error:
+        return Answer({}, error=error)
+    except KeyboardInterrupt:
+        return Answer({}, error=Interrupted())
 
 
 def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending:
@@ -164,11 +165,3 @@ def _ours(words: list[str]) -> list[str]:
 
 def _colour(stream: TextIO) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def _forgive_narrow_terminals() -> None:
-    """Print a replacement for characters that the terminal cannot show."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="replace")

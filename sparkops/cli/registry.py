@@ -8,6 +8,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from sparkops import signals
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Show
 
@@ -158,4 +159,5 @@ def names(kind: str, context: Any) -> Iterable[str]:
 
 def _load(noun: str, target: str) -> Any:
     module, _, name = target.partition(":")
-    return getattr(import_module(f"sparkops.verbs.{noun}.{module}"), name)
+    with signals.deferred():
+        return getattr(import_module(f"sparkops.verbs.{noun}.{module}"), name)

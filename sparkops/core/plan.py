@@ -17,6 +17,9 @@ from sparkops.core.playbook.names import Path
 SCHEMA = 1
 """Version of the plan's JSON shape."""
 
+TOLD = "told"
+"""Marks a field that is only shown, so it is no part of a plan's id."""
+
 
 @dataclass(frozen=True)
 class Script:
@@ -120,6 +123,14 @@ class Terms:
 
 
 @dataclass(frozen=True)
+class Undoing:
+    """What a person reads while a step is undone, and when it is: what comes back. An empty text is not shown."""
+
+    doing: str = ""
+    done: str = ""
+
+
+@dataclass(frozen=True)
 class Step:
     """One action on one node. `id` is unique in its plan; `undo` is tried whenever `do` was sent."""
 
@@ -129,6 +140,8 @@ class Step:
     do: Action
     undo: Action | None = None
     terms: Terms | None = None
+    undoing: Undoing | None = field(default=None, metadata={TOLD: True})
+    """None: its title says what is undone."""
 
     @property
     def changes(self) -> bool:
@@ -267,5 +280,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Secret):
         return {"secret": value.name}
     if hasattr(value, "__dataclass_fields__"):
-        return {name: _plain(getattr(value, name)) for name in value.__dataclass_fields__}
+        sent = (name for name, one in value.__dataclass_fields__.items() if TOLD not in one.metadata)
+        return {name: _plain(getattr(value, name)) for name in sent}
     return value

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sparkops.core.bench.record import NotARecord, Record, load
-from sparkops.core.schema import did_you_mean, one_line
+from sparkops.core.schema import did_you_mean
 from sparkops.errors import UsageError
 from sparkops.files import state
 
@@ -45,26 +45,11 @@ def since(began: str) -> Iterator[Record]:
 
 def keep(one: Record) -> None:
     """Write a benchmark's file completely or not at all; raises UsageError."""
-    try:
-        state.write(KEPT, one.id, one.document())
-    except OSError as error:
-        raise unwritable(KEPT, error) from None
+    state.write_json(KEPT, one.id, one.document())
 
 
 def keep_tokenizer(text: str) -> Path:
     """Keep a model's tokenizer.json under the hash of its content; raises UsageError."""
-    place = state.folder("tokenizers") / hashlib.sha256(text.encode()).hexdigest()[:16] / "tokenizer.json"
-    try:
-        if not place.exists():
-            place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise unwritable("tokenizers", error) from None
-    return place
-
-
-def unwritable(kind: str, error: OSError) -> UsageError:
-    """The error for a directory that cannot be written."""
-    reason = (error.strerror or "cannot be written").lower()
-    hint = "free disk space, correct the folder's owner, or set $XDG_STATE_HOME to another folder; old results remain"
-    return UsageError(one_line(f"{state.folder(kind)}: {reason}"), hint=hint)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    kept = state.folder("tokenizers") / digest / "tokenizer.json"
+    return kept if kept.exists() else state.write(f"tokenizers/{digest}", kept.name, text)

@@ -143,10 +143,7 @@ def _too_much() -> UsageError:
 def _about(place: Path, catalogue: Catalogue) -> None:
     """Write what is known of a catalogue, completely or not at all."""
     path = place / catalogues.ABOUT
-    part = path.with_suffix(f".{os.getpid()}.part")
-    with own_files.writing(path):
-        part.write_text(json.dumps(catalogues.document(catalogue), indent=2) + "\n", encoding="utf-8")
-        part.replace(path)
+    own_files.write(path, json.dumps(catalogues.document(catalogue), indent=2) + "\n")
 
 
 def _forget(place: Path) -> None:

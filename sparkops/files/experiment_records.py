@@ -2,7 +2,6 @@
 
 from sparkops.core.bench.experiment import Experiment, load
 from sparkops.files import state
-from sparkops.files.bench_records import unwritable
 
 KEPT = "experiments"
 
@@ -14,10 +13,7 @@ def find(name: str) -> Experiment | None:
 
 def keep(one: Experiment) -> None:
     """Write an experiment before its first topology replaces what serves; raises UsageError."""
-    try:
-        state.write(KEPT, one.id, one.document())
-    except OSError as error:
-        raise unwritable(KEPT, error) from None
+    state.write_json(KEPT, one.id, one.document())
 
 
 def forget(one: Experiment) -> None:

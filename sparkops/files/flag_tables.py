@@ -77,9 +77,9 @@ def of_image(reference: str) -> FlagTable | None:
 
 
 def keep(reference: str, fingerprint: str, document: Mapping[str, Any]) -> str:
-    """Keep a table for `lint` and `plan` on this machine; returns the path."""
+    """Keep a table for `lint` and `plan` on this machine; returns the path, raises UsageError."""
     whole = {"schema": SCHEMA, "image": reference, "fingerprint": fingerprint, "table": dict(document)}
-    return str(state.write(KIND, _name(reference), whole))
+    return str(state.write_json(KIND, _name(reference), whole))
 
 
 def _name(reference: str) -> str:

@@ -6,15 +6,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from sparkops import whole_file
 from sparkops.core.schema import one_line
 from sparkops.core.sizes import gb
 from sparkops.errors import UsageError
 
 
 def write(path: Path, text: str) -> str:
-    """Write a file; returns its path as text, raises `UsageError`."""
+    """Write a file completely or not at all; returns its path as text, raises `UsageError`."""
     with writing(path):
-        path.write_text(text, encoding="utf-8")
+        whole_file.write(path, text)
     return str(path)
 
 

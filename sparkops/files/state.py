@@ -5,6 +5,12 @@ import os
 from pathlib import Path
 from typing import Any
 
+from sparkops import whole_file
+from sparkops.core.schema import one_line
+from sparkops.errors import UsageError
+
+UNWRITABLE = "free disk space, correct the folder's owner, or set $XDG_STATE_HOME to another folder; old results remain"
+
 
 def folder(kind: str) -> Path:
     """`$XDG_STATE_HOME/sparkops/<kind>`; it may not exist."""
@@ -13,21 +19,21 @@ def folder(kind: str) -> Path:
     return base / "sparkops" / kind
 
 
-def write(kind: str, name: str, document: Any) -> Path:
-    """Write one JSON file, completely or not at all, readable only by its owner; raises OSError."""
-    path = folder(kind) / f"{name}.json"
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    part = path.with_suffix(f".{os.getpid()}.part")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+def write(kind: str, name: str, text: str) -> Path:
+    """Write one file, completely or not at all, readable only by its owner; raises UsageError."""
+    path = folder(kind) / name
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(document, file, indent=2)
-            file.write("\n")
-        part.replace(path)
-    except OSError:  # a full disk is not to be filled with halves
-        part.unlink(missing_ok=True)
-        raise
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        whole_file.write(path, text, 0o600)
+    except OSError as error:
+        reason = (error.strerror or "cannot be written").lower()
+        raise UsageError(one_line(f"{folder(kind)}: {reason}"), hint=UNWRITABLE) from None
     return path
+
+
+def write_json(kind: str, name: str, document: Any) -> Path:
+    """Write one JSON file; raises UsageError."""
+    return write(kind, f"{name}.json", json.dumps(document, indent=2) + "\n")
 
 
 def read(kind: str, name: str) -> Any:

@@ -1,11 +1,12 @@
 #!/bin/sh
 # Holds this machine's one lock for as long as its client lives.
 #
-#   lock RUNID QUIET OWNER_JSON
+#   lock RUNID QUIET OWNER_JSON [again]
 #
 # Prints `held` once it has the lock, and keeps it while a `.` arrives on stdin at least every QUIET seconds. When
 # another run has it: that run's OWNER_JSON on stdout, exit 75. When this same run has it over a connection that is
-# dying: `waiting` first, then `held`. What the file says counts only while somebody holds it, so a killed owner leaves
+# dying: `waiting` first, then `held`. With `again`, a lock that another run has had since then is refused, though it is
+# free now. What the file says counts only while somebody holds it, so a killed owner leaves
 # nothing to clean up. Any SSH user may take it: the file is created open to all and never opened for creation again
 # (fs.protected_regular forbids that in /run/lock).
 set -u
@@ -13,7 +14,7 @@ LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin
 export LC_ALL PATH
 
-run=$1 quiet=$2 owner=$3
+run=$1 quiet=$2 owner=$3 again=${4:-}
 file=${SPARKOPS_ROOT:-}/run/lock/sparkops.lock
 
 look() {
@@ -40,6 +41,16 @@ if ! flock -w 3 9; then # one that ended just now is still letting go
             ;;
     esac
     flock -w "$((quiet + 10))" 9 || exit 75
+fi
+if [ -n "$again" ]; then
+    look
+    case $who in
+        '' | *"\"run\":\"$run\""*) ;;
+        *)
+            printf '%s\n' "$who"
+            exit 75
+            ;;
+    esac
 fi
 printf '%s\n' "$owner" | dd of="$file" conv=nocreat status=none 9<&- || {
     echo "cannot write $file" >&2

@@ -9,7 +9,7 @@ from sparkops.core.plan import Plan, Secret, Step, Word
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import copies as commands
 from sparkops.phases.images import until_done
-from sparkops.phases.steps import plan, step
+from sparkops.phases.steps import QUIETLY, plan, step
 
 PUBLIC = Secret("copy-public-key")
 PATIENCE = 3
@@ -79,14 +79,14 @@ def _admitted(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
         state, node = state_dir(facts[hop.receiver]), hop.receiver
         admit = commands.admit(state, copy.job, origins(hop, facts[hop.sender]), PUBLIC)
         undo = commands.close(state, copy.job)
-        yield step(f"open.{node}", node, f"allow {hop.sender} to send the {copy.kind}", admit, undo)
+        yield step(f"open.{node}", node, f"allow {hop.sender} to send the {copy.kind}", admit, undo, QUIETLY)
 
 
 def _handed(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:
     for hop in copy.hops:
         state, node = state_dir(facts[hop.sender]), hop.sender
         hand, undo = commands.hand(state, copy.job, key_of(node)), commands.close(state, copy.job)
-        yield step(f"hand.{node}", node, f"write the SSH key for {hop.receiver}", hand, undo)
+        yield step(f"hand.{node}", node, f"write the SSH key for {hop.receiver}", hand, undo, QUIETLY)
 
 
 def _receiving(copy: Copy, facts: Mapping[str, Facts]) -> Iterator[Step]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts
-from sparkops.core.plan import Action, Step
+from sparkops.core.plan import Action, Step, Undoing
 from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
@@ -74,13 +74,20 @@ def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Conta
     owner = (container.name, stored.deployment, state_dir(facts[node]))
     end, begin = scripts.container("stop", *owner, drain=stored.drain), scripts.container("start", *owner)
     undo = Action(begin, await_stored(stored, node, container.name, choices))
-    return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo)
+    told = comes_back(container.name, undo)
+    return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, told)
+
+
+def comes_back(container: str, undo: Action) -> Undoing:
+    """How the undo of its stop is told."""
+    return Undoing(f"starting {container} again", f"{container} {'serves' if undo.wait else 'runs'} again")
 
 
 def start(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container) -> Step:
     owner = (container.name, stored.deployment, state_dir(facts[node]))
     begin, undo = scripts.container("start", *owner), scripts.container("stop", *owner)
-    return step(f"start.{node}.{container.name}", node, f"start {container.name}", begin, undo)
+    stopped = Undoing(done=f"stopped {container.name}")
+    return step(f"start.{node}.{container.name}", node, f"start {container.name}", begin, undo, stopped)
 
 
 def waits(target: DeployedRevision, started: Iterable[NodeContainer], choices: Choices) -> Iterator[Step]:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from sparkops.core.facts import Facts
-from sparkops.core.plan import Secret, Step
+from sparkops.core.plan import Secret, Step, Undoing
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.revision import Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.node_commands import proxy, scripts
-from sparkops.phases.steps import step
+from sparkops.phases.steps import QUIETLY, step
 
 API_KEY = Secret("api-key")
 
@@ -51,10 +51,13 @@ def api_key(s: Situation) -> Iterator[Step]:
             yield write_key(s.facts[node], node)
 
 
+OLD_KEY = Undoing(done="restored the earlier API key")
+
+
 def write_key(facts: Facts, node: str) -> Step:
     path = key_path(facts)
     undo = scripts.write(path, "600", old_key(node)) if facts.key_digest else None
-    return step(f"api-key.{node}", node, "write the API key", scripts.write(path, "600", API_KEY), undo)
+    return step(f"api-key.{node}", node, "write the API key", scripts.write(path, "600", API_KEY), undo, OLD_KEY)
 
 
 def old_key(node: str) -> Secret:
@@ -71,7 +74,7 @@ def proxy_config(s: Situation) -> Iterator[Step]:
             yield step(f"proxy-auth.{member.name}", member.name, "write the proxy's key check", auth)
             write, remove = scripts.write(path, "644", proxy.config(s.revision)), scripts.remove_file(path)
             title = "write the proxy's configuration"
-            yield step(f"proxy-config.{member.name}", member.name, title, write, remove)
+            yield step(f"proxy-config.{member.name}", member.name, title, write, remove, QUIETLY)
 
 
 def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:

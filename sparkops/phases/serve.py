@@ -6,7 +6,7 @@ from sparkops.core.effective import command_line
 from sparkops.core.endpoints import health_url
 from sparkops.core.facts import Container, Facts
 from sparkops.core.facts.containers import ASIDE, KEY_IN_CONTAINER
-from sparkops.core.plan import Action, Step
+from sparkops.core.plan import Action, Step, Undoing
 from sparkops.core.revision import SCHEMA, Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.core.sizes import GIB_KIB
@@ -14,7 +14,7 @@ from sparkops.core.utilization import UTILIZATION
 from sparkops.node_commands import docker, proxy, scripts, vllm
 from sparkops.phases import parts
 from sparkops.phases.prepare import auth_path, config_path, images_dir, mounts
-from sparkops.phases.steps import step
+from sparkops.phases.steps import QUIETLY, step
 from sparkops.phases.verify import FORGIVEN, await_member, restarts_allowed
 
 LOW_MEMORY_KIB = 8 * GIB_KIB
@@ -37,10 +37,11 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
         again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN))
         end = scripts.container("stop", *owner)
-        yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again)
+        told = parts.comes_back(own.name, again)
+        yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again, told)
     if s.todo(member) == "replace":
         aside, back = scripts.container("aside", *owner), scripts.container("back", *owner)
-        yield step(f"aside.{member.name}.{own.name}", member.name, f"put {own.name} aside", aside, back)
+        yield step(f"aside.{member.name}.{own.name}", member.name, f"put {own.name} aside", aside, back, QUIETLY)
 
 
 def await_memory(s: Situation) -> Iterator[Step]:
@@ -59,7 +60,7 @@ def await_memory(s: Situation) -> Iterator[Step]:
 def memory(facts: Facts, node: str, share: float) -> Step:
     """Wait for freed memory; the undo waits too, before what served is started again."""
     wait = scripts.memory(int(facts.memory.total_kib * share))
-    return step(f"memory.{node}", node, "wait for freed memory", wait, wait)
+    return step(f"memory.{node}", node, "wait for freed memory", wait, wait, QUIETLY)
 
 
 def start(s: Situation) -> Iterator[Step]:
@@ -70,17 +71,19 @@ def start(s: Situation) -> Iterator[Step]:
         name = s.revision.container(member)
         owner = (name, s.revision.deployment, s.state_dir(member.name))
         if s.todo(member) in ("start", "restart"):
-            begin, undo = scripts.container("start", *owner), scripts.container("stop", *owner)
+            begin, undo, ended = scripts.container("start", *owner), scripts.container("stop", *owner), "stopped"
         else:
             container = _proxy(s, member) if member.role == "proxy" else _engine(s, member)
-            begin, undo = docker.run(container), scripts.container("remove", *owner)
-        yield step(f"start.{member.name}.{member.role}", member.name, f"start {name}", begin, undo)
+            begin, undo, ended = docker.run(container), scripts.container("remove", *owner), "removed"
+        told = Undoing(done=f"{ended} {name}")
+        yield step(f"start.{member.name}.{member.role}", member.name, f"start {name}", begin, undo, told)
         if member.role != "proxy":
             asked = health_url(member if member.port is not None else s.revision.fronts[0])
             seconds, model = int(s.choices.limits.deadline), _model_dir(s, member)
             watch = scripts.watch_caches(name, LOW_MEMORY_KIB, seconds, asked, model)
             cancel = scripts.cancel_job(f"cache-{name}")
-            yield step(f"watch-caches.{member.name}", member.name, "drop caches while the weights load", watch, cancel)
+            title = "drop caches while the weights load"
+            yield step(f"watch-caches.{member.name}", member.name, title, watch, cancel, QUIETLY)
 
 
 def load(s: Situation) -> Iterator[Step]:

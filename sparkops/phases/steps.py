@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from sparkops.core.plan import Action, Command, Phase, Plan, Step, Wait
+from sparkops.core.plan import Action, Command, Phase, Plan, Step, Undoing, Wait
 
 Does = Command | Wait | Action
+QUIETLY = Undoing()
+"""For undos that matter to nobody but sparkops."""
 
 
-def step(name: str, node: str, title: str, do: Does, undo: Does | None = None) -> Step:
+def step(name: str, node: str, title: str, do: Does, undo: Does | None = None, undoing: Undoing | None = None) -> Step:
     """A step; `do` and `undo` are each a command, a wait, or an `Action` of both."""
-    return Step(name, node, title, _action(do), None if undo is None else _action(undo))
+    return Step(name, node, title, _action(do), None if undo is None else _action(undo), undoing=undoing)
 
 
 def _action(does: Does) -> Action:

@@ -10,7 +10,7 @@ from typing import Literal
 from sparkops.core.plan import Event, EventKind, NodeLost, Phase, Plan, Result, Step, Wait
 from sparkops.core.playbook.names import BadExpression
 from sparkops.remote import Cancel, World
-from sparkops.remote.frame import LOCK_LOST
+from sparkops.remote.frame import LOCK_LOST, LOCK_LOST_TOLD
 from sparkops.remote.step_conditions import Registered
 from sparkops.remote.undo import Undo
 from sparkops.remote.waiting import Waiting, answer
@@ -185,7 +185,7 @@ class _Run:
         except NodeLost as lost:
             return None, self._lost(step, lost)
         if result.ended == "cancelled" and step.changes and step.do.command.ends:
-            return None, self._failed(step, "Ctrl-C ended it", "", result)
+            return None, self._failed(step, "an interrupt ended it", "", result)
         if result.ended == "cancelled":
             self.sent.remove(step.id)
             self._tell("skipped", step)
@@ -263,7 +263,7 @@ def _reason(result: Result) -> str:
     if result.ended == "timeout":
         return "the command exceeded its time limit and was stopped"
     if LOCK_LOST in result.stderr:
-        return "this run lost its lock on the node, so the node refused the command"
+        return LOCK_LOST_TOLD
     return f"exit code {result.code}"
 
 

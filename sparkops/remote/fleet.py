@@ -159,14 +159,14 @@ class Fleet:
     def _reopened(self, link: Connection) -> None:
         """Take a node's lock again after a new connection or a lost heartbeat.
 
-        If another run has it by now, `run.sh` refuses our commands.
+        If another run has or had it by now, the node refuses our commands: they may not fit what that run did.
         """
         owner, name = self._owner, link.target.name
         if owner is None or name not in self._holds:
             return
         try:
             hold = Hold(link, owner)
-            hold.take()
+            hold.take(again=True)
             self._holds[name] = hold
         except (Held, NodeLost):
             return
@@ -174,4 +174,6 @@ class Fleet:
     def _beat(self) -> None:
         while not self._quit.wait(BEAT):
             for hold in tuple(self._holds.values()):
+                if hold.ended and hold.link.alive:  # this machine slept
+                    self._reopened(hold.link)
                 hold.beat()

@@ -13,6 +13,7 @@ LONGEST = 128 * 1024 - 1024
 """Linux refuses a longer single argument (MAX_ARG_STRLEN), and a login shell gets its whole line as one."""
 
 LOCK_LOST = "sparkops-run: lock lost"
+LOCK_LOST_TOLD = "this run lost its lock to another run while this machine was silent (asleep?), so the node refused it"
 TIMED_OUT = "sparkops-run: timeout"
 READS = "-"
 SUDO_TRIES = 3

@@ -1,10 +1,10 @@
-"""Ctrl-C while nodes work: counted and raised at the end of a wave, so that steps can be undone."""
+"""Signals while nodes work: counted and raised at the end of a wave, so that steps can be undone."""
 
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from sparkops import signals
 from sparkops.remote import Cancel
 
 
@@ -22,12 +22,11 @@ class Interrupts:
         if self._held or threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = signal.signal(signal.SIGINT, self._note)
         self._held = True
         try:
-            yield
+            with signals.noted(self._note):
+                yield
         finally:
-            signal.signal(signal.SIGINT, before)
             self._held, self._count = False, 0
 
     @contextmanager
@@ -48,7 +47,7 @@ class Interrupts:
             if count:
                 raise KeyboardInterrupt(count)
 
-    def _note(self, _number: int, _frame: object) -> None:
+    def _note(self) -> None:
         self._count += 1
         if self._cancel is not None:
             self._cancel.set()

@@ -74,13 +74,17 @@ class Hold:
         self._owner = owner
         self._channel: paramiko.Channel | None = None
 
-    def take(self) -> None:
-        """Raises Held or NodeLost. `waiting` is fine too: an earlier connection of this run still holds the lock."""
+    def take(self, again: bool = False) -> None:
+        """Raises Held or NodeLost. `waiting` is fine too: an earlier connection of this run still holds the lock.
+
+        `again`: this run had it before, so it is also Held if another run has had it since then.
+        """
         node = self.link.target.name
         channel = self.link.channel()
         about = json.dumps(asdict(self._owner), separators=(",", ":"))
         try:
-            begin(channel, shell_line((Script("lock"), self._owner.run, str(QUIET), about)))
+            more = ("again",) if again else ()
+            begin(channel, shell_line((Script("lock"), self._owner.run, str(QUIET), about, *more)))
             answer = _first_line(channel)
         except BROKEN as error:
             channel.close()

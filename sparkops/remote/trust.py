@@ -8,6 +8,7 @@ import paramiko
 from paramiko.hostkeys import HostKeyEntry, InvalidHostKey
 from paramiko.pkey import UnknownKeyType
 
+from sparkops import whole_file
 from sparkops.remote.connect_errors import Unreached, unreached
 from sparkops.remote.handshake import handshake
 
@@ -91,13 +92,11 @@ def pinned_host_keys(path: Path, address: str, port: int = 22) -> tuple[SeenHost
 
 
 def pin(path: Path, keys: Sequence[SeenHostKey]) -> None:
-    """Write these keys in place of those pinned for the same addresses; keep all other lines."""
+    """Write these keys in place of those pinned for the same addresses; keep all other lines; raises OSError."""
     names = {_host(key.address, key.port) for key in keys}
     old = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines() if path.exists() else []
     kept = [line for line in old if line.split(" ", 1)[0] not in names]
-    new = path.with_name(f"{path.name}.new")
-    new.write_text("\n".join([*kept, *(key.line for key in keys), ""]), encoding="utf-8", errors="surrogateescape")
-    new.replace(path)
+    whole_file.write(path, "\n".join([*kept, *(key.line for key in keys), ""]))
 
 
 def _host(address: str, port: int) -> str:

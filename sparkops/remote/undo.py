@@ -5,8 +5,9 @@ commands; ours go on, so that no deployment is left half undone.
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from sparkops.core.plan import Command, Event, EventKind, NodeLost, Result, Step, Wait
+from sparkops.core.plan import Command, Event, EventKind, NodeLost, Result, Step, Undoing, Wait
 from sparkops.remote import Cancel, World
+from sparkops.remote.frame import LOCK_LOST, LOCK_LOST_TOLD
 from sparkops.remote.waiting import Waiting
 
 
@@ -30,7 +31,9 @@ class Undo:
 
     def all(self, phases: Sequence[Sequence[Step]]) -> None:
         """Undo the last phase first: all nodes at once, each node's steps in reverse order."""
-        pending = [phase for phase in phases if phase]
+        pending = [phase for phase in phases if any(step.undo for step in phase)]
+        if pending:
+            self._emit(Event("note", "rolling back"))
         while pending:
             try:
                 self._phase(pending[-1])
@@ -62,7 +65,7 @@ class Undo:
 
     def _step(self, step: Step) -> None:
         assert step.undo is not None
-        self._tell("undo", step)
+        self._tell("undo", step, _words(step).doing)
         if step.undo.command is not None:
             result = self._send(step.node, step.undo.command)
             if not result.ok:
@@ -74,7 +77,7 @@ class Undo:
             self._wait(step, step.undo.wait)
 
     def _wait(self, step: Step, wait: Wait) -> None:
-        waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, text))
+        waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, step.title, text))
         try:
             waited = waiting.until_ready(self._waits)
         except NodeLost as lost:
@@ -100,20 +103,28 @@ class Undo:
                 raise
             return self._world.send(node, command, cancel)
 
-    def _undone(self, step: Step, text: str = "") -> None:
+    def _undone(self, step: Step, unawaited: str = "") -> None:
         self.undone.append(step.id)
-        self._tell("undone", step, text)
+        words = _words(step)
+        title = f"{words.doing}: {unawaited}" if unawaited and words.doing else words.done
+        self._tell("undone", step, title, unawaited)
 
     def _stuck(self, step: Step, text: str) -> None:
         self.stuck.append(step.id)
-        self._tell("stuck", step, text)
+        self._tell("stuck", step, f"undo: {step.title}", text)
 
-    def _tell(self, kind: EventKind, step: Step, text: str = "") -> None:
-        self._emit(Event(kind, text, step.node, step.id, step.title))
+    def _tell(self, kind: EventKind, step: Step, title: str, text: str = "") -> None:
+        self._emit(Event(kind, text, step.node, step.id, title))
+
+
+def _words(step: Step) -> Undoing:
+    return step.undoing or Undoing(f"undo: {step.title}", f"undone: {step.title}")
 
 
 def _why(result: Result) -> str:
     if result.ended == "cancelled":
-        return "Ctrl-C ended it"
+        return "an interrupt ended it"
+    if LOCK_LOST in result.stderr:
+        return LOCK_LOST_TOLD
     told = (result.stderr or result.stdout).strip()
     return "\n".join(part for part in (f"exit code {result.code}", told) if part)

@@ -36,7 +36,7 @@ def advance(rows: Rows, event: Event, now: float) -> Rows:
         case "start":
             return {**rows, event.node: BoardRow(event.node, title, now)}
         case "undo":
-            return {**rows, event.node: BoardRow(event.node, f"undo: {title}", now)}
+            return {**rows, event.node: BoardRow(event.node, event.title or "rolling back", now)}
         case "progress":
             row = rows.get(event.node) or BoardRow(event.node, title, now)
             return {**rows, event.node: _progressed(row, event.text)}
@@ -98,10 +98,10 @@ def kept(event: Event, row: BoardRow | None, now: float, ink: Ink, verbose: bool
         case "failed" | "lost" | "stuck":
             yield ink.bad(f"{where}{event.kind}: {title}{spent}")
             yield from indented(clip(event.text.partition("\n")[0], 200))
-        case "undo":
-            yield ink.warn(f"{where}undo: {title}")
-        case "undone":
-            yield f"{where}undone: {title}{spent}"
+        case "undo" if event.title:
+            yield ink.warn(f"{where}{title}")
+        case "undone" if event.title:
+            yield f"{where}{title}{spent}"
         case "skipped":
             reason = "given up" if row else "skipped" if event.text else "not started"
             yield ink.dim(f"{where}{reason}: {title}")

@@ -3,7 +3,6 @@
 Questions, progress and errors go to stderr; stdout carries the answer alone.
 """
 
-import contextlib
 import json
 import sys
 import time
@@ -130,15 +129,16 @@ class Ending:
         return [self._advised(item) for item in value] if isinstance(value, list | tuple) else value
 
     def _error_document(self, error: SparkopsError) -> dict[str, Any]:
-        return {key: getattr(error, key) for key in ("kind", "message", "node", "step", "hint")}
+        known = {key: getattr(error, key) for key in ("kind", "message", "node", "step", "hint")}
+        return known | ({"rolled_back": error.rolled_back} if error.rolled_back else {})
 
     def _last_words(self, error: SparkopsError) -> Iterator[str]:
         yield f"{self._err_ink.bad('error:')} {error.message}"
+        yield from [error.rolled_back] if error.rolled_back else []
         if error.hint:
             yield f"{self._err_ink.bold('next:')} {error.hint}"
 
     def _write(self, stream: TextIO, lines: Iterable[str]) -> None:
-        with contextlib.suppress(BrokenPipeError):  # the reader went away; the exit code stays what it is
-            for line in lines:
-                stream.write(line + "\n")
-            stream.flush()
+        for line in lines:
+            stream.write(line + "\n")
+        stream.flush()

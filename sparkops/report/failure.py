@@ -60,5 +60,6 @@ def lines(failure: ReadFailure, ink: Ink) -> Iterator[str]:
     if failure.diagnosis:
         where_else = f"on {failure.node}: " if failure.node not in (None, "", failure.error.node) else ""
         yield f"{ink.bold('cause:')} {where_else}{failure.diagnosis.cause}"
+    yield from [failure.error.rolled_back] if failure.error.rolled_back else []
     for hint in failure.hints:
         yield f"{ink.bold('next:')} {hint}"

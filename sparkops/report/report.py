@@ -33,10 +33,7 @@ class Report(Ending):
             lines = list(board.kept(event, old, now, self._err_ink, self.how.verbose))
             if event.kind == "progress" and new and not self._screen.moves and board.moved(old, new):
                 lines.append(board.plain(new, now))
-            try:
-                self._screen.show(lines, self._rows)
-            except OSError:  # the reader went away; finish what was begun on the nodes
-                self._screen = Screen()
+            self._screen.show(lines, self._rows)
 
     def line(self, label: str, text: str) -> None:
         """Print a line of the answer before the rest is known."""
@@ -62,7 +59,10 @@ class Report(Ending):
         self._screen.stop()
         self._err.write(f"{question} [y/N] ")
         self._err.flush()
-        return sys.stdin.readline().strip().lower() in ("y", "yes")
+        try:
+            return sys.stdin.readline().strip().lower() in ("y", "yes")
+        except OSError:  # the terminal was closed
+            return False
 
     def finish(self, answer: Answer) -> int:
         self._screen.stop()

@@ -32,7 +32,7 @@ class RunLog:
         self._hidden: list[str] = []
         self._file: TextIO | None = None
         self._log: Any = None
-        self._refused = False
+        self._warned = False
 
     @property
     def path(self) -> Path | None:
@@ -44,12 +44,16 @@ class RunLog:
             self._hidden += [secret, json.dumps(secret, ensure_ascii=False)[1:-1]]
 
     def write(self, kind: str, **keys: Any) -> None:
-        """Write one line. A full disk does not end a run on nodes; an unwritable directory is reported once."""
-        if self._log is None and not self._refused:
-            self._begin()
-        with contextlib.suppress(OSError):
+        """Write one line. A full disk does not end a run on nodes; the first error is reported."""
+        try:
+            if self._log is None and not self._warned:
+                self._begin()
             if self._log is not None:
                 self._log.info(kind, **{name: value for name, value in keys.items() if value not in (None, "", {})})
+        except OSError as error:
+            if not self._warned:
+                sys.stderr.write(f"warning: the run log cannot be written, and the run goes on: {error}\n")
+            self._warned = True
 
     def close(self) -> None:
         if self._file is not None:
@@ -59,14 +63,9 @@ class RunLog:
     def _begin(self) -> None:
         import structlog  # noqa: PLC0415  a fifth of the start of a verb that has nothing to log
 
-        try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _prune(self._path.parent)
-            self._file = _private(self._path)
-        except OSError as error:
-            self._refused = True
-            sys.stderr.write(f"warning: the run log cannot be written: {error}\n")
-            return
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _prune(self._path.parent)
+        self._file = _private(self._path)
         self._log = structlog.wrap_logger(
             structlog.PrintLogger(self._file),
             processors=[

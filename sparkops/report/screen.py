@@ -7,7 +7,7 @@ from sparkops.report.board import Rows
 
 
 class Screen:
-    """Shows nothing: the pipe or the terminal is gone while the run goes on. Others inherit from it.
+    """Shows nothing. Others inherit from it.
 
     `moves`: rows are redrawn in place, so their changes need no lines of their own.
     """

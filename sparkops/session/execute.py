@@ -8,6 +8,8 @@ from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
 from sparkops.remote.execute import Outcome, StepFailure
 from sparkops.session.session import Session
 
+WHAT_RUNS = "`sparkops status` shows what runs now; you can deploy again from any state"
+
 
 def execute(plan: Plan, session: Session) -> Outcome:
     """Raises when the plan was not carried out; the hint says what was undone."""
@@ -27,13 +29,18 @@ def error_of(outcome: Outcome) -> SparkopsError | None:
     """The one error that the user sees; None if the whole plan was done."""
     if outcome.status == "done":
         return None
-    hint = _what_now(outcome)
+    error = _cause(outcome)
+    error.rolled_back = _rolled_back(outcome)
+    return error
+
+
+def _cause(outcome: Outcome) -> SparkopsError:
     if outcome.status == "interrupted":
-        return Interrupted("interrupted", hint=hint)
+        return Interrupted(hint=WHAT_RUNS)
     if not outcome.failures:
-        return SparkopsError("the steps ended, but it is unknown whether they succeeded; see `sparkops status`")
+        return SparkopsError("the steps ended, but it is unknown whether they succeeded", hint=WHAT_RUNS)
     first = _failure_to_show(outcome.failures)
-    return _error(first, first.reason, hint)
+    return _error(first, first.reason, WHAT_RUNS)
 
 
 def _failure_to_show(failures: tuple[StepFailure, ...]) -> StepFailure:
@@ -49,7 +56,7 @@ def attempt(plan: Plan, session: Session, hint: str | None = None) -> SparkopsEr
     """
     outcome = session.run(plan)
     if outcome.status == "interrupted":
-        raise Interrupted("interrupted")
+        raise Interrupted
     if not outcome.failures:
         return None
     first = min(outcome.failures, key=lambda failure: not failure.lost)
@@ -65,7 +72,7 @@ def follow_job(plan: Plan, session: Session, job: str, advice: Callable[[StepFai
     try:
         execute(plan, session)
     except Interrupted as error:
-        raise Interrupted(f"interrupted; the job {job} continues on the node", hint=again) from error
+        raise Interrupted(f"the job {job} continues on the node", hint=again) from error
     except StepFailed as error:
         error.hint = advice(error) or f"see its whole log: `sparkops jobs logs {job}`"
         raise
@@ -79,17 +86,17 @@ def _error(failure: StepFailure, why: str, hint: str | None) -> SparkopsError:
     return kind(f"{failure.node}: {failure.title}: {why}", node=failure.node, step=failure.title, hint=hint)
 
 
-def _what_now(outcome: Outcome) -> str:
-    parts = []
+def _rolled_back(outcome: Outcome) -> str | None:
+    """Sentences; None if nothing was to be undone."""
+    told = []
     if outcome.undone:
-        parts.append(f"undone: {len(outcome.undone)} steps")
+        told.append("Rolled back in part." if outcome.stuck else "Rolled back.")
     if outcome.unawaited:
-        parts.append("the previous deployment was started again, but sparkops did not wait until it serves")
+        told.append("What served before was started again, but sparkops did not wait until it serves.")
     elif outcome.revived:
-        parts.append("the previous deployment serves again")
+        told.append("What served before serves again.")
     if outcome.stuck:
-        parts.append(f"these steps could not be undone: {', '.join(outcome.stuck)}")
+        told.append(f"These steps could not be undone: {', '.join(outcome.stuck)}.")
     if outcome.unknown:
-        parts.append(f"it is unknown whether these steps were done: {', '.join(outcome.unknown)}")
-    parts.append("`sparkops status` shows what runs now; you can deploy again from any state")
-    return "; ".join(parts)
+        told.append(f"It is unknown whether these steps were done: {', '.join(outcome.unknown)}.")
+    return " ".join(told) or None

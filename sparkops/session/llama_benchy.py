@@ -169,6 +169,7 @@ def _environment(book: str | None) -> dict[str, str]:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
+    """Ask it to end; after five seconds or another interrupt, kill it."""
     if os.name == "posix":
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
@@ -176,6 +177,6 @@ def _end(process: subprocess.Popen[str]) -> None:
         process.terminate()
     try:
         process.wait(5)
-    except subprocess.TimeoutExpired:
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
         process.kill()
         process.wait()

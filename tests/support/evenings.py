@@ -26,7 +26,7 @@ from support.world import Lab
 
 LAST_WORDS = ("INFO loading", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB")
 OURS = ["label=sparkops.schema"]
-WRONG = ("error: ", "cause: ", "next: ", "warning: ", "[exit ", "[killed]")
+WRONG = ("error: ", "cause: ", "Rolled back", "next: ", "warning: ", "[exit ", "[killed]")
 ASSIGNED = re.compile(r"[A-Z_]+=")
 
 

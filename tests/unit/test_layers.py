@@ -36,6 +36,7 @@ DISK_CALLS = {
     "mkdir", "unlink", "rmtree", "disk_usage", "TemporaryFile", "NamedTemporaryFile", "mkstemp", "mkdtemp",
 }  # fmt: skip
 DISK = {
+    "sparkops/whole_file.py",
     "sparkops/report/runlog.py",
     "sparkops/remote/trust.py",  # pinned host keys
     "sparkops/remote/ssh.py",  # ~/.ssh/config
@@ -52,10 +53,10 @@ BELOW = {
     "checks": {"node_commands", "core", "errors"},
     "phases": {"node_commands", "core", "errors"},
     "report": {"core", "errors"},
-    "remote": {"core", "errors"},
-    "files": {"core", "errors", "data"},
+    "remote": {"core", "errors", "signals", "whole_file"},
+    "files": {"core", "errors", "data", "whole_file"},
     "session": {"files", "remote", "report", "phases", "checks", "node_commands", "core", "errors"},
-    "cli": {"report", "core", "errors"},
+    "cli": {"report", "core", "errors", "signals"},
     "sparklab": set(),
 }
 """The floors: what each package of ours may import beside itself. `verbs` may import all of them but sparklab."""
@@ -83,6 +84,7 @@ ALSO = {"sparkops/verbs/deploy/show.py": {"files"}}
 """`plan -v` shows the text of node scripts."""
 
 LATE = {
+    ("sparkops.__main__", "sparkops.cli.main"),
     ("sparkops.remote.ssh", "fabric"),
     ("sparkops.report.runlog", "structlog"),
     ("sparkops.cli.main", "sparkops.report.report"),
@@ -95,9 +97,9 @@ LATE = {
     ("sparkops.verbs.deploy.run", "sparkops.verbs.deploy.provision"),
     ("sparkops.verbs.preflight.run", "sparkops.verbs.preflight.missing_images"),
 }
-"""Fabric's reader of ~/.ssh/config needs fcntl, which a Windows control machine lacks; looking logs nothing; verbs
-without nodes start in a tenth of a second; matplotlib may be missing; most deploys find images and model in their
-places and measure nothing; most preflights fix nothing."""
+"""A signal may come while modules are imported; Fabric's reader of ~/.ssh/config needs fcntl, which a Windows control
+machine lacks; looking logs nothing; verbs without nodes start in a tenth of a second; matplotlib may be missing; most
+deploys find images and model in their places and measure nothing; most preflights fix nothing."""
 
 MODULES = sorted([*PACKAGE.rglob("*.py"), *EMULATED.rglob("*.py")])
 FOREIGN = EMULATED / "docker_backend" / "image"

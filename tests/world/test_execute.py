@@ -340,4 +340,4 @@ def test_a_second_interrupt_ends_the_undo_of_an_operator_and_says_what_is_left()
 
     outcome = execute(Plan("play", None, (Phase("one", (own,)), Phase("two", (ours,)))), world, emit)
     assert (outcome.undone, outcome.stuck) == (("write.spark1.ours",), ("write.spark1.own",))
-    assert [event.text for event in seen if event.kind == "stuck"] == ["Ctrl-C ended it"]
+    assert [event.text for event in seen if event.kind == "stuck"] == ["an interrupt ended it"]

@@ -42,9 +42,10 @@ class WantedBench:
         try:
             found = run.answer(run.run_on(replace(self.options, deployment=deployment), self.suite, session))
         except KeyboardInterrupt:
-            return NO_NUMBERS, Interrupted(f"the benchmark was interrupted; {deployment} still serves")
+            return NO_NUMBERS, Interrupted(f"{deployment} serves, but was not measured")
         except Interrupted as error:
-            return NO_NUMBERS, Interrupted(f"{error.message}; {deployment} still serves", hint=error.hint)
+            error.message += f"; {deployment} still serves"
+            return NO_NUMBERS, error
         except Refused as error:
             return NO_NUMBERS, StepFailed(
                 f"{deployment} serves, but was not measured: {error.message}", hint=error.hint

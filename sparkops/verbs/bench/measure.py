@@ -48,7 +48,7 @@ class Run:
                 record = self._points(record)
         except KeyboardInterrupt:
             self._keep(record)
-            raise Interrupted("interrupted; the points measured so far are stored", hint=again) from None
+            raise Interrupted("the points measured so far are stored", hint=again) from None
         except UsageError as error:  # the disk is full: all but the last point is kept
             raise UsageError(error.message, hint=f"{error.hint}; then {again}") from None
         self.problems += self.subject.verify()

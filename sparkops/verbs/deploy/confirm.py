@@ -30,7 +30,7 @@ def confirm(compiled: Compiled, session: Session) -> list[str]:
         ]
     except KeyboardInterrupt:
         message = f"{revision.deployment} is deployed and serves; not checked: vLLM's kernels, access from this machine"
-        raise Interrupted("interrupted", hint=message) from None
+        raise Interrupted(hint=message) from None
     for warning in warnings:
         session.report.warn(warning)
     return warnings

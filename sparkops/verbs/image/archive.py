@@ -82,7 +82,7 @@ def _pass(session: Session, node: str, title: str, command: Command, about: int,
     except NodeLost as lost:
         raise unreachable(lost) from lost
     except KeyboardInterrupt as error:
-        raise Interrupted("interrupted; the partial image was removed") from error
+        raise Interrupted("the partial image was removed") from error
     if trouble:
         raise trouble[0]
     if not result.ok:

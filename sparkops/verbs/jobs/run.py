@@ -85,7 +85,7 @@ def _each(what: str, chosen: Sequence[Job], action: Action, session: Session) ->
     try:
         execute(plan, session)
     except Interrupted as error:
-        raise Interrupted("interrupted; the job continues", hint="see how it ends: `sparkops jobs`") from error
+        raise Interrupted("the job continues", hint="see how it ends: `sparkops jobs`") from error
     except SparkopsError as error:
         error.hint = f"see its whole log: `sparkops jobs logs {chosen[0].id}`"
         raise

@@ -10,6 +10,7 @@ from sparkops.core.growth import Growth, growth
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.core.situation import deployed
 from sparkops.core.utilization import UTILIZATION
+from sparkops.errors import Interrupted
 from sparkops.node_commands import caches
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -28,11 +29,14 @@ def memory(options: MemoryOptions, report: Report) -> Answer:
         facts = session.facts()
         grows = _growth(session, facts)
         answer = _answer(session, facts, grows)
-        while options.every is not None:
-            report.show(answer.document, anew=True)
-            session.fleet.pause(options.every, session.fleet.cancel())
-            facts = _again(session, facts)
-            answer = _answer(session, facts, grows)
+        try:
+            while options.every is not None:
+                report.show(answer.document, anew=True)
+                session.fleet.pause(options.every, session.fleet.cancel())
+                facts = _again(session, facts)
+                answer = _answer(session, facts, grows)
+        except KeyboardInterrupt:
+            return Answer({}, exit_code=Interrupted.exit_code)
         return answer
 
 

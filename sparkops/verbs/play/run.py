@@ -62,11 +62,18 @@ class _Playing:
         counts = total(self.recaps)
         bad = [node for node, recap in counts.items() if recap.bad]
         if not self.options.check:
-            state.write("plays", "last-failed", [self.again] if self.again else bad)
+            self._remember([self.again] if self.again else bad)
         recap = [{"node": node, **asdict(one)} for node, one in counts.items()]
         document = {"file": self.book.source, "check": self.options.check, "plays": self.documents, "recap": recap}
         kept = {} if self.error else {"log": self.report.run_log}
         return Answer(document | kept, error=self.error)
+
+    def _remember(self, failed: list[str]) -> None:
+        """Keep the nodes for `--limit @last-failed`; the play has ended, whether this succeeds or not."""
+        try:
+            state.write_json("plays", "last-failed", failed)
+        except UsageError as error:
+            self.report.warn(f"`--limit {LAST_FAILED}` does not know this run: {error.message}")
 
     def _limit(self, one: Play) -> str:
         """The `--limit` that repeats a play which failed as a whole."""

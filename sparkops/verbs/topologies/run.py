@@ -30,9 +30,9 @@ def topologies(options: TopologiesOptions, report: Report) -> Answer:
     finally:
         restored = runner.bring_back()
     if interrupted and restored.error:
-        raise Interrupted(f"interrupted; {restored.error.message}", hint=restored.error.hint)
+        raise Interrupted(restored.error.message, hint=restored.error.hint)
     if interrupted:
-        raise Interrupted("interrupted; what served before was restored", hint=AGAIN)
+        raise Interrupted("what served before was restored", hint=AGAIN)
     return _answer(runner, restored)
 
 

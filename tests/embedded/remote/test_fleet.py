@@ -202,6 +202,22 @@ def test_a_beat_keeps_the_lock_and_after_silence_it_is_taken_again_over_the_same
     assert fleet.connections == 1
 
 
+def test_after_a_silence_in_which_another_run_had_the_lock_nothing_is_changed(fleet, node, options, server):
+    """A laptop that slept while a colleague deployed: the lock is free again, but the nodes are not as they were."""
+    fleet.lock(owner("run1"))
+    hold = fleet._holds["spark1"]
+    hold._channel.shutdown_write()  # to the node, this is silence
+    assert until(lambda: hold.ended)
+    with Fleet([node], options) as other:
+        other.lock(owner("run2"))
+    refused = send(fleet, "true", reads=False)
+    assert (refused.code, refused.stderr) == (75, "sparkops-run: lock lost\n")
+    assert send(fleet, "true").ok
+    fleet.unlock()
+    fleet.lock(owner("run1"))
+    assert send(fleet, "true", reads=False).ok
+
+
 class Pressed(Fleet):
     """Somebody presses Ctrl-C when the undo asks for its cancels: nothing of the plan is under way then."""
 

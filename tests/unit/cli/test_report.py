@@ -24,6 +24,7 @@ from sparkops.errors import StepFailed
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.report.runlog import KEPT_RUNS, RunLog
+from sparkops.report.streams import Output
 from sparkops.report.terminal import LiveScreen
 from sparkops.report.text import How
 from support import golden
@@ -206,10 +207,13 @@ class Gone(io.StringIO):
 
 
 def test_a_run_goes_on_when_nobody_looks_any_more(log: RunLog) -> None:
-    report = Report("deploy", log=log, out=Gone(), err=Gone())
-    for _ in range(2):
-        report.emit(Event("undone", node="spark1", step="s", title="start the head"))
-    assert report.fail(StepFailed("spark1: it ended")) == 5
+    reads, writes = os.pipe()
+    os.close(reads)
+    with Output(os.fdopen(writes, "wb"), write_through=True) as gone:
+        report = Report("deploy", log=log, out=gone, err=gone)
+        for _ in range(2):
+            report.emit(Event("undone", node="spark1", step="s", title="start the head"))
+        assert report.fail(StepFailed("spark1: it ended")) == 5
     assert [entry["event"] for entry in lines(log)] == ["undone", "undone", "end"]
 
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import sparkops
 
 PLACE = str(Path(next(iter(sparkops.__path__))).parent)
@@ -35,6 +37,32 @@ def test_a_failure_keeps_its_code_when_its_reader_went_away(tmp_path: Path) -> N
         assert run.stdout is not None
         run.stdout.close()
         assert run.wait() == 2
+
+
+def shell(line: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """The tool behind `$@` in a line of the shell."""
+    path = os.pathsep.join(filter(None, (PLACE, os.environ.get("PYTHONPATH"))))
+    return subprocess.run(
+        ["sh", "-c", line, "sh", sys.executable, "-m", "sparkops", *words],
+        env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_streams_that_are_closed_are_no_failure() -> None:
+    for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        ran = shell(f'"$@" {closed}', "rules")
+        assert (ran.returncode, ran.stderr) == (0, ""), closed
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a disk that is always full")
+def test_output_that_cannot_be_written_is_said_and_is_no_success() -> None:
+    for words in (("rules",), ("--help",), ("rules", "--json")):
+        ran = shell('"$@" >/dev/full', *words)
+        assert (ran.returncode, ran.stderr) == (
+            2, "error: the command did its work, but its output cannot be written: no space left on device\n",
+        ), words  # fmt: skip
+    assert shell('"$@" >/dev/full', "nonsense").returncode == 2
+    assert shell('"$@" 2>/dev/full', "rules").returncode == 0
 
 
 def test_a_terminal_without_our_characters_shows_others_instead() -> None:
