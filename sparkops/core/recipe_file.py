@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sparkops.core import schema
+from sparkops.core import node_paths, schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.recipe import (
     FORBIDDEN,
@@ -210,6 +210,8 @@ def _checked(recipe: Recipe, document: Located) -> Recipe:
     for mount in recipe.mounts:
         if mount not in MOUNTS and not mount.startswith(("/", "~")):
             schema.fail(document, "mounts", f"unknown cache {mount}{schema.did_you_mean(mount, MOUNTS)}")
+        if mount not in MOUNTS and (problem := node_paths.mount_problem(mount)):
+            raise UsageError(schema.one_line(f"{recipe.places.get('mounts', recipe.source)}: mounts: {problem}"))
     most = recipe.nodes.max
     if recipe.nodes.min < 1 or (most is not None and most < recipe.nodes.min):
         schema.fail(document, "nodes", "min must be 1 or more, and max must not be less than min")

@@ -12,6 +12,7 @@ from sparkops import rules
 from sparkops.core import inventory_file, recipe_file
 from sparkops.core.effective import Overrides, command_line, effective
 from sparkops.core.topology import Shape
+from sparkops.errors import UsageError
 from sparkops.files import recipes
 from sparkops.files.yaml_positions import parse
 from support import golden
@@ -111,3 +112,19 @@ def test_a_hostile_file_is_one_short_line_with_its_place(
 def test_as_many_flags_as_are_allowed_are_read(tmp_path: Path) -> None:
     (tmp_path / "f.yml").write_bytes(HEAD + b"args:\n" + b"".join(b"  flag-%d: 1\n" % i for i in range(1000)))
     assert len(recipes.recipe(str(tmp_path / "f.yml")).args) == 1000
+
+
+@pytest.mark.parametrize("last", ["", ", c0: "])
+def test_a_long_chain_of_groups_is_read_whichever_group_the_file_has_first(last: str) -> None:
+    count = 3000
+    chain = [f"c{one}: {{children: {{c{one + 1}: {last if one == count - 1 else ''}}}}}" for one in range(count)]
+    for lines in (chain, chain[::-1]):
+        text = "\n".join([*lines, "all: {hosts: {a: {address: 10.0.0.1}}}"])
+        try:
+            inventory_file.read(parse(text.encode(), "f.yml"))
+        except UsageError as error:
+            assert last
+            assert "this group contains itself: c" in error.message
+            assert len(error.message) < 300
+        else:
+            assert not last
