@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from sparkops.core.printable import printable
+
 KEPT_RUNS = 500
 """A new run log removes the oldest ones beyond this number."""
 
@@ -65,7 +67,7 @@ class RunLog:
             self._file = _private(self._path)
         except OSError as error:
             self._refused = True
-            sys.stderr.write(f"warning: the run log cannot be written: {error}\n")
+            sys.stderr.write(f"warning: the run log cannot be written: {printable(str(error))}\n")
             return
         self._log = structlog.wrap_logger(
             structlog.PrintLogger(self._file),
