@@ -23,8 +23,6 @@ def all_printable(value: Any) -> Any:
         return printable(value)
     if isinstance(value, Mapping):
         return {all_printable(key): all_printable(item) for key, item in value.items()}
-    if not isinstance(value, list | tuple | int | float | None):  # XXX
-        raise TypeError(f"XXX {type(value)}")
     return [all_printable(item) for item in value] if isinstance(value, list | tuple) else value
 
 

@@ -4,7 +4,7 @@ import re
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
-from typing import Any, NoReturn, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, TypeGuard, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from sparkops.core.schema import kind_of, one_line
 
@@ -24,7 +24,7 @@ def typed(kind: type[T], value: object, path: str = "") -> T:
     return cast(T, _read(kind, value, path))
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[float]:
     """Whether this is a number that can be calculated with: neither true, NaN, nor larger than `LARGEST`."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
@@ -39,13 +39,17 @@ def _read(hint: Any, value: Any, path: str) -> Any:
         items = value if isinstance(value, tuple) else _is(list, value, path)
         return tuple(_read(inner[0], item, f"{path}[{index}]") for index, item in enumerate(items))
     if origin is Mapping:
-        return {_text(key, path): _read(inner[1], item, f"{path}.{key}") for key, item in _is(dict, value, path).items()}
-    if is_dataclass(hint):
-        return _built(hint, _is(dict, value, path), path)
-    if hint in (int, float):
-        valid = is_number(value) and (hint is float or isinstance(value, int))
-        return value if valid else _fail(path, f"must be {'a number' if hint is float else 'a whole number'}", value)
-    return _text(value, path) if hint is str else _is(hint, value, path)
+        return {
+            _text(key, path): _read(inner[1], item, f"{path}.{key}") for key, item in _is(dict, value, path).items()
+        }
+    return _built(hint, _is(dict, value, path), path) if is_dataclass(hint) else _single(hint, value, path)
+
+
+def _single(kind: type, value: Any, path: str) -> Any:
+    if kind in (int, float):
+        valid = is_number(value) and (kind is float or isinstance(value, int))
+        return value if valid else _fail(path, f"must be {'a number' if kind is float else 'a whole number'}", value)
+    return _text(value, path) if kind is str else _is(kind, value, path)
 
 
 def _built(kind: Any, given: Mapping[str, Any], path: str) -> Any:

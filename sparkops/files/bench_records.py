@@ -31,7 +31,7 @@ def record(name: str) -> Record:
         raise UsageError(f"{name}: {what}", hint="list the ids: `sparkops bench list`")
     try:
         return replace(load(state.document(KEPT, found[0])), id=found[0])
-    except (NotARecord, state.Unreadable) as error:
+    except (NotARecord, state.DamagedFile) as error:
         hint = "restore the file from a copy, or remove it"
         raise UsageError(one_line(f"{state.folder(KEPT) / found[0]}.json: {error}"), hint=hint) from None
 

@@ -30,30 +30,30 @@ def write(kind: str, name: str, document: Any) -> Path:
     return path
 
 
-class Unreadable(ValueError):
+class DamagedFile(ValueError):
     """One line: why a file could not be read."""
 
 
 def document(kind: str, name: str) -> Any:
-    """The content of the file; raises Unreadable."""
+    """The content of the file; raises DamagedFile."""
     path = folder(kind) / f"{name}.json"
     if path.exists() and not path.is_file():
-        raise Unreadable("is not a file")
+        raise DamagedFile("is not a file")
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise Unreadable((error.strerror or "cannot be read").lower()) from None
+        raise DamagedFile((error.strerror or "cannot be read").lower()) from None
     except RecursionError:
-        raise Unreadable("is nested too deeply") from None
+        raise DamagedFile("is nested too deeply") from None
     except UnicodeDecodeError:
-        raise Unreadable("is not UTF-8 text") from None
+        raise DamagedFile("is not UTF-8 text") from None
     except ValueError as error:
-        raise Unreadable(f"is not JSON ({error})") from None
+        raise DamagedFile(f"is not JSON ({error})") from None
 
 
 def read(kind: str, name: str) -> Any:
     """The content of the file; None if it does not exist or cannot be read."""
     try:
         return document(kind, name)
-    except Unreadable:
+    except DamagedFile:
         return None

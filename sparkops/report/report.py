@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from sparkops.core.plan import Event
-from sparkops.core.printable import printable
+from sparkops.core.printable import all_printable, printable
 from sparkops.errors import SparkopsError
 from sparkops.report import board, failure
 from sparkops.report.answer import Answer
@@ -89,5 +89,5 @@ class Report(Ending):
 
 def _printable(event: Event) -> Event:
     """The event as a terminal may show it; the run log keeps the original."""
-    where = {"node": printable(event.node) if event.node else None, "step": printable(event.step or "")}
-    return replace(event, text=printable(event.text), title=printable(event.title or ""), **where)
+    node, step = all_printable(event.node), all_printable(event.step)
+    return replace(event, text=printable(event.text), node=node, step=step, title=printable(event.title or ""))

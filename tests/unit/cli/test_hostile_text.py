@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from sparkops.report.report import Report
 from sparkops.report.text import How, Ink
 
 HERE = Path(__file__).parent
-HOSTILE = "\x1b[2J\x1b]0;owned\x07 \x9b31m \rgood\x08\x7f \u202egnp \u2066\u200b\u00ad\ufeff \U000e0041 \x1b[31mred\x1b[0m"
+HOSTILE = (
+    "\x1b[2J\x1b]0;owned\x07 \x9b31m \rgood\x08\x7f \u202egnp \u2066\u200b\u00ad\ufeff \U000e0041 \x1b[31mred\x1b[0m"
+)
 LOOKED_UP = ("state", "action", "fit", "kind", "effect", "severity", "level", "basis", "trust", "change", "type")
 """Keys whose values are words of sparkops itself."""
 
@@ -93,10 +96,8 @@ def test_colours_are_our_own() -> None:
     desk.emit(Event("warning", HOSTILE))
     desk.fail(Refused(HOSTILE, node=HOSTILE, step=HOSTILE, hint=HOSTILE))
     for text in (out.getvalue(), err.getvalue()):
-        for code in ("0", "1", "2", "31", "33"):
-            text = text.replace(f"\x1b[{code}m", "")
-        assert text
-        assert not UNSAFE.search(text)
+        assert "owned" in text
+        assert not UNSAFE.search(re.sub(r"\x1b\[(0|1|2|31|33)m", "", text))
     assert "\x1b[31mred" not in out.getvalue() + err.getvalue()
 
 
@@ -160,7 +161,12 @@ COMMANDS = (
     *("lint recipes/bad.yml", "lint recipes/key.yml", "lint --format github recipes/bad.yml", "recipe list -v"),
     *("-i inv.yml play steps.yml --list-steps", "-i inv.yml play play.yml --list-steps", "playbook lint steps.yml"),
     *("playbook lint play.yml", "bench show one", "bench list", "bench export one", "bench export one --format json"),
-    *("bench compare one one", "bench compare one --reference", "advise --recipe bad", "advise --for decode --recipe recipes/bad.yml"),
+    *(
+        "bench compare one one",
+        "bench compare one --reference",
+        "advise --recipe bad",
+        "advise --for decode --recipe recipes/bad.yml",
+    ),
 )
 
 

@@ -66,7 +66,16 @@ def test_a_condition_that_is_too_deep_or_too_long_is_refused() -> None:
     assert f"longer than {LONGEST}" in answer("n or " * 300 + "n")
 
 
-ALPHABET = [*"nword.[]()'\"<>=!{}%#|~*+-,: \n\\_0129", "and ", "not ", " in ", " is defined", "facts", "__class__", *"１٣²"]
+ALPHABET = [
+    *"nword.[]()'\"<>=!{}%#|~*+-,: \n\\_0129",
+    "and ",
+    "not ",
+    " in ",
+    " is defined",
+    "facts",
+    "__class__",
+    *"１٣²",
+]
 
 
 @given(st.lists(st.sampled_from(ALPHABET), max_size=60).map("".join))
