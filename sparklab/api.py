@@ -70,7 +70,7 @@ def up(
             "backend": backend,
             "count": nodes,
             "speed": speed or float(os.environ.get("SPARKLAB_SPEED", "1")),
-            "ray": _ray(ray),
+            "ray": ray_for(nodes, ray, os.cpu_count() or 1),
         }
         try:
             _backend(record).up(directory, record)
@@ -127,11 +127,12 @@ def _check(nodes: int, ray: str, backend: str) -> None:
         raise LabError(f"no backend is called {backend}", "one of: " + ", ".join(BACKENDS))
 
 
-def _ray(wish: str) -> str:
+def ray_for(nodes: int, wish: str, cores: int) -> str:
+    """`real` or `emulated`; `auto` takes the real one if it can start in time, which needs a core for each node."""
     installed = importlib.util.find_spec("ray") is not None
     if wish == "real" and not installed:
         raise LabError("ray is not installed here", "run `pip install 'sparkops[lab]'`, or use --ray emulated")
-    return "real" if wish != "emulated" and installed else "emulated"
+    return "real" if wish == "real" or (wish == "auto" and installed and nodes <= cores) else "emulated"
 
 
 def _record(directory: Path) -> dict[str, Any]:
@@ -150,7 +151,8 @@ def _running(directory: Path | None) -> tuple[Path, dict[str, Any]]:
 
 def _up(directory: Path, record: dict[str, Any], started: bool) -> dict[str, Any]:
     found = _backend(record).status(directory, record, False)
-    return {"started": started, "directory": str(directory), "inventory": str(inventory_path(directory)), **found}
+    places = {"directory": str(directory), "inventory": str(inventory_path(directory))}
+    return {"started": started, **places, "ray": record["ray"] if record["backend"] == "embedded" else "real", **found}
 
 
 def _remove(directory: Path, record: dict[str, Any]) -> None:

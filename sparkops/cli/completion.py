@@ -26,7 +26,7 @@ class NameType(click.ParamType):  # type: ignore[type-arg]
         """Propose names for the text after the last comma."""
         before, comma, begun = incomplete.rpartition(",")
         try:
-            known = [name for name in names(self.kind, ctx) if name.startswith(begun)]
+            known = [name for name in names(self.kind, ctx) if name.startswith(begun) and name.isprintable()]
         except SparkopsError:  # no inventory, or one with a mistake: nothing to propose
             known = []
         if self.or_file and not known:

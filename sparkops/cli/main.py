@@ -89,7 +89,7 @@ def _main(words: list[str], line: CommandLine) -> int:
     line.verb = ask.verb
     report = _report(line, words, logged=ask.logged)
     places = (ask.options, getattr(ask.options, "where", None))
-    secrets = ("become_password", "api_key", "password")
+    secrets = ("become_password", "api_key")
     report.hide(*(getattr(place, name, None) for place in places for name in secrets))
     return _run(ask, report)
 

@@ -5,11 +5,13 @@ Addresses are IPs: name resolution (mDNS above all) floods under load and takes 
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 from typing import Any
 
-from sparkops.core import proxy_image, schema
+from sparkops.core import node_paths, proxy_image, schema
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.schema import Located, fail
 
@@ -39,9 +41,14 @@ _ANSIBLE = (
 )
 ANSIBLE = frozenset(f"ansible_{name}" for name in _ANSIBLE.split())
 
-_RANGE = re.compile(r"\[(?:(\d+):(\d+)(?::(\d+))?|([a-zA-Z]):([a-zA-Z])(?::(\d+))?)\]")
+_RANGE = re.compile(r"\[(?:([0-9]+):([0-9]+)(?::([0-9]+))?|([a-zA-Z]):([a-zA-Z])(?::([0-9]+))?)\]")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+_LONGEST = 253
+"""Characters of the longest name, as DNS has it."""
+
 _MOST_NODES = 4096
+_MOST_NAMES = 100_000
+_SHOWN = 8
 
 
 @dataclass
@@ -49,8 +56,8 @@ class _Group:
     """A group while the file is read; `depth` is the length of the longest path to it from `all`."""
 
     vars: dict[str, Located] = field(default_factory=dict)
-    hosts: list[str] = field(default_factory=list)
-    children: list[str] = field(default_factory=list)
+    hosts: dict[str, None] = field(default_factory=dict)
+    children: dict[str, None] = field(default_factory=dict)
     depth: int = 0
 
 
@@ -62,6 +69,8 @@ class _Walk:
     hosts: dict[str, dict[str, Located]] = field(default_factory=dict)
     places: dict[str, Located] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    written: int = 0
+    """How many names of nodes the groups have, each range counted as its names."""
 
 
 def read(document: Located) -> Inventory:
@@ -71,12 +80,12 @@ def read(document: Located) -> Inventory:
         _check_name(name, value)
         _read_group(walk, name, value, name)
         if name != "all":
-            walk.groups["all"].children.append(name)
-    _set_depths(walk, "all", (), document)
+            walk.groups["all"].children[name] = None
+    _set_depths(walk, document)
     if not walk.hosts:
         fail(document, "", "has no nodes: write them below `all: hosts:`")
     members = _members(walk)
-    merged = {host: _merged(walk, host, members) for host in walk.hosts}
+    merged = _merged(walk, members)
     nodes = tuple(_node(host, values, walk.places[host]) for host, values in merged.items())
     _refuse_twins(nodes, walk)
     given = {host: _recipe(values) for host, values in merged.items()}
@@ -93,18 +102,23 @@ def _recipe(values: Mapping[str, Located]) -> str | None:
 
 
 def expand(name: str) -> list[str]:
-    """`spark[1:4]` is four names; leading zeros are kept, letters count too, a third number is the step."""
-    match = _RANGE.search(name)
-    if match is None:
-        return [name]
+    """`spark[1:4]` is four names; leading zeros are kept, letters count too, a third number is the step.
+
+    Of more than the most nodes, it gives one name more than these.
+    """
+    names, end = [""], 0
+    for match in _RANGE.finditer(name):
+        text, end = name[end : match.start()], match.end()
+        longer = (f"{begun}{text}{item}" for begun in names for item in _items(match))
+        names = list(islice(longer, _MOST_NODES + 1))
+    return [f"{begun}{name[end:]}" for begun in names]
+
+
+def _items(match: re.Match[str]) -> Iterator[str]:
     low, high, step, first, last, stride = match.groups()
     if low is not None:
-        span = range(int(low), int(high) + 1, int(step or 1) or 1)
-        items: Iterable[str] = (str(number).zfill(len(low)) for number in span[: _MOST_NODES + 1])
-    else:
-        items = (chr(code) for code in range(ord(first), ord(last) + 1, int(stride or 1) or 1))
-    tails = expand(name[match.end() :])
-    return [f"{name[: match.start()]}{item}{tail}" for item in items for tail in tails]
+        return (str(number).zfill(len(low)) for number in range(int(low), int(high) + 1, int(step or 1) or 1))
+    return map(chr, range(ord(first), ord(last) + 1, int(stride or 1) or 1))
 
 
 def _read_group(walk: _Walk, name: str, value: Located, path: str) -> None:
@@ -116,20 +130,25 @@ def _read_group(walk: _Walk, name: str, value: Located, path: str) -> None:
         _read_host(walk, group, host, values, f"{path}.hosts.{host}")
     for child, inner in _entries(entries, "children", path):
         _check_name(child, inner)
-        group.children.append(child)
+        group.children[child] = None
         _read_group(walk, child, inner, f"{path}.children.{child}")
 
 
 def _read_host(walk: _Walk, group: _Group, host: str, values: Located, path: str) -> None:
+    if len(host) > _LONGEST:
+        fail(values, f"{host[:20]}...", f"a name has at most {_LONGEST} characters")
     names = expand(host)
-    if not names or len(names) + len(walk.hosts) > _MOST_NODES:
+    walk.written += len(names)
+    if not names or len({*names, *walk.hosts}) > _MOST_NODES:
         fail(values, path, "is an empty range" if not names else f"makes the inventory larger than {_MOST_NODES} nodes")
+    if walk.written > _MOST_NAMES:
+        fail(values, path, f"the groups of this inventory have more than {_MOST_NAMES} names of nodes")
     given = _vars(walk, values, path)
     for name in names:
         _check_name(name, values)
         walk.hosts.setdefault(name, {}).update(given)
         walk.places.setdefault(name, values)
-        group.hosts.append(name)
+        group.hosts[name] = None
 
 
 def _entries(entries: Mapping[str, Located], key: str, path: str) -> Iterable[tuple[str, Located]]:
@@ -158,15 +177,16 @@ def _vars(walk: _Walk, value: Located, path: str) -> dict[str, Located]:
     return found
 
 
-def _set_depths(walk: _Walk, name: str, above: tuple[str, ...], document: Located) -> None:
-    if name in above:
-        fail(document, name, f"this group contains itself: {' > '.join((*above, name))}")
-    group = walk.groups[name]
-    if above and group.depth >= len(above):
-        return
-    group.depth = len(above)
-    for child in dict.fromkeys(group.children):
-        _set_depths(walk, child, (*above, name), document)
+def _set_depths(walk: _Walk, document: Located) -> None:
+    try:
+        order = list(TopologicalSorter({name: group.children for name, group in walk.groups.items()}).static_order())
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        shown = [*circle[:3], "...", *circle[-2:]] if len(circle) > _SHOWN else circle
+        fail(document, circle[0], f"this group contains itself: {' > '.join(shown)}")
+    for group in (walk.groups[name] for name in reversed(order)):
+        for child in (walk.groups[name] for name in group.children):
+            child.depth = max(child.depth, group.depth + 1)
 
 
 def _members(walk: _Walk) -> dict[str, tuple[str, ...]]:
@@ -178,13 +198,13 @@ def _members(walk: _Walk) -> dict[str, tuple[str, ...]]:
     return {name: tuple(walk.hosts) if name == "all" else found[name] for name in walk.groups}
 
 
-def _merged(walk: _Walk, host: str, members: Mapping[str, tuple[str, ...]]) -> dict[str, Located]:
-    """A host's variables: a child group's win over its parent's, the host's own over all."""
-    groups = [name for name in walk.groups if host in members[name]]
-    values: dict[str, Located] = {}
-    for name in sorted(groups, key=lambda name: (walk.groups[name].depth, name)):
-        values |= walk.groups[name].vars
-    return values | walk.hosts[host]
+def _merged(walk: _Walk, members: Mapping[str, tuple[str, ...]]) -> dict[str, dict[str, Located]]:
+    """Variables by host: a child group's win over its parent's, the host's own over all."""
+    values: dict[str, dict[str, Located]] = {host: {} for host in walk.hosts}
+    for name, group in sorted(walk.groups.items(), key=lambda item: (item[1].depth, item[0])):
+        for host in members[name] if group.vars else ():
+            values[host] |= group.vars
+    return {host: found | walk.hosts[host] for host, found in values.items()}
 
 
 def _node(name: str, values: Mapping[str, Located], place: Located) -> Node:
@@ -204,6 +224,8 @@ def _node(name: str, values: Mapping[str, Located], place: Located) -> Node:
             made[key] = schema.choice(value, path, ("none", "sudo"))
         elif key == "proxy_image":
             made[key] = _proxy_image(schema.text(value, path), value, path)
+        elif key == "cache_dir":
+            made[key] = _cache_dir(schema.text(value, path), value, path)
         elif key != "recipe":
             made[key] = schema.text(value, path)
     if "address" not in made:
@@ -222,6 +244,12 @@ def _address(text: str, value: Located, path: str) -> str:
     if address.is_unspecified or address.is_multicast:
         fail(value, path, f"{text} is not the address of a machine")
     return str(address)
+
+
+def _cache_dir(text: str, value: Located, path: str) -> str:
+    if problem := node_paths.problem(text):
+        fail(value, path, problem)
+    return text
 
 
 def _proxy_image(text: str, value: Located, path: str) -> str:

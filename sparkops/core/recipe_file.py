@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from sparkops.core import schema
+from sparkops.core import node_paths, schema
 from sparkops.core.flags import FlagTable
 from sparkops.core.recipe import (
     FORBIDDEN,
@@ -214,6 +214,8 @@ def _checked(recipe: Recipe, document: Located) -> Recipe:
     for mount in recipe.mounts:
         if mount not in MOUNTS and not mount.startswith(("/", "~")):
             schema.fail(document, "mounts", f"unknown cache {mount}{schema.did_you_mean(mount, MOUNTS)}")
+        if mount not in MOUNTS and (problem := node_paths.mount_problem(mount)):
+            raise UsageError(schema.one_line(f"{recipe.places.get('mounts', recipe.source)}: mounts: {problem}"))
     if recipe.port is not None and not PORTS[0] <= recipe.port <= PORTS[1]:
         schema.fail(document, "port", f"must be between {PORTS[0]} and {PORTS[1]}, not {recipe.port}")
     most = recipe.nodes.max

@@ -14,6 +14,11 @@ from typing import Any
 MARK = "sparkops-flags 1 "
 PARSERS = ("vllm.utils.argparse_utils", "vllm.utils")
 OPTIONS = ("vllm.entrypoints.launchers.cli_args", "vllm.entrypoints.openai.cli_args")
+REGISTERED = {
+    "--tool-call-parser": (("vllm.tool_parsers", "vllm.entrypoints.openai.tool_parsers"), "ToolParserManager"),
+    "--reasoning-parser": (("vllm.reasoning",), "ReasoningParserManager"),
+}
+"""Where the names are registered that an option takes although its parser has no choices."""
 
 
 def found(modules: tuple[str, ...], name: str) -> Any:
@@ -29,9 +34,17 @@ def found(modules: tuple[str, ...], name: str) -> Any:
 
 def option(action: Any) -> dict[str, Any]:
     kind = getattr(action.type, "__name__", str(action.type)) if action.type else None
-    choices = [str(choice) for choice in action.choices] if action.choices else None
+    choices = [str(choice) for choice in action.choices or registered(action.option_strings)] or None
     about = {"flags": list(action.option_strings), "nargs": action.nargs, "kind": type(action).__name__}
     return {**about, "type": kind, "choices": choices}
+
+
+def registered(names: list[str]) -> list[str]:
+    places = [REGISTERED[name] for name in names if name in REGISTERED]
+    try:
+        return sorted(name for place in places for name in found(*place).list_registered())
+    except (SystemExit, AttributeError, TypeError):  # a version that registers them in another way
+        return []
 
 
 def main() -> None:

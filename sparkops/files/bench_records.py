@@ -3,10 +3,11 @@
 import contextlib
 import hashlib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from sparkops.core.bench.record import NotARecord, Record, load
-from sparkops.core.schema import did_you_mean
+from sparkops.core.schema import did_you_mean, one_line
 from sparkops.errors import UsageError
 from sparkops.files import state
 
@@ -29,9 +30,10 @@ def record(name: str) -> Record:
         what = "several ids begin with this text" if found else f"no such benchmark{did_you_mean(name, known)}"
         raise UsageError(f"{name}: {what}", hint="list the ids: `sparkops bench list`")
     try:
-        return load(state.read(KEPT, found[0]))
-    except NotARecord as error:
-        raise UsageError(f"{found[0]}: {error}") from None
+        return replace(load(state.document(KEPT, found[0])), id=found[0])
+    except (NotARecord, state.DamagedFile) as error:
+        hint = "restore the file from a copy, or remove it"
+        raise UsageError(one_line(f"{state.folder(KEPT) / found[0]}.json: {error}"), hint=hint) from None
 
 
 def since(began: str) -> Iterator[Record]:

@@ -11,6 +11,9 @@ from sparkops.core.schema import one_line
 from sparkops.core.sizes import gb
 from sparkops.errors import UsageError
 
+KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
+"""Private keys in `~/.ssh`, the preferred one first."""
+
 
 def write(path: Path, text: str) -> str:
     """Write a file completely or not at all; returns its path as text, raises `UsageError`."""
@@ -91,10 +94,17 @@ def free(folder: Path) -> int:
     return shutil.disk_usage(folder).free
 
 
-def public_key(private: Path) -> str | None:
-    """The public key beside a private key; None if there is none."""
-    public = private.with_name(f"{private.name}.pub")
-    return public.read_text(encoding="utf-8").strip() if public.is_file() else None
+def login_key(key_file: str | None) -> str:
+    """The public key beside the private key that logs in; raises UsageError with the command that makes one."""
+    places = [Path(key_file).expanduser()] if key_file else [Path.home() / ".ssh" / name for name in KEYS]
+    for private in places:
+        if (public := private.with_name(f"{private.name}.pub")).is_file():
+            return public.read_text(encoding="utf-8", errors="replace").strip()
+    private = next((place for place in places if place.is_file()), places[0])
+    there = private.is_file()
+    make = f"ssh-keygen -y -f {private} > {private}.pub" if there else f"ssh-keygen -t ed25519 -f {private}"
+    hint = f"make one: `{make}`; then run this command again"
+    raise UsageError(one_line(f"no public key: {private}.pub does not exist"), hint=hint)
 
 
 def _unwritten(path: Path, error: OSError | ValueError) -> str:

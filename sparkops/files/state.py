@@ -36,9 +36,30 @@ def write_json(kind: str, name: str, document: Any) -> Path:
     return write(kind, f"{name}.json", json.dumps(document, indent=2) + "\n")
 
 
+class DamagedFile(ValueError):
+    """One line: why a file could not be read."""
+
+
+def document(kind: str, name: str) -> Any:
+    """The content of the file; raises DamagedFile."""
+    path = folder(kind) / f"{name}.json"
+    if path.exists() and not path.is_file():
+        raise DamagedFile("is not a file")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DamagedFile((error.strerror or "cannot be read").lower()) from None
+    except RecursionError:
+        raise DamagedFile("is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise DamagedFile("is not UTF-8 text") from None
+    except ValueError as error:
+        raise DamagedFile(f"is not JSON ({error})") from None
+
+
 def read(kind: str, name: str) -> Any:
     """The content of the file; None if it does not exist or cannot be read."""
     try:
-        return json.loads((folder(kind) / f"{name}.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return document(kind, name)
+    except DamagedFile:
         return None

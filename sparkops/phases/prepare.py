@@ -88,7 +88,8 @@ def mounts(s: Situation, member: Member) -> Iterator[tuple[str, str]]:
         if mount == "huggingface" and member.cache_dir:
             yield member.cache_dir, target
         else:
-            yield f"{home}/{source.removeprefix('~/')}" if not source.startswith("/") else source, target or source
+            path = source if source.startswith("/") else f"{home}/{source.removeprefix('~/')}"
+            yield path, target or path
 
 
 def images_dir(s: Situation, node: str) -> str:

@@ -133,13 +133,19 @@ class Connector:
 
     def _refused(self, target: SshTarget, proofs: Sequence[Proof], more: str = "") -> Unreached:
         tried = ", ".join("a password" if isinstance(p, str) else f"{p.get_name()} {p.fingerprint}" for p in proofs)
-        told = "sparkops found no SSH key (load a key that has a passphrase into ssh-agent: ssh-add)"
-        if tried:
-            told = f"sparkops tried {tried}"
+        told = f"sparkops tried {tried}" if tried else "sparkops found no SSH key"
+        where = f"-p {target.port} {target.user}@{target.address}"
+        if self._options.password in proofs:
+            reason = f"{target.user}@{target.address} refused the password: {told}{more}"
+            hint = f"try it: `ssh {where}`; if it is right, check that sshd accepts passwords (PasswordAuthentication)"
+            return Unreached(target.name, "auth", reason, hint)
         reason = f"{target.user}@{target.address} refused the login: {told}{more}"
-        copy = f"ssh-copy-id -p {target.port} {target.user}@{target.address}"
-        hint = f"install your key: `{copy}`; or add nodes and install it there: `sparkops init IP… --ask-pass`"
-        return Unreached(target.name, "auth", reason, hint)
+        install = f"install your key: `ssh-copy-id {where}`, or on new nodes `sparkops init IP… --ask-pass`"
+        if not tried and ssh_keys.locked(self._options.home):
+            install = "load your key, which has a passphrase, into ssh-agent: `ssh-add`"
+        elif not tried:
+            install = f"first make a key: `ssh-keygen -t ed25519`; then {install}"
+        return Unreached(target.name, "auth", reason, install)
 
     def _jump(self, node: str, found: Mapping[str, Any]) -> SshTarget | None:
         """The last jump host before the node; its own ProxyJump names the one before it."""

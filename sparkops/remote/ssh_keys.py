@@ -44,6 +44,18 @@ def default(home: Path) -> tuple[paramiko.PKey, ...]:
     return (*agent(), *_at_home(home))[:MOST]
 
 
+def locked(home: Path) -> bool:
+    """Whether `~/.ssh` has a key with a passphrase."""
+    for name in DEFAULTS:
+        try:
+            key_from(home / ".ssh" / name)
+        except paramiko.PasswordRequiredException:
+            return True
+        except (OSError, ValueError, paramiko.SSHException):
+            continue
+    return False
+
+
 @lru_cache(maxsize=1)
 def agent() -> tuple[paramiko.PKey, ...]:
     try:

@@ -85,9 +85,9 @@ def fetch_host_key(
     return SeenHostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint)
 
 
-def pinned_host_keys(path: Path, address: str, port: int = 22) -> tuple[SeenHostKey, ...]:
-    """The keys pinned for an address."""
-    keys = KnownHosts([path]).keys(address, port)
+def pinned_host_keys(paths: Iterable[Path], address: str, port: int = 22) -> tuple[SeenHostKey, ...]:
+    """The keys pinned for an address, in the first of these files that names it."""
+    keys = KnownHosts(paths).keys(address, port)
     return tuple(SeenHostKey(address, port, key.get_name(), key.get_base64(), key.fingerprint) for key in keys)
 
 

@@ -3,6 +3,7 @@
 Questions, progress and errors go to stderr; stdout carries the answer alone.
 """
 
+import copy
 import json
 import sys
 import time
@@ -10,6 +11,7 @@ import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
+from sparkops.core.printable import all_printable, printable
 from sparkops.errors import BUG, Refused, SparkopsError
 from sparkops.report.answer import Answer
 from sparkops.report.text import How, Ink
@@ -71,10 +73,10 @@ class Ending:
             self._log.hide([secret for secret in secrets if secret])
 
     def lines(self, verb: str, document: Mapping[str, Any], ink: Ink) -> Iterable[str]:
-        """The document of a verb as lines of text; as JSON without `show`."""
+        """The document of a verb as lines of text, whose only control characters are those of `ink`; or as JSON."""
         if self._show is None:
-            return [json.dumps(document, indent=2, default=str)]
-        return self._show(verb)(document, ink, self.how)
+            return [_json(document)]
+        return self._show(verb)(all_printable(document), ink, self.how)
 
     def finish(self, answer: Answer) -> int:
         """Print the last output of the run; returns the exit code."""
@@ -86,13 +88,13 @@ class Ending:
         if self._json:
             head = {"schema": SCHEMA, "command": self.verb, "ok": code == 0, "exit_code": code, "run_log": self.run_log}
             advised = self._advised({**body, **error})
-            self._write(self._out, [json.dumps({**head, **advised}, indent=2, default=str)])
+            self._write(self._out, [_json({**head, **advised})])
         elif answer.document:
             self._write(self._out, self.lines(self.verb, self._advised(body), self._out_ink))
         if answer.error and not self._json:
-            self._write(self._err, map(self.how.again, self._last_words(answer.error)))
+            self._write(self._err, map(self.how.again, self._last_words(_printable(answer.error))))
         if self._log:
-            self._write(self._err, [f"log: {self.run_log}"] if code and self.run_log else [])
+            self._write(self._err, [printable(f"log: {self.run_log}")] if code and self.run_log else [])
         self.close()
         return code
 
@@ -116,7 +118,7 @@ class Ending:
         if self._log:
             self._log.write("bug", traceback=text)  # the first entry opens the file
         else:
-            self._write(self._err, [text])
+            self._write(self._err, [printable(text)])
         where = f"report it to the authors of sparkops, and attach {self.run_log or 'the lines above'}"
         failure = SparkopsError(f"a bug in sparkops: {type(error).__name__}: {error}", hint=where)
         return self.finish(Answer({}, exit_code=BUG, error=failure))
@@ -142,3 +144,15 @@ class Ending:
         for line in lines:
             stream.write(line + "\n")
         stream.flush()
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    """JSON that a terminal shows as it is: its only unsafe character, DEL, is also written as an escape."""
+    return json.dumps(document, indent=2, default=str).replace("\x7f", "\\u007f")
+
+
+def _printable(error: SparkopsError) -> SparkopsError:
+    made = copy.copy(error)
+    for key in ("message", "node", "step", "hint"):
+        setattr(made, key, all_printable(getattr(error, key)))
+    return made

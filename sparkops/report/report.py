@@ -3,9 +3,11 @@
 import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from sparkops.core.plan import Event
+from sparkops.core.printable import all_printable, printable
 from sparkops.errors import SparkopsError
 from sparkops.report import board, failure
 from sparkops.report.answer import Answer
@@ -27,6 +29,7 @@ class Report(Ending):
         """Show the event and write it to the run log."""
         with self._lock:
             self._keep(event)
+            event = _printable(event)
             now = self._clock()
             before, self._rows = self._rows, board.advance(self._rows, event, now)
             old, new = before.get(event.node or ""), self._rows.get(event.node or "")
@@ -38,7 +41,7 @@ class Report(Ending):
     def line(self, label: str, text: str) -> None:
         """Print a line of the answer before the rest is known."""
         with self._lock:
-            self._write(self._out, [f"{self._out_ink.dim(f'{label}:')} {text}"])
+            self._write(self._out, [f"{self._out_ink.dim(f'{printable(label)}:')} {printable(text)}"])
 
     def note(self, text: str, node: str | None = None) -> None:
         self.emit(Event("note", self.how.again(text), node))
@@ -57,7 +60,7 @@ class Report(Ending):
         if sys.stdin is None or not sys.stdin.isatty() or not self._err.isatty():
             return False
         self._screen.stop()
-        self._err.write(f"{question} [y/N] ")
+        self._err.write(f"{printable(question)} [y/N] ")
         self._err.flush()
         try:
             return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -81,4 +84,10 @@ class Report(Ending):
         return {**super()._error_document(error), **failure.document(found)}
 
     def _last_words(self, error: SparkopsError) -> Iterator[str]:
-        return failure.lines(failure.read(error, self._failed), self._err_ink)
+        return failure.lines(failure.read(error, [_printable(event) for event in self._failed]), self._err_ink)
+
+
+def _printable(event: Event) -> Event:
+    """The event as a terminal may show it; the run log keeps the original."""
+    node, step = all_printable(event.node), all_printable(event.step)
+    return replace(event, text=printable(event.text), node=node, step=step, title=printable(event.title or ""))

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from sparkops.core.printable import printable
+
 KEPT_RUNS = 500
 """A new run log removes the oldest ones beyond this number."""
 
@@ -52,7 +54,9 @@ class RunLog:
                 self._log.info(kind, **{name: value for name, value in keys.items() if value not in (None, "", {})})
         except OSError as error:
             if not self._warned:
-                sys.stderr.write(f"warning: the run log cannot be written, and the run goes on: {error}\n")
+                sys.stderr.write(
+                    f"warning: the run log cannot be written, and the run goes on: {printable(str(error))}\n"
+                )
             self._warned = True
 
     def close(self) -> None:

@@ -6,11 +6,15 @@ from functools import partial
 from sparkops.core.effective import Effective
 from sparkops.core.flags import ELSEWHERE, FORK, PATCHED, VANISHED
 from sparkops.core.recipe import Setting
+from sparkops.core.schema import did_you_mean, nearest
 from sparkops.core.topology import Shape
 from sparkops.rules.rule import Example, Rule, Verdict, image, refuse, warn
 
 SLIP = 0.8
 """How similar to a known flag an unknown one must be to count as a typing mistake."""
+
+PLUGIN = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
+"""Flags that take the name of a parser, and the flag that adds parsers of one's own."""
 
 
 @partial(
@@ -23,7 +27,7 @@ SLIP = 0.8
         "old Spark recipes still have --swap-space. sparkops compares with the flags of vLLM 0.32.0, or with the "
         "image's own flags if `sparkops image flags` has read them."
     ),
-    source="vLLM 0.32.0's own argument parser",
+    source="vLLM 0.32.0's own argument parser; names of parsers: vllm-project/vllm at 0064cc9, read 2026-11-25",
     example_hit=Example(args={"max-model-length": 4096}),
     example_miss=Example(args={"mxfp4-backend": "CUTLASS", "mxfp4-layers": "moe,qkv"}),
 )
@@ -85,16 +89,24 @@ def _wrong_values(effective: Effective) -> Iterator[Verdict]:
         wrong = [word.strip() for word in (value.split(",") if name == "mxfp4-layers" else [value])]
         if wrong := [word for word in wrong if word not in FORK[name]]:
             yield _wrong(effective, name, ",".join(wrong), FORK[name])
-    for name, setting in effective.args.items() if image(effective).current else ():
-        flag = effective.recipe.flags.find(name)
-        if flag and flag.choices and isinstance(setting.value, str) and setting.value not in flag.choices:
-            yield _wrong(effective, name, setting.value, flag.choices)
+    for name, setting in effective.args.items():
+        flag, value = effective.recipe.flags.find(name), setting.value
+        if not (flag and flag.choices and isinstance(value, str)) or value in flag.choices:
+            continue
+        typing_mistake = name in PLUGIN and nearest(value, flag.choices, SLIP) is not None
+        if (image(effective).current or typing_mistake) and PLUGIN.get(name) not in effective.args:
+            yield _wrong(effective, name, value, flag.choices)
 
 
 def _wrong(effective: Effective, name: str, value: str, choices: Iterable[str]) -> Verdict:
-    setting = effective.args[name]
+    setting, table = effective.args[name], effective.recipe.flags
     said = f"--{name} {value} ({_short(setting)}): it must be one of {', '.join(choices)}"
-    return warn(said, where=setting.origin)
+    if name not in PLUGIN:
+        return warn(said, where=setting.origin)
+    has = f"{table.image} has" if table.image else f"vLLM {table.version} has"
+    hint = f"list what an image knows: `sparkops image flags {table.image or effective.image} --json`"
+    said = f"--{name} {value} ({_short(setting)}): {has} no parser of this name{did_you_mean(value, choices)}"
+    return warn(said, hint, where=setting.origin)
 
 
 def _short(setting: Setting) -> str:

@@ -20,16 +20,27 @@ def test_init_with_a_password_makes_an_inventory_that_deploys(lab_with):
     addresses = [node["address"] for node in nodes]
     ssh = lab.home / ".ssh"
     ssh.mkdir(mode=0o700)
+    login = ("--user", "spark", "--port", "2222", "--ask-pass", "--yes")
+    keyless = lab.cli("init", *addresses, *login, lab=False, code=2)
+    assert "ssh-keygen -t ed25519" in keyless.err
+    assert "terminal" not in keyless.err, "the password is not asked for before there is a key to install"
+    without = lab.cli("init", *addresses, *(word for word in login if word != "--ask-pass"), lab=False, code=4)
+    assert "first make a key: `ssh-keygen -t ed25519`; then install" in without.err
     key = asyncssh.generate_private_key("ssh-ed25519")
     key.write_private_key(str(ssh / "id_ed25519"))
+    assert f"ssh-keygen -y -f {ssh}/id_ed25519" in lab.cli("init", *addresses, *login, lab=False, code=2).err
     key.write_public_key(str(ssh / "id_ed25519.pub"))
-    login = ("--user", "spark", "--port", "2222", "--ask-pass", "--yes")
 
     lab.cli("init", *addresses, *login, lab=False, code=2)
     wrong = lab.cli("init", *addresses, *login, lab=False, code=4, SPARKOPS_PASSWORD="hunter2")
     assert "hunter2" not in wrong.told
+    assert "refused the password" in wrong.err
+    assert "--ask-pass" not in wrong.err
     lab.fault("node2", "no-docker-group")
     lab.fault("node2", "sudo-password")
+    told = lab.cli("init", *addresses, *login, lab=False, code=0, SPARKOPS_PASSWORD="spark").out
+    assert told.splitlines()[-1] == "Next: give the nodes these rights, then sparkops preflight"
+    login = (*login, "--force")
     made = lab.cli("init", "--json", *addresses, *login, lab=False, code=0, SPARKOPS_PASSWORD="spark").document
     inventory = Path(made["inventory"])
     assert inventory.is_file()
@@ -42,7 +53,7 @@ def test_init_with_a_password_makes_an_inventory_that_deploys(lab_with):
     assert [hint for item in second["missing"] if "sudoers" in (hint := item["hint"])]
     lab.fault("node2", "no-docker-group", off=True)
     lab.fault("node2", "sudo-password", off=True)
-    assert "exists" in lab.cli("init", *addresses, *login, lab=False, code=2, SPARKOPS_PASSWORD="spark").err
+    assert "exists" in lab.cli("init", *addresses, *login[:-1], lab=False, code=2, SPARKOPS_PASSWORD="spark").err
 
     deployed = lab.cli("deploy", "--topology", "cluster", "--json", lab=False, code=0).document
     assert deployed["endpoints"]
@@ -64,6 +75,16 @@ def test_unknown_host_keys_are_refused_until_they_are_trusted(serving):
     assert not (lab.work / "my nodes.yml.known_hosts").exists()
     pinned = lab.cli(*mine, "trust", "--yes", "--json", lab=False, code=0).document
     assert all(key["fingerprint"].startswith("SHA256:") for node in pinned["nodes"] for key in node["keys"])
+    lab.cli(*mine, "status", lab=False, code=0)
+    pins = lab.work / "my nodes.yml.known_hosts"
+    stranger = asyncssh.generate_private_key("ssh-ed25519")
+    shown_key, old_key = pins.read_text().split()[2], stranger.export_public_key().decode().split()[1]
+    pins.write_text(pins.read_text().replace(shown_key, old_key))
+    changed = lab.cli(*mine, "trust", "--yes", lab=False, code=0)
+    now = pinned["nodes"][0]["keys"][0]["fingerprint"]
+    for told in (changed.err, changed.out):
+        assert now in told
+        assert stranger.get_fingerprint() in told, "what was pinned is shown beside what the node shows"
     lab.cli(*mine, "status", lab=False, code=0)
 
 

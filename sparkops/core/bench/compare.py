@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from sparkops.core.bench.measured import Metric, Row
 from sparkops.core.bench.record import Record
-from sparkops.core.lockfile import LockDifference, NodeLock, RecipeLock, changes, shown
+from sparkops.core.lockfile import LockDifference, RecipeLock, changes, shown
 from sparkops.core.reference import ReferencePoint as Published
+from sparkops.core.typed import typed
 
 VARIABLE = ("topology", "flags", "env", "revision", "image", "model", "driver", "kernel", "nodes", "sparkops", "suite")
 """What `--vary` may name."""
@@ -66,7 +67,7 @@ def gaps(first: Record, other: Record, vary: frozenset[str], topology_flags: Ite
         yield Gap(other.label, "a run with `--url` cannot be compared, because sparkops does not know its setup")
         return
     allowed = TOPOLOGY_FLAGS | frozenset(topology_flags)
-    for change in changes(_lock(first), _lock(other)):
+    for change in changes(typed(RecipeLock, first.lock), typed(RecipeLock, other.lock)):
         if not _varies(change, vary, allowed):
             yield Gap(other.label, _told(change))
 
@@ -82,12 +83,6 @@ def _varies(change: LockDifference, vary: frozenset[str], flags: frozenset[str])
 def _told(change: LockDifference) -> str:
     where = f"{change.node}: " if change.node else ""
     return f"{change.what}: {where}{change.key} is {shown(change.locked)} in one run, {shown(change.now)} in the other"
-
-
-def _lock(record: Record) -> RecipeLock:
-    lock = dict(record.lock or {})
-    nodes = {name: NodeLock(**node) for name, node in lock["nodes"].items()}
-    return RecipeLock(lock["deployment"], lock["hash"], lock["sparkops"], lock["revision"], nodes)
 
 
 def side_by_side(runs: Sequence[Sequence[Row]]) -> Iterator[Comparison]:

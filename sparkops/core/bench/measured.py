@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparkops.core.bench.suites import Point, Suite
+from sparkops.core.typed import Mistyped, is_number, typed
 
 METRICS: Mapping[str, str] = {
     "prefill": "pp_throughput",
@@ -16,6 +17,26 @@ METRICS: Mapping[str, str] = {
     "ttft": "e2e_ttft",
 }
 """Our names and llama-benchy's. Rates are tokens a second, times milliseconds."""
+
+
+SLOWEST = 1e-6
+"""Tokens a second below which nothing is derived from a rate."""
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """The sizes of a point, by llama-benchy's names."""
+
+    prompt_size: int
+    response_size: int
+    context_size: int
+    concurrency: int
+
+    @property
+    def point(self) -> Point:
+        if min(self.prompt_size, self.response_size, self.context_size) < 0 or self.concurrency < 1:
+            raise Mistyped("a number is negative")
+        return Point(self.prompt_size, self.response_size, self.context_size, self.concurrency)
 
 
 @dataclass(frozen=True)
@@ -48,7 +69,8 @@ def read(documents: Sequence[Mapping[str, Any]], suite: Suite) -> Measured:
     problems: list[str] = []
     found = [_row(entry, problems) for document in documents for entry in _entries(document, problems)]
     rows = tuple(row for row in found if row is not None)
-    missing = [point for point in suite.points if point not in {row.point for row in rows}]
+    measured = {row.point for row in rows}
+    missing = [point for point in suite.points if point not in measured]
     problems += [f"{point}: was not measured" for point in missing if not any(str(point) in told for told in problems)]
     return Measured(rows, tuple(problems))
 
@@ -63,9 +85,8 @@ def _entries(document: Mapping[str, Any], problems: list[str]) -> Sequence[Mappi
 
 def _row(entry: Mapping[str, Any], problems: list[str]) -> Row | None:
     try:
-        sizes = (entry["prompt_size"], entry["response_size"], entry["context_size"], entry["concurrency"])
-        point = Point(*(int(size) for size in sizes))
-    except (KeyError, TypeError, ValueError) as error:
+        point = typed(_Sizes, entry).point
+    except Mistyped as error:
         problems.append(f"an entry in llama-benchy's result file has no valid token counts or concurrency ({error})")
         return None
     metrics: dict[str, Metric] = {}
@@ -79,20 +100,16 @@ def _row(entry: Mapping[str, Any], problems: list[str]) -> Row | None:
 
 
 def _metric(found: Any) -> Metric | None:
-    if not isinstance(found, dict) or not _number(found.get("mean")):
-        return None
-    values = tuple(float(value) for value in found.get("values") or () if _number(value))
-    return Metric(float(found["mean"]), float(found.get("std") or 0.0), values) if values else None
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    given = found if isinstance(found, dict) else {}
+    mean, std, values = given.get("mean"), given.get("std") or 0.0, given.get("values")
+    numbers = tuple(float(value) for value in values if is_number(value)) if isinstance(values, list) else ()
+    return Metric(float(mean), float(std), numbers) if numbers and is_number(mean) and is_number(std) else None
 
 
 def _derived(point: Point, metrics: Mapping[str, Metric]) -> dict[str, Metric]:
     """Per request: ms between tokens (itl) and to the last token (e2e); total: tokens/s of prompts and answers."""
     rates, firsts = metrics["decode-per-request"].values, metrics["ttft"].values
-    if len(rates) != len(firsts) or not all(rate > 0 for rate in rates):
+    if len(rates) != len(firsts) or min(rates) < SLOWEST:
         return {}
     between = [1000 / rate for rate in rates]
     whole = [first + gap * (point.answer - 1) for first, gap in zip(firsts, between, strict=True)]

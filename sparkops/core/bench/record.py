@@ -2,14 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from math import prod
 from typing import Any
 
 from sparkops.core.bench.measured import Measured, read
 from sparkops.core.bench.samples import Sample
 from sparkops.core.bench.suites import Suite
+from sparkops.core.lockfile import RecipeLock
+from sparkops.core.typed import Mistyped, typed
 
 SCHEMA = 1
 """Version of the file; readers accept all ever released."""
+
+MOST_POINTS = 4096
 
 
 @dataclass(frozen=True)
@@ -71,28 +76,39 @@ class NotARecord(ValueError):
 
 
 def load(document: Any) -> Record:
-    """The record that a document holds."""
+    """The record that a document holds, checked to its last key; what llama-benchy wrote is checked by `measured`."""
     if not isinstance(document, dict) or document.get("kind") != "sparkops-bench":
         raise NotARecord("is not a sparkops benchmark")
     if document.get("schema") != SCHEMA:
-        raise NotARecord(f"has schema {document.get('schema')}; this sparkops reads up to schema {SCHEMA}")
+        raise NotARecord(f"has schema {document.get('schema')!r:.20}; this sparkops reads up to schema {SCHEMA}")
     try:
-        fields = {name: document[name] for name in ("id", "started", "label", "url", "model", "versions")}
-        suite = Suite(**{name: _frozen(value) for name, value in document["suite"].items()})
-        samples = tuple(Sample(**sample) for sample in document.get("samples", ()))
-        fields["raw"] = tuple(document["raw"])
-        rest = {
-            "lock": document.get("lock"),
-            "seconds": document.get("seconds", 0.0),
-            "lab": document.get("lab") is True,
-        }
-        return Record(suite=suite, samples=samples, problems=tuple(document.get("problems", ())), **fields, **rest)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise NotARecord(f"is damaged ({type(error).__name__}: {error})") from None
+        found = typed(Record, document)
+        if found.lock is not None:
+            typed(RecipeLock, found.lock, "lock")
+            typed(_Revision, found.lock["revision"], "lock.revision")
+    except Mistyped as error:
+        raise NotARecord(f"is damaged: {error}") from None
+    if problem := _impossible(found.suite):
+        raise NotARecord(f"is damaged: suite: {problem}")
+    return found
 
 
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+@dataclass(frozen=True)
+class _Revision:
+    """What is read of the revision in a lock."""
+
+    recipe: str = ""
+    model: str = ""
+    topology: str = ""
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _impossible(suite: Suite) -> str | None:
+    lists = (suite.prompts, suite.answers, suite.concurrency, suite.depths)
+    if not 0 < prod(map(len, lists)) <= MOST_POINTS:
+        return f"must have 1 to {MOST_POINTS} points"
+    least = min(*suite.prompts, *suite.answers, *suite.concurrency, suite.runs)
+    return "its numbers must be positive" if least < 1 or min(suite.depths) < 0 else None
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkops.core.formats.values import bare
+from sparkops.core.printable import UNSAFE
 from sparkops.core.schema import scalar
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./+@=~-]*(?::[A-Za-z0-9_./+@=~-]+)*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
-_BREAKS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 
 
@@ -18,7 +18,7 @@ def lines(entries: Mapping[str, Any], indent: str = "") -> Iterator[str]:
     """A mapping as block YAML; inner mappings and lists of texts are blocks too, what is deeper is JSON."""
     for key, value in entries.items():
         name = key if _KEY.fullmatch(key) and isinstance(scalar(key), str) else json.dumps(key)
-        if isinstance(value, Block) and not _BREAKS.search(value):
+        if isinstance(value, Block) and "\t" not in value and not UNSAFE.search(value):
             yield f"{indent}{name}: |"
             yield from (f"{indent}  {line}" if line else "" for line in value.rstrip("\n").split("\n"))
         elif isinstance(value, Mapping) and value and len(indent) < 4:
@@ -67,4 +67,10 @@ def _quoted(text: str) -> str:
     """In double quotes with JSON's escapes, all of which YAML has too."""
     if "'" not in text and ('"' in text or "\\" in text) and text.isprintable():
         return f"'{text}'"
-    return json.dumps(text) if text.isascii() else json.dumps(text, ensure_ascii=not text.isprintable())
+    return "".join(one if one.isprintable() else _escaped(one) for one in json.dumps(text, ensure_ascii=False))
+
+
+def _escaped(character: str) -> str:
+    """As YAML has it; JSON's pairs of surrogates are two characters there."""
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # noqa: PLR2004

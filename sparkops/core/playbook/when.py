@@ -28,6 +28,8 @@ def parse(text: str) -> Expression:
         return _read(body[0].nodes[0])
     except TemplateSyntaxError as error:
         raise BadExpression(one_line(f"cannot be read: {error.message}")) from None
+    except SyntaxError as error:  # Jinja2 gives digits of every script to Python, which reads only 0 to 9
+        raise BadExpression(one_line(f"cannot be read: {error.msg}")) from None
     except RecursionError:
         raise BadExpression("is nested too deeply") from None
 

@@ -68,8 +68,12 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
             ink.good("ok") if one["ok"] else ink.bad(one["state"]),
         ]
         for one in document["records"]
+        if one["state"] != "unreadable"
     ]
     yield from columns([["id", "label", "model", "suite", ""], *rows])
+    for one in document["records"]:
+        if one["state"] == "unreadable":
+            yield ink.warn(f"unreadable: {one['label']}")
 
 
 def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:

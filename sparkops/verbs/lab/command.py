@@ -22,7 +22,10 @@ def lab() -> None:
     "--backend", type=click.Choice(["embedded", "docker"]), default="embedded", help="docker runs real vLLM as root."
 )
 @click.option(
-    "--ray", type=click.Choice(["auto", "real", "emulated"]), default="auto", help="auto: real if Ray is installed."
+    "--ray",
+    type=click.Choice(["auto", "real", "emulated"]),
+    default="auto",
+    help="auto: real if Ray is installed and this machine has a core for each node.",
 )
 @click.option("--speed", type=float, help="Load models this many times faster than real nodes [default: 1].")
 def up(**given: Any) -> LabOptions:

@@ -7,6 +7,8 @@ from sparkops.report.text import Document, How, Ink, columns
 
 def up(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from _nodes(document, ink)
+    if document.get("ray") == "emulated":
+        yield "Ray is emulated. The real Ray needs sparkops[lab] and one core for each node: `lab up --ray real`"
     yield "Use it: sparkops -i lab plan --topology cluster"
 
 

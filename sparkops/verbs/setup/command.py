@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from sparkops.cli.shape import VerbCommand, example, line
-from sparkops.cli.where import on_nodes, secret
+from sparkops.cli.where import on_nodes
 from sparkops.core.target import ConfirmOptions
 from sparkops.verbs.setup.options import InitOptions
 
@@ -26,11 +26,10 @@ from sparkops.verbs.setup.options import InitOptions
 @click.option("--resolve", is_flag=True, help="Accept host names, too; the inventory gets their IP addresses.")
 @click.option("--force", is_flag=True, help="Overwrite an existing inventory.")
 @click.pass_context
-def init(context: click.Context, /, output: str | None, ask_pass: bool, **given: Any) -> InitOptions:
+def init(context: click.Context, /, output: str | None, **given: Any) -> InitOptions:
     """Write an inventory and pin the nodes' host keys."""
-    password = secret("login password on the nodes", "SPARKOPS_PASSWORD") if ask_pass else None
     path = output or line(context).flags.get("inventory")
-    return InitOptions(output=path, password=password, **given)
+    return InitOptions(output=path, **given)
 
 
 @example("sparkops trust")

@@ -1,13 +1,13 @@
 """Options of `init`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class InitOptions:
     """`output` None means the user's own inventory. `resolve` takes names, and looks each up once.
 
-    `password` logs in once to install the public key of `key_file`.
+    `ask_pass` logs in once with a password, to install the public key of `key_file`.
     """
 
     addresses: tuple[str, ...]
@@ -18,4 +18,4 @@ class InitOptions:
     yes: bool = False
     force: bool = False
     resolve: bool = False
-    password: str | None = field(default=None, repr=False)
+    ask_pass: bool = False

@@ -1,13 +1,14 @@
 """`trust` pins host keys; `init` also writes an inventory and shows which rights are missing."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
 from sparkops.checks.docker import docker_problem
+from sparkops.cli.where import secret
 from sparkops.core.facts import Facts, Sudo
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
@@ -19,6 +20,7 @@ from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.gather import connect, gather
 from sparkops.remote.handshake import resolve
 from sparkops.remote.network import network
+from sparkops.remote.ssh import Options
 from sparkops.remote.trust import SeenHostKey, known_hosts_file, pin, pinned_host_keys
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -27,7 +29,6 @@ from sparkops.session.open import Selected, connected, login
 from sparkops.verbs.setup.options import InitOptions
 
 SSH_PORT = 22
-DEFAULT_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 
 SUDOERS_HINT = (
     'echo "$USER ALL=(root) NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches" '
@@ -40,8 +41,9 @@ def trust(options: ConfirmOptions, report: Report) -> Answer:
     inventory = load_inventory.inventory(options.where.inventory)
     path = known_hosts_file(inventory.source)
     nodes = inventory.select(options.where.limit)
-    host_key = network().host_keys(login(inventory.source, options.where.become_password, {}))
-    entries, away = _pinned(host_key, nodes, path, options.yes, report)
+    entries, away = _pinned(
+        login(inventory.source, options.where.become_password, {}), nodes, path, options.yes, report
+    )
     return Answer({"nodes": entries, "known_hosts": str(path), "unreachable": away.reasons}, error=away.error)
 
 
@@ -55,13 +57,16 @@ def init(options: InitOptions, report: Report) -> Answer:
     ]
     if twice := [node.address for node in nodes if sum(node.address == other.address for other in nodes) > 1]:
         raise UsageError(f"{twice[0]} is given twice")
+    public = own_files.login_key(options.key_file) if options.ask_pass else None
+    password = secret("login password on the nodes", "SPARKOPS_PASSWORD") if options.ask_pass else None
+    report.hide(password)
     own_files.make_folder(output.parent)
     pins = known_hosts_file(str(output))
-    entries, away = _pinned(network().host_keys(login(str(output), None, {})), nodes, pins, options.yes, report)
+    entries, away = _pinned(login(str(output), None, {}), nodes, pins, options.yes, report)
     if away.error:
         raise away.error
-    if options.password is not None:
-        _install_key(options, str(output), nodes, report)
+    if public is not None:
+        _install_key(public, replace(login(str(output), None, {}), password=password), nodes, report)
     chosen = Selected(Inventory(str(output), tuple(nodes), {}), tuple(nodes), None)
     with connected(chosen, report) as session:
         session.require(session.nodes)
@@ -73,20 +78,24 @@ def init(options: InitOptions, report: Report) -> Answer:
 
 
 def _pinned(
-    host_key: Callable[[Node], SeenHostKey], nodes: Sequence[Node], path: Path, yes: bool, report: Report
+    options: Options, nodes: Sequence[Node], path: Path, yes: bool, report: Report
 ) -> tuple[list[dict[str, Any]], AwayNodes]:
     """Fetch, show and pin host keys; raises `Refused` without a confirmation."""
     shown: dict[str, SeenHostKey] = {}
     away = AwayNodes()
+    host_key = network().host_keys(options)
     for node in nodes:
         try:
             shown[node.name] = host_key(node)
         except Unreached as lost:
             away[node.name] = lost
-    known = {name: pinned_host_keys(path, key.address, key.port) for name, key in shown.items()}
+    known = {name: pinned_host_keys([path], key.address, key.port) for name, key in shown.items()}
     new = {name: key for name, key in shown.items() if key.key not in {old.key for old in known[name]}}
+    before = {name: _before(options.known_hosts, key) for name, key in new.items()}
     for name, key in shown.items():
-        report.note(f"host key {key.kind} {key.fingerprint} ({_state(name, new, known)})", name)
+        report.note(f"host key {key.kind} {key.fingerprint} ({_state(name, before)})", name)
+        for old in before.get(name, ()):
+            report.warn(f"pinned so far: {old.kind} {old.fingerprint}", name)
     for names in _shared(shown):
         report.warn(f"{names} have equal host keys; for the fix: `sparkops preflight --explain machines-differ`")
     if new and not yes and not report.confirm(f"Trust {'this key' if len(new) == 1 else f'these {len(new)} keys'}?"):
@@ -102,8 +111,9 @@ def _pinned(
         {
             "name": node.name,
             "address": node.address,
-            "trust": _state(node.name, new, known),
-            "keys": [{"type": seen.kind, "fingerprint": seen.fingerprint}],
+            "trust": _state(node.name, before),
+            "keys": [_key(seen)],
+            "pinned_before": [_key(old) for old in before.get(node.name, ())],
         }
         for node in nodes
         if (seen := shown.get(node.name))
@@ -111,10 +121,21 @@ def _pinned(
     return entries, away
 
 
-def _state(name: str, new: Mapping[str, SeenHostKey], known: Mapping[str, Sequence[SeenHostKey]]) -> str:
-    if name not in new:
+def _before(known_hosts: Iterable[Path], key: SeenHostKey) -> list[SeenHostKey]:
+    """Other keys that are pinned for this address; none if this one is pinned in a file of the user."""
+    pinned = pinned_host_keys(known_hosts, key.address, key.port)
+    return [] if key.key in {old.key for old in pinned} else list(pinned)
+
+
+def _state(name: str, before: Mapping[str, Sequence[SeenHostKey]]) -> str:
+    """`before` has the nodes whose key is to be pinned, with the keys pinned so far."""
+    if name not in before:
         return "pinned"
-    return "changed" if known[name] else "new"
+    return "changed" if before[name] else "new"
+
+
+def _key(seen: SeenHostKey) -> dict[str, str]:
+    return {"type": seen.kind, "fingerprint": seen.fingerprint}
 
 
 def _shared(by_name: Mapping[str, SeenHostKey]) -> list[str]:
@@ -125,12 +146,10 @@ def _shared(by_name: Mapping[str, SeenHostKey]) -> list[str]:
     return [" and ".join(names) for names in groups.values() if len(names) > 1]
 
 
-def _install_key(options: InitOptions, output: str, nodes: Sequence[Node], report: Report) -> None:
+def _install_key(public: str, options: Options, nodes: Sequence[Node], report: Report) -> None:
     """Log in once with the password and add the public key."""
-    public = _public_key(options.key_file)
-    report.hide(options.password)
     command = Command((Script("authorize"),), stdin=public)
-    with network().fleet(nodes, replace(login(output, None, {}), password=options.password)) as fleet:
+    with network().fleet(nodes, options) as fleet:
         names = [node.name for node in nodes]
         if error := AwayNodes(connect(fleet, names)).error:
             raise error
@@ -140,13 +159,6 @@ def _install_key(options: InitOptions, output: str, nodes: Sequence[Node], repor
             if not result.ok:
                 raise Unreachable(f"{name}: your public key could not be installed: {result.stderr.strip()}", node=name)
             report.note("your public key is installed", name)
-
-
-def _public_key(key_file: str | None) -> str:
-    places = [Path(key_file).expanduser()] if key_file else [Path.home() / ".ssh" / name for name in DEFAULT_KEYS]
-    if found := next(filter(None, map(own_files.public_key, places)), None):
-        return found
-    raise UsageError(f"no public key: {places[0]}.pub does not exist", hint="make one: ssh-keygen -t ed25519")
 
 
 def _address(text: str, look_up: bool) -> str:

@@ -21,7 +21,9 @@ def init(document: Document, ink: Ink, how: How) -> Iterator[str]:
             yield f"    run on the node: {right.get('hint')}"
     if document.get("inventory"):
         yield ink.good(f"wrote {document['inventory']}")
-        yield f"Next: {how.command} plan --topology cluster"
+        missing = any(node.get("missing") for node in document.get("nodes", ()))
+        first = f"give the nodes these rights, then {how.command} preflight"
+        yield f"Next: {first if missing else f'{how.command} plan --topology cluster'}"
 
 
 def _keys(document: Document, ink: Ink) -> Iterator[str]:
@@ -29,6 +31,11 @@ def _keys(document: Document, ink: Ink) -> Iterator[str]:
         [node["name"], node.get("address"), key.get("type"), key.get("fingerprint"), _state(node, ink)]
         for node in document.get("nodes", ())
         for key in node.get("keys", ())
+    ]
+    rows += [
+        [node["name"], node.get("address"), key.get("type"), key.get("fingerprint"), ink.dim("pinned before")]
+        for node in document.get("nodes", ())
+        for key in node.get("pinned_before", ())
     ]
     yield from columns(rows, "  ")
 

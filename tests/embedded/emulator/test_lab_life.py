@@ -18,7 +18,7 @@ REMOTE = "trap '' HUP TERM; sleep 7511 & sleep 7512"
 def directory(tmp_path):
     """An own lab of one node; whatever a test leaves of it is taken down."""
     place = tmp_path / "second lab"
-    api.up(1, directory=place, ray="emulated")
+    assert api.up(1, directory=place, ray="emulated")["ray"] == "emulated"
     yield place
     api.down(directory=place)
 
@@ -89,3 +89,9 @@ def test_several_ups_at_once_make_one_lab_and_another_changes_nothing(tmp_path):
         assert "lab down" in caught.value.hint
     finally:
         api.down(directory=place)
+
+
+def test_the_real_ray_is_taken_where_each_node_has_a_core():
+    pytest.importorskip("ray", reason="real Ray is not installed here")
+    wishes = [(2, "auto", 2), (4, "auto", 2), (4, "real", 2), (2, "emulated", 8)]
+    assert [api.ray_for(*wish) for wish in wishes] == ["real", "emulated", "real", "emulated"]

@@ -33,7 +33,8 @@ def record(topology: str, decode: float, prompt: int = 1024, started: str = "202
     }
     name = f"{started[:10].replace('-', '')}T{started[11:19].replace(':', '')}Z-{topology}-{prompt}"
     suite = Suite("mine", "", "", (prompt,), (128,), (8,), runs=2)
-    lock = {"revision": {"topology": topology, "model": GPT}}
+    lock = {"deployment": "d", "hash": "h", "sparkops": "0.1", "nodes": {}}
+    lock |= {"revision": {"topology": topology, "model": GPT}}
     return Record(name, started, suite, topology, "http://x/v1", GPT, {}, ({"benchmarks": [entry]},), lock)
 
 
@@ -93,4 +94,4 @@ def test_advice_takes_what_was_kept_and_names_what_cannot_be_read(
     for path in (tmp_path / "XDG_STATE_HOME").rglob("broken.json"):
         path.write_text("{}")
     assert main(words) == 0
-    assert "warning: broken: is not a sparkops benchmark" in capsys.readouterr().out
+    assert "broken.json: is not a sparkops benchmark" in capsys.readouterr().out

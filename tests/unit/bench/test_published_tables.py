@@ -11,6 +11,7 @@ from sparkops.core.bench.suites import suite
 from sparkops.files import bench_records
 
 RECIPE = "openai-gpt-oss-120b-concurrency"
+LOCK = {"deployment": "d", "hash": "h", "sparkops": "0.1", "nodes": {}}
 ARTICLE = (
     (1, "5,115", "60.4", "60.4"),
     (2, "5,317", "80.3", "84"),
@@ -46,7 +47,7 @@ def measured(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     asked = suite("concurrency")
     raw = ({"benchmarks": [entry(count) for count in asked.concurrency]},)
-    lock = {"revision": {"recipe": RECIPE, "topology": "solo"}, "nodes": {}}
+    lock = {**LOCK, "revision": {"recipe": RECIPE, "topology": "solo"}}
     bench_records.keep(Record("one", "2026-11-20", asked, "solo", "http://x/v1", "m", {}, raw, lock))
 
 
@@ -84,7 +85,7 @@ def test_people_read_the_numbers_as_they_were_printed(measured, capsys):
 def test_flags_that_differ_from_the_published_runs_are_named_before_any_percentage(measured, capsys):
     base = "openai-gpt-oss-120b"
     args = {"gpu-memory-utilization": 0.9, "max-model-len": 4096, "kv-cache-dtype": "fp8", "enforce-eager": True}
-    lock = {"revision": {"recipe": base, "topology": "solo", "args": args}, "nodes": {}}
+    lock = {**LOCK, "revision": {"recipe": base, "topology": "solo", "args": args}}
     kept = bench_records.record("one")
     bench_records.keep(replace(kept, id="two", lock=lock))
     assert main(["bench", "compare", "two", "--reference"]) == 0

@@ -27,7 +27,8 @@ def kept(model: str) -> None:
     times = dict.fromkeys(("ttfr", "est_ppt", "e2e_ttft"), values["tg_throughput"])
     entry = {**sizes, "is_context_prefill_phase": False, **values, **times}
     suite = Suite("mine", "", "", (4096,), (128,), (1,), runs=2)
-    lock = {"revision": {"topology": "solo", "model": model, "recipe": "elsewhere", "args": {"max-model-len": 4096}}}
+    lock = {"deployment": "d", "hash": "h", "sparkops": "0.1", "nodes": {}}
+    lock |= {"revision": {"topology": "solo", "model": model, "recipe": "elsewhere", "args": {"max-model-len": 4096}}}
     began = "2026-11-20T12:00:00Z"
     bench_records.keep(
         Record("20261120T120000Z", began, suite, "ours", "http://x/v1", model, {}, ({"benchmarks": [entry]},), lock)

@@ -12,6 +12,7 @@ from sparkops import rules
 from sparkops.core import inventory_file, recipe_file
 from sparkops.core.effective import Overrides, command_line, effective
 from sparkops.core.topology import Shape
+from sparkops.errors import UsageError
 from sparkops.files import recipes
 from sparkops.files.yaml_positions import parse
 from support import golden
@@ -111,3 +112,16 @@ def test_a_hostile_file_is_one_short_line_with_its_place(
 def test_as_many_flags_as_are_allowed_are_read(tmp_path: Path) -> None:
     (tmp_path / "f.yml").write_bytes(HEAD + b"args:\n" + b"".join(b"  flag-%d: 1\n" % i for i in range(1000)))
     assert len(recipes.recipe(str(tmp_path / "f.yml")).args) == 1000
+
+
+def test_a_long_chain_of_groups_is_read_whichever_group_the_file_has_first() -> None:
+    chain = [f"c{one}: {{children: {{c{one + 1}: }}}}" for one in range(3000)]
+    for lines in (chain, chain[::-1]):
+        text = "\n".join([*lines, "c3000: {hosts: {a: {address: 10.0.0.1}}}"])
+        assert len(inventory_file.read(parse(text.encode(), "f.yml")).groups["c0"]) == 1
+
+
+def test_a_long_circle_of_groups_is_named_by_some_of_them() -> None:
+    circle = [f"c{one}: {{children: {{c{(one + 1) % 3000}: }}}}" for one in range(3000)]
+    with pytest.raises(UsageError, match=r"this group contains itself: c\d+ > c\d+ > c\d+ > ... > c\d+ > c\d+$"):
+        inventory_file.read(parse("\n".join(circle).encode(), "f.yml"))

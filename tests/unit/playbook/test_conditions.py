@@ -66,7 +66,16 @@ def test_a_condition_that_is_too_deep_or_too_long_is_refused() -> None:
     assert f"longer than {LONGEST}" in answer("n or " * 300 + "n")
 
 
-ALPHABET = [*"nword.[]()'\"<>=!{}%#|~*+-,: \n\\_0129", "and ", "not ", " in ", " is defined", "facts", "__class__"]
+ALPHABET = [
+    *"nword.[]()'\"<>=!{}%#|~*+-,: \n\\_0129",
+    "and ",
+    "not ",
+    " in ",
+    " is defined",
+    "facts",
+    "__class__",
+    *"１٣²",
+]
 
 
 @given(st.lists(st.sampled_from(ALPHABET), max_size=60).map("".join))
@@ -76,7 +85,14 @@ ALPHABET = [*"nword.[]()'\"<>=!{}%#|~*+-,: \n\\_0129", "and ", "not ", " in ", "
 @example("a" * 2000)
 @example("{% for x in y %}")
 @example("{# #}n")
+@example("１.0 == 1")
+@example("1.٣")
 def test_any_text_is_a_condition_or_a_one_line_refusal(text: str) -> None:
+    said(lambda: holds(parse(text), KNOWN))
+
+
+@given(st.text(max_size=80))
+def test_any_characters_are_a_condition_or_a_one_line_refusal(text: str) -> None:
     said(lambda: holds(parse(text), KNOWN))
 
 

@@ -27,7 +27,7 @@ def test_pinning_replaces_what_was_pinned_for_the_address_and_nothing_else(tmp_p
         pin(file, [SeenHostKey("10.0.0.1", 22, "ssh-ed25519", KEY, "")])
     by_hand = ["# by hand", f"[10.0.0.1]:2222 ssh-ed25519 {OTHER}"]
     assert file.read_text().splitlines() == [*by_hand, f"10.0.0.1 ssh-ed25519 {KEY}"]
-    assert [one.key for one in pinned_host_keys(file, "10.0.0.1")] == [KEY]
+    assert [one.key for one in pinned_host_keys([file], "10.0.0.1")] == [KEY]
     assert len(KnownHosts([file]).keys("10.0.0.1", 2222)) == 1
     assert str(known_hosts_file("inventories/lab.yml")) == "inventories/lab.yml.known_hosts"
 
