@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sparkops.checks.check import Check, Here, Said, fail, good, read, skip, some, warn
-from sparkops.core.facts import Owned, known
+from sparkops.core.facts import Facts, Owned, known
 from sparkops.core.facts.probes import CUT_OFF
 from sparkops.core.facts.raw import NO_ANSWER
 from sparkops.core.recipe import MOUNTS
@@ -162,7 +162,7 @@ def locale(here: Here) -> Iterator[Said]:
 def answered(here: Here) -> Iterator[Said]:
     unread = here.facts.unread
     cut = [name for name, why in unread.items() if why == CUT_OFF]
-    slow = {name: why.reason for name, why in unread.items() if any(word in why.reason for word in SLOW)}
+    slow = unanswered(here.facts)
     repeated = unread.get("nvidia_smi")
     garbled = {
         name: why.reason
@@ -178,6 +178,11 @@ def answered(here: Here) -> Iterator[Said]:
         yield warn(f"unexpected answers to these queries: {some(map(_plain, garbled))}", see, _told(garbled))
     if here.facts.took_seconds is not None:
         yield good(evidence=f"read in {here.facts.took_seconds:.1f} s")
+
+
+def unanswered(facts: Facts) -> dict[str, str]:
+    """The reasons by query that got no answer in time."""
+    return {name: why.reason for name, why in facts.unread.items() if any(word in why.reason for word in SLOW)}
 
 
 def _plain(name: str) -> str:

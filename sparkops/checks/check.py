@@ -24,15 +24,21 @@ CONTAINERS = ("docker-version", "docker-ps", "docker-ours", "docker-strangers", 
 LINKS = ("ip-addr", "net", "infiniband", "ibdev2netdev")
 """Probes behind `Facts.containers`, and behind `Facts.interfaces` with their RDMA devices."""
 
+REBOOT = "on the node, when no model serves: sudo reboot"
+
 
 @dataclass(frozen=True)
 class Said:
-    """One result of a judge. `hint` replaces the check's own; `evidence` is what was read."""
+    """One result of a judge. `hint` replaces the check's own; `evidence` is what was read.
+
+    `nodes` are those that a result for all nodes together is about; empty means all.
+    """
 
     status: CheckStatus
     message: str = ""
     hint: str = ""
     evidence: str = ""
+    nodes: tuple[str, ...] = ()
 
 
 class CannotTell(Exception):

@@ -1,7 +1,9 @@
 """From checks to findings: one a check and node, one a check over all nodes."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
+from sparkops.checks.causes import explained, without_harm
 from sparkops.checks.check import CannotTell, Check, Here, Said, skip
 from sparkops.core.findings import CheckStatus, Finding
 from sparkops.core.inventory import Node
@@ -16,10 +18,40 @@ REACH = ("ssh", "host-key")
 
 
 def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tuple[Finding, ...]:
-    """Every finding, worst first; per check the cluster's finding (without a node) comes before those of nodes."""
+    """Every finding, in the order of `first_causes`; the cluster's (without a node) before those of nodes."""
     nodes = tuple(nodes)
-    found = (finding for check in checks for finding in _check(s, nodes, check))
-    return tuple(sorted(found, key=lambda one: ORDER.index(one.status)))
+    found = [finding for check in checks for finding in _check(s, nodes, check)]
+    return tuple(first_causes(explained(s, without_harm(s, found))))
+
+
+class Ordered(Protocol):
+    """What `first_causes` sorts: a finding, or several of one check together."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def follows(self) -> str: ...
+
+
+T = TypeVar("T", bound=Ordered)
+
+
+def first_causes(found: Sequence[T]) -> list[T]:
+    """Worst first, but each cause before what follows from it, however bad it is itself."""
+    worst: dict[str, int] = {}
+    place = {one.id: number for number, one in reversed(list(enumerate(found)))}
+    held = [one for one in found if one.status in ("fail", "warn")]
+    for one in held:
+        cause = one.follows or one.id
+        worst[cause] = min(worst.get(cause, len(ORDER)), ORDER.index(one.status))
+
+    def key(one: T) -> tuple[int, int, bool, int]:
+        cause, rank = one.follows or one.id, ORDER.index(one.status)
+        return worst[cause] if one.status in ("fail", "warn") else rank, place[cause], cause != one.id, rank
+
+    return sorted(found, key=key)
 
 
 def worst(findings: Iterable[Finding]) -> CheckStatus:
@@ -73,6 +105,7 @@ def _verdict(check: Check, node: str | None, said: list[Said]) -> Finding:
         hint=_joined(one.hint for one in shown) or check.hint if status in ("fail", "warn") else "",
         evidence=_joined(one.evidence for one in said),
         node=node,
+        nodes=tuple(dict.fromkeys(name for one in shown for name in one.nodes)),
     )
 
 

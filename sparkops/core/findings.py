@@ -30,7 +30,8 @@ class SettingChange:
 class Finding:
     """A result of a rule or a check; a rule's has no node, a check's has no changes.
 
-    `where` is `file:line` of what a rule found, if it is about one place of the recipe.
+    `where` is `file:line` of what a rule found, if it is about one place of the recipe. `nodes` are those that a check
+    of all nodes together is about, if it is not about all. `follows` is the check that found the cause.
     """
 
     id: str
@@ -42,6 +43,8 @@ class Finding:
     node: str | None = None
     changes: tuple[SettingChange, ...] = ()
     where: str = ""
+    nodes: tuple[str, ...] = ()
+    follows: str = ""
 
     @property
     def status(self) -> str:
