@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sparkops.checks import (
     access,
+    disk,
     docker,
     driver,
     fabric,
@@ -39,6 +40,7 @@ AREAS = (
     memory_fits,
     memory,
     docker,
+    disk,
     image,
     model,
     tested,

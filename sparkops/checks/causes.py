@@ -57,11 +57,12 @@ CAUSES = (
     Cause("driver", ("driver-loaded",), _driver_updated),
     Cause("driver", ("answers",), _only_gpu_silent),
     Cause("driver-branch", ("driver-same",)),
-    Cause("kernel", ("kernel-kho", "kernel-same", "memory-total")),
+    Cause("kernel", ("kernel-kho", "kernel-same", "memory-total", "reboot-pending")),
     Cause("kernel-kho", ("memory-total",)),
     Cause("dgx-os-same", ("kernel-same", "driver-same", "cx7-firmware")),
     Cause("clock-synchronized", ("clock-skew",)),
     Cause("gpu-strangers", ("gpu-free",), _in_strange_containers),
+    Cause("page-cache", ("memory-fits",), cache_in_the_way),
     Cause("drop-permitted", ("memory-fits",), cache_in_the_way),
     Cause("gpu-free", ("memory-fits",), strangers_suffice),
     Cause("cx7-usable", ("cx7-rdma",)),
@@ -82,10 +83,10 @@ def _root(s: Situation, finding: Finding, held: Sequence[Finding]) -> str:
     """The check that found the first cause of a finding; empty if it follows from no other."""
     if finding.status not in ("fail", "warn"):
         return ""
-    for row in CAUSES:
-        causes = [one for one in held if one.id == row.check] if finding.id in row.explains else []
-        caused = {name for one in causes for name in _nodes(s, one) if row.when(_here(s, name))}
-        if causes and {*_nodes(s, finding)} <= caused:
+    where = {*_nodes(s, finding)}
+    for row in (row for row in CAUSES if finding.id in row.explains):
+        causes = [one for one in held if one.id == row.check and where & {*_nodes(s, one)}]
+        if causes and where <= {name for one in causes for name in _nodes(s, one) if row.when(_here(s, name))}:
             return _root(s, causes[0], held) or row.check
     return ""
 
@@ -128,7 +129,9 @@ def _harm(s: Situation, finding: Finding) -> str:
                 f"{problem(bad)}; first follow the remedy of the check kernel on {node}"
             )
         if "reboot" in finding.hint and (bad := _installed_bad(facts, kernel.release)):
-            first = f"first remove kernel {bad}, which a reboot would start, on {name}: sudo apt remove linux-image-{bad}"
+            first = (
+                f"first remove kernel {bad}, which a reboot would start, on {name}: sudo apt remove linux-image-{bad}"
+            )
             return f"{first}; then {finding.hint}"
     return ""
 

@@ -81,7 +81,7 @@ class Check:
     `severity` is its worst status, `reads` are the probes that it needs (`--only` runs no others).
     `topologies` empty means all; `placed` judges only nodes that take part in the plan.
     `deploys`: a deploy runs it too, on the facts that it reads anyway. `fixable`: --fix
-    has steps for it (`phases/fix.py`).
+    has steps for it (`phases/fix.py`). `final`: the deploy fails for certain, so --allow would not help.
     """
 
     id: str
@@ -97,6 +97,7 @@ class Check:
     placed: bool = False
     deploys: bool = False
     fixable: bool = False
+    final: bool = False
 
     def each_node(self, judge: Callable[[Here], Iterable[Said]]) -> "Check":
         """The check with the function below it as the judge of a node."""

@@ -1,20 +1,16 @@
 """From checks to findings: one a check and node, one a check over all nodes."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Iterable, Iterator
 
 from sparkops.checks.causes import explained, without_harm
 from sparkops.checks.check import CannotTell, Check, Here, Said, skip
-from sparkops.core.findings import CheckStatus, Finding
+from sparkops.core.findings import ORDER, CheckStatus, Finding, first_causes
 from sparkops.core.inventory import Node
 from sparkops.core.situation import Situation
 from sparkops.core.topology import kinds_text
 
-ORDER: tuple[str, ...] = ("fail", "warn", "fixed", "pass", "skip")
-"""Worst first."""
-
-REACH = ("ssh", "host-key")
-"""Checks of the connection to a node; all others need facts from it."""
+REACH = ("ssh", "host-key", "sudo")
+"""Checks of the way to a node's facts; all others need these facts."""
 
 
 def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tuple[Finding, ...]:
@@ -22,36 +18,6 @@ def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tupl
     nodes = tuple(nodes)
     found = [finding for check in checks for finding in _check(s, nodes, check)]
     return tuple(first_causes(explained(s, without_harm(s, found))))
-
-
-class Ordered(Protocol):
-    """What `first_causes` sorts: a finding, or several of one check together."""
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def follows(self) -> str: ...
-
-
-T = TypeVar("T", bound=Ordered)
-
-
-def first_causes(found: Sequence[T]) -> list[T]:
-    """Worst first, but each cause before what follows from it, however bad it is itself."""
-    worst: dict[str, int] = {}
-    place = {one.id: number for number, one in reversed(list(enumerate(found)))}
-    held = [one for one in found if one.status in ("fail", "warn")]
-    for one in held:
-        cause = one.follows or one.id
-        worst[cause] = min(worst.get(cause, len(ORDER)), ORDER.index(one.status))
-
-    def key(one: T) -> tuple[int, int, bool, int]:
-        cause, rank = one.follows or one.id, ORDER.index(one.status)
-        return worst[cause] if one.status in ("fail", "warn") else rank, place[cause], cause != one.id, rank
-
-    return sorted(found, key=key)
 
 
 def worst(findings: Iterable[Finding]) -> CheckStatus:
@@ -105,6 +71,7 @@ def _verdict(check: Check, node: str | None, said: list[Said]) -> Finding:
         hint=_joined(one.hint for one in shown) or check.hint if status in ("fail", "warn") else "",
         evidence=_joined(one.evidence for one in said),
         node=node,
+        final=check.final,
         nodes=tuple(dict.fromkeys(name for one in shown for name in one.nodes)),
     )
 

@@ -89,7 +89,11 @@ def clocks(s: Situation) -> Iterator[Said]:
         off = least if least > 0 else most if most < 0 else 0.0
         if abs(off) > MOST_SKEW:
             word = "ahead of" if off > 0 else "behind"
-            yield warn(f"{name}'s clock is {_seconds(abs(off))} {word} your machine's clock", f"on {name}: {SET_CLOCK}", nodes=(name,))
+            yield warn(
+                f"{name}'s clock is {_seconds(abs(off))} {word} your machine's clock",
+                f"on {name}: {SET_CLOCK}",
+                nodes=(name,),
+            )
 
 
 def offsets(s: Situation) -> dict[str, tuple[float, float]]:

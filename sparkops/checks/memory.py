@@ -33,7 +33,8 @@ def page_cache(here: Here) -> Iterator[Said]:
     evidence = f"page cache {gib(memory.page_cache_kib)}, MemFree {gib(memory.free_kib)}"
     if share > MUCH_CACHE:
         password = "" if may_drop(here.s, here.node) else " --ask-become-pass"
-        hint = f"drop it once: sparkops cache drop{password}; drop it every 30 minutes: sparkops cache schedule --every 30m{password}"
+        always = f"drop it every 30 minutes: sparkops cache schedule --every 30m{password}"
+        hint = f"drop it once: sparkops cache drop{password}; {always}"
         yield warn(f"the page cache holds {100 * share:.0f} % of the memory", hint, evidence)
     else:
         yield good(evidence=evidence)

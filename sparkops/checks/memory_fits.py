@@ -69,7 +69,9 @@ def fits(here: Here) -> Iterator[Said]:
         )
     else:
         told, hint = _too_little(here, memory, dropped)
-        yield fail(f"--gpu-memory-utilization {wanted} needs {gib(need)}, but {gib(dropped)} is free{told}", hint, evidence)
+        yield fail(
+            f"--gpu-memory-utilization {wanted} needs {gib(need)}, but {gib(dropped)} is free{told}", hint, evidence
+        )
 
 
 def _drafted(here: Here, memory: Memory) -> Said | None:
@@ -130,10 +132,12 @@ def holders(here: Here, memory: Memory) -> list[Holder]:
 def _holder(where: str, kib: float, stored: Stored | None, container: str | None, memory: Memory) -> Holder:
     if stored is not None:
         name = stored.deployment
-        lower = f"stop {name} or deploy it with a smaller share: sparkops stop {name}"
+        lower = f"stop {name} (sparkops stop {name}) or deploy it with a smaller --gpu-memory-utilization"
         return Holder(name, kib or share(stored) * memory.total_kib, lower, ours=True)
     if container is not None:
-        return Holder(f"the container {container}", kib, f"if it is yours, stop it, on the node: docker stop {container}")
+        return Holder(
+            f"the container {container}", kib, f"if it is yours, stop it, on the node: docker stop {container}"
+        )
     return Holder(where, kib, f"stop {where} if it is yours")
 
 
@@ -153,7 +157,10 @@ def strangers_suffice(here: Here) -> bool:
     """Whether the engine's share fits only once those who are not sparkops let go of the GPU."""
     memory = read(here.facts.meminfo)
     freed = sum(one.kib for one in holders(here, memory) if not one.ours)
-    return not cache_in_the_way(here) and wanted_kib(here, memory) <= memory.free_after_drop_kib + held(here, memory) + freed
+    return (
+        not cache_in_the_way(here)
+        and wanted_kib(here, memory) <= memory.free_after_drop_kib + held(here, memory) + freed
+    )
 
 
 def wanted_kib(here: Here, memory: Memory) -> float:

@@ -103,8 +103,8 @@ def utilization_unset(effective: Effective, _shape: Shape) -> Verdict | None:
     title="Weights, overhead and one request of full length fit into a node",
     why=(
         "If the model does not fit, vLLM fails after minutes of loading, when the old server is already stopped. "
-        "sparkops can only estimate the memory, so it refuses only if the weights are larger than the memory of a node, "
-        "or weights and overhead (without CUDA graphs) larger than the engine's share of it."
+        "sparkops can only estimate the memory, so it refuses only if the weights are larger than the memory of a "
+        "node, or weights and overhead (without CUDA graphs) larger than the engine's share of it."
     ),
     source="the models' config.json; vLLM's logs on GB10s (eugr/spark-vllm-docker #396)",
     example_hit=Example(image="vllm-node", model=MINIMAX, args={"gpu-memory-utilization": 0.9}),

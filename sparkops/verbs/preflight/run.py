@@ -138,6 +138,7 @@ def document(s: Situation, session: Session, found: tuple[Finding, ...]) -> dict
             for node in session.selected
         ],
         "cluster": [_check(one) for one in found if one.node is None],
+        "order": list(dict.fromkeys(one.id for one in found)),
     }
 
 

@@ -3,12 +3,10 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from sparkops.checks import CHECKS
-from sparkops.checks.judging import ORDER, first_causes
+from sparkops.core.findings import ORDER, first_causes
 from sparkops.core.topology import kinds_text
 from sparkops.report.text import Document, How, Ink, columns, continued, wrapped
 
-PLACES = {check.id: place for place, check in enumerate(CHECKS)}
 INDENT = " " * 6
 MOST_NAMES, MOST_WORDINGS = 6, 5
 
@@ -89,7 +87,8 @@ def _groups(document: Document) -> list[FindingGroup]:
             group = found.setdefault(key, FindingGroup(check, [], len(nodes)))
             group.who = [*(group.who or []), str(node["name"])]
             group.evidence |= {str(node["name"]): check["evidence"]} if check.get("evidence") else {}
-    return first_causes(sorted(found.values(), key=lambda one: PLACES.get(one.id, len(PLACES))))
+    places = {name: place for place, name in enumerate(document.get("order", ()))}
+    return first_causes(sorted(found.values(), key=lambda one: places.get(one.id, len(places))))
 
 
 def _plan(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
