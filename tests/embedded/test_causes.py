@@ -1,6 +1,6 @@
 """With one fault or two on a node, preflight names the cause first, and what follows from it has no remedy of its own.
 
-What follows from what, by captures: tests/unit/checks/test_causes.py. The faults and their checks: docs/reference/lab.md.
+What follows from what, by captures: tests/unit/checks/test_causes.py. Faults and their checks: docs/reference/lab.md.
 """
 
 import re
