@@ -1,6 +1,6 @@
 """What causes what: a finding that follows from another has no remedy of its own. Harmful remedies are withheld."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparkops.checks.access import unanswered
@@ -12,6 +12,7 @@ from sparkops.checks.machine import newer_kernel
 from sparkops.checks.memory_fits import cache_in_the_way, strangers_suffice
 from sparkops.core.facts import Facts, Unread, known
 from sparkops.core.findings import Finding
+from sparkops.core.inventory import Node
 from sparkops.core.situation import Situation
 
 
@@ -72,42 +73,37 @@ CAUSES = (
 """The first row that applies to a finding decides. Each cause stands before the rows of what it explains."""
 
 
-def explained(s: Situation, found: Sequence[Finding]) -> list[Finding]:
+def explained(s: Situation, nodes: Iterable[Node], found: Sequence[Finding]) -> list[Finding]:
     """The findings; those that follow from another one name it, and a cause says how many findings its remedy ends."""
     held = [one for one in found if one.status in ("fail", "warn")]
-    told = [replace(one, follows=_root(s, one, held)) for one in found]
-    return [_in_words(s, one, told) for one in told]
+    places = {node.name: Here(s, node, s.facts[node.name]) for node in nodes}
+    roots = {id(one): _root(s, places, one, held) for one in held}
+    ended = [(roots[id(one)], {*_nodes(s, one)}) for one in held if roots[id(one)]]
+    return [_in_words(s, one, roots[id(one)], ended) if id(one) in roots else one for one in found]
 
 
-def _root(s: Situation, finding: Finding, held: Sequence[Finding]) -> str:
+def _root(s: Situation, places: Mapping[str, Here], finding: Finding, held: Sequence[Finding]) -> str:
     """The check that found the first cause of a finding; empty if it follows from no other."""
-    if finding.status not in ("fail", "warn"):
-        return ""
     where = {*_nodes(s, finding)}
     for row in (row for row in CAUSES if finding.id in row.explains):
         causes = [one for one in held if one.id == row.check and where & {*_nodes(s, one)}]
-        if causes and where <= {name for one in causes for name in _nodes(s, one) if row.when(_here(s, name))}:
-            return _root(s, causes[0], held) or row.check
+        caused = {name for one in causes for name in _nodes(s, one) if name in places and row.when(places[name])}
+        if causes and where <= caused:
+            return _root(s, places, causes[0], held) or row.check
     return ""
 
 
-def _in_words(s: Situation, finding: Finding, found: Sequence[Finding]) -> Finding:
-    if finding.follows:
-        return replace(finding, hint=f"follows from {finding.follows}")
-    where = {*_nodes(s, finding)}
-    ended = [one for one in found if one.follows == finding.id and where & {*_nodes(s, one)}]
-    if not ended or finding.status not in ("fail", "warn"):
-        return finding
-    return replace(finding, hint=f"{finding.hint} (cures {1 + len(ended)})")
+def _in_words(s: Situation, finding: Finding, root: str, ended: Iterable[tuple[str, set[str]]]) -> Finding:
+    """`ended` has the cause and the nodes of each finding that follows from another."""
+    if root:
+        return replace(finding, follows=root, hint=f"follows from {root}")
+    count = sum(cause == finding.id and not nodes.isdisjoint(_nodes(s, finding)) for cause, nodes in ended)
+    return replace(finding, hint=f"{finding.hint} (cures {1 + count})") if count else finding
 
 
 def _nodes(s: Situation, finding: Finding) -> tuple[str, ...]:
     """The nodes that a finding is about."""
     return (finding.node,) if finding.node else finding.nodes or tuple(node.name for node in s.placement.nodes)
-
-
-def _here(s: Situation, name: str) -> Here:
-    return Here(s, next(node for node in s.placement.nodes if node.name == name), s.facts[name])
 
 
 def without_harm(s: Situation, found: Iterable[Finding]) -> list[Finding]:
@@ -116,14 +112,15 @@ def without_harm(s: Situation, found: Iterable[Finding]) -> list[Finding]:
 
 
 def _harm(s: Situation, finding: Finding) -> str:
+    if "full-upgrade" not in finding.hint and "reboot" not in finding.hint:
+        return ""
     for name in _nodes(s, finding):
         facts = s.facts[name]
         kernel = known(facts.uname, None)
         if kernel is None or problem(kernel.release):
             continue
-        worse = {node: bad for node, one in s.facts.items() if (bad := _running_bad(one, kernel.release))}
-        if "full-upgrade" in finding.hint and worse:
-            node, bad = next(iter(worse.items()))
+        if "full-upgrade" in finding.hint and (worse := _running_bad(s, kernel.release)):
+            node, bad = worse
             return (
                 f"do not upgrade {name} yet: apt full-upgrade may install kernel {bad}, which {node} runs, and "
                 f"{problem(bad)}; first follow the remedy of the check kernel on {node}"
@@ -136,25 +133,20 @@ def _harm(s: Situation, finding: Finding) -> str:
     return ""
 
 
-def _running_bad(facts: Facts, than: str) -> str:
-    """The kernel that runs, if it is newer and has a known problem."""
-    kernel = known(facts.uname, None)
-    return kernel.release if kernel and problem(kernel.release) and _newer(kernel.release, than) else ""
+def _running_bad(s: Situation, than: str) -> tuple[str, str] | None:
+    """The first node that runs a newer kernel with a known problem, and that kernel."""
+    running = ((node, kernel.release) for node, facts in s.facts.items() if (kernel := known(facts.uname, None)))
+    return next(((node, one) for node, one in running if problem(one) and _order(one) > _order(than)), None)
 
 
 def _installed_bad(facts: Facts, than: str) -> str:
     """The newest installed kernel, if it is newer and has a known problem."""
     names = [name for name, one in known(facts.packages, {}).items() if one.installed]
     kernels = [name.removeprefix("linux-image-") for name in names if name.startswith("linux-image-")]
-    newest = max((one for one in kernels if _newer(one, than)), key=_order, default="")
-    return newest if newest and problem(newest) else ""
-
-
-def _newer(release: str, than: str) -> bool:
-    return _order(release) > _order(than)
+    newest = max(kernels, key=_order, default=than)
+    return newest if _order(newest) > _order(than) and problem(newest) else ""
 
 
 def _order(release: str) -> tuple[int, ...]:
     """`6.17.0-1014-nvidia` as (6, 17, 0, 1014)."""
-    version, _, build = release.partition("-")
-    return (*numbers(version), *numbers(build))
+    return numbers(release.replace("-", "."))
