@@ -3,14 +3,7 @@
 What follows from what, by captures: tests/unit/checks/test_causes.py. Faults and their checks: docs/reference/lab.md.
 """
 
-import re
-
-from support.paths import ROOT
-
-PAGE = (ROOT / "docs" / "reference" / "lab.md").read_text()
-ROWS = re.findall(r"^\| `([a-z0-9-]+)` \| .+ \| (`.+`) \|$", PAGE, re.MULTILINE)
-FOUND = {fault: re.findall(r"`([a-z0-9-]+)`", checks) for fault, checks in ROWS}
-"""By fault, the check that names the cause, then those that follow from it."""
+from support.fault_table import FOUND
 
 PAIRS = {
     ("unreachable", "kernel-differs"): "ssh",
