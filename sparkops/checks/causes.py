@@ -108,7 +108,7 @@ def _nodes(s: Situation, finding: Finding) -> tuple[str, ...]:
 
 def without_harm(s: Situation, found: Iterable[Finding]) -> list[Finding]:
     """The findings with the reason instead of a remedy that would start a kernel with a known problem."""
-    return [replace(one, hint=_harm(s, one) or one.hint) for one in found]
+    return [one if one.follows else replace(one, hint=_harm(s, one) or one.hint) for one in found]
 
 
 def _harm(s: Situation, finding: Finding) -> str:

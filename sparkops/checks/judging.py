@@ -17,7 +17,7 @@ def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tupl
     """Every finding, in the order of `first_causes`; the cluster's (without a node) before those of nodes."""
     nodes = tuple(nodes)
     found = [finding for check in checks for finding in _check(s, nodes, check)]
-    return tuple(first_causes(explained(s, nodes, without_harm(s, found))))
+    return tuple(first_causes(without_harm(s, explained(s, nodes, found))))
 
 
 def worst(findings: Iterable[Finding]) -> CheckStatus:
