@@ -14,6 +14,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "scripts")]
 import command_line  # noqa: E402
 
 from sparkops import checks, rules  # noqa: E402
+from sparkops.checks.causes import CAUSES  # noqa: E402
 from sparkops.core.topology import kinds_text  # noqa: E402
 from sparkops.files import recipes, reference  # noqa: E402
 from sparkops.verbs.recipe.rules import example_text  # noqa: E402
@@ -70,6 +71,8 @@ def checkbook() -> Iterator[str]:
     for one in checks.CHECKS:
         yield from ("", f"### {one.id}", "", f"**Must be true:** {one.title}.", "", f"**Why:** {one.why}", "")
         yield f"- what to do: {one.hint}"
+        if found := dict.fromkeys(cause.check for cause in CAUSES if one.id in cause.explains):
+            yield f"- may follow from: {', '.join(found)}"
         yield f"- source: {one.source}"
 
 

@@ -12,6 +12,7 @@ from sparklab import files, processes
 from sparklab.daemon import modelhub
 from sparklab.daemon.frames import reads
 from sparklab.daemon.remote import Remote
+from sparklab.errors import LabError
 from sparklab.layout import PASSWORD, PATH, SSH_PORT, USER, Node
 
 MAX_SESSIONS = 10
@@ -70,7 +71,11 @@ class Host:
             self._squatter.close()
             self._squatter = None
         if not off:
-            self._squatter = await asyncio.start_server(_silent, self.node.address, API_PORT)
+            try:
+                self._squatter = await asyncio.start_server(_silent, self.node.address, API_PORT)
+            except OSError as error:
+                hint = "stop what listens there, such as a deployment: `sparkops -i lab stop`"
+                raise LabError(f"port {API_PORT} of {self.node.name} is in use", hint) from error
 
     def drop(self, *addresses: str) -> None:
         """Cut every connection, or those to these addresses of the node, without a goodbye."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sparklab import files, processes
 from sparklab.daemon.host import Host
+from sparklab.errors import LabError
 from sparklab.faults import ONE_SHOT
 from sparklab.tools import repairs
 from sparklab.tree import ailments, etc, memory, models, network
@@ -35,7 +36,11 @@ class Trouble:
         elif kind not in ONE_SHOT:
             files.write(path, str(after) if after else "")
         self.host.log("fault", kind=kind, off=off)
-        await self._effect(kind, off)
+        try:
+            await self._effect(kind, off)
+        except LabError:
+            path.unlink(missing_ok=True)
+            raise
         network.publish(self.node)
         ailments.publish(self.node)
         memory.change(self.node)

@@ -120,7 +120,7 @@ class Boot:
         self.worker.info("default_loader.py:501", f"Loading weights took {share * 0.8:.2f} seconds")
         self.worker.info(
             "gpu_model_runner.py:3690",
-            f"Model loading took {share * 1.04:.2f} GiB memory and {share * 0.83:.6f} seconds",
+            f"Model loading took {share * failures.LOADED:.2f} GiB memory and {share * 0.83:.6f} seconds",
         )
 
     def _backends(self) -> list[tuple[str, str]]:
@@ -165,11 +165,10 @@ class Boot:
             self.worker.info("monitor.py:48", "torch.compile took 31.20 s in total")
         self.pause(0.2)
         self._fail("profile", self.worker)
-        room = (
-            self.settings.utilization * failures.TOTAL_GIB - self.settings.weights_gib * 1.04 / self.settings.world - 4
-        )
-        tokens = max(int(room * 28123), 16384)
+        room = failures.cache_gib(self.settings)
         self.worker.info("gpu_worker.py:378", f"Available KV cache memory: {room:.2f} GiB")
+        self._fail("cache", self.core)
+        tokens = max(int(room * 28123), 16384)
         self.core.info("kv_cache_utils.py:2327", f"GPU KV cache size: {tokens:,} tokens")
         ratio = tokens / self.settings.context
         self.core.info(

@@ -8,6 +8,9 @@ from sparklab.engine.settings import Settings
 from sparklab.tree import memory
 
 TOTAL_GIB = 121.69
+LOADED, OVERHEAD_GIB = 1.04, 4.0
+"""Loaded weights by their size on disk; activations and the CUDA context."""
+
 LONG_CONTEXT = 131072
 SMALL_BATCH = 16
 GRAPH_CRASH = """Traceback (most recent call last):
@@ -98,6 +101,22 @@ def while_profiling(settings: Settings) -> str:
     return cache_too_small(settings)
 
 
+def cache_gib(settings: Settings) -> float:
+    """What the engine's share leaves for the KV cache beside weights and overhead."""
+    weights = settings.weights_gib * LOADED / settings.world
+    return settings.utilization * TOTAL_GIB - weights - OVERHEAD_GIB
+
+
+def no_cache(settings: Settings) -> str:
+    """Weights and overhead take the whole share."""
+    if settings.given.get("kv_cache_memory_bytes") or cache_gib(settings) > 0:
+        return ""
+    return (
+        "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine. "
+        "See https://docs.vllm.ai/en/latest/configuration/conserving_memory/ for more details."
+    )
+
+
 def cache_too_small(settings: Settings) -> str:
     """gpt-oss-120b with its whole context on one node, many sequences and most of the memory."""
     long = settings.is_gpt_oss and settings.context >= LONG_CONTEXT and settings.tp == 1
@@ -129,5 +148,6 @@ STAGES: dict[str, Callable[[Settings], str]] = {
     "start": at_start,
     "load": while_loading,
     "profile": while_profiling,
+    "cache": no_cache,
     "capture": while_capturing,
 }

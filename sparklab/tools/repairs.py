@@ -11,7 +11,7 @@ REPAIRS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("apt install nvidia-container-toolkit", ("no-toolkit",), ()),
     ("apt install nvidia-driver-580-open", (), ("driver-branch",)),
     ("apt install nvidia-spark-grub-kho", (), ("kernel-kho",)),
-    ("apt full-upgrade", ("torn-update",), ("driver-differs", "kernel-differs", "kernel-kho")),
+    ("apt full-upgrade", ("torn-update",), ("driver-differs", "kernel-kho")),
     ("docker stop open-webui", ("gpu-stranger",), ()),
     ("fwupdmgr update", (), ("firmware-differs",)),
     (r"ip link set \S+ up", ("one-twin-down", "gid-missing"), ()),
@@ -25,7 +25,9 @@ REPAIRS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 )
 """A command, the faults that it ends at once, and those that end at the next boot."""
 
-BOOT = frozenset({"driver-updated", "gpu-garbage", "gpu-hangs", "long-up", "reboot-pending", "swap-used"})
+BOOT = frozenset(
+    {"driver-updated", "gpu-garbage", "gpu-hangs", "kernel-differs", "long-up", "reboot-pending", "swap-used"}
+)
 """Faults that a boot ends, whatever was done before."""
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sparkops.checks import (
     access,
+    disk,
     docker,
     driver,
     fabric,
@@ -14,6 +15,7 @@ from sparkops.checks import (
     kernel,
     machine,
     memory,
+    memory_fits,
     memory_size,
     model,
     network,
@@ -35,8 +37,10 @@ AREAS = (
     driver,
     gpu,
     memory_size,
+    memory_fits,
     memory,
     docker,
+    disk,
     image,
     model,
     tested,

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import Check, Here, Said, fail, good, read, skip, some, warn
-from sparkops.core.facts import Owned, known
+from sparkops.checks.check import CannotTell, Check, Here, Said, fail, good, read, skip, some, warn
+from sparkops.core.facts import Facts, Owned, known
 from sparkops.core.facts.probes import CUT_OFF
 from sparkops.core.facts.raw import NO_ANSWER
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.rights import missing_caches
 
 KEY_TROUBLE = ("key", "unknown-key", "changed-key")
+REFUSED = "sudo"
+"""The kind of a node on which sudo refused the password: the login works."""
+
 SLOW = (NO_ANSWER, "not asked again", "took too long")
 GARBLED = "unexpected output"
 TOLD = ("ibdev2netdev", "nvidia_smi")
@@ -27,7 +30,7 @@ TOLD = ("ibdev2netdev", "nvidia_smi")
 ).each_node
 def ssh(here: Here) -> Iterator[Said]:
     away = here.s.away.get(here.name)
-    if away is not None and away.kind not in KEY_TROUBLE:
+    if away is not None and away.kind not in (*KEY_TROUBLE, REFUSED):
         yield fail(away.reason, away.hint)
 
 
@@ -61,6 +64,11 @@ def host_key(here: Here) -> Iterator[Said]:
 ).each_node
 def sudo(here: Here) -> Iterator[Said]:
     """Required only if the inventory says `become: sudo`."""
+    away = here.s.away.get(here.name)
+    if away is not None and away.kind == REFUSED:
+        yield fail(away.reason, away.hint)
+    if away is not None:
+        raise CannotTell("not reached")
     rights = read(here.facts.sudo)
     if here.node.become == "sudo" and not (rights.able or here.s.choices.sudo_password):
         yield fail(f"the inventory says `become: sudo`, but sudo asks for a password ({rights.said})")
@@ -162,7 +170,7 @@ def locale(here: Here) -> Iterator[Said]:
 def answered(here: Here) -> Iterator[Said]:
     unread = here.facts.unread
     cut = [name for name, why in unread.items() if why == CUT_OFF]
-    slow = {name: why.reason for name, why in unread.items() if any(word in why.reason for word in SLOW)}
+    slow = unanswered(here.facts)
     repeated = unread.get("nvidia_smi")
     garbled = {
         name: why.reason
@@ -178,6 +186,11 @@ def answered(here: Here) -> Iterator[Said]:
         yield warn(f"unexpected answers to these queries: {some(map(_plain, garbled))}", see, _told(garbled))
     if here.facts.took_seconds is not None:
         yield good(evidence=f"read in {here.facts.took_seconds:.1f} s")
+
+
+def unanswered(facts: Facts) -> dict[str, str]:
+    """The reasons by query that got no answer in time."""
+    return {name: why.reason for name, why in facts.unread.items() if any(word in why.reason for word in SLOW)}
 
 
 def _plain(name: str) -> str:

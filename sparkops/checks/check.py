@@ -24,15 +24,21 @@ CONTAINERS = ("docker-version", "docker-ps", "docker-ours", "docker-strangers", 
 LINKS = ("ip-addr", "net", "infiniband", "ibdev2netdev")
 """Probes behind `Facts.containers`, and behind `Facts.interfaces` with their RDMA devices."""
 
+REBOOT = "on the node, when no model serves: sudo reboot"
+
 
 @dataclass(frozen=True)
 class Said:
-    """One result of a judge. `hint` replaces the check's own; `evidence` is what was read."""
+    """One result of a judge. `hint` replaces the check's own; `evidence` is what was read.
+
+    `nodes` are those that a result for all nodes together is about; empty means all.
+    """
 
     status: CheckStatus
     message: str = ""
     hint: str = ""
     evidence: str = ""
+    nodes: tuple[str, ...] = ()
 
 
 class CannotTell(Exception):
@@ -75,7 +81,7 @@ class Check:
     `severity` is its worst status, `reads` are the probes that it needs (`--only` runs no others).
     `topologies` empty means all; `placed` judges only nodes that take part in the plan.
     `deploys`: a deploy runs it too, on the facts that it reads anyway. `fixable`: --fix
-    has steps for it (`phases/fix.py`).
+    has steps for it (`phases/fix.py`). `final`: the deploy fails for certain, so --allow would not help.
     """
 
     id: str
@@ -91,6 +97,7 @@ class Check:
     placed: bool = False
     deploys: bool = False
     fixable: bool = False
+    final: bool = False
 
     def each_node(self, judge: Callable[[Here], Iterable[Said]]) -> "Check":
         """The check with the function below it as the judge of a node."""

@@ -29,6 +29,7 @@ def docker_problem(facts: Facts) -> str:
     severity="fail",
     reads=("docker-version", "docker-ps"),
     deploys=True,
+    final=True,
 ).each_node
 def usable(here: Here) -> Iterator[Said]:
     asked(here.facts.docker_ps)
@@ -83,6 +84,7 @@ def version(here: Here) -> Iterator[Said]:
     source="sparkops itself: it never touches containers that it did not start",
     hint="rename or remove that container",
     reads=CONTAINERS,
+    final=True,
 ).each_node
 def names_free(here: Here) -> Iterator[Said]:
     """A container with our name but without our label is foreign: it is neither used nor removed."""

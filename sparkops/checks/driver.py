@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from sparkops.checks.check import Check, Here, Said, apart, asked, fail, good, read, some, warn
+from sparkops.checks.check import REBOOT, Check, Here, Said, apart, asked, fail, good, read, some, warn
 from sparkops.core.facts import Facts, Gpu, known
 from sparkops.core.facts.raw import NO_ANSWER
 from sparkops.core.facts.reading import grouped
@@ -38,7 +38,7 @@ def loads(here: Here) -> Iterator[Said]:
             f"nvidia-smi hangs: {gpu.reason}", "on the node: sudo reboot; if that hangs too, power the node off and on"
         )
     elif "version mismatch" in gpu.reason:
-        yield fail(f"the driver was updated without a reboot: {gpu.reason}", "on the node: sudo reboot")
+        yield fail(f"the driver was updated without a reboot: {gpu.reason}", REBOOT)
     elif "not found" in gpu.reason or "not installed" in gpu.reason:
         yield fail("nvidia-smi is not installed", "on the node: sudo apt install nvidia-driver-580-open && sudo reboot")
     else:
@@ -81,7 +81,7 @@ def version_of(facts: Facts) -> str | None:
     title="The loaded driver has the installed version",
     why="After an update without a reboot, nvidia-smi says `Driver/library version mismatch` and new containers fail.",
     source="nvidia-smi's message: Failed to initialize NVML: Driver/library version mismatch",
-    hint="on the node, when no model serves: sudo reboot",
+    hint=REBOOT,
     severity="fail",
     reads=("driver", "packages"),
 ).each_node
@@ -153,7 +153,7 @@ def parity(what: str, values: Mapping[str, str], cures: Cures, severe: bool = Fa
     wrong = [name for value in sorted(cures.bad) for name in groups.get(value, ())]
     steps = [f"on {some(names)}: {cure}" for names, cure in ((older, cures.update), (wrong, cures.replace)) if names]
     say = fail if severe and len(branches) > 1 else warn
-    yield say(f"{what} differs: {told}", "; ".join(steps), apart(groups))
+    yield say(f"{what} differs: {told}", "; ".join(steps), apart(groups), (*older, *wrong))
 
 
 def numbers(version: str) -> tuple[int, ...]:

@@ -188,7 +188,9 @@ def _hint(problem: str) -> str:
             "on the node: sudo modprobe -a mlx5_ib ib_uverbs rdma_cm; then check: rdma link; if no device is ACTIVE: "
             f"sudo reboot; {go_on}"
         )
-    if "without an IPv4" in problem:
+    if "no interface has" in problem:
+        return f"give the interface this address in {NETPLAN}, or correct `fabric_address` in the inventory; {go_on}"
+    if "no IPv4" in problem:
         return f"give both interfaces an IPv4 address in {NETPLAN}; {go_on}"
     return (
         "plug in the cable (same port on all nodes); if the link stays down: sudo reboot; then check: "

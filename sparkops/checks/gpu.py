@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, good, read, some, warn
-from sparkops.core.facts import Gpu, GpuLoad, Unread, known
+from sparkops.core.facts import Container, Gpu, GpuLoad, GpuProcess, Unread, known
 
 MUCH_MIB = 2048
 """A desktop takes a few hundred MiB."""
@@ -24,14 +24,18 @@ OTHER_SLOWDOWNS = 0x08 | 0x80
 ).each_node
 def processes(here: Here) -> Iterator[Said]:
     """Foreign processes and containers; `memory-fits` checks whether the memory still suffices."""
-    ours = {one.id for one in here.facts.containers if one.ours}
     containers = {one.id: one.name for one in here.facts.containers}
-    for one in read(here.facts.gpu_processes):
-        if one.container in ours or (one.used_mib is not None and one.used_mib < MUCH_MIB):
-            continue
+    for one in foreign(here):
         where = f" in the container {containers.get(one.container, one.container[:12])}" if one.container else ""
         size = f" and holds {one.used_mib / 1024:.0f} GiB" if one.used_mib is not None else ""
         yield warn(f"{one.name}{where} uses the GPU{size}", evidence=f"pid {one.pid}")
+
+
+def foreign(here: Here) -> list[GpuProcess]:
+    """The processes outside sparkops that hold much GPU memory, or of which it is not known how much."""
+    ours = {one.id for one in here.facts.containers if one.ours}
+    found = (one for one in read(here.facts.gpu_processes) if one.container not in ours)
+    return [one for one in found if one.used_mib is None or one.used_mib >= MUCH_MIB]
 
 
 @Check(
@@ -43,13 +47,17 @@ def processes(here: Here) -> Iterator[Said]:
     reads=CONTAINERS,
 ).each_node
 def strangers(here: Here) -> Iterator[Said]:
-    found = [one.name for one in here.facts.containers if one.gpu and one.runs and not one.ours]
+    found = [one.name for one in stranger_containers(here)]
     read(here.facts.docker_ps)
     if found:
         yield warn(
             f"containers that sparkops did not start have access to the GPU: {some(found)}",
             f"if they are yours, stop them on the node: docker stop {' '.join(found)}",
         )
+
+
+def stranger_containers(here: Here) -> list[Container]:
+    return [one for one in here.facts.containers if one.gpu and one.runs and not one.ours]
 
 
 @Check(

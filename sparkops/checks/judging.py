@@ -2,24 +2,22 @@
 
 from collections.abc import Iterable, Iterator
 
+from sparkops.checks.causes import explained, without_harm
 from sparkops.checks.check import CannotTell, Check, Here, Said, skip
-from sparkops.core.findings import CheckStatus, Finding
+from sparkops.core.findings import ORDER, CheckStatus, Finding, first_causes
 from sparkops.core.inventory import Node
 from sparkops.core.situation import Situation
 from sparkops.core.topology import kinds_text
 
-ORDER: tuple[str, ...] = ("fail", "warn", "fixed", "pass", "skip")
-"""Worst first."""
-
-REACH = ("ssh", "host-key")
-"""Checks of the connection to a node; all others need facts from it."""
+REACH = ("ssh", "host-key", "sudo")
+"""Checks of the way to a node's facts; all others need these facts."""
 
 
 def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tuple[Finding, ...]:
-    """Every finding, worst first; per check the cluster's finding (without a node) comes before those of nodes."""
+    """Every finding, in the order of `first_causes`; the cluster's (without a node) before those of nodes."""
     nodes = tuple(nodes)
-    found = (finding for check in checks for finding in _check(s, nodes, check))
-    return tuple(sorted(found, key=lambda one: ORDER.index(one.status)))
+    found = [finding for check in checks for finding in _check(s, nodes, check)]
+    return tuple(first_causes(without_harm(s, explained(s, nodes, found))))
 
 
 def worst(findings: Iterable[Finding]) -> CheckStatus:
@@ -73,6 +71,8 @@ def _verdict(check: Check, node: str | None, said: list[Said]) -> Finding:
         hint=_joined(one.hint for one in shown) or check.hint if status in ("fail", "warn") else "",
         evidence=_joined(one.evidence for one in said),
         node=node,
+        final=check.final,
+        nodes=tuple(dict.fromkeys(name for one in shown for name in one.nodes)),
     )
 
 

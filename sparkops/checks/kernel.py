@@ -24,18 +24,21 @@ BAD = {
     title="The kernel has no known problem",
     why="Some kernel versions of DGX OS freeze the node, or send at a tenth of the link's speed.",
     source="forums.developer.nvidia.com, topic 383254 (2026-09-13); christopherowen/dgx-spark-networking",
-    hint="on the node: sudo apt full-upgrade && sudo reboot, or boot the previous kernel",
+    hint=(
+        "on the node: sudo apt full-upgrade && sudo reboot, if `apt list --upgradable` shows a newer kernel; else boot "
+        "the previous kernel, which GRUB's menu lists under Advanced options"
+    ),
     reads=("uname", "cmdline"),
 ).each_node
 def known_bad(here: Here) -> Iterator[Said]:
     release = read(here.facts.uname).release
     cmdline = known(here.facts.cmdline, "")
-    if why := _problem(release, cmdline):
+    if why := problem(release, cmdline):
         yield warn(f"kernel {release}: {why}", evidence=cmdline)
     yield good(evidence=release)
 
 
-def _problem(release: str, cmdline: str = "") -> str:
+def problem(release: str, cmdline: str = "") -> str:
     """Why this kernel is bad; empty if it is not, or only with another command line."""
     found = next((bad for bad in BAD if release.startswith(f"{bad}-")), "")
     return "" if found == "6.17.0-1032" and "kho=off" not in cmdline.split() else BAD.get(found, "")
@@ -75,7 +78,7 @@ def kho(here: Here) -> Iterator[Said]:
 ).all_nodes
 def kernel_same(s: Situation) -> Iterator[Said]:
     kernels = {name: kernel.release for name, facts in s.facts.items() if (kernel := known(facts.uname, None))}
-    bad = frozenset(release for release in kernels.values() if _problem(release))
+    bad = frozenset(release for release in kernels.values() if problem(release))
     yield from parity("the kernel", kernels, Cures(UPGRADE, "see the check kernel", bad))
 
 

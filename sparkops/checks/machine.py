@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from sparkops.checks.check import CannotTell, Check, Here, Said, fail, good, read, some, warn
+from sparkops.checks.check import REBOOT, CannotTell, Check, Here, Said, fail, good, read, some, warn
 from sparkops.checks.kernel import KHO_KERNELS
 from sparkops.core.facts import Facts, Package, Reboot, Unread, known
 from sparkops.core.facts.reading import grouped
@@ -89,7 +89,11 @@ def clocks(s: Situation) -> Iterator[Said]:
         off = least if least > 0 else most if most < 0 else 0.0
         if abs(off) > MOST_SKEW:
             word = "ahead of" if off > 0 else "behind"
-            yield warn(f"{name}'s clock is {_seconds(abs(off))} {word} your machine's clock", f"on {name}: {SET_CLOCK}")
+            yield warn(
+                f"{name}'s clock is {_seconds(abs(off))} {word} your machine's clock",
+                f"on {name}: {SET_CLOCK}",
+                nodes=(name,),
+            )
 
 
 def offsets(s: Situation) -> dict[str, tuple[float, float]]:
@@ -129,7 +133,7 @@ def synchronized(here: Here) -> Iterator[Said]:
     title="The last boot is less than 30 days ago",
     why="GPU memory fragments and leaks over time. Owners recommend a reboot before you start a large model.",
     source="DoctorMasterNewb/sparkbase, wiki/platform-gb10.md; joeynyc/spark-doctor and similar tools (30 days)",
-    hint="on the node, when no model serves: sudo reboot",
+    hint=REBOOT,
     reads=("boot",),
 ).each_node
 def uptime(here: Here) -> Iterator[Said]:
@@ -143,7 +147,7 @@ def uptime(here: Here) -> Iterator[Said]:
     title="No reboot is pending",
     why="After an update of the driver or the kernel, the old version stays loaded until the reboot.",
     source="Ubuntu: /var/run/reboot-required",
-    hint="on the node, when no model serves: sudo reboot",
+    hint=REBOOT,
     reads=("reboot-required", "uname", "packages"),
 ).each_node
 def reboot(here: Here) -> Iterator[Said]:
@@ -151,11 +155,11 @@ def reboot(here: Here) -> Iterator[Said]:
     if found.required:
         yield warn("a reboot is pending", evidence=", ".join(found.packages))
     kernel, packages = known(here.facts.uname, None), known(here.facts.packages, {})
-    if kernel is not None and (newer := _newer(kernel.release, packages)):
+    if kernel is not None and (newer := newer_kernel(kernel.release, packages)):
         yield warn(f"kernel {newer} is installed, but kernel {kernel.release} is running")
 
 
-def _newer(running: str, packages: Mapping[str, Package]) -> str:
+def newer_kernel(running: str, packages: Mapping[str, Package]) -> str:
     """The newest installed kernel of the running flavour, if newer and not known to be bad; else empty."""
     now = _KERNEL.fullmatch(running)
     if now is None:

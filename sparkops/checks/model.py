@@ -1,21 +1,15 @@
-"""Checks of the model in the node's cache, and of the disk space for what is missing."""
+"""Checks of the models in the node's cache."""
 
 import shlex
 from collections.abc import Iterator
 
-from sparkops.checks.check import CannotTell, Check, Here, PlanCheck, Said, asked, fail, good, read, some, warn
+from sparkops.checks.check import CannotTell, Here, PlanCheck, Said, asked, fail, good, read, some, warn
 from sparkops.core import models, vocabulary
-from sparkops.core.facts import NOT_ASKED, Disk, Model, Unread
+from sparkops.core.facts import Model, Unread
 from sparkops.core.needs import NeededModel
-from sparkops.core.sizes import GIB_KIB, bytes_text, gib
+from sparkops.core.sizes import bytes_text
 
-MARGIN = 1.1
 IN_IMAGE = "if the image does not contain {0}, copy the model to {0} on every node"
-IMAGE_KIB = 30 * GIB_KIB
-"""A 25 GB image while it is unpacked."""
-
-LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
-
 VOCABULARY = "only the vocabulary files, about 5 MB"
 
 
@@ -95,6 +89,26 @@ def vocabulary_there(here: Here) -> Iterator[Said]:
         yield good(evidence=", ".join(model.words))
 
 
+def lacking_gib(here: Here, need: NeededModel) -> float | None:
+    """Size of what the node lacks of the model; None if the size of the model is unknown."""
+    size, found, pinned = weights_gib(here, need), need.found(here.facts), here.s.commit(need)
+    there = found.bytes / 2**30 if isinstance(found, Model) and found.revision == (pinned or found.revision) else 0.0
+    return None if size is None else max(size - there, 0.0)
+
+
+def _size(here: Here, need: NeededModel) -> str:
+    """The size of what the node lacks, and the node that it is copied from, if one has the whole model."""
+    found, pinned = need.found(here.facts), here.s.commit(need)
+    have = [one for one in found.files if one.state == "there"] if isinstance(found, Model) else []
+    for node, facts in here.s.facts.items():
+        other = need.usable(facts)
+        if other is not None and other.revision == (pinned or other.revision):
+            lacks = sum(one.size_bytes for one in other.files if one not in have)
+            return f"{bytes_text(lacks)}, copied from {node}"
+    size = lacking_gib(here, need)
+    return f"about {size:.0f} GiB" if size else ""
+
+
 def weights_gib(here: Here, need: NeededModel) -> float | None:
     """Size of the model on disk, from the recipe or the table of models; None if neither has it."""
     known = models.known(need.name.model)
@@ -114,60 +128,8 @@ def _how_to_get(here: Here, need: NeededModel, part: str = "") -> str:
     """The command; `part` says what it gets of a model that is there."""
     if need.name.local:
         return f"copy the model to {need.name.model} on every node: sparkops does not download local models"
-    size = weights_gib(here, need)
-    what = part or (f"about {size:.0f} GiB" if size else "")
+    what = part or _size(here, need)
     pinned = here.s.revision.model_revision if need.role == "model" else None
     name = f"{need.name.model}@{pinned}" if pinned else str(need.name)
     left_out = "".join(f" --exclude '{glob}'" for glob in need.exclude)
     return f"sparkops model fetch {shlex.quote(name)}{left_out}" + (f" ({what})" if what else "")
-
-
-@Check(
-    id="disk-room",
-    title="The disk has space for image and model",
-    why=(
-        "Docker and the model cache share one disk. If the disk is full, downloads fail near their end, and the "
-        "engine cannot write its caches."
-    ),
-    source="joeynyc/spark-doctor and similar tools (model size plus 10 %); eugr/spark-vllm-docker (image 25 GB)",
-    hint="to free space: sparkops image prune, sparkops model prune; see Docker's use, on the node: docker system df",
-    severity="fail",
-    reads=("disk", "model", "models", "images"),
-    deploys=True,
-).each_node
-def room(here: Here) -> Iterator[Said]:
-    disks = read(here.facts.disk)
-    needs = {"cache": _model_kib(here), "docker": _image_kib(here)}
-    for mount in dict.fromkeys(one.mount for one in disks.values()):
-        uses = {use: one for use, one in disks.items() if one.mount == mount}
-        disk = next(iter(uses.values()))
-        need = sum(needs.get(use, 0.0) for use in uses)
-        yield _judged(disk, need, ", ".join(uses))
-
-
-def _judged(disk: Disk, need: float, uses: str) -> Said:
-    evidence = f"{disk.mount} ({uses}): {gib(disk.free_kib)} of {gib(disk.total_kib)} free"
-    if need and disk.free_kib < need:
-        return fail(
-            f"{gib(disk.free_kib)} free on {disk.mount}, but the missing image or model needs {gib(need)}", "", evidence
-        )
-    if disk.free_kib < LEAST_LEFT:
-        return fail(f"the disk {disk.mount} is full: {gib(disk.free_kib)} free", "", evidence)
-    if disk.free_kib < LITTLE_LEFT:
-        return warn(f"the disk {disk.mount} is nearly full: {gib(disk.free_kib)} free", "", evidence)
-    return good(evidence=evidence)
-
-
-def _model_kib(here: Here) -> float:
-    """Space for the models that must be fetched. A partial download counts whole: its files are written again."""
-    found = {need: need.found(here.facts) for need in here.s.needed if here.engine is not None}
-    lacking = (need for need, model in found.items() if model != NOT_ASKED and trouble(need, model))
-    return sum(weights_gib(here, need) or 0.0 for need in lacking) * GIB_KIB * MARGIN
-
-
-def _image_kib(here: Here) -> float:
-    images = here.facts.images
-    if here.engine is None or isinstance(images, Unread):
-        return 0.0
-    missing = images.get(here.s.revision.image.reference, "not asked") is None
-    return IMAGE_KIB if missing else 0.0

@@ -23,6 +23,7 @@ OTHERS = {
     source="DGX OS: RDMA in containers needs the host network",
     hint="stop the process, or choose another port: --port",
     reads=("listeners", *CONTAINERS),
+    final=True,
 ).each_node
 def free(here: Here) -> Iterator[Said]:
     wanted, others, ours = wanted_ports(here), neighbours(here), held_by_us(here)

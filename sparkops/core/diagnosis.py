@@ -224,6 +224,11 @@ KNOWN = {
         "Docker on this node hung while it loaded the image; the partial image was removed",
         "on the node: `sudo systemctl restart docker` (stops containers without a restart policy), then try again",
     ),
+    "sudo-refused": _Known(
+        r"incorrect password attempt",
+        "sudo refused the password",
+        "type the password of the login user on this node, or set it in $SPARKOPS_BECOME_PASSWORD",
+    ),
     "sudo-password": _Known(
         r"sudo: a password is required|sudo: a terminal is required",
         "sudo asks for a password",

@@ -56,6 +56,9 @@ class Estimate:
     claimed: float
     weights: float | None
     overhead: float
+    graphs: float = 0
+    """The part of `overhead` that is for CUDA graphs: an upper bound, of which small models need a part."""
+
     beyond: float = 0
     """The part of `claimed` that the image takes beyond the engine's share."""
 
@@ -75,6 +78,29 @@ class Estimate:
     @property
     def left(self) -> float:
         return self.available - self.claimed
+
+    @property
+    def share(self) -> float:
+        """What the engine requests (--gpu-memory-utilization)."""
+        return self.claimed - self.beyond
+
+    @property
+    def least_share(self) -> float | None:
+        """The least --gpu-memory-utilization for weights, overhead and one request; None if the size is unknown."""
+        if self.weights is None:
+            return None
+        return math.ceil((self.weights + self.overhead + (self.per_sequence or 1)) / self.total * 100) / 100
+
+    @property
+    def too_small(self) -> str:
+        """Why vLLM has no KV cache: weights and overhead, even without CUDA graphs, exceed the share; else empty."""
+        if self.weights is None or self.kv_per_token is None or (self.kv_cache or 0) + self.graphs > 0:
+            return ""
+        overhead = self.overhead - self.graphs
+        return (
+            f"{self.weights:.0f} GiB of weights and {overhead:.1f} GiB overhead exceed the engine's share of "
+            f"{self.share:.0f} GiB, so nothing is left for the KV cache"
+        )
 
 
 @dataclass(frozen=True)
@@ -143,12 +169,14 @@ def estimate(
     weights = size / (parallel * stages) + more / parallel if size else None
     old = images.known(effective.image).kind in ("mxfp4", "ngc")
     batched = max(1.0, effective.number("max-num-batched-tokens", BATCHED))
-    overhead, beyond = _overhead(effective, old, batched, found.hidden if found else HIDDEN)
+    graphs = 0.0 if old or effective.eager else GRAPHS_GIB
+    overhead = BASE_GIB + ACTIVATION_GIB * batched / 1024 * (found.hidden if found else HIDDEN) / 1024 + graphs
+    beyond = BEYOND_GIB + (0 if effective.eager else UNCOUNTED_GRAPHS_GIB) if old else 0
     if fixed := effective.number("kv-cache-memory-bytes", 0):
         share = (weights or 0) + overhead + fixed / 2**30
     else:
         share = total * effective.number("gpu-memory-utilization", OLD_UTILIZATION if old else UTILIZATION)
-    base = Estimate("unknown", total, available, share + beyond, weights, overhead, beyond)
+    base = Estimate("unknown", total, available, share + beyond, weights, overhead, graphs, beyond)
     if weights is None:
         return _judged(base, None, shape, "the size of this model's weights is unknown")
     cache = fixed / 2**30 if fixed else share - weights - overhead
@@ -184,14 +212,6 @@ def _split(effective: Effective, shape: Shape) -> tuple[int, int]:
         return 1, 1
     tensor = effective.parallel("tensor") if effective.sizes else shape.nodes
     return tensor, effective.parallel("pipeline")
-
-
-def _overhead(effective: Effective, old: bool, batched: float, hidden: int) -> tuple[float, float]:
-    """Overhead within the engine's share, and beyond it; `old` images (before vLLM 0.21) have graphs beyond it."""
-    within = BASE_GIB + ACTIVATION_GIB * batched / 1024 * hidden / 1024
-    if old:
-        return within, BEYOND_GIB + (0 if effective.eager else UNCOUNTED_GRAPHS_GIB)
-    return within + (0 if effective.eager else GRAPHS_GIB), 0
 
 
 def _kv_bytes(effective: Effective) -> float:
@@ -246,8 +266,7 @@ def _shorter(found: Estimate) -> tuple[str, ...]:
 
 def _more(found: Estimate, need: _Need | None) -> tuple[str, ...]:
     """The share that one whole request needs if the node has it, else the largest share that it has."""
-    wanted = (found.weights or 0) + found.overhead + (found.per_sequence or 1)
-    share = math.ceil(wanted / found.total * 100) / 100
+    share = found.least_share or 0
     if share <= _largest_share(found) and not (need and need.given):
         return (f"--set args.gpu-memory-utilization={share:.2f}",)
     return _largest(found, need)
@@ -276,7 +295,7 @@ def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]
     """The smallest cluster that the weights fit into."""
     if need is None or found.weights is None or need.stages > 1:
         return ()
-    whole, share = found.weights * need.shared, min(found.claimed - found.beyond, found.total * _largest_share(found))
+    whole, share = found.weights * need.shared, min(found.share, found.total * _largest_share(found))
     for count in models.working_counts(need.model):
         if count > shape.span and whole / count + found.overhead < share - 1:
             return (f"--topology cluster --set args.tensor-parallel-size={count} (over {count} nodes)",)

@@ -8,7 +8,7 @@ import paramiko
 
 from sparkops.core.plan import NodeLost
 
-Kind = Literal["refused", "route", "timeout", "auth", "key", "unknown-key", "changed-key", "config", "ended"]
+Kind = Literal["refused", "route", "timeout", "auth", "key", "unknown-key", "changed-key", "config", "ended", "sudo"]
 
 HEALS: frozenset[Kind] = frozenset(("refused", "timeout", "ended"))
 """Errors that may pass within seconds, so connecting is tried again; never authentication or a host key."""

@@ -18,7 +18,9 @@ def judge(effective: Effective, shape: Shape, allow: frozenset[str]) -> tuple[Ef
     for rule in RULES:
         why = f"{rule.why} ({rule.source})"
         for verdict in verdicts(rule, effective, shape):
-            found = Finding(rule.id, verdict.action, verdict.message, why, verdict.hint, where=verdict.where)
+            found = Finding(
+                rule.id, verdict.action, verdict.message, why, verdict.hint, where=verdict.where, final=rule.final
+            )
             if rule.id in allow:
                 findings.append(replace(found, action="allowed"))
             else:

@@ -62,6 +62,7 @@ def topology_allowed(effective: Effective, shape: Shape) -> Verdict | None:
     source="vLLM 0.32; eugr/spark-vllm-docker, run-recipe.py; corti.com, 2026-06 (NGC images without Ray)",
     example_hit=Example(topology="cluster"),
     example_miss=Example(topology="cluster", args=GRAPHS_ARGS),
+    final=True,
 )
 def cluster_backend(effective: Effective, shape: Shape) -> Verdict | None:
     if shape.kind != "cluster":

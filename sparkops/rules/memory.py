@@ -103,8 +103,8 @@ def utilization_unset(effective: Effective, _shape: Shape) -> Verdict | None:
     title="Weights, overhead and one request of full length fit into a node",
     why=(
         "If the model does not fit, vLLM fails after minutes of loading, when the old server is already stopped. "
-        "sparkops can only estimate the memory, so it refuses only if the weights alone are larger than the memory of "
-        "a node."
+        "sparkops can only estimate the memory, so it refuses only if the weights are larger than the memory of a "
+        "node, or weights and overhead (without CUDA graphs) larger than the engine's share of it."
     ),
     source="the models' config.json; vLLM's logs on GB10s (eugr/spark-vllm-docker #396)",
     example_hit=Example(image="vllm-node", model=MINIMAX, args={"gpu-memory-utilization": 0.9}),
@@ -124,4 +124,6 @@ def memory_fits(effective: Effective, shape: Shape) -> Verdict | None:
     if found.weights is not None and found.weights > found.total:
         message = f"{found.weights:.0f} GiB of weights do not fit into the {found.total:.0f} GiB of a node"
         return refuse(message, hint or "use --topology cluster with more nodes")
+    if found.too_small:
+        return refuse(found.too_small, hint or "use --topology cluster with more nodes")
     return warn(f"the model may not fit: {found.reason}", hint)

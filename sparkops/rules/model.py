@@ -110,7 +110,8 @@ def mounts_required(effective: Effective, _shape: Shape) -> Verdict | None:
     targets = {mount.split(":")[1] for mount in effective.mounts if ":" in mount}
     missing = [name for name, (_, target) in MOUNTS.items() if name not in effective.mounts and target not in targets]
     changes = tuple(SettingChange("mounts", name, None, True) for name in missing)
-    return fix(f"these caches are mounted, so that they outlive the container: {', '.join(missing)}", changes)
+    mounted = f"{len(missing)} cache folder{'s' if len(missing) > 1 else ''} mounted, so that restarts are faster"
+    return fix(f"added: {mounted}: {', '.join(missing)}", changes)
 
 
 @partial(

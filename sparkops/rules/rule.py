@@ -58,7 +58,8 @@ Judge = Callable[[Effective, Shape], Verdict | tuple[Verdict, ...] | None]
 class Rule:
     """A judgement and its documentation. `@partial(Rule, …)` makes one of the function below it.
 
-    `why` is what happens without the rule, `source` who found that out, `actions` all that the rule may do.
+    `why` is what happens without the rule, `source` who found that out, `actions` all that the rule may do. `final`:
+    what it refuses fails for certain, so --allow would not help.
     """
 
     judge: Judge
@@ -69,6 +70,7 @@ class Rule:
     source: str
     example_hit: Example
     example_miss: Example
+    final: bool = False
 
 
 def image(effective: Effective) -> KnownImage:

@@ -25,6 +25,8 @@ from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes, unreachable
 
 FACTS_SECONDS = 60.0
+PASSWORD_REFUSED = "incorrect password attempt"
+"""What sudo says at the end, after its tries."""
 
 
 @dataclass
@@ -199,7 +201,9 @@ class Session:
 
 
 def _unreadable(node: str, result: Result, error: Unreadable) -> Unreached:
-    """For example after a wrong sudo password, or if the login shell prints something."""
+    """After a wrong sudo password, or for example if the login shell prints something."""
     said = result.stderr.strip()[-500:]
+    if PASSWORD_REFUSED in said:
+        return Unreached(node, "sudo", "sudo refused the password", "type the password of the login user on this node")
     hint = None if said else f"`ssh {node} true` must print nothing: check the login shell's files, such as ~/.bashrc"
     return Unreached(node, "config", f"sparkops could not read the facts of this node: {said or error}", hint)

@@ -95,10 +95,10 @@ class Lab(Tool):
         places = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("STATE", "CONFIG", "CACHE", "DATA")}
         return places | {"HOME": str(self.home), "PYTHONWARNINGS": "ignore"}
 
-    def behind_sudo(self, *words: object, ask: bool = True, code: int | None = 0) -> Ran:
+    def behind_sudo(self, *words: object, ask: bool = True, password: str = PASSWORD, code: int | None = 0) -> Ran:
         """The tool where nobody may use Docker but root, with the password or without."""
         inventory = inventory_as(self.directory / "inventory.yml", self.work / "behind sudo.yml", become="sudo")
-        given = {"SPARKOPS_BECOME_PASSWORD": "spark"} if ask else {}
+        given = {"SPARKOPS_BECOME_PASSWORD": password} if ask else {}
         asked = ("--ask-become-pass",) if ask else ()
         return self.cli("-i", inventory, *words, *asked, lab=False, code=code, **given)
 

@@ -2,8 +2,10 @@
 
 import re
 
+import pytest
 import yaml
 
+from sparklab.errors import LabError
 from support.paths import RULE_RECIPES
 
 SOON = ("--set", "env.SPARKOPS_BACKOFF=1")
@@ -42,6 +44,9 @@ def test_another_host_key_is_refused_until_it_is_trusted(lab):
 def test_what_does_not_answer_is_not_called_serving_and_what_dies_comes_back_by_itself(empty, until):
     lab = empty
     lab.deploy("cluster", *SOON)
+    with pytest.raises(LabError, match="port 8000 of node1 is in use"):
+        lab.fault("node1", "port-taken")
+    assert not lab.node("node1", "faults", "port-taken").exists()
     for fault in ("peer-dead-health-green", "engine-frozen"):
         with lab.trouble("node1", fault):
             (shown,) = lab.json("status", code=5)["deployments"]
@@ -83,6 +88,10 @@ def test_a_stock_node_serves_through_sudo_with_a_password_that_appears_nowhere(e
     with lab.trouble("node1", "no-docker-group"), lab.trouble("node1", "sudo-password"):
         assert "usermod -aG docker" in lab.json("status", code=4)["error"]["hint"]
         assert "password" in lab.behind_sudo(*wish, ask=False, code=3).err
+        refused = lab.behind_sudo("preflight", "--limit", "node1", password="wrong", code=4)
+        assert "fail  sudo: node1: sudo refused the password" in refused.out
+        assert "ssh" not in refused.out
+        assert "error: node1: sudo refused the password" in lab.behind_sudo(*wish, password="wrong", code=4).err
         lab.behind_sudo(*wish)
         lab.behind_sudo("stop", "--limit", "node1")
     assert lab.running() == set()

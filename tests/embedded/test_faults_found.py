@@ -8,12 +8,7 @@ import re
 from typing import Any
 
 from sparklab.faults import FAULTS
-from support.paths import ROOT
-
-PAGE = (ROOT / "docs" / "reference" / "lab.md").read_text()
-ROWS = re.findall(r"^\| `([a-z0-9-]+)` \| (.+) \| (`.+`) \|$", PAGE, re.MULTILINE)
-FOUND = {fault: set(re.findall(r"`([a-z0-9-]+)`", checks)) for fault, _, checks in ROWS}
-"""The table in docs/reference/lab.md: which checks find a fault."""
+from support.fault_table import FOUND, ROWS
 
 ONLY_WHILE_SERVING = {
     "lost-after-send", "worker-never-joins", "crash-while-loading", "engine-killed", "engine-frozen",
@@ -53,7 +48,7 @@ def test_each_fault_in_a_crowd_is_found_on_its_node_by_its_check_and_by_no_other
     for check in held(document["cluster"]):
         for node in named(check) - {first}:  # with which a clone is compared
             told[node].add(check["id"])
-    expected = {node: FOUND[faulty[node]] if node in faulty else set() for node in lab.names}
+    expected = {node: {*FOUND[faulty[node]]} if node in faulty else set() for node in lab.names}
     wrong = {
         (node, faulty.get(node)): told[node] for node in lab.names if told[node] - {PINGS} != expected[node] - {PINGS}
     }

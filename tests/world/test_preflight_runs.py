@@ -53,6 +53,7 @@ def test_a_node_that_is_away_keeps_nobody_from_being_judged(tmp_path: Path) -> N
     first, second, third = (statuses(document, name) for name in lab.names)
     assert (second["ssh"], second["memory-fits"]) == ("fail", "skip")
     assert first == third
+    assert lab.cli("preflight", code=4).out.splitlines()[-1].endswith(", node2 not checked")
     assert first["cx7-pings"] == "pass"
 
 

@@ -158,3 +158,13 @@ def test_a_node_that_is_lost_in_the_middle_of_a_stop_does_not_keep_the_others_ru
         lab.cli("stop")
         left = {node for node, _ in running(lab)}
         assert len(left) <= 1 < before, (at, left)
+
+
+@pytest.mark.parametrize("verb", ["plan", "deploy"])
+def test_a_setup_gets_nothing_for_what_would_be_refused_anyway(lab: Lab, verb: str) -> None:
+    lab.cli("trust", "--yes", code=0)
+    with lab.trouble("node1", "no-model"), lab.trouble("node1", "port-taken"):
+        error = lab.json(verb, "--topology", "solo", "--limit", "node1", "--setup", code=3)["error"]
+    assert "[ports-free]" in error["message"]
+    assert "--allow" not in error["hint"]
+    assert lab.changed() == []

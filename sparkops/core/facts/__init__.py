@@ -7,7 +7,7 @@ field of `Facts` that names it, a capture in `tests/unit/facts/cases`.
 from sparkops.core.facts.access import Disk, JobFact, Left, Owned, Sudo, User
 from sparkops.core.facts.containers import Container
 from sparkops.core.facts.fabric import Fabric, ring
-from sparkops.core.facts.gpu import Gpu, GpuLoad
+from sparkops.core.facts.gpu import Gpu, GpuLoad, GpuProcess
 from sparkops.core.facts.images import Image
 from sparkops.core.facts.memory import Memory
 from sparkops.core.facts.models import Model
@@ -34,6 +34,7 @@ __all__ = [
     "Firewall",
     "Gpu",
     "GpuLoad",
+    "GpuProcess",
     "Image",
     "Interface",
     "JobFact",

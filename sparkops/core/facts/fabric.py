@@ -10,6 +10,8 @@ from sparkops.core.facts.reading import grouped
 
 Networks = frozenset[IPv4Network]
 
+NO_CARD = "there is no CX7 interface; usually that means that no cable is plugged in"
+
 
 @dataclass(frozen=True)
 class Fabric:
@@ -63,7 +65,7 @@ def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Fabric
         return _owner(interfaces, found, wanted)
     best = max(found, key=lambda port: len(port.usable), default=None)
     if best is None:
-        return Unread("there is no CX7 interface; usually that means that no cable is plugged in")
+        return Unread(NO_CARD)
     if not best.usable:
         return Unread(_unusable(found))
     return _fabric(best, best.usable[0])
@@ -88,7 +90,8 @@ def _peers(networks: Networks, others: Mapping[str, Mapping[str, Networks]]) -> 
 def _owner(interfaces: tuple[Interface, ...], found: tuple[Port, ...], wanted: str) -> Fabric | Unread:
     owner = next((one for one in interfaces if any(str(address.ip) == wanted for address in one.ipv4)), None)
     if owner is None:
-        return Unread(f"no interface has the fabric address {wanted}")
+        down = "" if any(one.up for port in found for one in port.interfaces) else _unusable(found)
+        return Unread(down or f"no interface has the fabric address {wanted}")
     if not owner.up:
         return Unread(f"{owner.name} has the fabric address {wanted}, but is {owner.state or 'not up'}")
     port = next((port for port in found if owner in port.interfaces), None)
@@ -110,11 +113,13 @@ def _fabric(port: Port, primary: Interface, address: str | None = None) -> Fabri
 
 
 def _unusable(found: tuple[Port, ...]) -> str:
+    if not found:
+        return NO_CARD
     up = [one.name for port in found for one in port.interfaces if one.up]
     if up:
         return f"{' and '.join(up)} {'is up but has' if len(up) == 1 else 'are up but have'} no IPv4 address"
     names = ", ".join(one.name for port in found for one in port.interfaces)
-    return f"every CX7 interface is down ({names}): no cable, or the other node is off"
+    return f"the CX7 ports are down, without carrier ({names}): check the cable first, then the other node"
 
 
 def _plain_first(interface: Interface) -> tuple[bool, str]:

@@ -144,5 +144,6 @@ def rule(finding: Finding) -> dict[str, Any]:
         "why": finding.why,
         "hint": finding.hint,
         "node": finding.node,
+        "follows": finding.follows or None,
         "changes": [str(change) for change in finding.changes],
     }

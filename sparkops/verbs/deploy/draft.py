@@ -19,7 +19,9 @@ from sparkops.session.open import Selected
 from sparkops.verbs.deploy.options import PlanOptions
 
 DEFAULT_RECIPE = "openai-gpt-oss-120b"
-GOT_BY_SETUP = {"image-present", "model-present"}
+GOT_BY_SETUP = frozenset({"image-present", "model-present", "vocabulary-present"})
+"""Checks that fail for what `deploy --setup` gets."""
+
 LISTS = "list them: `sparkops rules`, `sparkops preflight --list`"
 SETUP = "or let deploy get the missing images and models (may take hours): add --setup"
 
@@ -113,7 +115,7 @@ def supposed(name: str | None, kind: str | None, chosen: Selected, report: Repor
 
 
 def refuse(findings: tuple[Finding, ...]) -> None:
-    """Raise one `Refused` for all findings that refuse, with their hints."""
+    """Raise one `Refused` for all findings that refuse, with their hints; --allow is offered if it can help."""
     bad = [finding for finding in findings if finding.action in ("refuse", "fail")]
     if not bad:
         return
@@ -121,7 +123,10 @@ def refuse(findings: tuple[Finding, ...]) -> None:
     for finding in bad:
         told.setdefault(f"{finding.message} [{finding.id}]", []).extend([finding.node] if finding.node else [])
     lines = [f"{', '.join(nodes)}: {text}" if nodes else text for text, nodes in told.items()]
-    hints = dict.fromkeys(finding.hint for finding in bad if finding.hint)
-    allow = " ".join(f"--allow {name}" for name in dict.fromkeys(finding.id for finding in bad))
-    advice = [*hints, *([SETUP] if {finding.id for finding in bad} <= GOT_BY_SETUP else [])]
-    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join([*advice, f"to deploy anyway: {allow}"]))
+    ids = dict.fromkeys(finding.id for finding in bad)
+    advice = list(dict.fromkeys(finding.hint for finding in bad if finding.hint and finding.follows not in ids))
+    if ids.keys() <= GOT_BY_SETUP:
+        advice.append(SETUP)
+    if not any(finding.final for finding in bad):
+        advice.append("to deploy anyway: " + " ".join(f"--allow {name}" for name in ids))
+    raise Refused("\n".join(lines), node=bad[0].node, hint="\n".join(advice))

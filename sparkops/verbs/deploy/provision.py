@@ -13,8 +13,10 @@ from sparkops.errors import Refused
 from sparkops.node_commands import models as commands
 from sparkops.node_commands.models import Fetch
 from sparkops.session.session import Session
-from sparkops.verbs.deploy.draft import Draft
+from sparkops.verbs.deploy.compile import judge
+from sparkops.verbs.deploy.draft import GOT_BY_SETUP, Draft
 from sparkops.verbs.deploy.missing_images import get_image, way_to_image
+from sparkops.verbs.deploy.observe import observe
 from sparkops.verbs.deploy.options import PlanOptions
 from sparkops.verbs.model.copy import ensure_copied
 from sparkops.verbs.model.fetch import ensure_fetched
@@ -46,21 +48,30 @@ def needs(draft: Draft) -> Needs:
 
 
 def set_up(options: PlanOptions, draft: Draft, session: Session) -> list[str]:
-    """Get what is missing; returns what was got, in words."""
+    """Get what is missing; returns what was got, in words. Refuses first what the nodes cannot serve anyway."""
     want = needs(draft)
     session.require(want.nodes)
+    if _lacking(draft, session):
+        _judge_the_rest(options, draft, session)
     images = (get_image(session, draft, image, names) for image, names in want.images.items())
     got = (_model(session, want, one, options.access) for one in want.models)
     return list(chain(*images, *got))
 
 
-def refuse_before_setup(draft: Draft, session: Session) -> None:
+def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) -> None:
     """Refuse a plan that depends on what `set_up` would get first, and name it."""
     if first := _lacking(draft, session):
+        _judge_the_rest(options, draft, session)
         raise Refused(
             "sparkops cannot make a plan while images or models are missing",
             hint=f"`sparkops deploy --setup` gets them first. Its steps: {'; '.join(first)}",
         )
+
+
+def _judge_the_rest(options: PlanOptions, draft: Draft, session: Session) -> None:
+    """Refuse for what needs no image and no model, such as memory and ports: a download may take hours."""
+    _, situation = observe(options, session, draft)
+    judge(situation, options.allow | GOT_BY_SETUP)
 
 
 def _lacking(draft: Draft, session: Session) -> list[str]:

@@ -35,7 +35,7 @@ def plan(options: PlanOptions, report: Report) -> Answer:
         if options.setup:
             from sparkops.verbs.deploy import provision  # noqa: PLC0415  most deploys need no setup
 
-            provision.refuse_before_setup(draft, session)
+            provision.refuse_before_setup(options, draft, session)
         compiled = decide(options, session, draft)
         then = (f"then measures it: {benchmark.summary}",) if benchmark and compiled.plan.changes else ()
         return Answer(documents.plan(compiled, then, short=options.short))

@@ -109,7 +109,11 @@ def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError 
     """Return the error for the exit code: an unreachable node first, then a failed fix, then failing checks."""
     if session.lost:
         return session.lost.error
-    failing = list(dict.fromkeys(one.id for one in found if one.status == "fail"))
+    by_cause: dict[str, str] = {}
+    for one in found:
+        if one.status == "fail":
+            by_cause.setdefault(one.follows or one.id, one.id)
+    failing = list(by_cause.values())
     if trouble is None and failing:
         many = f"{len(failing)} checks fail" if len(failing) > 1 else "a check fails"
         trouble = Refused(f"{many}: {', '.join(failing)}", hint="`sparkops preflight --explain ID` explains a check")
@@ -134,8 +138,16 @@ def document(s: Situation, session: Session, found: tuple[Finding, ...]) -> dict
             for node in session.selected
         ],
         "cluster": [_check(one) for one in found if one.node is None],
+        "order": list(dict.fromkeys(one.id for one in found)),
     }
 
 
 def _check(one: Finding) -> dict[str, Any]:
-    return {"id": one.id, "status": one.status, "message": one.message, "hint": one.hint, "evidence": one.evidence}
+    return {
+        "id": one.id,
+        "status": one.status,
+        "message": one.message,
+        "hint": one.hint,
+        "evidence": one.evidence,
+        "follows": one.follows or None,
+    }

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from sparkops.core.findings import ORDER, first_causes
 from sparkops.core.topology import kinds_text
 from sparkops.report.text import Document, How, Ink, columns, continued, wrapped
 
-ORDER = ("fail", "warn", "fixed", "pass", "skip")
 INDENT = " " * 6
 MOST_NAMES, MOST_WORDINGS = 6, 5
 
@@ -43,6 +43,7 @@ class FindingGroup:
     def __init__(self, check: Document, who: list[str] | None, all_nodes: int) -> None:
         self.id, self.status, self.message = str(check["id"]), str(check["status"]), str(check["message"])
         self.hint, self.who, self.all_nodes = str(check.get("hint") or ""), who, all_nodes
+        self.follows = str(check.get("follows") or "")
         self.evidence: dict[str, str] = {}
 
     def lines(self, ink: Ink, verbose: bool) -> Iterator[str]:
@@ -74,7 +75,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _groups(document: Document) -> list[FindingGroup]:
-    """Return the groups, worst first, then in the order of the checks."""
+    """Return the groups, worst first, then in the order of the checks; each cause before what follows from it."""
     nodes = document.get("nodes", ())
     found: dict[tuple[str, str, str], FindingGroup] = {}
     for check in document.get("cluster", ()):
@@ -86,8 +87,8 @@ def _groups(document: Document) -> list[FindingGroup]:
             group = found.setdefault(key, FindingGroup(check, [], len(nodes)))
             group.who = [*(group.who or []), str(node["name"])]
             group.evidence |= {str(node["name"]): check["evidence"]} if check.get("evidence") else {}
-    checks = {name: place for place, name in enumerate(dict.fromkeys(check for check, _, _ in found))}
-    return sorted(found.values(), key=lambda one: (ORDER.index(one.status), checks[one.id]))
+    places = {name: place for place, name in enumerate(document.get("order", ()))}
+    return first_causes(sorted(found.values(), key=lambda one: places.get(one.id, len(places))))
 
 
 def _plan(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
@@ -100,20 +101,21 @@ def _plan(steps: Sequence[Document], ink: Ink) -> Iterator[str]:
 
 
 def _summary(document: Document, groups: Sequence[FindingGroup], ink: Ink, how: How) -> str:
-    """The verdict, the recipe and topology, and the number of checks with each status."""
+    """The verdict, the recipe and topology, the number of checks with each status, and nodes that did not answer."""
     verdict = str(document.get("verdict"))
     paint = {"fail": ink.bad, "warn": ink.warn}.get(verdict, ink.good)
     nodes = document.get("nodes", ())
     what = (
         f"{document.get('recipe')} as {document.get('topology')} on {len(nodes)} node{'s' if len(nodes) != 1 else ''}"
     )
-    ids = {status: {one.id for one in groups if one.status == status} for status in ORDER}
+    ids = {status: {one.follows or one.id for one in groups if one.status == status} for status in ORDER}
     worse: set[str] = set()
     counts = []
     for status in ORDER:
         own = ids[status] - worse
         worse |= own
         counts += [f"{len(own)} {status}"] if own else []
+    counts += [f"{node['name']} not checked" for node in nodes if not node.get("reachable", True)]
     more = "" if how.verbose or verdict == "fail" else "; -v shows the evidence"
     return f"{paint(verdict)}  {what}: {', '.join(counts) or 'no check ran'}{more}"
 

@@ -32,6 +32,9 @@ FAILS: dict[str, tuple[str, tuple[str, ...], dict[str, str], int, str]] = {
     "the whole context on one node": (
         MXFP4, (GPT, *FULL, "--gpu-memory-utilization", "0.9"), {}, 1, "max seq len (131072)",
     ),
+    "a share below weights and overhead": (
+        STOCK, (GPT, "--gpu-memory-utilization", "0.5"), {}, 1, "ValueError: No available memory for the cache blocks",
+    ),
     "a model that is not there": (STOCK, ("nobody/nothing",), {}, 1, "LocalEntryNotFoundError"),
     "qwen3-next without trust": (STOCK, (QWEN, *SMALL), DEEP_GEMM_OFF, 1, "trust_remote_code=True"),
     "qwen3-next with DeepGEMM": (STOCK, (QWEN, *QWEN_GOOD), {}, 1, "Unsupported architecture: sm_121"),
@@ -76,7 +79,7 @@ def test_without_its_memory_a_gpu_or_its_port_it_does_not_start(nodes):
     nodes.fault("page-cache-full")
     assert "ValueError: Free memory on device cuda:0" in nodes.vllm(MXFP4, GPT, *SMALL)[1]
     nodes.fault("page-cache-full", off=True)
-    with nodes.serves(STOCK, GPT, "--gpu-memory-utilization", "0.3", *SMALL[:2]):
+    with nodes.serves(STOCK, GPT, "--gpu-memory-utilization", "0.6", *SMALL[:2]):
         code, log = nodes.vllm(STOCK, GPT, "--host", nodes.one.address, *SMALL)
         assert (code, "Address already in use" in log) == (1, True)
 
