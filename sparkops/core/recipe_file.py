@@ -210,6 +210,8 @@ def _checked(recipe: Recipe, document: Located) -> Recipe:
     for mount in recipe.mounts:
         if mount not in MOUNTS and not mount.startswith(("/", "~")):
             schema.fail(document, "mounts", f"unknown cache {mount}{schema.did_you_mean(mount, MOUNTS)}")
+    if (shape := recipe.metadata.architecture) and shape.problem:
+        schema.fail(document, "metadata.architecture", shape.problem)
     most = recipe.nodes.max
     if recipe.nodes.min < 1 or (most is not None and most < recipe.nodes.min):
         schema.fail(document, "nodes", "min must be 1 or more, and max must not be less than min")
