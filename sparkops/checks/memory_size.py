@@ -60,8 +60,7 @@ def total(here: Here) -> Iterator[Said]:
 ).each_node
 def model_fits(here: Here) -> Iterator[Said]:
     size, settings = read(here.facts.meminfo).total_kib, here.s.effective
-    judged = settings.on_node is None or settings.known_model is not settings.on_node
-    if here.engine is None or (judged and sold(size) == max(SOLD)):
+    if here.engine is None or (sold(size) == max(SOLD) and not settings.only_on_node):
         raise CannotTell("applies only to an engine on a node with less than 128 GB, or with a model not in the table")
     found = memory_estimate.estimate(settings, here.s.placement.shape, size)
     hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""

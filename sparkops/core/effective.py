@@ -78,6 +78,11 @@ class Effective:
         return self.on_node
 
     @property
+    def only_on_node(self) -> bool:
+        """Whether nothing but its files on a node describes the model: without nodes, rules know nothing of it."""
+        return self.on_node is not None and self.known_model is self.on_node
+
+    @property
     def served_name(self) -> str:
         """The name clients ask for; the engine's default is the model's own."""
         names = self.value("served-model-name") or self.model

@@ -1,6 +1,5 @@
 """A first recipe for a model: image, topology, memory share, context and parsers, each with its reason."""
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,9 @@ from sparkops.core.topology import LEAST_CLUSTER, Shape
 MXFP4_IMAGE, IMAGE = "vllm-node-mxfp4", "vllm-node"
 SHARES = {MXFP4_IMAGE: (0.70, 0.80), IMAGE: (0.80, 0.85)}
 """Values of --gpu-memory-utilization to try: those of the included recipes, then the most that others set."""
+
+POOLING_SHARES, WHOLE = tuple(step / 20 for step in range(2, 18)), 10**9
+"""For embeddings: the smallest share that holds a request of the model's whole context."""
 
 MXFP4_ARGS: Mapping[str, Any] = {
     "quantization": "mxfp4", "mxfp4-backend": "CUTLASS", "mxfp4-layers": "moe,qkv,o,lm_head",
@@ -63,7 +65,8 @@ def propose(snapshot: ModelSnapshot, nodes: WantedNodes, flags: FlagTable) -> Pr
     mxfp4 = "gpt_oss" in snapshot.types and snapshot.quantisation == "mxfp4"
     image, args = (MXFP4_IMAGE, MXFP4_ARGS) if mxfp4 else (IMAGE, {"load-format": "fastsafetensors"})
     recipe = _recipe(snapshot, image, args, flags)
-    room = proposal_room.find(recipe, nodes, SHARES[image])
+    shares, useful = (POOLING_SHARES, WHOLE) if snapshot.pooling else (SHARES[image], proposal_room.USEFUL_CONTEXT)
+    room = proposal_room.find(recipe, nodes, shares, useful)
     parsers = () if snapshot.pooling else tuple(_parsers(snapshot, family(snapshot.types, snapshot.model)))
     lines = (
         *_revision(snapshot),
@@ -108,20 +111,18 @@ def _topology(snapshot: ModelSnapshot, room: Room, nodes: WantedNodes) -> Iterat
         if not isinstance(found, str) and not splits(found, LEAST_CLUSTER):
             yield Line("only", ["solo"], f"two nodes cannot share the {found.heads} attention heads evenly")
         return
-    heads = "" if isinstance(found, str) else f" that divides the {found.heads} attention heads"
+    heads = "" if isinstance(found, str) else f"divides the {found.heads} attention heads and "
     why = f"{size} do not fit into one node with a useful context" if nodes.topology is None else "as you asked"
     yield Line("only", ["cluster"], why)
     yield Line("nodes", {"min": room.nodes}, f"each node then holds {room.estimate.weights:.1f} GiB of the weights")
-    yield Line("args.tensor-parallel-size", room.nodes, f"the smallest size{heads} and leaves room for the KV cache")
+    yield Line("args.tensor-parallel-size", room.nodes, f"the smallest size that {heads}leaves room for the KV cache")
 
 
 def _share(snapshot: ModelSnapshot, room: Room) -> Line:
-    if not snapshot.pooling:
-        left = f"about {room.estimate.left:.0f} GiB stay free for the system and the page cache"
-        return Line("args.gpu-memory-utilization", room.share, f"of {room.estimate.total:.0f} GiB; {left}")
-    need = (room.estimate.weights or 0) + room.estimate.overhead + proposal_room.LEAST_KV_GIB
-    share = min(room.share, math.ceil(20 * need / room.estimate.total) / 20)
-    return Line("args.gpu-memory-utilization", share, "enough for an embedding model; the rest is for other models")
+    left = f"about {room.estimate.left:.0f} GiB stay free for the system and the page cache"
+    if snapshot.pooling:
+        left = "the least that one request needs, because embeddings need no large KV cache"
+    return Line("args.gpu-memory-utilization", room.share, f"of {room.estimate.total:.0f} GiB; {left}")
 
 
 def _context(snapshot: ModelSnapshot, recipe: Recipe, room: Room, nodes: WantedNodes) -> Iterator[Line]:
@@ -142,12 +143,11 @@ def _context(snapshot: ModelSnapshot, recipe: Recipe, room: Room, nodes: WantedN
 
 def _kept(found: Architecture) -> str:
     """What makes the KV cache smaller than that of an ordinary transformer."""
-    layers = found.full + found.sliding + found.recurrent
     if found.latent:
         return " (a latent cache, MLA, which every node keeps whole)"
-    return f" ({found.full} layers of {found.full + found.sliding + found.recurrent} keep the whole context)" * (
-        found.full < layers
-    )
+    others = f", {found.sliding} a window of {found.window} tokens" * bool(found.sliding)
+    others += f", {found.recurrent} a state of one size" * bool(found.recurrent)
+    return f" ({found.full} layers keep the whole context{others})" if others else ""
 
 
 def _given(args: Mapping[str, Any], mxfp4: bool) -> Iterator[Line]:

@@ -51,16 +51,16 @@ def shape(nodes: int) -> Shape:
     return Shape("cluster", nodes, "mp", "cluster") if nodes >= LEAST_CLUSTER else Shape("solo", 1, "mp", "solo")
 
 
-def find(recipe: Recipe, wanted: WantedNodes, shares: tuple[float, ...]) -> Room:
-    """The first topology that fits, from one node on; raises Refused if none does."""
-    counts = _counts(recipe, MOST_NODES)
+def find(recipe: Recipe, wanted: WantedNodes, shares: tuple[float, ...], useful: int = USEFUL_CONTEXT) -> Room:
+    """The first topology with a useful context, from one node on, else the first at all; raises Refused."""
+    counts = _counts(recipe)
     if wanted.topology is None:
         counts = tuple(count for count in counts if count <= wanted.count)
     else:
         counts = tuple(count for count in counts if (count > 1) == (wanted.topology == "cluster"))
-    if room := _first(recipe, counts, wanted.total_kib, shares):
+    if room := _first(recipe, counts, wanted.total_kib, shares, useful):
         return room
-    elsewhere = _first(recipe, _counts(recipe, MOST_NODES), wanted.total_kib, shares)
+    elsewhere = _first(recipe, _counts(recipe), wanted.total_kib, shares, useful)
     raise _refusal(recipe, wanted, elsewhere)
 
 
@@ -74,14 +74,16 @@ def rounded(tokens: int) -> int:
     return tokens // step * step
 
 
-def _counts(recipe: Recipe, most: int) -> tuple[int, ...]:
+def _counts(recipe: Recipe) -> tuple[int, ...]:
     shape = recipe.metadata.architecture
-    return tuple(count for count in (1, *(models.working_counts(shape) if shape else SIZES)) if count <= most)
+    return tuple(count for count in (1, *(models.working_counts(shape) if shape else SIZES)) if count <= MOST_NODES)
 
 
-def _first(recipe: Recipe, counts: tuple[int, ...], total_kib: int, shares: tuple[float, ...]) -> Room | None:
+def _first(
+    recipe: Recipe, counts: tuple[int, ...], total_kib: int, shares: tuple[float, ...], useful: int
+) -> Room | None:
     rooms = [room for count in counts for share in shares if (room := _room(recipe, count, share, total_kib))]
-    useful = min(USEFUL_CONTEXT, recipe.metadata.architecture.context if recipe.metadata.architecture else 0)
+    useful = min(useful, recipe.metadata.architecture.context if recipe.metadata.architecture else 0)
     return next((room for room in rooms if room.context is None or room.context >= useful), next(iter(rooms), None))
 
 

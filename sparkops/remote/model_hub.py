@@ -77,7 +77,8 @@ class ModelHub:
             with self._opener.open(request, timeout=SILENT_SECONDS) as answer:
                 return self._read(answer, most)
         except urllib.error.HTTPError as error:
-            raise self._refusal(error, name) from None
+            with error:
+                raise self._refusal(error, name) from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             said = getattr(reason, "strerror", None) or reason or type(error).__name__

@@ -15,7 +15,8 @@ def written(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield from wrapped(f"{ink.warn('not set')} {reason}", "  ")
     for entry in document.get("files", ()):
         for found in entry["findings"] if entry["topology"] == document["topology"] else ():
-            yield from wrapped(f"{found['action']} {found['id']}: {found['message']}", "  ")
+            if found["action"] == "warn":
+                yield from wrapped(f"{ink.warn('warn')} {found['id']}: {found['message']}", "  ")
     for warning in document.get("warnings", ()):
         yield ink.warn(f"warning: {warning}")
     if not document.get("file"):
