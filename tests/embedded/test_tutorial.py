@@ -19,7 +19,9 @@ MARK = "-- the next command --"
 def steps(page: str) -> list[tuple[str, list[str]]]:
     """Each command of a page with the lines that the page shows below it; `...` stands for any lines."""
     found: list[tuple[str, list[str]]] = []
-    for block in re.findall(r"^```console\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+    for block in re.findall(
+        r"^```console\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    ):
         for line in block.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], []))
