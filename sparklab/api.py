@@ -1,4 +1,4 @@
-"""The lab as the CLI uses it: up, down, status, fault, kinds, inventory_path; a backend is imported when it is used."""
+"""The lab as the CLI uses it; a backend is imported when it is used."""
 
 import importlib
 import importlib.util
@@ -16,7 +16,7 @@ MOST_NODES = 1000
 BACKENDS = {"embedded": "sparklab.embedded", "docker": "sparklab.docker_backend"}
 RAY = ("auto", "real", "emulated")
 
-__all__ = ["BACKENDS", "FAULTS", "LabError", "down", "fault", "inventory_path", "kinds", "status", "up"]
+__all__ = ["BACKENDS", "FAULTS", "LabError", "down", "fault", "hub_url", "inventory_path", "kinds", "status", "up"]
 
 
 def lab_dir() -> Path:
@@ -116,6 +116,11 @@ def kinds(backend: str | None = None, *, directory: Path | None = None) -> dict[
 def inventory_path(directory: Path | None = None) -> Path:
     """The inventory file that `-i lab` means; it exists only while a lab is up."""
     return (directory or lab_dir()) / "inventory.yml"
+
+
+def hub_url(directory: Path | None = None) -> str | None:
+    """The address of the lab's model hub; None if its backend has none, or if no lab is up."""
+    return _record(directory or lab_dir()).get("hub")
 
 
 def _check(nodes: int, ray: str, backend: str) -> None:

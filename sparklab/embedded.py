@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sparklab import files, layout, processes
+from sparklab.daemon import modelhub
 from sparklab.daemon.control import ask
 from sparklab.errors import LabError
 from sparklab.faults import FAULTS
@@ -37,7 +38,7 @@ def up(directory: Path, record: dict[str, Any]) -> None:
             "other systems lack /proc and most addresses of 127.0.0.0/8; try --backend docker",
         )
     with claimed_octet() as octet:
-        record |= {"octet": octet, "short": tempfile.mkdtemp(prefix="sl-", dir="/tmp")}
+        record |= {"octet": octet, "short": tempfile.mkdtemp(prefix="sl-", dir="/tmp"), "hub": modelhub.url(octet)}
         files.write_json(directory / "lab.json", record)
         try:
             _write(directory, record)

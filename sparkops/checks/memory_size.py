@@ -47,20 +47,22 @@ def total(here: Here) -> Iterator[Said]:
 
 @PlanCheck(
     id="model-memory",
-    title="The model fits into a node with less memory than 128 GB",
+    title="The model fits into a node of 64 GB, or any model that only its files describe",
     why=(
         "The rules judge a recipe by a node of 128 GB. On a smaller node, each rank holds the same weights, and "
-        "--gpu-memory-utilization is a share of the node's own memory. If weights and overhead do not fit, vLLM fails "
-        "after minutes of loading."
+        "--gpu-memory-utilization is a share of the node's own memory. And the rules do not know how large a model is "
+        "that neither the recipe nor sparkops' table describes; its files on the nodes tell. If weights and overhead "
+        "do not fit, vLLM fails after minutes of loading."
     ),
-    source="the estimate of `sparkops recipe show`, with the MemTotal of the node",
+    source="the estimate of `sparkops recipe show`, with MemTotal, config.json and file sizes of the node",
     hint="select nodes with more memory, or more nodes and a larger tensor parallel size",
-    reads=("meminfo",),
+    reads=("meminfo", "model"),
 ).each_node
 def model_fits(here: Here) -> Iterator[Said]:
-    if here.engine is None or sold(size := read(here.facts.meminfo).total_kib) == max(SOLD):
-        raise CannotTell("applies only to an engine on a node with less than 128 GB")
-    found = memory_estimate.estimate(here.s.effective, here.s.placement.shape, size)
+    size, settings = read(here.facts.meminfo).total_kib, here.s.effective
+    if here.engine is None or (sold(size) == max(SOLD) and not settings.only_on_node):
+        raise CannotTell("applies only to an engine on a node with less than 128 GB, or with a model not in the table")
+    found = memory_estimate.estimate(settings, here.s.placement.shape, size)
     hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
     if found.weights is not None and found.weights > found.total:
         yield fail(f"{found.weights:.0f} GiB of weights do not fit into {gib(size)} of memory", hint, _room(found))

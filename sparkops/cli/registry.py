@@ -99,6 +99,7 @@ VERBS = {
         "recipe", GROUP, GROUP, RECIPES, "List, show, compare, export and lock recipes; keep those of others."
     ),
     "recipe list": Verb("recipe", "list:recipes", "show_catalogue:recipes"),
+    "recipe new": Verb("recipe", "new:new", "show_new:written"),
     "recipe add": Verb("recipe", "catalogue:add", "show_catalogues:added"),
     "recipe update": Verb("recipe", "catalogue:update", "show_catalogues:updated"),
     "recipe remove": Verb("recipe", "catalogue:remove", "show_catalogues:removed"),

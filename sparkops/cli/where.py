@@ -52,11 +52,15 @@ def on_nodes_by_sudo(function: Function) -> Function:
 def inventory(context: click.Context) -> str | None:
     """Return the file that `-i` names (`lab`: that of the emulated nodes); None without `-i`."""
     if _names_lab(context):
-        from sparkops.verbs.lab import run as lab  # noqa: PLC0415  only `-i lab` needs it
-
-        return lab.inventory()
+        return str(_lab().inventory())
     named: str | None = line(context).flags.get("inventory")
     return named
+
+
+def _lab() -> Any:
+    from sparkops.verbs.lab import run  # noqa: PLC0415  only `-i lab` needs it
+
+    return run
 
 
 def _names_lab(context: click.Context) -> bool:
@@ -76,13 +80,14 @@ def api_key() -> str | None:
 
 
 def access(token_stdin: bool = False) -> Access:
-    """Return the hub's token, endpoint and proxies, from stdin and the environment."""
+    """Return the hub's token, endpoint and proxies, from stdin and the environment; `-i lab` means the lab's hub."""
     token = piped("Hugging Face token", "SPARKOPS_HF_TOKEN") if token_stdin else os.environ.get("HF_TOKEN")
     if token and not _plain(token):
         raise UsageError("the Hugging Face token may contain only printable ASCII, no space, double quote or backslash")
     found = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in PROXIES}
     proxies = {name: value for name, value in found.items() if value}
-    return Access(token or None, os.environ.get("HF_ENDPOINT"), proxies, os.environ.get("SPARKOPS_ENCODINGS"))
+    endpoint = os.environ.get("HF_ENDPOINT") or (_lab().hub() if _names_lab(click.get_current_context()) else None)
+    return Access(token or None, endpoint, proxies, os.environ.get("SPARKOPS_ENCODINGS"))
 
 
 def _plain(value: str) -> bool:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sparkops.core import images, mods, schema
+from sparkops.core import images, models, mods, schema
 from sparkops.core.flags import FlagTable, opposite
 from sparkops.core.images import KnownImage, Software
+from sparkops.core.models import KnownModel
 from sparkops.core.recipe import (
     FORBIDDEN,
     PARALLEL,
@@ -52,6 +53,8 @@ class Effective:
     mounts: tuple[str, ...]
     software: Software | None = None
     """What a node found in the image; None before a node was asked."""
+    on_node: KnownModel | None = None
+    """The model as the files on a node describe it; None before a node was asked."""
 
     @property
     def model(self) -> str:
@@ -64,6 +67,21 @@ class Effective:
         if table.exact and table.image in ("", self.image):
             known = images.with_flags(known, table.flags)
         return images.with_software(known, self.software) if self.software else known
+
+    @property
+    def known_model(self) -> KnownModel | None:
+        """What is known of the served model: from the table, else from the recipe, else from its files on a node."""
+        about = self.recipe.metadata
+        if found := models.known(self.model):
+            return found
+        if about.architecture:
+            return models.of(self.model, about.architecture, about.weights_gib or 0, self.recipe.source)
+        return self.on_node
+
+    @property
+    def only_on_node(self) -> bool:
+        """Whether nothing but its files on a node describes the model: without nodes, rules know nothing of it."""
+        return self.on_node is not None and self.known_model is self.on_node
 
     @property
     def served_name(self) -> str:
@@ -159,10 +177,11 @@ def _override(recipe: Recipe, args: dict[str, Setting], env: dict[str, Setting],
         raise UsageError(f"--set {key}=: needs a value")
     elif key == "container" and (problem := image_problem(value)):
         raise UsageError(schema.one_line(f"--set {text}: {problem}"))
-    elif key == "model" and value != recipe.model:  # revision and size are those of the recipe's own model
-        return replace(recipe, model=value, revision=None, metadata=replace(recipe.metadata, weights_gib=None))
     elif key == "port":
         return replace(recipe, port=_port(value))
+    elif key == "model" and value != recipe.model:  # these are of the recipe's own model
+        about = replace(recipe.metadata, weights_gib=None, architecture=None)
+        return replace(recipe, model=value, revision=None, metadata=about)
     elif key in CHOSEN:
         return replace(recipe, **{key: value})  # type: ignore[arg-type]
     else:

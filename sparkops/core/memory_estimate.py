@@ -122,6 +122,8 @@ class _Need:
 
     def per_layer(self, model: KnownModel) -> float:
         """Bytes that one token takes in one layer of a model."""
+        if model.latent:
+            return model.latent * self.kv_bytes
         heads = max(1, math.ceil(model.kv_heads / self.shared))
         return 2 * heads * model.head_dim * self.kv_bytes
 
@@ -153,16 +155,12 @@ def estimate(
     shape: Shape,
     total_kib: int = GB10_KIB,
     available_kib: int | None = None,
-    model: KnownModel | None = None,
     draft_gib: float | None = None,
 ) -> Estimate:
-    """The estimate for one node of this shape. `model` was read from the snapshot, for models not in the table.
-
-    `draft_gib` is the size of the draft model as a node has it.
-    """
+    """The estimate for one node of this shape. `draft_gib` is the size of the draft model as a node has it."""
     total = total_kib / 2**20
     available = available_kib / 2**20 if available_kib is not None else total - SYSTEM_GIB
-    found = models.known(effective.model) or model
+    found = effective.known_model
     parallel, stages = _split(effective, shape)
     size = effective.recipe.metadata.weights_gib or (found.weights_gib if found else None)
     draft, more, uncounted = _draft(effective, draft_gib)
@@ -190,7 +188,7 @@ def estimate(
 
 def bytes_per_token(effective: Effective) -> float | None:
     """The least that one token reads of the weights, in GB, with the bits that each part is served in."""
-    found = models.known(effective.model)
+    found = effective.known_model
     if found is None or not found.reads:
         return None
     quantised = effective.mxfp4_layers
@@ -304,7 +302,7 @@ def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]
 
 def marlin_note(effective: Effective) -> str:
     """A note on the memory that an MXFP4 model takes while loading on an image without kernels for it; else empty."""
-    found = models.known(effective.model)
+    found = effective.known_model
     if found and found.mxfp4 and images.known(effective.image).stock:
         return "with this image, loading needs up to 118 GB of memory at any gpu-memory-utilization (vllm #43969)"
     return ""

@@ -1,11 +1,12 @@
 """The architecture of models: what rules, the memory estimate and the bandwidth ceiling judge by.
 
-An unknown model is judged by nothing here; `read` knows one from its own `config.json`.
+A model that is not in the table is known from its own `config.json` (`core.model_config`), or judged by nothing.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+
+LARGEST = 10**9
+"""More than any number of a model's architecture."""
 
 MXFP4, NVFP4, AWQ4, FP8, BF16 = 4.25, 4.5, 4.5, 8.0, 16.0
 """Bits a weight, the scales of its block included."""
@@ -20,18 +21,16 @@ class Weights:
     bits: float
 
 
-@dataclass(frozen=True)
-class KnownModel:
-    """From the published configuration. `weights_gib` is what the engine loads, not what the hub stores."""
+@dataclass(frozen=True, kw_only=True)
+class Architecture:
+    """What decides how much KV cache a model needs and over how many nodes it can be split."""
 
-    id: str
     heads: int
     kv_heads: int
     head_dim: int
     hidden: int
     vocab: int
     context: int
-    weights_gib: float
     full: int
     """Layers that keep keys and values of the whole context."""
 
@@ -43,6 +42,26 @@ class KnownModel:
     """Layers with a state of one size a sequence (Mamba, linear attention), of `state_kib` each."""
 
     state_kib: float = 0
+    latent: int = 0
+    """Numbers that a layer keeps of one token in place of keys and values (MLA); every rank keeps all of them."""
+
+    @property
+    def problem(self) -> str:
+        """Why no model can be like this; empty if one can."""
+        for name, value in vars(self).items():
+            least = 1 if name in ("heads", "kv_heads", "head_dim", "hidden", "vocab", "context") else 0
+            if isinstance(value, int | float) and not least <= value <= LARGEST:
+                return f"{name.replace('_', '-')} must be between {least} and {LARGEST}"
+        kept = self.full or (self.sliding and self.window) or (self.recurrent and self.state_kib)
+        return "" if kept else "full, sliding and recurrent must not all be 0"
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownModel(Architecture):
+    """From the published configuration. `weights_gib` is what the engine loads, not what the hub stores; 0: unknown."""
+
+    id: str
+    weights_gib: float
     reads: tuple[Weights, ...] = ()
     mxfp4: bool = False
     source: str = ""
@@ -111,66 +130,16 @@ def is_gpt_oss(model: str) -> bool:
     return "gpt-oss" in model.lower()
 
 
-def splits(model: KnownModel, parallel: int) -> bool:
+def splits(model: Architecture, parallel: int) -> bool:
     """Whether tensor parallelism can share the heads out evenly; key-value heads may be copied instead."""
     return model.heads % parallel == 0 and (model.kv_heads % parallel == 0 or parallel % model.kv_heads == 0)
 
 
-def working_counts(model: KnownModel) -> tuple[int, ...]:
+def working_counts(model: Architecture) -> tuple[int, ...]:
     """The tensor parallel sizes up to 16 that divide the heads."""
     return tuple(count for count in range(2, 17) if splits(model, count))
 
 
-def read(name: str, config: Mapping[str, Any], weights_bytes: int) -> KnownModel | None:
-    """A model from its `config.json` and the `total_size` of its safetensors index; None if they lack a value."""
-    config = config.get("text_config") or config
-    try:
-        heads, layers = int(config["num_attention_heads"]), int(config["num_hidden_layers"])
-        full, sliding, recurrent = _layers(config, layers)
-        return KnownModel(
-            id=name,
-            heads=heads,
-            kv_heads=int(config.get("num_key_value_heads") or heads),
-            head_dim=int(config.get("head_dim") or int(config["hidden_size"]) // heads),
-            hidden=int(config["hidden_size"]),
-            vocab=int(config["vocab_size"]),
-            context=int(config["max_position_embeddings"]),
-            weights_gib=weights_bytes / 2**30,
-            full=full,
-            sliding=sliding,
-            window=int(config.get("sliding_window") or 0),
-            recurrent=recurrent,
-            state_kib=_state_kib(config) if recurrent else 0,
-            source=f"{name} config.json",
-        )
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _layers(config: Mapping[str, Any], layers: int) -> tuple[int, int, int]:
-    """The numbers of layers that keep everything, a window, a state. Raises ValueError for a latent cache (MLA)."""
-    if config.get("kv_lora_rank"):
-        raise ValueError("keeps a latent cache")
-    if pattern := config.get("hybrid_override_pattern"):
-        return pattern.count("*"), 0, pattern.count("M")
-    if kinds := config.get("layer_types"):
-        full = sum(kind == "full_attention" for kind in kinds)
-        sliding = sum(kind == "sliding_attention" for kind in kinds)
-        return full, sliding, len(kinds) - full - sliding
-    if every := config.get("full_attention_interval"):
-        return layers // int(every), 0, layers - layers // int(every)
-    return layers, 0, 0
-
-
-def _state_kib(config: Mapping[str, Any]) -> float:
-    """One recurrent layer's state of one sequence: its matrix in 32 bits, its convolution in 16."""
-    if "linear_num_value_heads" in config:
-        heads, head, groups, state, kernel = (
-            int(config[f"linear_{key}"])
-            for key in ("num_value_heads", "value_head_dim", "num_key_heads", "key_head_dim", "conv_kernel_dim")
-        )
-    else:
-        keys = ("mamba_num_heads", "mamba_head_dim", "n_groups", "ssm_state_size", "conv_kernel")
-        heads, head, groups, state, kernel = (int(config[key]) for key in keys)
-    channels = heads * head + 2 * groups * state
-    return (heads * head * state * 4 + channels * (kernel - 1) * 2) / 1024
+def of(name: str, architecture: Architecture, weights_gib: float, source: str) -> KnownModel:
+    """A model that is not in the table."""
+    return KnownModel(**vars(architecture), id=name, weights_gib=weights_gib, source=source)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sparkops.core.flags import FlagTable, opposite, rendered
+from sparkops.core.models import Architecture
 from sparkops.core.schema import Located
 
 MOUNTS: Mapping[str, tuple[str, str]] = {
@@ -110,6 +111,8 @@ class Metadata:
     verified: str = ""
     hardware: str = ""
     weights_gib: float | None = None
+    architecture: Architecture | None = None
+    """Of a model that the table of models lacks, so that its KV cache is known."""
     when: tuple[str, ...] = ()
     when_not: tuple[str, ...] = ()
     trade_offs: tuple[str, ...] = ()

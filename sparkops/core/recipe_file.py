@@ -218,6 +218,8 @@ def _checked(recipe: Recipe, document: Located) -> Recipe:
             raise UsageError(schema.one_line(f"{recipe.places.get('mounts', recipe.source)}: mounts: {problem}"))
     if recipe.port is not None and not PORTS[0] <= recipe.port <= PORTS[1]:
         schema.fail(document, "port", f"must be between {PORTS[0]} and {PORTS[1]}, not {recipe.port}")
+    if (shape := recipe.metadata.architecture) and shape.problem:
+        schema.fail(document, "metadata.architecture", shape.problem)
     most = recipe.nodes.max
     if recipe.nodes.min < 1 or (most is not None and most < recipe.nodes.min):
         schema.fail(document, "nodes", "min must be 1 or more, and max must not be less than min")

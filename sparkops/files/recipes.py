@@ -41,6 +41,11 @@ def at(place: Found, flags: FlagTable | None = None) -> Recipe:
     return _read(_chain(place, _folders()), flags)
 
 
+def from_text(text: str, path: Path) -> Recipe:
+    """The recipe that a file of this text would be, without `extends`."""
+    return _read([(path.stem, parse(text.encode(), str(path)))], None)
+
+
 def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
     """All recipes that can be named, without those of catalogues."""
     return _folders(directory).names()

@@ -61,6 +61,8 @@ weights() {
     $hold find -L . -type l -exec printf 'broken 0 %s\n' {} +
     $hold grep -ohs '"[^"]*\.\(safetensors\|bin\)"' ./*.safetensors.index.json ./*.bin.index.json |
         sort -u | sed 's/^"\(.*\)"$/needs 0 \1/'
+    configuration=$($hold head -c 200001 ./config.json 2>/dev/null | tr '\n\r\000' '   ')
+    [ ${#configuration} -gt 200000 ] || [ -z "$configuration" ] || printf 'config %s\n' "$configuration"
     return 0
 }
 

@@ -202,7 +202,7 @@ def _unfilled(effective: Effective, shape: Shape) -> Verdict:
 
 def _indivisible(effective: Effective, shape: Shape, changes: tuple[SettingChange, ...]) -> Verdict | None:
     """A tensor parallel size that does not divide the heads; the author of a recipe may have patched the model."""
-    known, stages = models.known(effective.model), effective.parallel("pipeline")
+    known, stages = effective.known_model, effective.parallel("pipeline")
     parallel = effective.parallel("tensor") if effective.sizes else shape.nodes
     if known is None or models.splits(known, parallel):
         return None

@@ -116,9 +116,9 @@ def utilization_unset(effective: Effective, _shape: Shape) -> Verdict | None:
     ),
 )
 def memory_fits(effective: Effective, shape: Shape) -> Verdict | None:
-    """What the estimate rules out, with what would fit; a node's own memory is for preflight."""
+    """What the estimate rules out, with what would fit; a node's own memory is for the check model-memory."""
     found = memory_estimate.estimate(effective, shape)
-    if found.fit != "no":
+    if found.fit != "no" or effective.only_on_node:
         return None
     hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
     if found.weights is not None and found.weights > found.total:

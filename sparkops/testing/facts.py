@@ -200,4 +200,5 @@ def _model(node: SimulatedNode, model: str) -> str:
     if commit is None:
         return f"folder {folder}\nabsent"
     listed = "\n".join(f"file {size} ./{file}" for file, size in SIZES.items())
-    return f"folder {folder}\nref main {commit}\nsnapshot {commit}\nrevision {commit}\n{listed}"
+    config = f"\nconfig {node.configs[name]}" if node.configs.get(name) else ""
+    return f"folder {folder}\nref main {commit}\nsnapshot {commit}\nrevision {commit}\n{listed}{config}"

@@ -99,6 +99,7 @@ class SimulatedNode:
     folders: set[str] = field(default_factory=set)
     jobs: dict[str, SimulatedJob] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
+    configs: dict[str, str] = field(default_factory=dict)
     damaged: set[str] = field(default_factory=set)
     hub: SimulatedHub = field(default_factory=SimulatedHub)
     probes: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -116,9 +117,9 @@ class SimulatedNode:
     def state_dir(self) -> str:
         return f"{self.home}/.local/state/sparkops"
 
-    def add_model(self, model: str) -> None:
-        """Add a complete model to the Hugging Face cache."""
-        self.models[model] = commit_of(model)
+    def add_model(self, model: str, config: str = "") -> None:
+        """Add a complete model to the Hugging Face cache; `config` is the text of its `config.json`."""
+        self.models[model], self.configs[model] = commit_of(model), config
 
     def run(self, command: Command, stdin: str, now: float) -> Result:
         self.now = now

@@ -1,4 +1,4 @@
-"""What docs/tutorial.md tells a reader to type works, in its order, and prints what the page shows."""
+"""What the tutorials tell a reader to type works, in its order, and prints what the page shows."""
 
 import os
 import re
@@ -7,17 +7,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.paths import ROOT
 
-PAGE = ROOT / "docs" / "tutorial.md"
+PAGES = ("tutorial.md", "first-recipe.md")
 ANY = "..."
 MARK = "-- the next command --"
 
 
-def steps() -> list[tuple[str, list[str]]]:
-    """Each command of the page with the lines that the page shows below it; `...` stands for any lines."""
+def steps(page: str) -> list[tuple[str, list[str]]]:
+    """Each command of a page with the lines that the page shows below it; `...` stands for any lines."""
     found: list[tuple[str, list[str]]] = []
-    for block in re.findall(r"^```console\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
+    for block in re.findall(
+        r"^```console\n(.*?)^```", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    ):
         for line in block.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], []))
@@ -38,8 +42,9 @@ def plain(text: str) -> str:
     return re.sub(r" +", " ", text)
 
 
-def test_the_tutorial_can_be_typed_as_it_stands(tmp_path: Path) -> None:
-    commands = [command for command, _ in steps()]
+@pytest.mark.parametrize("page", PAGES)
+def test_a_tutorial_can_be_typed_as_it_stands(page: str, tmp_path: Path) -> None:
+    commands = [command for command, _ in steps(page)]
     script = "".join(f"{command}\ncode=$?; echo; echo '{MARK}'; (exit $code)\n" for command in commands)
     (tmp_path / "sparkops").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m sparkops "$@"\n')
     (tmp_path / "sparkops").chmod(0o755)
@@ -56,6 +61,6 @@ def test_the_tutorial_can_be_typed_as_it_stands(tmp_path: Path) -> None:
     )  # fmt: skip
     outputs = ran.stdout.split(f"\n{MARK}\n")
     assert len(outputs) == len(commands) + 1
-    for (command, lines), output in zip(steps(), outputs, strict=False):
+    for (command, lines), output in zip(steps(page), outputs, strict=False):
         shown = plain(output if output.endswith("\n") or not output else output + "\n")
         assert re.fullmatch(expected(lines), shown), f"$ {command}\n{output}"

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkops.core import model_config
 from sparkops.core.facts.raw import Probe, Unread, parts
 from sparkops.core.facts.reading import grouped, lines
+from sparkops.core.models import Architecture
 
 Role = Literal["model", "draft model", "LoRA adapter", "tokenizer", "configuration"]
 """What an engine opens a model for."""
@@ -38,6 +40,8 @@ class Model:
     incomplete: tuple[str, ...]
     words: tuple[str, ...] | None = None
     """Files in the directory of the gpt-oss tokenizer's vocabulary; None in older captures."""
+    architecture: Architecture | None = None
+    """None if `config.json` does not say enough."""
 
     @property
     def present(self) -> bool:
@@ -46,6 +50,11 @@ class Model:
     @property
     def bytes(self) -> int:
         return sum(file.size_bytes for file in self.files)
+
+    @property
+    def weights_gib(self) -> float:
+        """What an engine loads of these files."""
+        return model_config.weights_bytes({file.name: file.size_bytes for file in self.files}) / 2**30
 
     @property
     def empty(self) -> tuple[str, ...]:
@@ -96,6 +105,7 @@ def model(probe: Probe) -> Model | Unread:
         needs=tuple(_two(need)[1] for need in found.get("needs", ())),
         incomplete=tuple(_two(file)[1] for file in found.get("incomplete", ())),
         words=tuple(found.get("word", ())) if "words" in found else None,
+        architecture=_architecture(next(iter(found.get("config", ())), "")),
     )
 
 
@@ -107,6 +117,13 @@ def models(text: str) -> Mapping[str, Model | Unread]:
 def _failed(probe: Probe) -> Unread:
     said = "\n".join(line for line in lines(probe.text) if not line.startswith("folder "))
     return Probe(probe.name, probe.exit or 1, said, probe.ms).unread
+
+
+def _architecture(text: str) -> Architecture | None:
+    try:
+        return model_config.architecture(model_config.read(text))
+    except ValueError:
+        return None
 
 
 def _files(found: Mapping[str, list[str]]) -> list[ModelFile]:

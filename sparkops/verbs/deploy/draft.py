@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sparkops import checks, rules
-from sparkops.core import needs, shapes, topology
+from sparkops.core import models, needs, shapes, topology
 from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.facts import Facts
+from sparkops.core.facts.models import complete
 from sparkops.core.findings import Finding
+from sparkops.core.models import KnownModel
 from sparkops.core.proxy_image import EARLIER, called
 from sparkops.core.revision import deployment_name
 from sparkops.core.schema import did_you_mean
@@ -76,12 +78,20 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
 
 
 def informed(draft: Draft, options: PlanOptions, facts: Mapping[str, Facts]) -> Draft:
-    """Judge again with what the nodes found in the image; raises `Refused` if a rule refuses."""
+    """Judge again with what the nodes found in image and model; raises `Refused` if a rule refuses."""
     found = [image for node in draft.nodes if (image := facts[node].image(draft.effective.image))]
     software = next((image.software for image in found if image.software), None)
-    asked = replace(draft.unjudged, software=software)
+    asked = replace(draft.unjudged, software=software, on_node=on_node(draft, facts))
     executor = options.executor or shapes.executor(asked)
     return _judged(asked, replace(draft.placement, executor=executor), options)
+
+
+def on_node(draft: Draft, facts: Mapping[str, Facts]) -> KnownModel | None:
+    """The served model by its files on the first node that has all of them."""
+    for node in draft.nodes:
+        if (found := complete(facts[node].model)) and found.architecture:
+            return models.of(draft.effective.model, found.architecture, found.weights_gib, f"config.json on {node}")
+    return None
 
 
 def _judged(asked: Effective, placement: Placement, options: PlanOptions) -> Draft:

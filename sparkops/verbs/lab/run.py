@@ -23,6 +23,11 @@ def kinds() -> list[str]:
     return list(api.kinds())
 
 
+def hub() -> str | None:
+    """The model hub of the lab that is up."""
+    return api.hub_url()
+
+
 def up(options: LabOptions, report: Ending) -> Answer:
     with _usage_errors():
         return Answer(api.up(options.nodes, speed=options.speed, ray=options.ray, backend=options.backend))

@@ -14,7 +14,7 @@ from sparkops.core.revision import deployment_name
 from sparkops.core.situation import Away, Choices, Situation, Span
 from sparkops.node_commands import scripts
 from sparkops.session.session import Session
-from sparkops.verbs.deploy.draft import Draft
+from sparkops.verbs.deploy.draft import Draft, on_node
 
 PINGS, GPU = "cx7-pings", "gpu-in-container"
 TRIED = ("images", "docker-version", "docker-ps")
@@ -58,9 +58,10 @@ def _situation(session: Session, draft: Draft, facts: Mapping[str, Facts], spans
 def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) -> Situation:
     """Return the situation; unreachable nodes have empty facts, so that the others can be judged."""
     every = {name: facts.get(name) or absent("not reached") for name in names}
-    revision = revise(deployment_name(draft.effective.recipe.name), draft.effective, draft.placement, every)
+    settings = replace(draft.effective, on_node=on_node(draft, every))
+    revision = revise(deployment_name(settings.recipe.name), settings, draft.placement, every)
     digest = every[revision.fronts[0].name].key_digest or "new"
-    return Situation(revision, draft.effective, draft.placement, every, digest)
+    return Situation(revision, settings, draft.placement, every, digest)
 
 
 def _second(session: Session, s: Situation, *, pings: bool, deep: bool) -> dict[str, Command]:

@@ -7,7 +7,7 @@ import click
 
 from sparkops.cli.completion import CATALOGUE, DEPLOYMENT, RECIPE, RULE, TOPOLOGY
 from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
-from sparkops.cli.where import inventory, on_nodes_by_sudo
+from sparkops.cli.where import access, inventory, on_nodes_by_sudo
 from sparkops.core.lockfile import IGNORABLE
 from sparkops.core.target import NameOptions
 from sparkops.verbs.recipe.options import (
@@ -18,6 +18,7 @@ from sparkops.verbs.recipe.options import (
     ExportOptions,
     LintOptions,
     LockOptions,
+    NewOptions,
     ShowOptions,
     UpdateOptions,
     VerifyOptions,
@@ -73,6 +74,29 @@ def recipe_add(**given: Any) -> AddOptions:
     CATALOGUE/RECIPE in every command. A directory in a git repository is stored as it was committed last.
     """
     return AddOptions(**given)
+
+
+@example("""
+    sparkops recipe new Qwen/Qwen3-32B
+    sparkops recipe new Qwen/Qwen3-32B --from ~/models/Qwen3-32B -o recipes/mine.yml
+""")
+@recipe.command("new")
+@click.argument("model", metavar="ORG/NAME")
+@click.option("--revision", metavar="REF", help="A branch, a tag or a whole commit of the model [default: main].")
+@click.option("--from", "folder", metavar="DIR", help="Read this directory (the files, or a cache) instead of the hub.")
+@click.option("-o", "--output", metavar="FILE", help="The file to write [default: recipes/NAME.yml].")
+@click.option("--topology", type=click.Choice(["solo", "cluster"]), help="[default: the smallest that fits].")
+@click.option("--memory", type=click.Choice(["64", "128"]), default="128", help="GB of each node [default: 128].")
+@click.option("--force", is_flag=True, help="Overwrite the file.")
+@click.pass_context
+def recipe_new(context: click.Context, /, memory: str, **given: Any) -> NewOptions:
+    """Write a first recipe for a model of the hub.
+
+    sparkops reads the model's config.json and the sizes of its files, a few MB and no weights, and proposes image,
+    topology, memory, context and parsers for your nodes. Above each value stands the reason.
+    $HF_ENDPOINT, $HF_TOKEN and the proxy variables count. Without an inventory, sparkops assumes two nodes.
+    """
+    return NewOptions(nodes=_catalogue(context), access=access(), memory=int(memory), **given)
 
 
 @example("""

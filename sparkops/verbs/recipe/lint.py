@@ -76,10 +76,11 @@ def _file(file: str, wanted: topologies.Topology | None, table: FlagTable | None
     except UsageError as error:
         return [{"file": file, "topology": None, "findings": [_unreadable(file, error)]}]
     kinds = [wanted] if wanted else [topologies.parse(kind) for kind in shapes.kinds(recipe)]
-    return [_linted(recipe, file, topology) for topology in kinds]
+    return [linted(recipe, file, topology) for topology in kinds]
 
 
-def _linted(recipe: Recipe, file: str, topology: topologies.Topology) -> dict[str, Any]:
+def linted(recipe: Recipe, file: str, topology: topologies.Topology) -> dict[str, Any]:
+    """The findings for a recipe in one topology."""
     settings = effective(recipe, topology.kind, Overrides())
     _, findings = rulebook.judge(settings, shapes.shape(recipe, topology), frozenset())
     return {

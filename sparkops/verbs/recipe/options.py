@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from sparkops.core.hub_access import Access
 from sparkops.core.target import Target
 
 
@@ -25,6 +26,24 @@ class AddOptions:
     origin: str
     name: str | None = None
     ref: str | None = None
+
+
+@dataclass(frozen=True)
+class NewOptions:
+    """`recipe new`: the model, where its files are described, and the nodes that the recipe is for.
+
+    `folder` None reads the hub. `memory` is the GB of each node.
+    """
+
+    model: str
+    revision: str | None = None
+    folder: str | None = None
+    output: str | None = None
+    topology: str | None = None
+    memory: int = 128
+    force: bool = False
+    nodes: CatalogueOptions = CatalogueOptions()
+    access: Access = Access()
 
 
 @dataclass(frozen=True)

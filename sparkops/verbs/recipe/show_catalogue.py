@@ -163,6 +163,8 @@ def _memory(memory: Document, ink: Ink) -> Iterator[str]:
         rows += [["room for", room], ["longest context", f"{memory['longest']} tokens, if only one request runs"]]
         rows += [["per token", f"{memory['kv_per_token']} KiB of KV cache; per request {memory['per_sequence']} GiB"]]
     yield from columns(rows, "  ")
+    if memory.get("weights") is None:
+        yield ink.dim("  `sparkops recipe new ORG/NAME` writes a recipe with the size and the architecture of a model")
     for option in memory.get("would_fit", ()):
         yield f"  {ink.good('would fit:')} {option}"
     if memory.get("note"):

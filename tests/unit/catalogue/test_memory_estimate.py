@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkops.core import models
+from sparkops.core import model_config, models
 from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.memory_estimate import GB10_KIB, bytes_per_token, estimate
-from sparkops.core.models import KnownModel
+from sparkops.core.models import Architecture, KnownModel
 from sparkops.core.recipe import Metadata, Recipe, Setting
 from sparkops.core.topology import Shape
 from sparkops.files import recipes
@@ -34,14 +34,12 @@ def settings(model: str, image: str = "vllm-node", weights: float | None = None,
     return Effective(recipe, image, named, {}, ())
 
 
-TINY = models.read(
+TINY = models.of(
     "/opt/models/tiny-llama",
-    {
-        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "hidden_size": 128, "vocab_size": 4096,
-        "max_position_embeddings": 4096, "num_hidden_layers": 2,
-    },
-    2_700_000,
-)  # fmt: skip
+    Architecture(heads=4, kv_heads=2, head_dim=32, hidden=128, vocab=4096, context=4096, full=2),
+    2_700_000 / 2**30,
+    "config.json",
+)
 
 
 def gib(value: float) -> Any:
@@ -85,7 +83,7 @@ MEASURED: tuple[tuple[Any, Shape, dict[str, Any], dict[str, Any]], ...] = (
 def test_an_estimate_is_what_was_measured() -> None:
     for model, shape, args, measured in MEASURED:
         own = model if isinstance(model, KnownModel) else None
-        found = estimate(settings(own.id if own else model, **args), shape, model=own)
+        found = estimate(replace(settings(own.id if own else model, **args), on_node=own), shape)
         assert {name: getattr(found, name) for name in measured} == measured, (model, shape, args)
 
 
@@ -131,18 +129,9 @@ def test_what_would_fit_does_fit(name: str, shape: Shape, setting: str) -> None:
 def test_the_table_is_what_the_published_configuration_gives(name: str) -> None:
     config, layers = CONFIGS[name]["config"], CONFIGS[name]["layers"]
     known = models.MODELS[name]
-    found = models.read(name, config, int(known.weights_gib * 2**30))
-    assert found is not None
+    found = models.of(name, model_config.architecture(config), known.weights_gib, known.source)
     assert {part: getattr(found, part) for part in layers} == layers
-    judged = replace(found, reads=known.reads, mxfp4=known.mxfp4, source=known.source)
-    assert judged == replace(known, weights_gib=judged.weights_gib)
-
-
-def test_a_configuration_that_does_not_say_is_no_model_and_one_inside_another_is_found() -> None:
-    whole = CONFIGS[MINIMAX]["config"]
-    for config in ({}, {"num_attention_heads": "x", "num_hidden_layers": 2}, {**whole, "kv_lora_rank": 512}):
-        assert models.read("x", config, 1) is None
-    assert isinstance(models.read("x", {"text_config": whole, "vision_config": {}}, 2**30), KnownModel)
+    assert replace(found, reads=known.reads, mxfp4=known.mxfp4) == known
 
 
 def test_a_token_reads_less_the_more_layers_are_quantised() -> None:

@@ -1,0 +1,81 @@
+"""A proposal as the text of a recipe file: each value below the comment that says why."""
+
+import json
+import re
+import textwrap
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sparkops.core.advice import BANDWIDTH_GB_S
+from sparkops.core.proposal import Line, Proposal
+from sparkops.core.recipe import MOUNTS
+
+WIDTH = 110
+_PLAIN = re.compile(r"[A-Za-z][\w./-]*(?: [\w./-]+)*", re.ASCII)
+"""Texts that YAML reads as themselves, but for words such as `yes`."""
+
+_WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+
+
+def text(proposal: Proposal, today: str) -> str:
+    """The whole file; `today` is the date for its metadata."""
+    snapshot = proposal.snapshot
+    at = f" at commit {snapshot.commit}" if snapshot.commit else ""
+    lines = [
+        *_comment(f"Written by `sparkops recipe new` from the files of {snapshot.model}{at}: estimated, not measured."),
+        f"model: {_value(snapshot.model)}",
+        *_group(proposal.lines, ""),
+        "",
+        "args:",
+        *_group(proposal.lines, "args."),
+        *(line for reason in proposal.left_out for line in _comment(f"not set: {reason}", "  ")),
+        "",
+        "# the caches that outlive a container, so that later starts are faster",
+        f"mounts: {_value(list(MOUNTS))}",
+        "",
+        "metadata:",
+        *(f"  {key}: {_value(value)}" for key, value in _metadata(proposal, today)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _group(lines: Iterable[Line], prefix: str) -> Iterator[str]:
+    indent = "  " * bool(prefix)
+    for line in lines:
+        if line.key.startswith("args.") == bool(prefix):
+            yield from _comment(line.reason, indent)
+            yield f"{indent}{line.key.removeprefix('args.')}: {_value(line.value)}"
+
+
+def _metadata(proposal: Proposal, today: str) -> Iterator[tuple[str, Any]]:
+    snapshot, found = proposal.snapshot, proposal.snapshot.architecture
+    kind = "a mixture of experts" if snapshot.moe else "a dense model"
+    seen = ", with images or sound as input" if snapshot.multimodal else ""
+    yield "description", f"{snapshot.model}, {kind} in {snapshot.quantisation}{seen}"
+    yield "source", [f"config.json and file sizes at {snapshot.origin}"]
+    yield "verified", today
+    yield "hardware", f"estimated for {proposal.shape.nodes} x GB10 with {proposal.estimate.total:.0f} GiB"
+    yield "weights-gib", round(snapshot.weights_gib, 1)
+    if not isinstance(found, str):
+        numbers = {key.replace("_", "-"): value for key, value in vars(found).items() if value}
+        yield "architecture", {**numbers, "full": found.full}
+    if not (snapshot.moe or snapshot.pooling):
+        most = BANDWIDTH_GB_S * proposal.shape.span / (snapshot.weights_bytes / 1e9)
+        told = f"each token reads all weights, so one request gets at most about {most:.0f} tokens/s"
+        yield "trade-offs", [f"{told} ({BANDWIDTH_GB_S} GB/s for each node)"]
+    yield "notes", ["nobody has measured this recipe yet: test it, then write what you learn here"]
+
+
+def _comment(reason: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(reason, WIDTH, initial_indent=f"{indent}# ", subsequent_indent=f"{indent}# ")
+
+
+def _value(value: Any) -> str:
+    """A value in YAML's flow style."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_value(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    if isinstance(value, str):
+        return value if _PLAIN.fullmatch(value) and value.lower() not in _WORDS else json.dumps(value)
+    return json.dumps(value)
