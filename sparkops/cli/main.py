@@ -41,7 +41,8 @@ class Sparkops(VerbGroup):
 
     def similar(self, ctx: click.Context, word: str) -> list[str]:
         """`list` is a command of several groups; else the most similar first word."""
-        below = [name for name in registry.VERBS if name.endswith(f" {word}")]
+        groups = [name for name in registry.COMMANDS if f"{name} {word}" in registry.VERBS]
+        below = [f"{name} {word}" for name in groups if isinstance(self.get_command(ctx, name), click.Group)]
         return below or super().similar(ctx, word)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -137,7 +137,7 @@ class VerbGroup(click.Group):
         if args and not (ctx.resilient_parsing or args[0].startswith("-") or self.get_command(ctx, args[0])):
             path = ctx.command_path.removeprefix("sparkops").strip()
             near = [f"`{' '.join(filter(None, ('sparkops', path, name)))}`" for name in self.similar(ctx, args[0])]
-            known = f"did you mean {' or '.join(near)}?" if near else "see --help"
+            known = f"did you mean {', '.join(near)}?" if near else "see --help"
             raise click.UsageError(f"no such command: {' '.join(filter(None, (path, args[0])))}; {known}", ctx)
         return super().resolve_command(ctx, args)
 

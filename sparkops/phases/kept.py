@@ -80,7 +80,7 @@ def free_memory(
     needed: dict[str, float] = {}
     for one, (node, container) in started:
         if container.role != "proxy":
-            needed[node] = needed.get(node, 0.0) + shares(one)[node]
+            needed[node] = needed.get(node, 0.0) + shares(one).get(node, 0.0)
     for node, whole in needed.items():
         yield memory(facts[node], node, min(whole, 1.0))
         yield step(f"drop-caches.{node}", node, "drop the page cache", scripts.drop_caches(None))

@@ -86,7 +86,7 @@ def _plan(play: StepsPlay, facts: Mapping[str, Facts], turn: Turn, *, last: bool
         "wait for the engines": lambda: (
             step for one in targets for step in parts.waits(one, own[one.stored.hash], choices)
         ),
-        "ask the engines": lambda: (_ask(facts, one, part, choices) for one, part in servers),
+        "ask the engines": lambda: _asks(facts, servers, choices),
         "wait for the proxy": lambda: (_pause(node) for _, (node, _) in servers if not last),
         "ask the endpoint": lambda: (step for one in targets for step in parts.asks(facts, one.stored, choices)),
     }
@@ -102,13 +102,15 @@ def _servers(one: DeployedRevision) -> list[NodeContainer]:
     return sorted(servers, key=lambda part: part[1].state == "running")
 
 
-def _ask(facts: Mapping[str, Facts], one: DeployedRevision, part: NodeContainer, choices: Choices) -> Step:
-    node, container = part
-    member = one.stored.member(node, container.name)
-    assert member is not None, "a server behind a proxy is a member of its revision"
-    title = f"ask {one.stored.served} at {api_url(member)}"
-    wait = await_answer(parts.question(facts, one.stored, member), choices)
-    return step(f"ask.{node}.{container.name}", node, title, wait)
+def _asks(
+    facts: Mapping[str, Facts], servers: Sequence[tuple[DeployedRevision, NodeContainer]], choices: Choices
+) -> Iterator[Step]:
+    """A short request to each of these servers."""
+    for one, (node, container) in servers:
+        if (member := one.stored.member(node, container.name)) is not None:
+            title = f"ask {one.stored.served} at {api_url(member)}"
+            wait = await_answer(parts.question(facts, one.stored, member), choices)
+            yield step(f"ask.{node}.{container.name}", node, title, wait)
 
 
 def _pause(node: str) -> Step:

@@ -253,3 +253,27 @@ def test_a_key_that_stays_or_that_nothing_uses_restarts_nothing(lab: Lab) -> Non
     assert (other.document["rotated"], other.document["restarted"], lab.running()) == (True, [], set())
     lab.json("start")
     assert lab.key() == other.document["key"]
+
+
+def test_what_an_older_sparkops_left_is_started_and_named_first(lab: Lab) -> None:
+    """Its `stop` removed what ran and kept only what that had replaced."""
+    lab.deploy("cluster")
+    kept = lab.running()
+    lab.deploy("2x-solo")
+    for node, name in lab.running():
+        lab.on(node, "docker", "stop", name)
+        lab.on(node, "docker", "rm", name)
+    preview = lab.json("start", "--check")
+    ran = lab.cli("start", "--json", code=0)
+    assert (ran.document["topology"], lab.running()) == ("cluster", kept)
+    assert f"starts {preview['started'][0]} as cluster, which served until " in ran.err
+
+
+def test_a_proxy_on_every_node_gets_the_new_key_with_its_server(lab: Lab) -> None:
+    lab.deploy("2x-solo", "--proxy", "all")
+    watched = Watched(lab)
+    watched.watch(120)
+    lab.json("key", "rotate")
+    stops = [one.node for one in lab.changed() if one.shown.startswith("@container stop")]
+    assert (watched.fewest, stops) == (1, ["node1", "node1", "node2", "node2"])
+    assert lab.state() == {GPT: "serving"}
