@@ -115,7 +115,8 @@ def _summary(document: Document, groups: Sequence[FindingGroup], ink: Ink, how: 
         own = ids[status] - worse
         worse |= own
         counts += [f"{len(own)} {status}"] if own else []
-    counts += [f"{node['name']} not checked" for node in nodes if not node.get("reachable", True)]
+    if away := [str(node["name"]) for node in nodes if not node.get("reachable", True)]:
+        counts.append(f"{_some(away)} not checked")
     more = "" if how.verbose or verdict == "fail" else "; -v shows the evidence"
     return f"{paint(verdict)}  {what}: {', '.join(counts) or 'no check ran'}{more}"
 
