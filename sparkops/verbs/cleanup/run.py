@@ -31,7 +31,7 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
             session.report.show(shown)
             if not session.report.confirm("Remove all of it?"):
                 return Answer({**shown, "removed": False, "shown": True}, error=error)
-        session.lock(facts)
+        session.lock(name for name, known in facts.items() if anything(known))
         now = {name: known for name, known in session.facts().items() if name in facts}
         _refuse(now)
         failed = attempt(with_sudo(compile_cleanup(now), session.sudo), session, SUDO_HINT)

@@ -7,7 +7,7 @@ import click
 from sparkops.cli.completion import RECIPE, RULE, TOPOLOGY
 from sparkops.cli.shape import EngineCommand, VerbCommand, example, line
 from sparkops.cli.shared_options import DEADLINE, STALL, together
-from sparkops.cli.where import access, api_key, on_nodes_by_sudo
+from sparkops.cli.where import WAIT, access, api_key, on_nodes_by_sudo
 from sparkops.core.hub_access import Access
 from sparkops.core.plan import WaitLimits
 from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StopOptions
@@ -80,6 +80,7 @@ NO_BENCH = click.option("--no-bench", is_flag=True, help="Skip the benchmark, ev
 @_engine_options
 @BENCH
 @NO_BENCH
+@WAIT
 def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
     """Start a model and verify that it serves.
 
@@ -93,6 +94,7 @@ def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
 @example("sparkops stop")
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False)
+@WAIT
 @on_nodes_by_sudo
 def stop(**given: Any) -> StopOptions:
     """Stop what sparkops started and verify that it is gone.
@@ -107,6 +109,7 @@ def stop(**given: Any) -> StopOptions:
 @click.argument("deployment", required=False)
 @STALL
 @DEADLINE
+@WAIT
 @on_nodes_by_sudo
 def rollback(stall: float, deadline: float, **given: Any) -> RollbackOptions:
     """Start the previous deployment again.

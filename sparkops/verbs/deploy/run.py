@@ -36,6 +36,7 @@ def plan(options: PlanOptions, report: Report) -> Answer:
 
             provision.refuse_before_setup(draft, session)
         compiled = decide(options, session, draft)
+        session.warn_cut_off(session.cut_off)
         then = (f"then measures it: {benchmark.summary}",) if benchmark and compiled.plan.changes else ()
         return Answer(documents.plan(compiled, then))
 
