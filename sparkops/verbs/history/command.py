@@ -19,9 +19,9 @@ from sparkops.verbs.history.options import HistoryOptions
 @click.option("--tail", type=click.IntRange(1), default=20, metavar="N", help="Show the last N runs.")
 @on_nodes
 def history(**given: Any) -> HistoryOptions:
-    """Show who changed the nodes, when, and how it ended.
+    """Show who ran what on the nodes.
 
-    Each command that locks nodes leaves its begin and its end on them. A run without an end was cut off, for example by
-    a power loss.
+    Each command that locks nodes notes its begin and its end on them, with the time in UTC. A run without an end was
+    cut off, for example by a power loss of the machine on which it ran.
     """
     return HistoryOptions(**given)

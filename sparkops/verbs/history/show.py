@@ -17,12 +17,13 @@ def history(document: Document, ink: Ink, how: How) -> Iterator[str]:
             run["operator"],
             ",".join(run["nodes"]),
             _state(run, ink),
-            run["command"] if how.verbose else clip(run["command"], LONGEST),
+            *([run["command"], run["outcome"]] if how.verbose else [clip(run["command"], LONGEST)]),
         ]
         for run in found
     ]
     if rows:
-        yield from columns([["began (UTC)", "run", "by", "nodes", "result", "command"], *rows])
+        head = ["began (UTC)", "run", "by", "nodes", "result", "command"]
+        yield from columns([head + ["message"] if how.verbose else head, *rows])
     elif "runs" in document and not document.get("unreachable"):
         yield "No run has locked these nodes yet."
     yield from away(document, ink)
