@@ -41,7 +41,7 @@ class Note:
 class NodeHistory:
     """The notes of one node, oldest first; `holder` is the run that holds its lock now."""
 
-    notes: tuple[Note, ...]
+    notes: tuple[Note, ...] = ()
     holder: str | None = None
 
 

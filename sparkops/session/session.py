@@ -155,7 +155,7 @@ class Session:
 
     def _look_back(self, facts: Mapping[str, Facts]) -> None:
         """Find the runs that were cut off on the selected nodes; a run with locks says so once."""
-        past = {name: known.lock.past for name, known in facts.items() if isinstance(known.lock, Lock)}
+        past = {name: known.lock.history for name, known in facts.items() if isinstance(known.lock, Lock)}
         found = tuple(run for run in history.cut_off(past) if set(run.nodes) & set(self.names))
         news, self.cut_off = [run for run in found if run not in self.cut_off], found
         if self.locked:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparkops.core.facts.raw import Probe, Unread, parts
 from sparkops.core.facts.reading import lines, number, pairs
-from sparkops.core.history import NodeHistory, Note, notes
+from sparkops.core.history import NodeHistory, notes
 
 _HUNG = re.compile(r"images/([0-9a-f]+)\.graphs-hung")
 
@@ -53,17 +53,12 @@ class Disk:
 class Lock:
     """`owner` is what the holder wrote (run, user, machine, pid, since); it may be left over when `held` is False.
 
-    `history` is the end of what runs noted that held the lock.
+    `history` has the last notes of runs that held the lock.
     """
 
     held: bool
     owner: Mapping[str, Any] | None
-    history: tuple[Note, ...] = ()
-
-    @property
-    def past(self) -> NodeHistory:
-        """The history, with the run that is under way."""
-        return NodeHistory(self.history, str((self.owner or {}).get("run")) if self.held else None)
+    history: NodeHistory = NodeHistory()
 
 
 @dataclass(frozen=True)
@@ -147,7 +142,9 @@ def lock(text: str) -> Lock:
         owner = json.loads(told)
     except (ValueError, RecursionError):
         owner = None
-    return Lock(first == "held yes", owner if isinstance(owner, Mapping) else None, notes(history))
+    found = owner if isinstance(owner, Mapping) else {}
+    held = first == "held yes"
+    return Lock(held, found or None, NodeHistory(notes(history), str(found.get("run")) if held else None))
 
 
 def left(text: str) -> Left:

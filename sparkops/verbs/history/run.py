@@ -22,5 +22,5 @@ def history(options: HistoryOptions, report: Report) -> Answer:
     with opened(alone(chosen), report) as session:
         ask = Command((Script("facts"), "--only", "lock", "--history", str(LINES * options.tail)), reads=True)
         facts = session.read(dict.fromkeys(session.names, ask))
-        past = {name: known.lock.past for name, known in facts.items() if isinstance(known.lock, Lock)}
+        past = {name: known.lock.history for name, known in facts.items() if isinstance(known.lock, Lock)}
         return session.answer({"runs": [one.document for one in runs(past)[-options.tail :]]})
