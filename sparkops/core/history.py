@@ -103,7 +103,8 @@ def runs(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     found = []
     for run, noted in told.items():
         begins = sorted((note for _, note in noted if note.event == "begin"), key=lambda note: note.at)
-        end = max((note for _, note in noted if note.event == "end"), key=lambda note: note.at, default=None)
+        ends = (note for _, note in noted if note.event == "end")
+        end = max(ends, key=lambda note: (note.at, note.exit_code or 0), default=None)
         if begins:
             ended = end if end and end.at >= begins[-1].at else None
             found.append(PastRun(begins[0], tuple(dict.fromkeys(name for name, _ in noted)), ended, run in holders))

@@ -4,7 +4,7 @@
 #   lock RUNID QUIET OWNER_JSON
 #
 # Prints `held` once it has the lock, and keeps it while a `.` arrives on stdin at least every QUIET seconds. A line
-# `{...}` on stdin is kept in this user's history, which has the last KEPT lines. When another run has the lock: that run's OWNER_JSON on stdout, exit 75. When this same run has it over a connection that is
+# `{...}` on stdin is kept in this user's history, which has at most KEPT lines. When another run has the lock: that run's OWNER_JSON on stdout, exit 75. When this same run has it over a connection that is
 # dying: `waiting` first, then `held`. What the file says counts only while somebody holds it, so a killed owner leaves
 # nothing to clean up. Any SSH user may take it: the file is created open to all and never opened for creation again
 # (fs.protected_regular forbids that in /run/lock).
@@ -37,7 +37,7 @@ note() {
         *) [ -f "$ours/history" ] || return ;;
     esac
     new=$ours/history.new
-    if (umask 077 && { tail -n "$kept" "$ours/history" | grep -a '^{.*}$'; printf '%s\n' "$1"; } >"$new"); then
+    if (umask 077 && { tail -n "$((kept - 1))" "$ours/history" | grep -a '^{.*}$'; printf '%s\n' "$1"; } >"$new"); then
         mv -f "$new" "$ours/history"
     else
         rm -f "$new"

@@ -113,10 +113,13 @@ def test_a_begin_whose_client_is_killed_stays_alone_and_half_a_line_is_not_kept(
 
 def test_the_file_has_an_upper_bound_and_loses_what_is_damaged(node: NodeShell) -> None:
     history(node).parent.mkdir(parents=True)
-    history(node).write_text("\0\0\n" + note("old") * 1500 + '{"event":"beg')
+    history(node).write_text(note("old") * 1500)
     assert take(node, "run1", beats=note("run1")) == (0, "held\n")
     kept = history(node).read_text().splitlines(keepends=True)
     assert (len(kept), kept[0], kept[-1]) == (1000, note("old"), note("run1"))
+    history(node).write_text("\0\0\n" + note("old") + '{"event":"beg')
+    assert take(node, "run1", beats=note("run1")) == (0, "held\n")
+    assert history(node).read_text() == note("old") + note("run1")
 
 
 def test_a_full_disk_takes_no_lock_away_and_leaves_the_history_as_it_was(node: NodeShell) -> None:
