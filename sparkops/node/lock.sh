@@ -4,10 +4,11 @@
 #   lock RUNID QUIET OWNER_JSON
 #
 # Prints `held` once it has the lock, and keeps it while a `.` arrives on stdin at least every QUIET seconds. A line
-# `{...}` on stdin is kept in this user's history, which has at most KEPT lines. When another run has the lock: that run's OWNER_JSON on stdout, exit 75. When this same run has it over a connection that is
-# dying: `waiting` first, then `held`. What the file says counts only while somebody holds it, so a killed owner leaves
-# nothing to clean up. Any SSH user may take it: the file is created open to all and never opened for creation again
-# (fs.protected_regular forbids that in /run/lock).
+# `{...}` on stdin is kept in this user's history, which has at most KEPT lines. When another run has the lock: that
+# run's OWNER_JSON on stdout, exit 75. When this same run has it over a connection that is dying: `waiting` first, then
+# `held`. What the file says counts only while somebody holds it, so a killed owner leaves nothing to clean up. Any SSH
+# user may take it: the file is created open to all and never opened for creation again (fs.protected_regular forbids
+# that in /run/lock).
 set -u
 LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin
