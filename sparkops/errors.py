@@ -11,6 +11,9 @@ SparkopsError
 Anything else that escapes is a bug in sparkops and exits 1.
 """
 
+from collections.abc import Mapping
+from typing import Any
+
 BUG = 1
 
 
@@ -53,8 +56,14 @@ class StepFailed(SparkopsError):
 
 
 class Locked(SparkopsError):
+    """`holder` is what the other run wrote into the lock: run, user, machine, pid, since, command."""
+
     exit_code = 6
     kind = "locked"
+
+    def __init__(self, message: str, *, holder: Mapping[str, Any], node: str, hint: str) -> None:
+        super().__init__(message, node=node, hint=hint)
+        self.holder = holder
 
 
 class Interrupted(SparkopsError):

@@ -152,6 +152,7 @@ def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending
     from sparkops.report.report import Report  # noqa: PLC0415  what needs no nodes starts without it
     from sparkops.report.runlog import RunLog  # noqa: PLC0415
 
+    settings["words"] = words
     settings["log"] = RunLog(os.environ, line.verb.replace(" ", "-"), run)
     if _colour(sys.stderr) and not settings["as_json"]:
         from sparkops.report.terminal import LiveScreen  # noqa: PLC0415  rich

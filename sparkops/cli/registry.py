@@ -91,6 +91,7 @@ VERBS = {
     "memory": Verb("memory", "run:memory", "show:memory", OPERATE, "Show what uses the memory of each node."),
     "cleanup": Verb("cleanup", "run:cleanup", "show:cleanup", OPERATE, "Show and remove what sparkops left on nodes."),
     "status": Verb("status", "run:status", "show:status", INSPECT, "Show what runs and test it with a request."),
+    "history": Verb("history", "run:history", "show:history", INSPECT, "Show who ran what on the nodes."),
     "logs": Verb("status", "logs:logs", "show:logs", INSPECT, "Print the engines' logs, node by node."),
     "endpoint": Verb("status", "endpoint:endpoint", "show:endpoint", INSPECT, "Print URL, key and model for a client."),
     "key": Verb("status", "key:key", "show:key", INSPECT, "Print the endpoint's API key or change it."),

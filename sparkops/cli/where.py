@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from sparkops.cli.shape import line
+from sparkops.cli.shape import duration, line
 from sparkops.core.hub_access import Access
 from sparkops.core.target import Target
 from sparkops.errors import UsageError
@@ -21,6 +21,23 @@ BECOME = click.option(
     "--ask-become-pass", is_flag=True, help="Use $SPARKOPS_BECOME_PASSWORD as the sudo password; if it is not set, ask."
 )
 
+
+def _wait(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is not None:
+        line(context).flags["wait"] = duration(context, parameter, value)
+
+
+WAIT = click.option(
+    "--wait",
+    is_flag=False,
+    flag_value="24h",
+    callback=_wait,
+    expose_value=False,
+    metavar="[TIME]",
+    help="If another run holds the lock of a node, wait for it, at most TIME (default 24h).",
+)
+"""For every command that takes locks."""
+
 Function = Callable[..., Any]
 
 
@@ -29,7 +46,8 @@ def target(ask_become_pass: bool = False) -> Target:
     context = click.get_current_context()
     named = inventory(context)
     password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
-    return Target(named, line(context).flags.get("limit"), password, _names_lab(context))
+    flags = line(context).flags
+    return Target(named, flags.get("limit"), password, _names_lab(context), flags.get("wait", 0.0))
 
 
 def on_nodes(function: Function) -> Function:

@@ -3,6 +3,7 @@
 # what it remembers of images (`facts_images.sh`).
 #
 #   facts [--image REF]... [--model ID[@REV]]... [--cache DIR] [--deployment NAME] [--sudo] [--only PROBE,PROBE...]
+#         [--history LINES]
 #
 # Output: a line `sparkops-facts 1`, then for each probe a line `== NAME EXIT MS BYTES`, BYTES bytes, a newline.
 # A probe that hangs costs its limit; slow tools (GPU, Docker) run beside the rest. Probes that would begin after
@@ -19,7 +20,7 @@ root=${SPARKOPS_ROOT:-}
 limit=${SPARKOPS_PROBE_LIMIT:-10}
 budget=${SPARKOPS_FACTS_BUDGET:-40}
 person=${USER:-} escalated=''
-images='' model='' models='' cache='' deployment='' sudo='' only=''
+images='' model='' models='' cache='' deployment='' sudo='' only='' history=20
 if [ "${SUDO_USER:-root}" != root ] && [ "$(id -u)" = 0 ]; then
     person=$SUDO_USER escalated=yes
     while IFS=: read -r name _ _ _ _ home _; do
@@ -33,6 +34,7 @@ while [ $# -gt 0 ]; do
     --model) if [ -z "$model" ]; then model=$2; else models=$models$2$nl; fi && shift ;;
     --cache) cache=$2 && shift ;;
     --deployment) deployment=$2 && shift ;;
+    --history) history=$2 && shift ;;
     --only) only=$2 && shift ;;
     --sudo) sudo=sudo ;;
     *) echo "facts: unknown option $1" >&2 && exit 2 ;;

@@ -33,22 +33,22 @@ access() {
     fi
 }
 
+# The shared lock keeps a run from beginning between the two, which would look like one that was cut off.
 lock() {
     begin lock || return 0
     path=$root/run/lock/sparkops.lock
-    if [ ! -e "$path" ]; then
-        end 0 'held no'
-        return
-    fi
-    held=no
-    if slurp /proc/locks; then
-        case $body in *FLOCK*) inode=$(stat -c %i "$path") ;; *) inode=none ;; esac
-        case $body in *"FLOCK  ADVISORY  WRITE "*":$inode "*) held=yes ;; esac
-    else
-        flock -n -s "$path" true 2>/dev/null || held=yes
-    fi
-    slurp "$path"
-    end 0 "held $held$nl$body"
+    text=$(
+        held=no owner=''
+        if [ -r "$path" ]; then
+            exec 9<"$path"
+            flock -n -s 9
+            [ $? != 1 ] || held=yes
+            read -r owner <"$path"
+        fi
+        printf 'held %s\n%s\n' "$held" "$owner"
+        tail -n "$history" "$HOME/.local/state/sparkops/history" 2>/dev/null
+    )
+    end 0 "$text"
 }
 
 state() {

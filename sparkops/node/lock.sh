@@ -3,18 +3,20 @@
 #
 #   lock RUNID QUIET OWNER_JSON [again]
 #
-# Prints `held` once it has the lock, and keeps it while a `.` arrives on stdin at least every QUIET seconds. When
-# another run has it: that run's OWNER_JSON on stdout, exit 75. When this same run has it over a connection that is
-# dying: `waiting` first, then `held`. With `again`, a lock that another run has had since then is refused, though it is
-# free now. What the file says counts only while somebody holds it, so a killed owner leaves
-# nothing to clean up. Any SSH user may take it: the file is created open to all and never opened for creation again
-# (fs.protected_regular forbids that in /run/lock).
+# Prints `held` once it has the lock, and keeps it while a `.` arrives on stdin at least every QUIET seconds. A line
+# `{...}` on stdin is kept in this user's history, which has at most KEPT lines. When another run has the lock: that
+# run's OWNER_JSON on stdout, exit 75. When this same run has it over a connection that is dying: `waiting` first, then
+# `held`. With `again`, a lock that another run has had since then is refused, though it is free now. What the file says
+# counts only while somebody holds it, so a killed owner leaves nothing to clean up. Any SSH user may take it: the file
+# is created open to all and never opened for creation again (fs.protected_regular forbids that in /run/lock).
 set -u
 LC_ALL=C
 PATH=$PATH:/usr/sbin:/sbin
 export LC_ALL PATH
 
 run=$1 quiet=$2 owner=$3 again=${4:-}
+ours=$HOME/.local/state/sparkops
+kept=1000
 file=${SPARKOPS_ROOT:-}/run/lock/sparkops.lock
 
 look() {
@@ -24,6 +26,23 @@ look() {
         [ -z "$who" ] || return 0
         sleep 0.1 9<&- # its owner is writing it just now
     done
+}
+
+. ./record.sh
+
+# Whole or not at all, and a full disk is no reason to fail. The begin of a run makes the file; its end does not, because
+# `cleanup` has removed it by then.
+note() {
+    case $1 in
+        *'"event":"begin"'*) [ -f "$ours/history" ] || record "file $ours/history" || return ;;
+        *) [ -f "$ours/history" ] || return ;;
+    esac
+    new=$ours/history.new
+    if (umask 077 && { tail -n "$((kept - 1))" "$ours/history" | grep -a '^{.*}$'; printf '%s\n' "$1"; } >"$new"); then
+        mv -f "$new" "$ours/history"
+    else
+        rm -f "$new"
+    fi
 }
 
 [ -e "$file" ] || {
@@ -58,4 +77,13 @@ printf '%s\n' "$owner" | dd of="$file" conv=nocreat status=none 9<&- || {
 }
 echo held
 
-while [ "$(exec timeout "$quiet" head -c 1 9<&-)" = . ]; do :; done
+while :; do
+    case $(exec timeout "$quiet" head -c 1 9<&-) in
+        .) ;;
+        '{')
+            # shellcheck disable=SC2016
+            line=$(exec timeout "$quiet" sh -c 'read -r line && printf %s "$line"' 9<&-) && note "{$line" 2>/dev/null 9<&-
+            ;;
+        *) exit 0 ;;
+    esac
+done

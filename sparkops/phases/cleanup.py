@@ -43,7 +43,8 @@ def _unlisted(facts: Facts, listed: tuple[manifest.Entry, ...]) -> Iterator[mani
     kinds = {entry.kind for entry in listed}
     if "crontab" not in kinds and isinstance(facts.schedule, Scheduled) and facts.schedule.line:
         yield manifest.Entry("crontab", "cache schedule")
-    if not listed and isinstance(facts.state, Left) and (facts.state.keys or facts.state.jobs or facts.state.orphans):
+    unlisted = {entry.what for entry in listed} <= {f"{state_dir(facts)}/history"}
+    if unlisted and isinstance(facts.state, Left) and (facts.state.keys or facts.state.jobs or facts.state.orphans):
         yield manifest.Entry("folder", state_dir(facts))
 
 

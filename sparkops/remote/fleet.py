@@ -82,6 +82,12 @@ class Fleet:
             self._heart = threading.Thread(target=self._beat, name="sparkops-heartbeat", daemon=True)
             self._heart.start()
 
+    def note(self, line: str, nodes: Iterable[str]) -> None:
+        """Add a line to the history of each of these nodes whose lock this run holds; no node is waited for."""
+        for name in nodes:
+            if hold := self._holds.get(name):
+                hold.note(line)
+
     def unlock(self) -> None:
         """Release the locks; later commands that change something name no lock."""
         self._owner = None

@@ -8,11 +8,12 @@ import platform
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import paramiko
 
+from sparkops.core.facts.reading import grouped
+from sparkops.core.history import COMMAND, Note, printable
 from sparkops.core.plan import NodeLost, Script
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote.channel import BROKEN, begin
@@ -35,33 +36,52 @@ class Owner:
     machine: str
     pid: int
     since: str
+    verb: str = ""
+    command: str = ""
+
+    @property
+    def begin(self) -> Note:
+        """The first note that this run leaves on the nodes that it locks."""
+        return Note("begin", self.run, self.since, f"{self.user}@{self.machine}", self.verb, self.command)
 
 
-def owner_here(run: str) -> Owner:
-    since = datetime.now(UTC).isoformat(timespec="seconds")
-    return Owner(run, getpass.getuser(), platform.node(), os.getpid(), since)
+def owner_here(run: str, since: str, verb: str = "", command: str = "") -> Owner:
+    return Owner(run, getpass.getuser(), platform.node(), os.getpid(), since, verb, command)
 
 
 class Held(Exception):
-    """Another run has the lock of this node."""
+    """Another run has the lock of this node; `owner` is what it wrote there, fit for a terminal."""
 
     def __init__(self, node: str, owner: Mapping[str, Any]) -> None:
         super().__init__(node)
         self.node = node
-        self.owner = owner
+        self.owner = {
+            printable(str(key)): printable(value, COMMAND) if isinstance(value, str) else value
+            for key, value in owner.items()
+            if isinstance(value, str | int)
+        }
 
-    def __str__(self) -> str:
-        who = f"{self.owner.get('user', 'somebody')}@{self.owner.get('machine', 'somewhere')}"
-        details = f"run {self.owner.get('run', '?')}, pid {self.owner.get('pid', '?')}"
-        return f"{self.node} is locked by {who} since {self.owner.get('since', '?')} ({details})"
+    @property
+    def holder(self) -> str:
+        """The run in words."""
+        found = {"user": "somebody", "machine": "somewhere", "since": "?", "run": "?", "pid": "?"} | self.owner
+        typed = str(found.get("command", "")).removeprefix("sparkops ")  # hints about `sparkops` get this run's -i
+        command = f": `{typed}`" if typed else ""
+        where = f"run {found['run']}, pid {found['pid']}"
+        return f"{found['user']}@{found['machine']} since {found['since']} ({where}){command}"
 
 
 def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
     """The error of a run that did not get all locks; another run that holds one comes before lost nodes."""
-    held = [error for error in refused.values() if isinstance(error, Held)]
+    held = sorted((error for error in refused.values() if isinstance(error, Held)), key=lambda one: one.node)
     if held:
-        hint = "wait until that run ends, or ask the user who started it; a killed run releases its lock by itself"
-        return Locked("; ".join(map(str, held)), node=held[0].node, hint=hint)
+        by_holder = grouped((one.holder, one.node) for one in held)
+        told = (
+            f"{', '.join(nodes)} {'is' if len(nodes) == 1 else 'are'} locked by {holder}"
+            for holder, nodes in by_holder.items()
+        )
+        hint = "add --wait to wait until that run ends; if it was killed, its lock is released within 90 s"
+        return Locked("; ".join(told), holder=held[0].owner, node=held[0].node, hint=hint)
     name, error = next(iter(refused.items()))
     return Unreachable(f"{name}: {error}", node=name, hint=error.hint if isinstance(error, Unreached) else None)
 
@@ -99,9 +119,11 @@ class Hold:
         return self._channel is not None and (self._channel.closed or self._channel.exit_status_ready())
 
     def beat(self) -> None:
-        if self._channel is not None:
-            with contextlib.suppress(*BROKEN):
-                self._channel.send(b".")
+        self._tell(b".")
+
+    def note(self, line: str) -> None:
+        """Add a line to the node's history, in the order of the calls, without waiting for it."""
+        self._tell(f"{line}\n".encode())
 
     def release(self) -> None:
         """Release it and wait until it is free, so that the next run can take it."""
@@ -112,6 +134,11 @@ class Hold:
             self._channel.status_event.wait(2.0)
             self._channel.close()
         self._channel = None
+
+    def _tell(self, data: bytes) -> None:
+        if self._channel is not None:
+            with contextlib.suppress(*BROKEN):
+                self._channel.sendall(data)
 
     def _refused(self, node: str, answer: str, channel: paramiko.Channel) -> None:
         told = channel.recv_stderr(4096).decode(errors="replace").strip() if channel.recv_stderr_ready() else ""

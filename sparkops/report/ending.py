@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sparkops.core.printable import all_printable, printable
-from sparkops.errors import BUG, Refused, SparkopsError
+from sparkops.errors import BUG, Locked, Refused, SparkopsError
 from sparkops.report.answer import Answer
 from sparkops.report.text import How, Ink
 
@@ -50,6 +50,7 @@ class Ending:
         self.run = run
         self.how = how or How()
         self._show = show
+        self._on_leave: Callable[[int, str], None] | None = None
         self._json = as_json
         self._log = log
         self._out = out or sys.stdout
@@ -72,6 +73,19 @@ class Ending:
         if self._log:
             self._log.hide([secret for secret in secrets if secret])
 
+    def masked(self, text: str) -> str:
+        """The text with `***` in the place of what is hidden."""
+        return self._log.masked(text) if self._log else text
+
+    def on_leave(self, do: Callable[[int, str], None]) -> None:
+        """Call this once with the exit code and the error message when the run ends, before the answer is shown."""
+        self._on_leave = do
+
+    def leave(self, code: int = 0, message: str = "") -> None:
+        do, self._on_leave = self._on_leave, None
+        if do is not None:
+            do(code, message)
+
     def lines(self, verb: str, document: Mapping[str, Any], ink: Ink) -> Iterable[str]:
         """The document of a verb as lines of text, whose only control characters are those of `ink`; or as JSON."""
         if self._show is None:
@@ -81,6 +95,7 @@ class Ending:
     def finish(self, answer: Answer) -> int:
         """Print the last output of the run; returns the exit code."""
         code = answer.code
+        self.leave(code, answer.error.message if answer.error else "")
         error = {"error": self._error_document(answer.error)} if answer.error else {}
         if self._log and (self._log.path or code not in LOOKED):
             self._log.write("end", exit_code=code, **error)
@@ -99,7 +114,8 @@ class Ending:
         return code
 
     def close(self) -> None:
-        """Close the run log, however the run ends."""
+        """Leave the nodes and close the run log, however the run ends."""
+        self.leave()
         if self._log:
             self._log.close()
 
@@ -132,7 +148,8 @@ class Ending:
 
     def _error_document(self, error: SparkopsError) -> dict[str, Any]:
         known = {key: getattr(error, key) for key in ("kind", "message", "node", "step", "hint")}
-        return known | ({"rolled_back": error.rolled_back} if error.rolled_back else {})
+        known |= {"rolled_back": error.rolled_back} if error.rolled_back else {}
+        return known | ({"holder": error.holder} if isinstance(error, Locked) else {})
 
     def _last_words(self, error: SparkopsError) -> Iterator[str]:
         yield f"{self._err_ink.bad('error:')} {error.message}"

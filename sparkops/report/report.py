@@ -2,10 +2,11 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sparkops.core import history
 from sparkops.core.plan import Event
 from sparkops.core.printable import all_printable, printable
 from sparkops.errors import SparkopsError
@@ -18,12 +19,18 @@ from sparkops.report.screen import PlainScreen, Screen
 class Report(Ending):
     """`emit` may be called from any thread, everything else from the main thread only."""
 
-    def __init__(self, verb: str, *, screen: Screen | None = None, **settings: Any) -> None:
+    def __init__(self, verb: str, *, screen: Screen | None = None, words: Sequence[str] = (), **settings: Any) -> None:
         super().__init__(verb, **settings)
+        self._words = words
         self._screen = screen or PlainScreen(self._err)
         self._lock = threading.RLock()
         self._rows: board.Rows = {}
         self._failed: list[Event] = []
+
+    @property
+    def typed(self) -> str:
+        """The command line of this run, without secrets."""
+        return self.masked(history.typed(self._words))
 
     def emit(self, event: Event) -> None:
         """Show the event and write it to the run log."""

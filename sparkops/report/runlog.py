@@ -81,7 +81,9 @@ class RunLog:
 
     def _redact(self, _logger: Any, _method: str, line: Any) -> str:
         """The last processor: it gets the line as it will be written."""
-        text = str(line)
+        return self.masked(str(line))
+
+    def masked(self, text: str) -> str:
         for secret in self._hidden:
             text = text.replace(secret, "***")
         return text

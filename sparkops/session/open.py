@@ -3,13 +3,14 @@
 import getpass
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.target import Target
-from sparkops.errors import Refused, StepFailed
+from sparkops.errors import BUG, Interrupted, Refused, SparkopsError, StepFailed
 from sparkops.files import inventory as load_inventory
 from sparkops.remote.gather import connect
 from sparkops.remote.network import network
@@ -26,13 +27,14 @@ class Selected:
     inventory: Inventory
     nodes: tuple[Node, ...]
     sudo_password: str | None
+    wait: float = 0.0
 
 
 def selected(where: Target, report: Report) -> Selected:
     inventory = load_inventory.inventory(where.inventory)
     for warning in inventory.warnings:
         report.warn(warning)
-    return Selected(inventory, inventory.select(where.limit), where.become_password)
+    return Selected(inventory, inventory.select(where.limit), where.become_password, where.wait)
 
 
 def alone(chosen: Selected) -> Selected:
@@ -42,21 +44,48 @@ def alone(chosen: Selected) -> Selected:
 
 @contextmanager
 def opened(chosen: Selected, report: Report) -> Iterator[Session]:
-    """One connection to each node of the inventory, opened by the first command, closed at the end."""
+    """One connection to each node of the inventory, opened by the first command, closed at the end.
+
+    Locks are held until the exit code of the run is known, for the nodes' history, or until its next session.
+    """
+    report.leave()
     secrets: dict[str, str] = {}
     report.hide(chosen.sudo_password)
     inventory = chosen.inventory
-    with network().fleet(inventory.nodes, login(inventory.source, chosen.sudo_password, secrets)) as fleet:
-        session = Session(
-            inventory, chosen.nodes, fleet, report, secrets, sudo_password=chosen.sudo_password is not None
-        )
+    with ExitStack() as stack:
+        options = login(inventory.source, chosen.sudo_password, secrets)
+        fleet = stack.enter_context(network().fleet(inventory.nodes, options))
+        by_password = chosen.sudo_password is not None
+        session = Session(inventory, chosen.nodes, fleet, report, secrets, sudo_password=by_password, wait=chosen.wait)
         try:
             yield session
-        except Refused as error:
-            if not session.changed:
+        except BaseException as error:
+            failure = _failure(error, session)
+            session.end(*_code(failure))
+            if failure is error:
                 raise
-            # Exit code 3 promises that nothing was changed.
-            raise StepFailed(error.message, node=error.node, hint=error.hint) from error
+            raise failure from error
+        if session.locked:
+            report.on_leave(partial(_end, session, stack.pop_all()))
+
+
+def _failure(error: BaseException, session: Session) -> BaseException:
+    """The error, but `StepFailed` for one whose exit code 3 would promise that nothing was changed."""
+    if isinstance(error, Refused) and session.changed:
+        return StepFailed(error.message, node=error.node, hint=error.hint)
+    return error
+
+
+def _code(error: BaseException) -> tuple[int, str]:
+    if isinstance(error, SparkopsError):
+        return error.exit_code, error.message
+    interrupted = isinstance(error, KeyboardInterrupt)
+    return (Interrupted.exit_code, "interrupted") if interrupted else (BUG, type(error).__name__)
+
+
+def _end(session: Session, connections: ExitStack, code: int, outcome: str) -> None:
+    with connections:
+        session.end(code, outcome)
 
 
 @contextmanager

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import Any
+from zlib import crc32
 
 from sparkops.checks.docker import docker_hint, docker_problem
-from sparkops.core.facts import WHAT_RUNS, Facts, Unreadable, parse
+from sparkops.core import history
+from sparkops.core.facts import WHAT_RUNS, Facts, Lock, Unreadable, parse
 from sparkops.core.facts.reading import grouped
+from sparkops.core.history import PastRun
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Plan, Result, Script, Word
-from sparkops.errors import SparkopsError, StepFailed, Unreachable
+from sparkops.errors import Locked, SparkopsError, StepFailed, Unreachable
 from sparkops.files import deployments
 from sparkops.phases.sudo import become
 from sparkops.remote import Cancel
@@ -19,7 +23,7 @@ from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.execute import Emit, Outcome, execute
 from sparkops.remote.gather import gather
 from sparkops.remote.lock import owner_here
-from sparkops.remote.network import Reach
+from sparkops.remote.network import Reach, network
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes, unreachable
@@ -27,13 +31,16 @@ from sparkops.session.away import AwayNodes, unreachable
 FACTS_SECONDS = 60.0
 PASSWORD_REFUSED = "incorrect password attempt"
 """What sudo says at the end, after its tries."""
+TELL_SECONDS = 60.0
+"""How often a run that waits for a lock says so."""
 
 
 @dataclass
 class Session:
     """`selected` are the nodes that `--limit` names.
 
-    `changed`: a plan of this run changed something on a node, and that was not undone.
+    `changed`: a plan of this run changed something on a node, and that was not undone. `wait`: seconds to wait for
+    locks of another run. `cut_off`: runs on the selected nodes that never ended, known after `containers`.
     """
 
     inventory: Inventory
@@ -45,6 +52,8 @@ class Session:
     locked: set[str] = field(default_factory=set)
     sudo_password: bool = False
     changed: bool = False
+    wait: float = 0.0
+    cut_off: tuple[PastRun, ...] = ()
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -76,12 +85,46 @@ class Session:
             if name not in self.nodes:
                 raise Unreachable(f"{name} is not in the inventory {self.inventory.source}", node=name)
 
-    def lock(self, nodes: Iterable[str]) -> None:
-        """Take the locks of these nodes that are reachable and not locked yet."""
+    def lock(self, nodes: Iterable[str]) -> bool:
+        """Take the locks of these nodes that are reachable and not locked yet; whether another run had to end first.
+
+        A run that holds locks already does not wait for more: two such runs could wait for each other.
+        """
         wanted = [name for name in dict.fromkeys(nodes) if name not in self.away and name not in self.locked]
-        if wanted:
-            self.fleet.lock(owner_here(self.report.run), wanted)
-            self.locked.update(wanted)
+        if not wanted:
+            return False
+        begun, told = self.fleet.now(), None
+        patience = 0.0 if self.locked else self.wait
+        while (held := self._taken(wanted)) is not None:
+            waited = self.fleet.now() - begun
+            if waited >= patience:
+                held.hint = "run the command again when that run has ended" if self.wait else held.hint
+                raise held
+            if told != (told := (held.message, waited // TELL_SECONDS)):
+                self.report.note(f"waiting: {held.message}")
+            self.fleet.pause(_pause(self.report.run), self.fleet.cancel())
+        return told is not None
+
+    def _taken(self, nodes: Sequence[str]) -> Locked | None:
+        """Take the locks and note the begin of this run there; the error if another run has one of them."""
+        owner = owner_here(self.report.run, self._now(), self.report.verb, self.report.typed)
+        try:
+            self.fleet.lock(owner, nodes)
+        except Locked as held:
+            return held
+        self.locked.update(nodes)
+        self.fleet.note(history.line(owner.begin), nodes)
+        return None
+
+    def end(self, code: int, outcome: str) -> None:
+        """Note on the locked nodes how the run ended; `outcome` is its error message, if any."""
+        told = history.printable(self.report.masked(outcome), history.OUTCOME)
+        run, verb = self.report.run, self.report.verb
+        note = history.Note("end", run, self._now(), verb=verb, exit_code=code, changed=self.changed, outcome=told)
+        self.fleet.note(history.line(note), sorted(self.locked))
+
+    def _now(self) -> str:
+        return datetime.fromtimestamp(network().clock(), UTC).isoformat(timespec="seconds")
 
     def facts(
         self, *, images: Sequence[str] = (), models: Sequence[str] = (), only: Iterable[str] = ()
@@ -107,6 +150,7 @@ class Session:
     def containers(self, facts: Mapping[str, Facts] | None = None, but: Iterable[str] = ()) -> dict[str, Facts]:
         """The facts of nodes whose Docker answers; others are added to `away`, since what they run is unknown."""
         read, kept = self.facts() if facts is None else facts, frozenset(but)
+        self._look_back(read)
         for name, known in read.items():
             if name not in kept and (problem := docker_problem(known)):
                 self.away[name] = Unreached(name, "config", f"Docker cannot be used: {problem}", docker_hint(problem))
@@ -114,6 +158,18 @@ class Session:
         names = {name: [one.deployment or "" for one in known.containers if one.ours] for name, known in found.items()}
         deployments.note(self.inventory.source, names)
         return found
+
+    def _look_back(self, facts: Mapping[str, Facts]) -> None:
+        """Find the runs that were cut off on the selected nodes; a run with locks says so once."""
+        past = {name: known.lock.history for name, known in facts.items() if isinstance(known.lock, Lock)}
+        found = tuple(run for run in history.cut_off(past) if set(run.nodes) & set(self.names))
+        news, self.cut_off = [run for run in found if run not in self.cut_off], found
+        if self.locked:
+            self.warn_cut_off(news)
+
+    def warn_cut_off(self, runs: Iterable[PastRun]) -> None:
+        for run in runs:
+            self.report.warn(history.cut_off_text(run.document))
 
     def what_runs(self) -> dict[str, Facts]:
         """Facts about containers only, so that a driver that hangs does not delay verbs that show or stop them."""
@@ -198,6 +254,11 @@ class Session:
             said = (result.stderr or result.stdout).strip()[-500:]
             raise StepFailed(f"{node}: {what}: {said or f'exit code {result.code}'}", node=node, step=what)
         return result.stdout
+
+
+def _pause(run: str) -> float:
+    """Seconds between two tries to lock: two runs that wait for the same nodes do not try in step."""
+    return 1.0 + crc32(run.encode()) % 1000 / 500
 
 
 def _unreadable(node: str, result: Result, error: Unreadable) -> Unreached:

@@ -12,7 +12,7 @@ from sparkops.testing.docker import docker
 from sparkops.testing.hub import SIZES
 from sparkops.testing.node import EPOCH, SimulatedNode
 from sparkops.testing.store import DockerRefused
-from sparkops.testing.upkeep import AVAILABLE_KIB, FREE_KIB, captured
+from sparkops.testing.upkeep import AVAILABLE_KIB, FREE_KIB, captured, locked
 
 Probes = dict[str, tuple[int, str]]
 _CX7 = (
@@ -26,6 +26,7 @@ _CX7 = (
 def capture(node: SimulatedNode, words: Sequence[str]) -> str:
     """Every probe that plans and checks read; `--image` and `--model` as in the script."""
     probes = {**_system(node), **_network(node), **_ours(node), **_docker(node, words)}
+    probes["lock"] = (0, locked(node, int((_values(words, "--history") or ["20"])[0])))
     if models := _values(words, "--model"):
         probes["model"] = (0, _model(node, models[0]))
     if others := models[1:]:
@@ -56,7 +57,6 @@ def _system(node: SimulatedNode) -> Probes:
         "sudo": (0, "true 0 "),
         "linger": (0, "yes" if node.lingers else "no"),
         "logind": (0, ""),
-        "lock": (0, f'held yes\n{{"run":"{node.lock}"}}' if node.lock else "held no"),
         "listeners": (0, "LISTEN 0 4096 0.0.0.0:22 0.0.0.0:*"),
         "firewall": (0, "ENABLED=no"),
         "disk": (0, _disk(node)),

@@ -1,6 +1,7 @@
 """Crontab, sudoers and manifest of a simulated node: what `schedule`, `sudoers` and `manifest` do there."""
 
 import hashlib
+import json
 
 from sparkops.core.facts.raw import write_parts
 from sparkops.core.plan import Result, Word
@@ -91,6 +92,23 @@ def record(node: SimulatedNode, entry: str) -> None:
     path = f"{node.state_dir}/manifest"
     text = node.files.get(path) or "sparkops-manifest 1\n"
     node.files[path] = text if entry in text.splitlines() else f"{text}{entry}\n"
+
+
+def note(node: SimulatedNode, line: str) -> None:
+    """What `lock` does with a line: only a begin makes the file."""
+    path = f"{node.state_dir}/history"
+    if path not in node.files and '"event":"begin"' in line:
+        record(node, f"file {path}")
+        node.files[path] = ""
+    if path in node.files:
+        node.files[path] += f"{line}\n"
+
+
+def locked(node: SimulatedNode, lines: int) -> str:
+    """The payload of the probe `lock`, with so many lines of the history."""
+    owner = json.dumps({**node.owner, "run": node.lock}) if node.lock else ""
+    kept = node.files.get(f"{node.state_dir}/history", "").splitlines()
+    return "\n".join([f"held {'yes' if node.lock else 'no'}", owner, *kept[-lines:]])
 
 
 def captured(node: SimulatedNode) -> str:

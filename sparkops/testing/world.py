@@ -19,6 +19,7 @@ from sparkops.testing.node import SimulatedNode
 from sparkops.testing.schedule import Crash, ThreadFlag, ThreadSchedule
 from sparkops.testing.scripts import COMMANDS, SCRIPTS, Handler
 from sparkops.testing.shell import in_time
+from sparkops.testing.upkeep import note
 
 LATENCY = 0.05
 REFUSED_BY_LOCK = 75
@@ -197,6 +198,7 @@ class SimulatedWorld:
 
     def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None:
         """Like the fleet: lock all these nodes or none; another holder is reported before a lost node."""
+        self._happen()
         wanted = list(self.nodes if nodes is None else nodes)
         states = {name: self._held(name, owner) or self._lost(name) for name in wanted}
         if refused := {name: error for name, error in states.items() if error is not None}:
@@ -205,6 +207,12 @@ class SimulatedWorld:
         for name in wanted:
             self.nodes[name].lock, self.nodes[name].owner = owner.run, dict(vars(owner))
         self._locked.update(wanted)
+
+    def note(self, line: str, nodes: Iterable[str]) -> None:
+        """Like the fleet: a line for the history of each of these nodes whose lock this run holds."""
+        for name in () if self.dead else nodes:
+            if self.nodes[name].lock == self._run and self._lost(name) is None:
+                note(self.nodes[name], line)
 
     def _held(self, name: str, owner: Owner) -> Held | None:
         node = self.nodes[name]

@@ -81,3 +81,41 @@ def test_of_two_deploys_at_once_one_names_the_other_and_waits_for_what_that_one_
         lab.brings(second, lambda: any(one.shown.startswith("@probe") for one in lab.received()))
     assert lab.ended(second, 0).document["endpoints"]
     assert lab.running() == begun
+
+
+def test_a_killed_deploy_is_told_by_the_nodes_until_the_next_one_serves(empty):
+    lab = empty
+    assert killed(lab, 6, *SOLO)
+    (cut,) = lab.cli("status", "--json").document["cut_off"]
+    assert (cut["verb"], cut["state"], cut["nodes"]) == ("deploy", "cut off", ["node1"])
+    assert f"run {cut['run']} by" in lab.cli("status").out
+    assert "was cut off" in lab.cli("deploy", "--topology", *SOLO, code=0).err
+    assert lab.json("status")["cut_off"] == []
+    runs = [(one["verb"], one["state"], one["exit_code"]) for one in lab.json("history")["runs"]]
+    assert runs == [("deploy", "cut off", None), ("deploy", "ended", 0)]
+    lab.cli("stop", code=0)
+    lab.cli("cleanup", "--yes", code=0)
+    assert not lab.node("node1", "home", ".local", "state", "sparkops").exists()
+
+
+def test_who_waits_for_a_lock_can_be_interrupted_and_goes_on_when_the_holder_is_gone(empty):
+    lab = empty
+    with lab.trouble("node2", "worker-never-joins"):
+        first = lab.start("deploy", "--json", "--topology", "cluster")
+        lab.brings(first, lambda: len(deployed(lab)) == 2)
+        (now,) = lab.json("history")["runs"]
+        assert (now["state"], now["exit_code"]) == ("running", None)
+        for number in (signal.SIGINT, None):
+            lab.mark()
+            waiting = lab.start("stop", "--json", "--wait")
+            lab.brings(waiting, lambda: sum(one.run == "lock" for one in lab.received()) > len(lab.names))
+            if number:
+                waiting.send_signal(number)
+                lab.ended(waiting, 130)
+                assert not lab.changed()
+        lab.killed(first)
+        ran = lab.ended(waiting, 0)
+    assert ran.document["changed"]
+    assert "`-i lab deploy --json --topology cluster`" in ran.err
+    assert lab.containers() == set()
+    assert [one["verb"] for one in lab.json("history")["runs"]] == ["deploy", "stop"]

@@ -111,7 +111,10 @@ def test_a_fix_touches_nothing_unasked_mends_under_the_lock_and_goes_with_a_clea
     assert all(node.lingers for node in lab.world.nodes.values())
     assert lab.world.locks == 1
     cleaned = lab.json("cleanup", "--yes")["nodes"]
-    assert [(one["kind"], one["what"]) for one in cleaned[0]["entries"]] == [("linger", "nvidia")]
+    assert [(one["kind"], one["what"]) for one in cleaned[0]["entries"]] == [
+        ("file", f"{lab.node('node1').state_dir}/history"),
+        ("linger", "nvidia"),
+    ]
     assert [node["left"] for node in cleaned] == [[], []]
     assert not any(node.lingers for node in lab.world.nodes.values())
     assert "fixed linger: 2 nodes: fixed" in lab.cli("preflight", "--fix", "--yes", code=0).out

@@ -4,7 +4,7 @@
 field of `Facts` that names it, a capture in `tests/unit/facts/cases`.
 """
 
-from sparkops.core.facts.access import Disk, JobFact, Left, Owned, Sudo, User
+from sparkops.core.facts.access import Disk, JobFact, Left, Lock, Owned, Sudo, User
 from sparkops.core.facts.containers import Container
 from sparkops.core.facts.fabric import Fabric, ring
 from sparkops.core.facts.gpu import Gpu, GpuLoad, GpuProcess
@@ -39,6 +39,7 @@ __all__ = [
     "Interface",
     "JobFact",
     "Left",
+    "Lock",
     "Memory",
     "Model",
     "Owned",

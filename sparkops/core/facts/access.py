@@ -8,6 +8,7 @@ from typing import Any
 
 from sparkops.core.facts.raw import Probe, Unread, parts
 from sparkops.core.facts.reading import lines, number, pairs
+from sparkops.core.history import NodeHistory, notes
 
 _HUNG = re.compile(r"images/([0-9a-f]+)\.graphs-hung")
 
@@ -50,10 +51,14 @@ class Disk:
 
 @dataclass(frozen=True)
 class Lock:
-    """`owner` is what the holder wrote (run, user, machine, pid, since); it may be left over when `held` is False."""
+    """`owner` is what the holder wrote (run, user, machine, pid, since); it may be left over when `held` is False.
+
+    `history` has the last notes of runs that held the lock.
+    """
 
     held: bool
     owner: Mapping[str, Any] | None
+    history: NodeHistory = NodeHistory()
 
 
 @dataclass(frozen=True)
@@ -132,11 +137,14 @@ def disks(text: str) -> Mapping[str, Disk]:
 
 def lock(text: str) -> Lock:
     first, _, rest = text.partition("\n")
+    told, _, history = rest.partition("\n")
     try:
-        owner = json.loads(rest)
+        owner = json.loads(told)
     except (ValueError, RecursionError):
         owner = None
-    return Lock(first == "held yes", owner if isinstance(owner, Mapping) else None)
+    found = owner if isinstance(owner, Mapping) else {}
+    held = first == "held yes"
+    return Lock(held, found or None, NodeHistory(notes(history), str(found.get("run")) if held else None))
 
 
 def left(text: str) -> Left:

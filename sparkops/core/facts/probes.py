@@ -13,8 +13,8 @@ PROBES: Mapping[str, Parser] = {
     if get_origin(hint) is Annotated
 }
 
-WHAT_RUNS = ("id", "state", "docker-version", "docker-ps", "docker-ours", "docker-logs")
-"""Probes for the containers: whose they are, how they ended, and which key they read."""
+WHAT_RUNS = ("id", "lock", "state", "docker-version", "docker-ps", "docker-ours", "docker-logs")
+"""Probes for the containers: whose they are, how they ended, which key they read, and which run began them."""
 
 CONFUSED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, StopIteration)
 """What a parser may raise over output that it does not understand."""

@@ -7,7 +7,7 @@ import click
 from sparkops.cli.completion import DEPLOYMENT, NODE, RECIPE, SUITE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import together
-from sparkops.cli.where import api_key, on_nodes_by_sudo
+from sparkops.cli.where import WAIT, api_key, on_nodes_by_sudo
 from sparkops.verbs.bench.options import BenchOptions, CompareOptions, RecordsOptions, TopologiesOptions
 
 
@@ -123,6 +123,7 @@ def compare(vary: tuple[str, ...], **given: Any) -> CompareOptions:
 @click.option("-o", "--output", metavar="FILE", help="Also write the comparison as an HTML page.")
 @click.option("--anew", is_flag=True, help="Start over; do not continue an interrupted run of this command.")
 @_measuring
+@WAIT
 def topologies(recipe: str | None, topologies: str, output: str | None, anew: bool, **given: Any) -> TopologiesOptions:
     """Deploy and measure each topology, then restore what served before.
 

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from sparkops.cli.shape import VerbGroup, duration, example
-from sparkops.cli.where import on_nodes, on_nodes_by_sudo, target
+from sparkops.cli.where import WAIT, on_nodes, on_nodes_by_sudo, target
 from sparkops.core.schedule import Schedule, times, when
 from sparkops.core.target import ConfirmOptions, NodesOptions, Target
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
@@ -50,6 +50,7 @@ def drop(**given: Any) -> DropOptions:
 @click.option(
     "--when", "condition", metavar="EXPR", help=f'Drop only if this is true, as "MemFree < 10GiB". {COLUMNS_HINT}'
 )
+@WAIT
 def schedule(every: float, condition: str | None) -> ScheduleOptions:
     """Let cron drop the page cache on each node: add one line to the login user's crontab."""
     times(every)
@@ -59,6 +60,7 @@ def schedule(every: float, condition: str | None) -> ScheduleOptions:
 
 @example("sparkops cache unschedule")
 @cache.command()
+@WAIT
 @on_nodes
 def unschedule(where: Target) -> ScheduleOptions:
     """Remove the line that `cache schedule` added to each node's crontab."""
@@ -80,6 +82,7 @@ def status(**given: Any) -> NodesOptions:
 @example("sparkops cache permit --ask-become-pass")
 @cache.command()
 @click.option("--yes", is_flag=True, help="Do not ask before writing the rule.")
+@WAIT
 @on_nodes_by_sudo
 def permit(**given: Any) -> ConfirmOptions:
     """Allow the login user to drop the page cache: show a sudoers rule, ask, and install it."""

@@ -37,7 +37,7 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
             session.report.show(shown)
             if not session.report.confirm("Remove all of it?"):
                 return Answer({**shown, "removed": False, "shown": True}, error=error)
-        session.lock(facts)
+        session.lock(name for name, known in facts.items() if anything(known))
         now = {name: known for name, known in session.facts().items() if name in facts}
         if refusal := _in_use(now):
             raise refusal

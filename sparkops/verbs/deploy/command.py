@@ -7,7 +7,7 @@ import click
 from sparkops.cli.completion import DEPLOYMENT, RECIPE, RULE, TOPOLOGY
 from sparkops.cli.shape import EngineCommand, VerbCommand, example, line
 from sparkops.cli.shared_options import DEADLINE, STALL, together
-from sparkops.cli.where import access, api_key, on_nodes_by_sudo
+from sparkops.cli.where import WAIT, access, api_key, on_nodes_by_sudo
 from sparkops.core.hub_access import Access
 from sparkops.core.plan import WaitLimits
 from sparkops.core.recipe import PORTS
@@ -91,6 +91,7 @@ NO_BENCH = click.option("--no-bench", is_flag=True, help="Skip the benchmark, ev
 @_engine_options
 @BENCH
 @NO_BENCH
+@WAIT
 def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
     """Start a model and verify that it serves.
 
@@ -105,7 +106,7 @@ _DEPLOYMENT = click.argument("deployment", required=False, type=DEPLOYMENT)
 _again = together(
     _DEPLOYMENT,
     click.option("--check", is_flag=True, help="Change nothing; show what would be done."),
-    STALL, DEADLINE, on_nodes_by_sudo,
+    STALL, DEADLINE, WAIT, on_nodes_by_sudo,
 )  # fmt: skip
 
 
@@ -113,6 +114,7 @@ _again = together(
 @click.command(cls=VerbCommand)
 @_DEPLOYMENT
 @click.option("--remove", is_flag=True, help="Also remove the containers, so that `start` cannot start them again.")
+@WAIT
 @on_nodes_by_sudo
 def stop(**given: Any) -> StopOptions:
     """Stop what sparkops started.

@@ -37,6 +37,7 @@ def plan(options: PlanOptions, report: Report) -> Answer:
 
             provision.refuse_before_setup(options, draft, session)
         compiled = decide(options, session, draft)
+        session.warn_cut_off(session.cut_off)
         then = (f"then measures it: {benchmark.summary}",) if benchmark and compiled.plan.changes else ()
         return Answer(documents.plan(compiled, then, short=options.short))
 

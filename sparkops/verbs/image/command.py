@@ -7,7 +7,7 @@ import click
 from sparkops.cli.completion import NODE, RECIPE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
-from sparkops.cli.where import BECOME, on_nodes_by_sudo, piped, target
+from sparkops.cli.where import BECOME, WAIT, on_nodes_by_sudo, piped, target
 from sparkops.core.target import NodesOptions, PruneOptions
 from sparkops.verbs.image.options import BuildOptions, DistributeOptions, FileOptions, FlagsOptions, PullOptions
 
@@ -116,6 +116,7 @@ def flags(**given: Any) -> FlagsOptions:
 @image.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
+@WAIT
 @on_nodes_by_sudo
 def prune(**given: Any) -> PruneOptions:
     """Remove the named images. Without names, remove the images that a newer build has replaced.

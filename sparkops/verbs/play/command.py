@@ -8,7 +8,7 @@ import click
 from sparkops.cli.completion import PLAYBOOK, PLAYBOOK_FILE
 from sparkops.cli.shape import NodeCommand, VerbCommand, VerbGroup, example, line
 from sparkops.cli.shared_options import seconds
-from sparkops.cli.where import BECOME, on_nodes_by_sudo, target
+from sparkops.cli.where import BECOME, WAIT, on_nodes_by_sudo, target
 from sparkops.core.playbook.scope import GIVEN
 from sparkops.core.schema import exact
 from sparkops.verbs.play.options import PlaybookOptions, PlayOptions, RunOptions
@@ -53,6 +53,7 @@ EXTRA = click.option(
 )
 @click.option("--check", is_flag=True, help="Change nothing; show what would be done.")
 @click.option("--list-steps", is_flag=True, help="Show plays and steps; contact no node.")
+@WAIT
 @on_nodes_by_sudo
 def play(**given: Any) -> PlayOptions:
     """Run a playbook on the nodes.

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparkops.core.inventory import Node
-from sparkops.core.plan import Event, Step, shown
+from sparkops.core.plan import Event, Plan, Step, shown
 from sparkops.core.playbook.recap import Recap, recap
 from sparkops.core.playbook.uses import known, uses_facts, uses_phases
 from sparkops.core.playbook.values import StepsPlay
@@ -14,6 +14,7 @@ from sparkops.phases.operator import as_check, compile_play
 from sparkops.report.report import Report
 from sparkops.session.execute import error_of
 from sparkops.session.open import Selected, connected, selected
+from sparkops.session.session import Session
 from sparkops.verbs.deploy.compile import OwnPlay
 from sparkops.verbs.deploy.draft import drafted
 from sparkops.verbs.deploy.options import PlanOptions
@@ -47,11 +48,9 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         report.warn(f"{play.where}: play {play.name!r} has nothing to do: all its hosts have failed")
         return Played({})
     with connected(replace(chosen, nodes=tuple(nodes)), report) as session:
-        facts = session.facts() if uses_facts(play) else {}
-        there = [node for node in nodes if node.name not in session.away]
-        plan = compile_play(play, there, known(play, options.extra, there, facts), {})
-        if plan.changes and not options.check:
-            session.lock(step.node for step in plan.steps)
+        plan, there = _compiled(play, options, session, nodes)
+        if plan.changes and not options.check and session.lock(step.node for step in plan.steps):
+            plan, there = _compiled(play, options, session, nodes)  # another run changed the nodes meanwhile
         for name, lost in session.away.items():
             report.warn(f"this node is left out: {lost.reason}", name)
         events: list[Event] = []
@@ -67,6 +66,15 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         counts = {node.name: counted[node.name] for node in nodes if node.name in counted}
         error = first(error_of(outcome), away.error, None if options.check else _undecided(events))
         return Played(counts, error, whole=play.on_failure in ("stop", "undo") or isinstance(error, Interrupted))
+
+
+def _compiled(
+    play: StepsPlay, options: PlayOptions, session: Session, nodes: Sequence[Node]
+) -> tuple[Plan, Sequence[Node]]:
+    """Return the plan for the nodes that answer, and these nodes."""
+    facts = session.facts() if uses_facts(play) else {}
+    there = [node for node in nodes if node.name not in session.away]
+    return compile_play(play, there, known(play, options.extra, there, facts), {}), there
 
 
 def _shown(event: Event, step: Step | None, check: bool) -> Event:

@@ -6,7 +6,7 @@ import click
 
 from sparkops.cli.completion import CHECK, RECIPE, TOPOLOGY
 from sparkops.cli.shape import Invocation, VerbCommand, example
-from sparkops.cli.where import BECOME, target
+from sparkops.cli.where import BECOME, WAIT, target
 from sparkops.core.target import NameOptions
 from sparkops.verbs.preflight.options import PreflightOptions
 
@@ -28,6 +28,7 @@ from sparkops.verbs.preflight.options import PreflightOptions
 @click.option("--yes", is_flag=True, help="With --fix: do not ask.")
 @click.option("--list", "listing", is_flag=True, help="List the checks; contact no node.")
 @click.option("--explain", type=CHECK, help="Explain a check: reason, source and remedy.")
+@WAIT
 @BECOME
 def preflight(
     only: tuple[str, ...],

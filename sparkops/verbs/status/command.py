@@ -6,7 +6,7 @@ import click
 
 from sparkops.cli.completion import DEPLOYMENT, NODE
 from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
-from sparkops.cli.where import BECOME, api_key, on_nodes_by_sudo, target
+from sparkops.cli.where import BECOME, WAIT, api_key, on_nodes_by_sudo, target
 from sparkops.verbs.status.options import Client, EndpointOptions, FactsOptions, KeyOptions, LogsOptions, StatusOptions
 
 
@@ -61,6 +61,7 @@ def key(**given: Any) -> KeyOptions:
 @key.command()
 @click.option("--check", is_flag=True, help="Change nothing; show what would be restarted.")
 @click.option("--deployment", type=DEPLOYMENT, help="Name of the deployment; needed if several serve.")
+@WAIT
 @on_nodes_by_sudo
 def rotate(**given: Any) -> KeyOptions:
     """Change the API key: to $SPARKOPS_API_KEY if it is set, else to a new random key.

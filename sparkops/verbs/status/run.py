@@ -41,7 +41,10 @@ def status(options: StatusOptions, report: Report) -> Answer:
         deployments = [_deployment(session, facts, revision, answers) for revision in shown]
         lost = [Unreachable.exit_code] if session.lost else []
         code = worst(*(EXIT_CODES[entry["state"]] for entry in deployments), *lost)
-        return replace(session.answer({"deployments": deployments}), exit_code=code)
+        return replace(
+            session.answer({"deployments": deployments, "cut_off": [one.document for one in session.cut_off]}),
+            exit_code=code,
+        )
 
 
 Answers = Mapping[tuple[str, str], ServingProbe]

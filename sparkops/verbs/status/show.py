@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 
 from sparkops.core.endpoints import WITHOUT_KEY
+from sparkops.core.history import cut_off_text
 from sparkops.report.text import Document, How, Ink, away, clip, columns
 from sparkops.verbs.deploy.show import checked
 
@@ -13,6 +14,8 @@ LONGEST_REASON = 200
 
 
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    for run in document.get("cut_off", ()):
+        yield ink.warn(how.again(cut_off_text(run)))
     deployments = document.get("deployments", ())
     if not deployments:
         yield "These nodes have no sparkops deployment."

@@ -25,7 +25,7 @@ touch = Step("touch", "spark1", "touch", Action(Command(("touch", mark))), undo)
 wait = Step("wait", "spark1", "wait", Action(wait=never))
 plan = Plan("deploy", None, (Phase("touch", (touch,)), Phase("wait", (wait,))))
 with Fleet([node], Options("me", home, (home / "known_hosts",))) as fleet:
-    fleet.lock(owner_here("run1"))
+    fleet.lock(owner_here("run1", "now"))
     outcome = execute(plan, fleet, lambda event: print(event.kind, event.step, event.text, flush=True))
 print("outcome", outcome.status, outcome.undone, outcome.stuck)
 """

@@ -362,6 +362,21 @@ def test_a_lock_is_held_only_while_somebody_holds_it(ask: Ask, node: Path):
             lock = facts(ask("--only", "lock", shell=shell)).lock
         assert lock.held
         assert lock.owner == {"run": "r1", "user": "ann"}
+        assert lock.history.holder == "r1"
+
+
+def test_the_last_notes_of_runs_come_with_the_lock_also_where_nobody_ever_took_it(ask: Ask, node: Path):
+    history = node / "a home/.local/state/sparkops/history"
+    history.parent.mkdir(parents=True, exist_ok=True)
+    history.write_text("".join(f'{{"event":"begin","run":"{number}"}}\n' for number in range(30)) + '{"event":"be')
+    for shell in SHELLS:
+        for words, runs in (((), range(11, 30)), (("--history", "3"), range(28, 30))):
+            lock = facts(ask("--only", "lock", *words, shell=shell)).lock
+            assert [note.run for note in lock.history.notes] == [str(number) for number in runs]
+    (node / "a root/run/lock/sparkops.lock").unlink()
+    for shell in SHELLS:
+        lock = facts(ask("--only", "lock", shell=shell)).lock
+        assert (lock.held, lock.owner, len(lock.history.notes)) == (False, None, 19)
 
 
 def test_only_the_probes_that_are_wanted_are_asked(ask: Ask):

@@ -87,3 +87,47 @@ def test_a_file_that_cannot_be_written_is_said(node: NodeShell) -> None:
     file.symlink_to("/proc/version")
     ended = node.run("lock", "run1", "90", owner("run1"))
     assert (ended.returncode, "cannot write" in ended.stderr) == (73, True)
+
+
+def history(node: NodeShell) -> Path:
+    return node.home / ".local/state/sparkops/history"
+
+
+def note(run: str, event: str = "begin") -> str:
+    return f'{{"event":"{event}","run":"{run}"}}\n'
+
+
+def test_what_the_holder_says_in_braces_is_kept_and_a_begin_alone_makes_the_file(node: NodeShell) -> None:
+    assert take(node, "run1", beats=note("run1", "end")) == (0, "held\n")
+    assert not history(node).parent.exists()
+    assert take(node, "run1", beats=f".{note('run1')}..{note('run1', 'end')}") == (0, "held\n")
+    assert history(node).read_text() == note("run1") + note("run1", "end")
+    assert history(node).stat().st_mode & 0o777 == 0o600
+    assert f"file {history(node)}" in (history(node).parent / "manifest").read_text().splitlines()
+
+
+def test_a_begin_whose_client_is_killed_stays_alone_and_half_a_line_is_not_kept(node: NodeShell) -> None:
+    assert take(node, "run1", beats=note("run1") + note("run1", "end")[:-5]) == (0, "held\n")
+    assert history(node).read_text() == note("run1")
+
+
+def test_the_file_has_an_upper_bound_and_loses_what_is_damaged(node: NodeShell) -> None:
+    history(node).parent.mkdir(parents=True)
+    history(node).write_text(note("old") * 1500)
+    assert take(node, "run1", beats=note("run1")) == (0, "held\n")
+    kept = history(node).read_text().splitlines(keepends=True)
+    assert (len(kept), kept[0], kept[-1]) == (1000, note("old"), note("run1"))
+    history(node).write_text("\0\0\n" + note("old") + '{"event":"beg')
+    assert take(node, "run1", beats=note("run1")) == (0, "held\n")
+    assert history(node).read_text() == note("old") + note("run1")
+
+
+def test_a_full_disk_takes_no_lock_away_and_leaves_the_history_as_it_was(node: NodeShell) -> None:
+    history(node).parent.mkdir(parents=True)
+    history(node).write_text(note("run1"))
+    (history(node).parent / "history.new").symlink_to("/dev/full")
+    assert take(node, "run2", beats=note("run2")) == (0, "held\n")
+    assert history(node).read_text() == note("run1")
+    history(node).parent.chmod(0o500)
+    assert take(node, "run3", beats=f"{note('run3')}.") == (0, "held\n")
+    history(node).parent.chmod(0o700)

@@ -1,0 +1,188 @@
+"""What runs leave on each node that they lock: one line when they begin, one when they end. Pure.
+
+A line is a JSON object with `schema`, `event` and `run`; readers ignore keys and events that they do not know.
+"""
+
+import json
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+SCHEMA = 1
+SETTLES = frozenset({"deploy", "stop", "rollback", "start", "restart", "cleanup"})
+"""Commands that bring the containers into a known state, whatever an earlier run left half done."""
+
+COMMAND, OUTCOME, WORD = 1000, 200, 100
+"""Longest texts in characters: command lines, outcomes, all others."""
+
+_NAMED = re.compile(r"([\w.-]*(?:key|token|secret|passw(?:or)?d|credentials?)=).+", re.I | re.S)
+_OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|passw(?:or)?d)", re.I)
+_SHAPED = re.compile(r"\b(?:hf_|sk-)[\w-]{16,}|(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
+
+
+@dataclass(frozen=True)
+class Note:
+    """One line of a node's history: `begin` has who and what, `end` has how. `at` is in UTC."""
+
+    event: str
+    run: str
+    at: str
+    operator: str = ""
+    verb: str = ""
+    command: str = ""
+    exit_code: int | None = None
+    changed: bool | None = None
+    outcome: str = ""
+
+
+@dataclass(frozen=True)
+class NodeHistory:
+    """The notes of one node, oldest first; `holder` is the run that holds its lock now."""
+
+    notes: tuple[Note, ...] = ()
+    holder: str | None = None
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """One run over all nodes that it locked. `end` is None while it runs, or if it was cut off."""
+
+    begin: Note
+    nodes: tuple[str, ...]
+    end: Note | None = None
+    runs: bool = False
+
+    @property
+    def state(self) -> str:
+        if self.runs:
+            return "running"
+        return "cut off" if self.end is None else "ended"
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The run for JSON."""
+        begin, end = self.begin, self.end
+        return {
+            "run": begin.run,
+            "state": self.state,
+            "operator": begin.operator,
+            "verb": begin.verb,
+            "command": begin.command,
+            "began": begin.at,
+            "ended": end and end.at,
+            "exit_code": end and end.exit_code,
+            "changed": end and end.changed,
+            "outcome": end and end.outcome,
+            "nodes": list(self.nodes),
+        }
+
+
+def line(note: Note) -> str:
+    """The note as its node keeps it, without the keys that it lacks."""
+    keys = {name: value for name, value in vars(note).items() if value not in ("", None)}
+    return json.dumps({"schema": SCHEMA, **keys}, separators=(",", ":"))
+
+
+def notes(text: str) -> tuple[Note, ...]:
+    """The notes of a node's history; damaged lines are left out, and control characters become `?`."""
+    return tuple(note for one in text.splitlines() if (note := _note(one)))
+
+
+def runs(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
+    """Every run that began on one of the nodes, newest last.
+
+    One that locked nodes in turn has several begins and ends; it ended if its last end is not before its last begin.
+    """
+    told: dict[str, list[tuple[str, Note]]] = {}
+    for name, history in nodes.items():
+        for note in history.notes:
+            told.setdefault(note.run, []).append((name, note))
+    holders = {history.holder for history in nodes.values()}
+    found = []
+    for run, noted in told.items():
+        begins = sorted((note for _, note in noted if note.event == "begin"), key=lambda note: note.at)
+        ends = (note for _, note in noted if note.event == "end")
+        end = max(ends, key=lambda note: (note.at, note.exit_code or 0), default=None)
+        if begins:
+            ended = end if end and end.at >= begins[-1].at else None
+            found.append(PastRun(begins[0], tuple(dict.fromkeys(name for name, _ in noted)), ended, run in holders))
+    return tuple(sorted(found, key=lambda one: one.begin.at))
+
+
+def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
+    """The runs that never ended and that no later run made up for on all their nodes, newest last."""
+    left = {name: _left_open(history.notes) for name, history in nodes.items()}
+    found = (
+        replace(one, nodes=tuple(name for name in one.nodes if one.begin.run in left[name]))
+        for one in runs(nodes)
+        if one.state == "cut off"
+    )
+    return tuple(one for one in found if one.nodes)
+
+
+def cut_off_text(run: Mapping[str, Any]) -> str:
+    """What to say of a run that was cut off, and the next step; `run` is its document."""
+    when = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"
+    return (
+        f"run {run['run']} by {run['operator']} was cut off ({when}): `{run['command']}`. "
+        "Run it again, or deploy, roll back or stop: each works from whatever runs now."
+    )
+
+
+def _left_open(found: Iterable[Note]) -> set[str]:
+    """Runs of one node without an end, but for those before a success of the same command, or of one of SETTLES."""
+    begun: dict[str, Note] = {}
+    for note in found:
+        if note.event == "begin":
+            begun.setdefault(note.run, note)
+        else:
+            begun.pop(note.run, None)
+            if note.exit_code == 0:
+                begun = {run: one for run, one in begun.items() if note.verb not in {*SETTLES, one.verb}}
+    return set(begun)
+
+
+def typed(words: Sequence[str]) -> str:
+    """A command line as it was typed, with `***` in the place of what looks like a secret."""
+    shown = ["sparkops"]
+    for before, word in zip(("", *words), words, strict=False):
+        secret = _OPTION.fullmatch(before) and not word.startswith("-")
+        shown.append("***" if secret else _SHAPED.sub("***", _NAMED.sub(r"\1***", word)))
+    return _clip(shlex.join(shown).replace("'***'", "***"), COMMAND)
+
+
+def _note(text: str) -> Note | None:
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(told, Mapping) or told.get("event") not in ("begin", "end") or not _text(told, "run"):
+        return None
+    code, changed = told.get("exit_code"), told.get("changed")
+    return Note(
+        told["event"],
+        _text(told, "run"),
+        _text(told, "at"),
+        _text(told, "operator"),
+        _text(told, "verb"),
+        _text(told, "command", COMMAND),
+        code if isinstance(code, int) and not isinstance(code, bool) else None,
+        changed if isinstance(changed, bool) else None,
+        _text(told, "outcome", OUTCOME),
+    )
+
+
+def _text(told: Mapping[str, Any], key: str, most: int = WORD) -> str:
+    value = told.get(key)
+    return printable(value, most) if isinstance(value, str) else ""
+
+
+def printable(text: str, most: int = WORD) -> str:
+    """What a node said, fit for a terminal."""
+    return _clip("".join(one if one.isprintable() else "?" for one in text), most)
+
+
+def _clip(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."

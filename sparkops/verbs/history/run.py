@@ -1,0 +1,26 @@
+"""`history`: the runs that locked the nodes, as the nodes remember them."""
+
+from dataclasses import replace
+
+from sparkops.core.facts import Lock
+from sparkops.core.history import runs
+from sparkops.core.plan import Command, Script
+from sparkops.report.answer import Answer
+from sparkops.report.report import Report
+from sparkops.session.open import alone, opened, selected
+from sparkops.verbs.history.options import HistoryOptions
+
+LINES = 4
+"""Notes for each run: a run that locks a node in several sessions has more than two."""
+
+
+def history(options: HistoryOptions, report: Report) -> Answer:
+    """Return the last runs of the selected nodes, newest last."""
+    chosen = selected(options.where, report)
+    if options.node is not None:
+        chosen = replace(chosen, nodes=(chosen.inventory.node(options.node),))
+    with opened(alone(chosen), report) as session:
+        ask = Command((Script("facts"), "--only", "lock", "--history", str(LINES * options.tail)), reads=True)
+        facts = session.read(dict.fromkeys(session.names, ask))
+        past = {name: known.lock.history for name, known in facts.items() if isinstance(known.lock, Lock)}
+        return session.answer({"runs": [one.document for one in runs(past)[-options.tail :]]})

@@ -1,0 +1,122 @@
+"""What runs left on the nodes, read as runs."""
+
+import json
+
+import pytest
+
+from sparkops.core.history import OUTCOME, NodeHistory, Note, cut_off, cut_off_text, line, notes, runs, typed
+
+
+def begin(run: str, at: int, verb: str = "deploy") -> Note:
+    return Note("begin", run, f"2026-11-25T12:{at:02}:00+00:00", "ann@laptop", verb, f"sparkops {verb}")
+
+
+def end(run: str, at: int, verb: str = "deploy", code: int = 0) -> Note:
+    return Note("end", run, f"2026-11-25T12:{at:02}:00+00:00", verb=verb, exit_code=code, changed=code == 0)
+
+
+def on(*of_nodes: tuple[Note, ...], holder: str | None = None) -> dict[str, NodeHistory]:
+    return {f"node{at}": NodeHistory(found, holder) for at, found in enumerate(of_nodes, 1)}
+
+
+def left(*of_nodes: tuple[Note, ...], holder: str | None = None) -> list[tuple[str, tuple[str, ...]]]:
+    return [(one.begin.run, one.nodes) for one in cut_off(on(*of_nodes, holder=holder))]
+
+
+def test_a_note_is_a_line_of_json_with_a_schema_and_is_read_back() -> None:
+    for note in (begin("a", 1), end("a", 2, code=5)):
+        text = line(note)
+        assert json.loads(text)["schema"] == 1
+        assert "\n" not in text
+        assert notes(text) == (note,)
+
+
+def test_lines_that_are_damaged_or_of_no_known_kind_are_left_out() -> None:
+    good = line(begin("a", 1))
+    odd = [
+        good[:30],
+        "",
+        "null",
+        "[" * 100_000,
+        '{"event":"begin"}',
+        '{"event":"begin","run":7}',
+        '{"run":"b"}',
+        "\0\0",
+    ]
+    later = json.dumps({**json.loads(good), "schema": 9, "run": "later", "commit": {"of": "a catalogue"}})
+    found = notes("\n".join([*odd, good, '{"event":"pause","run":"a"}', later]))
+    assert [note.run for note in found] == ["a", "later"]
+
+
+def test_what_a_node_says_cannot_steer_the_terminal_and_has_an_end() -> None:
+    told = {
+        "event": "end",
+        "run": "a\x1b[2J",
+        "at": 7,
+        "exit_code": True,
+        "changed": "yes",
+        "outcome": "\u202e" + "x" * 999,
+    }
+    (note,) = notes(json.dumps(told))
+    assert (note.run, note.at, note.exit_code, note.changed) == ("a?[2J", "", None, None)
+    assert note.outcome.startswith("?xxx")
+    assert len(note.outcome) == OUTCOME
+
+
+def test_a_run_is_one_over_all_its_nodes_newest_last_and_ended_if_one_of_them_knows_its_end() -> None:
+    found = runs(on((begin("b", 5), end("b", 6)), (begin("a", 1), end("a", 2), begin("b", 5))))
+    assert [(one.begin.run, one.nodes, one.state) for one in found] == [
+        ("a", ("node2",), "ended"),
+        ("b", ("node1", "node2"), "ended"),
+    ]
+    assert found[1].document["exit_code"] == 0
+    assert left((begin("b", 5), end("b", 6)), (begin("b", 5),)) == []
+
+
+def test_a_run_that_locks_nodes_in_turn_is_cut_off_if_its_last_begin_has_no_end() -> None:
+    first, second = (begin("a", 1), end("a", 2)), (begin("a", 3),)
+    assert left(first, second) == [("a", ("node2",))]
+    assert left(first, second, holder="a") == []
+    assert left(first, (*second, end("a", 4))) == []
+
+
+SETTLED = {
+    "the same command": (end("b", 3, "play"), True),
+    "a deploy that changed nothing": (end("b", 3, "deploy"), True),
+    "a stop": (end("b", 3, "stop"), True),
+    "a command about something else": (end("b", 3, "cache schedule"), False),
+    "a deploy that failed": (end("b", 3, "deploy", code=5), False),
+}
+
+
+@pytest.mark.parametrize("after", SETTLED)
+def test_a_run_that_was_cut_off_is_told_until_it_is_made_up_for_by(after: str) -> None:
+    note, settles = SETTLED[after]
+    cut = begin("a", 1, "play")
+    assert left((cut, begin("b", 2, note.verb), note)) == ([] if settles else [("a", ("node1",))])
+    assert left((cut, note)) == ([] if settles else [("a", ("node1",))]), "its begin is not among the last lines"
+    assert left((begin("b", 0, note.verb), note, cut)) == [("a", ("node1",))], "it came before"
+    assert left((cut, note), (cut,)) == [("a", ("node2",) if settles else ("node1", "node2"))]
+
+
+def test_the_run_that_holds_a_lock_is_under_way() -> None:
+    found = runs(on((begin("a", 1), begin("b", 2)), holder="b"))
+    assert [one.state for one in found] == ["cut off", "running"]
+    assert "run a by ann@laptop was cut off (2026-11-25 12:01 UTC, node1): `sparkops deploy`." in cut_off_text(
+        found[0].document
+    )
+
+
+def test_a_command_line_is_kept_without_its_secrets() -> None:
+    words = {
+        ("deploy", "--set", "args.max-num-batched-tokens=8192"): "deploy --set args.max-num-batched-tokens=8192",
+        ("deploy", "--set", "env.HF_TOKEN=a b"): "deploy --set 'env.HF_TOKEN=***'",
+        ("play", "x.yml", "-e", "db_password=x y", "-e", "n=1"): "play x.yml -e 'db_password=***' -e n=1",
+        ("deploy", "--", "--api-key", "hush", "--seed", "7"): "deploy -- --api-key *** --seed 7",
+        ("deploy", "--no-api-key", "--alongside"): "deploy --no-api-key --alongside",
+        ("play", "https://me:hush@host/x"): "play 'https://***@host/x'",
+        ("play", "hf_abcdefghijklmnopqrstuvwxyz"): "play ***",
+    }
+    for given, told in words.items():
+        assert typed(given) == f"sparkops {told}"
+    assert len(typed(["x" * 5000])) == 1000

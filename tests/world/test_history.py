@@ -1,0 +1,176 @@
+"""What runs leave on the nodes that they lock, and what the next command makes of it."""
+
+import json
+
+import pytest
+
+from sparkops.core.plan import Script
+from sparkops.errors import Interrupted, Locked
+from sparkops.testing import Trouble
+from support.world import Lab
+
+
+def runs(lab: Lab, *words: object, code: int = 0) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = lab.json("history", *words, code=code)["runs"]
+    return found
+
+
+def told(lab: Lab) -> list[tuple[object, ...]]:
+    return [(one["verb"], one["state"], one["exit_code"], one["changed"], one["nodes"]) for one in runs(lab)]
+
+
+def test_each_run_that_locks_nodes_leaves_who_what_and_how_it_ended(lab: Lab) -> None:
+    assert "No run has locked these nodes yet." in lab.cli("history", code=0).out
+    lab.deploy("cluster", "--set", "env.MY_TOKEN_FILE=hush")
+    lab.cli("status", code=0)
+    lab.deploy("solo", "--limit", "node2", "--expect", "0" * 12, code=3)
+    lab.world.pause(1, lab.world.cancel())
+    lab.deploy("cluster", "--set", "env.MY_TOKEN_FILE=hush")
+    lab.cli("stop", code=0)
+    both = ["node1", "node2"]
+    assert told(lab) == [
+        ("deploy", "ended", 0, True, both),
+        ("deploy", "ended", 3, False, ["node2"]),
+        ("deploy", "ended", 0, False, both),
+        ("stop", "ended", 0, True, both),
+    ]
+    first, refused, *_ = runs(lab)
+    assert first["command"] == (
+        f"sparkops -i {lab.inventory} deploy --topology cluster --set env.MY_TOKEN_FILE=hush --json"
+    )
+    assert "@" in str(first["operator"])
+    assert refused["outcome"]
+    assert [one["verb"] for one in runs(lab, "node1")] == ["deploy", "deploy", "stop"]
+    assert [one["verb"] for one in runs(lab, "--tail", 1)] == ["stop"]
+    rows = lab.cli("history", code=0).out.splitlines()
+    assert [row.split()[4:6] for row in rows[1:]] == [
+        ["node1,node2", "changed"], ["node2", "exit"], ["node1,node2", "nothing"], ["node1,node2", "changed"]
+    ]  # fmt: skip
+
+
+def test_the_record_costs_no_command_and_a_lost_node_takes_only_its_own_part_along(lab: Lab) -> None:
+    lab.deploy("cluster")
+    assert not [one for one in lab.received() if "history" in one.shown.split()[0]]
+    lab.mark()
+    lab.world.lose("node2")
+    found = lab.json("history", code=4)
+    assert [(one["verb"], one["nodes"]) for one in found["runs"]] == [("deploy", ["node1"])]
+    assert list(found["unreachable"]) == ["node2"]
+    assert [one.shown for one in lab.received()] == ["@facts --only lock --history 80"]
+
+
+def test_a_run_that_was_killed_is_told_by_status_and_the_next_commands_until_one_ends_well(lab: Lab) -> None:
+    assert lab.killed(12, "deploy", "--topology", "cluster")
+    lab.mark()
+    (cut,) = lab.json("status")["cut_off"]
+    assert (cut["verb"], cut["state"], cut["nodes"]) == ("deploy", "cut off", ["node1", "node2"])
+    warning = f"run {cut['run']} by {cut['operator']} was cut off"
+    for words in (("status",), ("plan", "--topology", "cluster"), ("rollback",)):
+        ran = lab.cli(*words)
+        assert ran.told.count(warning) == 1, words
+        assert f"`sparkops -i {lab.inventory} deploy --topology cluster`. Run it again" in ran.told
+    assert lab.cli("status", "--limit", "node1").out.count("was cut off") == 1
+    assert warning in lab.cli("deploy", "--topology", "cluster", code=0).err
+    assert lab.json("status")["cut_off"] == []
+    assert "cut off" not in lab.cli("status", code=0).told
+    assert [one["state"] for one in runs(lab)] == ["cut off", "ended", "ended"]
+
+
+def test_a_run_that_is_under_way_was_not_cut_off_and_a_damaged_history_says_nothing(lab: Lab) -> None:
+    seen: list[list[dict[str, object]]] = []
+    lab.meets(12, lambda other: seen.append([*runs(other), *other.json("status", code=5)["cut_off"]]))
+    lab.deploy("cluster")
+    assert [[one["state"] for one in found] for found in seen] == [["running"]]
+    for name in lab.names:
+        lab.node(name).files[f"{lab.node(name).state_dir}/history"] = '{"event":"begin"\x1b[2J\n\x00{"a":1}\n'
+    assert (runs(lab), lab.json("status")["cut_off"]) == ([], [])
+
+
+def test_an_interrupt_and_a_failure_are_ends_too(lab: Lab) -> None:
+    lab.anew(troubles=[Trouble("interrupt", 12)])
+    lab.cli("deploy", "--topology", "cluster", code=Interrupted.exit_code)
+    lab.anew(troubles=[Trouble("lost-before", 14)])
+    lab.cli("deploy", "--topology", "cluster", code=4)
+    lab.anew()
+    assert [(one["state"], one["exit_code"]) for one in runs(lab)] == [("ended", 130), ("ended", 4)]
+
+
+def test_a_secret_of_the_run_is_in_no_history(lab: Lab) -> None:
+    lab.deploy("cluster", "--name", "sesame-street", SPARKOPS_API_KEY="sesame-street")
+    texts = [text for node in lab.world.nodes.values() for path, text in node.files.items() if "history" in path]
+    assert len(texts) == 2
+    assert "sesame" not in "".join(texts)
+
+
+def test_cleanup_takes_the_history_along_and_leaves_none(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    lab.cli("stop", code=0)
+    assert "history" in lab.cli("cleanup").told
+    lab.cli("cleanup", "--yes", code=0)
+    assert not [path for node in lab.world.nodes.values() for path in node.files if "sparkops" in path]
+
+
+# The lock of another run.
+
+
+def locked(lab: Lab, name: str, run: str = "cafe0001", command: str = "sparkops deploy") -> None:
+    about = {"user": "ann", "machine": "laptop", "pid": 7, "since": "2026-11-25T12:03:00+00:00", "command": command}
+    lab.node(name).lock, lab.node(name).owner = run, {"run": run, **about}
+
+
+def test_a_lock_is_refused_with_the_holders_command_and_a_cure_that_works(lab: Lab) -> None:
+    locked(lab, "node2", command="sparkops key rotate \x1b[2J")
+    ran = lab.cli("stop", code=Locked.exit_code)
+    assert "node2 is locked by ann@laptop since 2026-11-25T12:03:00+00:00 (run cafe0001, pid 7)" in ran.err
+    assert "`key rotate ?[2J`" in ran.err
+    assert "add --wait" in ran.err
+    error = lab.json("stop", code=Locked.exit_code)["error"]
+    assert (error["holder"]["user"], error["holder"]["command"]) == ("ann", "sparkops key rotate ?[2J")
+    assert runs(lab) == [], "it changed nothing"
+    lab.world.later(120, lambda: setattr(lab.node("node2"), "lock", None))
+    lab.cli("stop", "--wait", code=0)
+    assert [one["verb"] for one in runs(lab)] == ["stop"]
+
+
+def test_a_run_that_waits_says_for_whom_once_a_minute_and_again_when_another_one_was_faster(lab: Lab) -> None:
+    locked(lab, "node1")
+    lab.world.later(100, lambda: locked(lab, "node1", run="beef0002", command="sparkops stop"))
+    lab.world.later(110, lambda: setattr(lab.node("node1"), "lock", None))
+    ran = lab.cli("deploy", "--topology", "cluster", "--wait", "10m", code=0)
+    lines = [line for line in ran.err.splitlines() if "waiting" in line]
+    assert ["`deploy`" in line for line in lines] == [True, True, False]
+    assert lab.world.now() >= 100
+
+
+def test_waiting_ends_after_its_time_and_nothing_was_changed(lab: Lab) -> None:
+    locked(lab, "node1")
+    error = lab.json("deploy", "--topology", "cluster", "--wait", "90s", code=Locked.exit_code)["error"]
+    assert error["hint"] == "run the command again when that run has ended"
+    assert 90 <= lab.world.now() < 100
+    assert (lab.changed(), lab.node("node2").lock) == ([], None)
+    assert "is not a duration" in lab.cli("stop", "--wait", "openai-gpt-oss-120b", code=2).err
+
+
+def test_a_play_that_waited_decides_by_what_it_then_finds(lab: Lab) -> None:
+    (lab.work / "play.yml").write_text(
+        json.dumps(
+            [{"name": "p", "hosts": "all", "steps": [{"command": "touch /x", "when": "facts.meminfo.total_kib > 1"}]}]
+        )
+    )
+    locked(lab, "node1")
+    lab.world.later(30, lambda: setattr(lab.node("node1"), "lock", None))
+    lab.mark()
+    ran = lab.cli("play", "play.yml", "--wait")
+    asked = [one for one in lab.received() if isinstance(one.command.words[0], Script)]
+    assert ran.code == 0, ran.told
+    assert len([one for one in asked if one.node == "node1"]) == 2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_of_two_operators_the_one_who_waits_comes_after_the_other_one(lab: Lab, seed: int) -> None:
+    ended: list[int] = []
+    lab.anew(seed=seed)
+    lab.meets(12, lambda other: ended.append(other.cli("stop").code))
+    lab.deploy("cluster")
+    assert ended == [Locked.exit_code]
+    assert [one["verb"] for one in runs(lab)] == ["deploy"]
