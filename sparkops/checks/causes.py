@@ -9,7 +9,7 @@ from sparkops.checks.driver import numbers
 from sparkops.checks.gpu import foreign, stranger_containers
 from sparkops.checks.kernel import problem
 from sparkops.checks.machine import newer_kernel
-from sparkops.checks.memory_fits import cache_in_the_way, strangers_suffice
+from sparkops.checks.memory_fits import cache_in_the_way, share_too_small, strangers_suffice
 from sparkops.core.facts import Facts, Unread, known
 from sparkops.core.findings import Finding
 from sparkops.core.inventory import Node
@@ -63,6 +63,7 @@ CAUSES = (
     Cause("dgx-os-same", ("kernel-same", "driver-same", "cx7-firmware")),
     Cause("clock-synchronized", ("clock-skew",)),
     Cause("gpu-strangers", ("gpu-free",), _in_strange_containers),
+    Cause("model-memory", ("memory-fits",), share_too_small),
     Cause("page-cache", ("memory-fits",), cache_in_the_way),
     Cause("drop-permitted", ("memory-fits",), cache_in_the_way),
     Cause("gpu-free", ("memory-fits",), strangers_suffice),

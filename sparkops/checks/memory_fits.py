@@ -56,7 +56,9 @@ def fits(here: Here) -> Iterator[Said]:
         f"MemAvailable: {gib(memory.available_kib)}"
         + (f"; reserved as huge pages: {gib(memory.huge_kib)}" if memory.huge_kib else "")
     )
-    if need <= usable:
+    if found := _too_small(here, memory):
+        yield found
+    elif need <= usable:
         yield _drafted(here, memory) or good(evidence=evidence)
     elif need <= dropped:
         yield warn(
@@ -72,6 +74,17 @@ def fits(here: Here) -> Iterator[Said]:
         yield fail(
             f"--gpu-memory-utilization {wanted} needs {gib(need)}, but {gib(dropped)} is free{told}", hint, evidence
         )
+
+
+def _too_small(here: Here, memory: Memory) -> Said | None:
+    """A failure if the share has no room for the KV cache, however much memory is free."""
+    found = estimate(here.s.effective, here.s.placement.shape, memory.total_kib)
+    hint = f"would fit: {', or '.join(found.would_fit)}" if found.would_fit else ""
+    return fail(found.too_small, hint) if found.too_small else None
+
+
+def share_too_small(here: Here) -> bool:
+    return _too_small(here, read(here.facts.meminfo)) is not None
 
 
 def _drafted(here: Here, memory: Memory) -> Said | None:

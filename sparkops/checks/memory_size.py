@@ -66,8 +66,6 @@ def model_fits(here: Here) -> Iterator[Said]:
     hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
     if found.weights is not None and found.weights > found.total:
         yield fail(f"{found.weights:.0f} GiB of weights do not fit into {gib(size)} of memory", hint, _room(found))
-    elif found.too_small:
-        yield fail(f"on a node with {gib(size)}, {found.too_small}", hint, _room(found))
     elif found.fit in ("no", "tight"):
         yield warn(f"on a node with {gib(size)}, {found.reason}", hint, _room(found))
     else:

@@ -57,6 +57,19 @@ def test_a_node_that_is_away_keeps_nobody_from_being_judged(tmp_path: Path) -> N
     assert first["cx7-pings"] == "pass"
 
 
+def test_a_share_below_weights_and_overhead_is_refused_by_every_command_before_anything_changes(lab: Lab) -> None:
+    small = lab.home / "small.yml"
+    small.write_text("model: openai/gpt-oss-120b\ncontainer: vllm-node-mxfp4\nargs: {gpu-memory-utilization: 0.5}\n")
+    words = ("--topology", "solo", "--recipe", small)
+    for verb in ("plan", "deploy"):
+        assert "[memory-fits]" in lab.json(verb, *words, code=3)["error"]["message"]
+    document = lab.json("preflight", *words, code=3)
+    (found,) = (check for check in document["nodes"][0]["checks"] if check["id"] == "memory-fits")
+    assert "nothing is left for the KV cache" in found["message"]
+    assert found["hint"].startswith("would fit: --set args.gpu-memory-utilization=0.6")
+    assert lab.changed() == []
+
+
 def test_it_passes_while_what_was_deployed_serves(tmp_path: Path) -> None:
     topologies = ("solo", "2x-solo", "cluster")
     verdicts = {}
