@@ -186,7 +186,7 @@ def test_a_hostile_name_of_an_inventory_is_shown_as_escapes_also_in_advice(
     for words in (["-i", "inv\x1b[2J\u202e.yml", "plan"], ["-i", "none\x1b[2J", "status"]):
         assert main(words) == 2
         told = capsys.readouterr().err
-        assert "\\x1b" in told
+        assert "[2J" in told
         assert not UNSAFE.search(told)
 
 
