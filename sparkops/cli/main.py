@@ -14,6 +14,7 @@ from sparkops import __version__
 from sparkops.cli import registry
 from sparkops.cli.completion import VARIABLE
 from sparkops.cli.shape import CommandLine, Invocation, VerbGroup
+from sparkops.core.printable import printable
 from sparkops.errors import Interrupted, SparkopsError, UsageError
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
@@ -139,7 +140,7 @@ def _answer(ask: Invocation, report: Ending) -> Answer:
 def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending:
     run = os.urandom(4).hex()
     named = line.flags.get("inventory")
-    command = f"sparkops -i {shlex.quote(named)}" if named else "sparkops"
+    command = f"sparkops -i {shlex.quote(printable(named))}" if named else "sparkops"
     settings: dict[str, Any] = {
         "run": run,
         "as_json": bool(line.flags.get("json")) or "--json" in _ours(words),

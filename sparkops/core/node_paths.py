@@ -11,7 +11,7 @@ def problem(path: str) -> str | None:
         return f"must be a path of printable characters, not {ascii(path)}"
     if ":" in path:
         return f"must be a path without a colon, which separates the parts of a mount, not {path!r}"
-    if path != "~" and not re.match("/|~/|[^~-]", path):
+    if path != "~" and not path.startswith(("/", "~/")):
         return f"must be a path such as /models or ~/models, not {path!r}"
     return None
 
@@ -22,7 +22,6 @@ def mount_problem(mount: str) -> str | None:
     target, _, mode = rest.partition(":")
     if wrong := problem(source) or problem(target or source):
         return wrong
-    absolute = source.startswith(("/", "~/")) and (not rest or target.startswith("/"))
-    if not absolute or (rest.count(":") and not _MODE.fullmatch(mode)):
+    if source == "~" or (rest and not target.startswith("/")) or (rest.count(":") and not _MODE.fullmatch(mode)):
         return f"must be PATH or PATH:PATH_IN_CONTAINER, with :ro at the end if it is read-only, not {mount!r}"
     return None

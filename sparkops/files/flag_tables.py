@@ -13,6 +13,7 @@ from sparkops.core.schema import one_line
 from sparkops.data import compact, dump
 from sparkops.errors import UsageError
 from sparkops.files import state
+from sparkops.files.reading import beginning
 
 KIND = "flags"
 SCHEMA = 1
@@ -22,7 +23,7 @@ LARGEST = 4_000_000
 def from_file(path: str) -> FlagTable:
     """Read a table as `image flags` prints it, or the dump made inside an image; raises UsageError."""
     try:
-        data = Path(path).expanduser().read_bytes()[: LARGEST + 1]
+        data = beginning(Path(path).expanduser(), LARGEST)
         document = json.loads(data) if len(data) <= LARGEST else None
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "is not a valid path"

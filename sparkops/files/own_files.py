@@ -1,5 +1,7 @@
 """The user's own files that a verb reads or writes. Each error names the file."""
 
+import os
+import shlex
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +12,7 @@ from sparkops import whole_file
 from sparkops.core.schema import one_line
 from sparkops.core.sizes import gb
 from sparkops.errors import UsageError
+from sparkops.files.reading import opened
 
 KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 """Private keys in `~/.ssh`, the preferred one first."""
@@ -32,7 +35,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def refuse_existing(path: Path, force: bool, hint: str = "overwrite it with --force") -> None:
-    if path.exists() and not force:
+    if os.path.exists(path) and not force:
         raise UsageError(f"{path} already exists", hint=hint)
 
 
@@ -68,10 +71,11 @@ def whole(path: Path, size: int) -> Iterator[BinaryIO]:
 def size_to_read(path: Path) -> int:
     """Size in bytes; raises `UsageError` if the file cannot be read."""
     try:
-        with path.open("rb"):
+        with opened(path):
             return path.stat().st_size
-    except OSError as error:
-        raise UsageError(one_line(f"{path}: {(error.strerror or str(error)).lower()}")) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "is not a valid path"
+        raise UsageError(one_line(f"{path}: {reason.lower()}")) from error
 
 
 def directory(path: str) -> Path | None:
@@ -84,7 +88,7 @@ def directory(path: str) -> Path | None:
 
 
 def is_there(path: str) -> bool:
-    return Path(path).exists()
+    return os.path.exists(path)
 
 
 def free(folder: Path) -> int:
@@ -96,13 +100,13 @@ def free(folder: Path) -> int:
 
 def login_key(key_file: str | None) -> str:
     """The public key beside the private key that logs in; raises UsageError with the command that makes one."""
-    places = [Path(key_file).expanduser()] if key_file else [Path.home() / ".ssh" / name for name in KEYS]
+    places = [os.path.expanduser(key_file or f"~/.ssh/{name}") for name in ([""] if key_file else KEYS)]
     for private in places:
-        if (public := private.with_name(f"{private.name}.pub")).is_file():
-            return public.read_text(encoding="utf-8", errors="replace").strip()
-    private = next((place for place in places if place.is_file()), places[0])
-    there = private.is_file()
-    make = f"ssh-keygen -y -f {private} > {private}.pub" if there else f"ssh-keygen -t ed25519 -f {private}"
+        if os.path.isfile(f"{private}.pub"):
+            return Path(f"{private}.pub").read_text(encoding="utf-8", errors="replace").strip()
+    private = next(filter(os.path.isfile, places), places[0])
+    quoted, there = shlex.quote(private), os.path.isfile(private)
+    make = f"ssh-keygen -y -f {quoted} > {quoted}.pub" if there else f"ssh-keygen -t ed25519 -f {quoted}"
     hint = f"make one: `{make}`; then run this command again"
     raise UsageError(one_line(f"no public key: {private}.pub does not exist"), hint=hint)
 

@@ -15,6 +15,7 @@ from sparkops.core.schema import Located, one_line
 from sparkops.errors import UsageError
 from sparkops.files import catalogues, flag_tables
 from sparkops.files.package import PACKAGE
+from sparkops.files.reading import beginning
 from sparkops.files.recipe_places import YAML, Found, RecipeFolders
 from sparkops.files.yaml_positions import parse
 
@@ -151,8 +152,7 @@ def document(path: Path, label: str | None = None) -> Located:
 def content(path: Path) -> bytes:
     """The bytes of a file; raises UsageError if it cannot be read or is too large."""
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
+        data = beginning(path, LARGEST)
     except FileNotFoundError:
         raise UsageError(one_line(f"{path}: no such file")) from None
     except (OSError, ValueError) as error:

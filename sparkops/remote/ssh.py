@@ -1,5 +1,6 @@
 """One authenticated connection to one node: strict host keys, named errors, a few retries of what may pass."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,7 +166,7 @@ class Connector:
 
 def _key_file(own: str | None, found: Mapping[str, Any]) -> Path | None:
     files = (own, *found.get("identityfile", ()))
-    return next((Path(name).expanduser() for name in files if name), None)
+    return next((Path(os.path.expanduser(name)) for name in files if name), None)
 
 
 def _ssh_config(path: Path | None) -> Any:

@@ -91,7 +91,7 @@ class RunLog:
 
 def _private(path: Path) -> TextIO:
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
-    return os.fdopen(handle, "w", encoding="utf-8", buffering=1)
+    return os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace", buffering=1)
 
 
 def _prune(directory: Path) -> None:

@@ -179,6 +179,17 @@ def test_hostile_files_do_not_control_the_terminal(files: Path, capsys: pytest.C
         assert not UNSAFE.search(told.out + told.err)
 
 
+def test_a_hostile_name_of_an_inventory_is_shown_as_escapes_also_in_advice(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("inv.yml").rename("inv\x1b[2J\u202e.yml")
+    for words in (["-i", "inv\x1b[2J\u202e.yml", "plan"], ["-i", "none\x1b[2J", "status"]):
+        assert main(words) == 2
+        told = capsys.readouterr().err
+        assert "[2J" in told
+        assert not UNSAFE.search(told)
+
+
 def test_an_exported_recipe_has_the_hostile_text_as_escapes_and_the_value_is_unchanged(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
