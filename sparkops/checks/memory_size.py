@@ -47,7 +47,7 @@ def total(here: Here) -> Iterator[Said]:
 
 @PlanCheck(
     id="model-memory",
-    title="The model fits into a node of 64 GB, or any model that only its files describe",
+    title="The model fits into the node's own memory",
     why=(
         "The rules judge a recipe by a node of 128 GB. On a smaller node, each rank holds the same weights, and "
         "--gpu-memory-utilization is a share of the node's own memory. And the rules do not know how large a model is "
@@ -61,7 +61,7 @@ def total(here: Here) -> Iterator[Said]:
 def model_fits(here: Here) -> Iterator[Said]:
     size, settings = read(here.facts.meminfo).total_kib, here.s.effective
     if here.engine is None or (sold(size) == max(SOLD) and not settings.only_on_node):
-        raise CannotTell("applies only to an engine on a node with less than 128 GB, or with a model not in the table")
+        raise CannotTell("applies only to a node with less than 128 GB, or to a model that only its files describe")
     found = memory_estimate.estimate(settings, here.s.placement.shape, size)
     hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
     if found.weights is not None and found.weights > found.total:

@@ -111,7 +111,8 @@ class ModelSnapshot:
         try:
             return model_config.read(self.texts[name])
         except ValueError as error:
-            raise UsageError(f"{self.model}: {name} at {self.origin} {error}") from None
+            told = f"{self.model}: {name} at {self.origin} {error}"
+            raise UsageError(told, hint="get the file again, or name another revision: --revision REF") from None
 
     def _instead(self) -> str:
         if any(name.endswith(".gguf") for name in self.files):

@@ -51,7 +51,7 @@ def shape(nodes: int) -> Shape:
     return Shape("cluster", nodes, "mp", "cluster") if nodes >= LEAST_CLUSTER else Shape("solo", 1, "mp", "solo")
 
 
-def find(recipe: Recipe, wanted: WantedNodes, shares: tuple[float, ...], useful: int = USEFUL_CONTEXT) -> Room:
+def find(recipe: Recipe, wanted: WantedNodes, shares: tuple[float, ...], useful: int) -> Room:
     """The first topology with a useful context, from one node on, else the first at all; raises Refused."""
     counts = _counts(recipe)
     if wanted.topology is None:
@@ -119,5 +119,6 @@ def _refusal(recipe: Recipe, wanted: WantedNodes, elsewhere: Room | None) -> Ref
     if elsewhere is None:
         return Refused(f"{message}; {MOST_NODES} nodes are not enough either", hint=smaller)
     if elsewhere.nodes == 1:
-        return Refused(message, hint="it fits into one node: leave out --topology cluster")
+        split = f"no cluster of up to {MOST_NODES} nodes can share the attention heads of {recipe.model} evenly"
+        return Refused(split, hint="it fits into one node: leave out --topology cluster")
     return Refused(message, hint=f"{smaller}, or write the recipe for {elsewhere.nodes} nodes: --topology cluster")

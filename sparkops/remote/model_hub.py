@@ -44,6 +44,7 @@ class ModelHub:
     def __init__(self, access: Access) -> None:
         self.endpoint = (access.endpoint or HUB).rstrip("/")
         self._token = access.token
+        self._proxy = access.proxies.get(f"{urlsplit(self.endpoint).scheme}_proxy")
         self._opener = urllib.request.build_opener(_KeepToken())
         if urlsplit(self.endpoint).scheme not in ("http", "https") or not urlsplit(self.endpoint).hostname:
             raise UsageError(one_line(f"$HF_ENDPOINT is no address of a hub: {self.endpoint}"), hint=f"such as {HUB}")
@@ -82,7 +83,8 @@ class ModelHub:
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             said = getattr(reason, "strerror", None) or reason or type(error).__name__
-            told = one_line(f"the model hub {self.endpoint} cannot be reached: {said}")
+            through = " through this machine's proxy" * bool(self._proxy)
+            told = one_line(f"the model hub {self.endpoint} cannot be reached{through}: {said}")
             raise Unreachable(told, hint=_OFFLINE) from None
 
     def _read(self, answer: Any, most: int) -> str:

@@ -70,6 +70,9 @@ def test_a_file_is_never_overwritten_unasked_and_a_failure_writes_none(lab: Lab)
     lab.cli("recipe", "new", MODEL, "--from", files(place, gib=900), "--force", code=3)
     lab.cli("recipe", "new", MODEL, "--from", files(place, torch_dtype=[1]), "--topology", "cluster", "-o", "b.yml")
     (place / "config.json").write_text("[" * 100_000)
+    assert (
+        "must end with .yml" in lab.json("recipe", "new", MODEL, "--from", place, "-o", "c", code=2)["error"]["message"]
+    )
     for words in ((MODEL, "--force"), ("/models/x",), ("x y",), ("acme/a", "--revision", "../..")):
         ran = lab.cli("recipe", "new", *words, "--from", place, "-o", "c.yml", code=2)
         assert "Traceback" not in ran.told

@@ -16,6 +16,7 @@ from sparkops.core.proposal_room import WantedNodes
 from sparkops.core.recipe import Recipe
 from sparkops.errors import Refused, UsageError
 from sparkops.files import model_snapshot, own_files, recipes
+from sparkops.files.recipe_places import YAML
 from sparkops.remote.model_hub import ModelHub
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -32,6 +33,8 @@ def new(options: NewOptions, report: Report) -> Answer:
     """Propose a recipe, check it against the rules, and write it; raises Refused if the model does not fit."""
     name = model_name(f"{options.model}@{options.revision}" if options.revision else options.model)
     path = Path(options.output or f"recipes/{_usual_name(name)}.yml")
+    if path.suffix not in YAML:
+        raise UsageError(f"--output {path}: a recipe's file must end with .yml or .yaml")
     own_files.refuse_existing(path, options.force, "overwrite it with --force, or name another file with --output")
     names, warnings = known_nodes(options.nodes)
     nodes = WantedNodes(len(names) if names else LIKELY_NODES, GB10_KIB * options.memory // GB, options.topology)

@@ -424,6 +424,20 @@ def test_a_missing_shard_a_broken_link_and_a_part_of_a_download_are_told(ask: As
         assert (model.incomplete, model.complete) == ((str(folder / "blobs/abc.incomplete"),), False)
 
 
+def test_a_model_is_described_by_its_configuration_unless_that_is_strange(ask: Ask, node: Path):
+    folder = _snapshot(node / "a home", 1, 1)
+    keys = ("num_attention_heads", "num_hidden_layers", "hidden_size", "vocab_size", "max_position_embeddings")
+    whole = json.dumps(dict.fromkeys(keys, 64), indent=2)
+    strange = ("", "\0", "[]", "{", whole.replace("64", '"x"'), whole + " " * 200_000, "config x\nrevision y\n{")
+    for shell in SHELLS:
+        for text, known in ((whole, True), *((text, False) for text in strange)):
+            _write(folder, {"blobs/config": text})
+            model = facts(ask("--only", "model", "--model", "openai/gpt-oss-120b", shell=shell)).model
+            assert (model.revision, model.complete or not text) == (SNAPSHOT, True)
+            assert (model.architecture is not None) is known, text[:40]
+            assert not known or (model.architecture.heads, model.architecture.full) == (64, 64)
+
+
 def test_a_model_may_be_asked_for_by_revision_and_cache(ask: Ask, node: Path):
     _snapshot(node / "other cache", 1, 1).rename(node / "moved")
     (node / "cache dir/hub").mkdir(parents=True)
