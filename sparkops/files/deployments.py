@@ -21,7 +21,7 @@ def note(inventory: str, found: Mapping[str, Iterable[str]]) -> None:
     after = before | {node: sorted(set(names)) for node, names in found.items()}
     if after != before:
         with contextlib.suppress(OSError):
-            state.write(KIND, _name(inventory), after)
+            state.write_json(KIND, _name(inventory), after)
 
 
 def _read(inventory: str) -> dict[str, list[str]]:
