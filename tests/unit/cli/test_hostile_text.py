@@ -65,7 +65,11 @@ def test_what_shows_an_answer_gets_only_printable_text() -> None:
     seen: list[Any] = []
 
     def show(verb: str) -> Any:
-        return lambda document, ink, how: seen.append(document) or iter(())
+        def keep(document: Any, ink: Ink, how: How) -> list[str]:
+            seen.append(document)
+            return []
+
+        return keep
 
     desk = Report("status", out=io.StringIO(), err=io.StringIO(), show=show)
     document = {"nodes": ({HOSTILE: [HOSTILE, 1, None]},), HOSTILE: HOSTILE}
