@@ -17,14 +17,22 @@ METRICS: Mapping[str, str] = {
 }
 """Our names and llama-benchy's. Rates are tokens a second, times milliseconds."""
 
+PER_REQUEST = ("decode-per-request", "ttfr", "ttft")
+"""Metrics with one value for each request; the others have one for each run."""
+
 
 @dataclass(frozen=True)
 class Metric:
-    """`values`: one for each run for metrics over all requests, else one for each request."""
+    """`values`: one for each run for metrics over all requests, else one for each request.
+
+    `runs`: the mean of each run. The requests of one run share the engine, so only runs are independent. Empty if
+    unknown.
+    """
 
     mean: float
     std: float
     values: tuple[float, ...]
+    runs: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ class Measured:
 def read(documents: Sequence[Mapping[str, Any]], suite: Suite) -> Measured:
     """The rows of result files, and all that is wrong with them."""
     problems: list[str] = []
-    found = [_row(entry, problems) for document in documents for entry in _entries(document, problems)]
+    found = [_row(entry, suite.runs, problems) for document in documents for entry in _entries(document, problems)]
     rows = tuple(row for row in found if row is not None)
     missing = [point for point in suite.points if point not in {row.point for row in rows}]
     problems += [f"{point}: was not measured" for point in missing if not any(str(point) in told for told in problems)]
@@ -61,7 +69,7 @@ def _entries(document: Mapping[str, Any], problems: list[str]) -> Sequence[Mappi
     return [entry for entry in entries if isinstance(entry, dict) and not entry.get("is_context_prefill_phase")]
 
 
-def _row(entry: Mapping[str, Any], problems: list[str]) -> Row | None:
+def _row(entry: Mapping[str, Any], runs: int, problems: list[str]) -> Row | None:
     try:
         sizes = (entry["prompt_size"], entry["response_size"], entry["context_size"], entry["concurrency"])
         point = Point(*(int(size) for size in sizes))
@@ -70,38 +78,51 @@ def _row(entry: Mapping[str, Any], problems: list[str]) -> Row | None:
         return None
     metrics: dict[str, Metric] = {}
     for name, theirs in METRICS.items():
-        metric = _metric(entry.get(theirs))
+        metric = _metric(entry.get(theirs), point.concurrency if name in PER_REQUEST else 1, runs)
         if metric is None:
             problems.append(f"{point}: {theirs} is null; either no request succeeded, or all ended too soon to measure")
             return None
         metrics[name] = metric
-    return Row(point, metrics | _derived(point, metrics))
+    return Row(point, metrics | _derived(point, metrics, runs))
 
 
-def _metric(found: Any) -> Metric | None:
+def _metric(found: Any, requests: int, runs: int) -> Metric | None:
+    """A metric with so many values for each run."""
     if not isinstance(found, dict) or not _number(found.get("mean")):
         return None
     values = tuple(float(value) for value in found.get("values") or () if _number(value))
-    return Metric(float(found["mean"]), float(found.get("std") or 0.0), values) if values else None
+    if not values:
+        return None
+    return Metric(float(found["mean"]), float(found.get("std") or 0.0), values, _by_run(values, requests, runs))
+
+
+def _by_run(values: Sequence[float], requests: int, runs: int) -> tuple[float, ...]:
+    """The mean of each run; empty if values are missing, because then it is unknown which run each belongs to."""
+    if len(values) != requests * runs:
+        return ()
+    return tuple(sum(values[at : at + requests]) / requests for at in range(0, len(values), requests))
 
 
 def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _derived(point: Point, metrics: Mapping[str, Metric]) -> dict[str, Metric]:
+def _derived(point: Point, metrics: Mapping[str, Metric], runs: int) -> dict[str, Metric]:
     """Per request: ms between tokens (itl) and to the last token (e2e); total: tokens/s of prompts and answers."""
     rates, firsts = metrics["decode-per-request"].values, metrics["ttft"].values
     if len(rates) != len(firsts) or not all(rate > 0 for rate in rates):
         return {}
     between = [1000 / rate for rate in rates]
     whole = [first + gap * (point.answer - 1) for first, gap in zip(firsts, between, strict=True)]
-    tokens = point.prompt + point.answer
-    total = [tokens * point.concurrency * 1000 / mean for mean in [sum(whole) / len(whole)] if mean > 0]
-    return {name: of(values) for name, values in (("itl", between), ("e2e", whole), ("total", total)) if values}
+    tokens = (point.prompt + point.answer) * point.concurrency * 1000
+    means = _by_run(whole, point.concurrency, runs)
+    total = [tokens / mean for mean in means or [sum(whole) / len(whole)] if mean > 0]
+    known = {"itl": (between, point.concurrency), "e2e": (whole, point.concurrency), "total": (total, 1)}
+    return {name: of(values, _by_run(values, requests, runs)) for name, (values, requests) in known.items() if values}
 
 
-def of(values: Sequence[float]) -> Metric:
+def of(values: Sequence[float], runs: tuple[float, ...] = ()) -> Metric:
     """A metric of these values; the spread is that of the values themselves."""
     mean = sum(values) / len(values)
-    return Metric(mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values)), tuple(values))
+    spread = math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
+    return Metric(mean, spread, tuple(values), runs)

@@ -105,7 +105,7 @@ SUITES = (
     ),
     Suite(
         "concurrency",
-        "Tokens/s of prefill and generation, with 1 to 256 requests at once",
+        "Tokens/s of prefill and decode, with 1 to 256 requests at once",
         "dendro-logic, LLM Inference Recipes, gpt-oss-120b (concurrency-first), 2026-05-06",
         (2048,),
         (128,),

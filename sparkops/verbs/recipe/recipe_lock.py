@@ -49,7 +49,9 @@ def verify(options: VerifyOptions, report: Report) -> Answer:
         "ignored": list(options.ignore),
         "equal": not found,
     }
-    hint = "do not compare measurements before and after these changes; to accept one: --ignore kernel, for example"
+    names = [one.what for one in found if one.what in lockfile.IGNORABLE]
+    accept = f"; accept a difference with --ignore {names[0]}" if names else ""
+    hint = f"old benchmarks no longer apply{accept}"
     count = f"{len(found)} thing{'s' if len(found) > 1 else ''}"
     error = Refused(f"{wanted.deployment} differs from the lock file: {count} changed", hint=hint) if found else None
     return Answer(document, error=error)
