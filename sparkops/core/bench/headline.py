@@ -24,11 +24,13 @@ class _Lead:
 
 
 def headline(comparisons: Sequence[Comparison], labels: Sequence[str]) -> Iterator[str]:
-    """One sentence for each metric of `ASKED`."""
+    """One sentence for each metric of `ASKED`, or for those of which there is the same to say."""
     found = {one.metric: one for one in comparisons}
+    told: dict[str, list[str]] = {}
     for metric in ASKED:
         if metric in found and (text := "; ".join(_parts(found[metric], labels))):
-            yield f"{NAMES[metric].short}: {text}."
+            told.setdefault(text, []).append(NAMES[metric].short)
+    yield from (f"{', '.join(names)}: {text}." for text, names in told.items())
 
 
 def _parts(one: Comparison, labels: Sequence[str]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sparkops.core.bench.names import NAMES, TABLES, title
 from sparkops.core.bench.suites import Point, shared
-from sparkops.report.text import Document, How, Ink, columns
+from sparkops.report.text import Document, How, Ink, columns, wrapped
 from sparkops.verbs.recipe.show_catalogue import reference
 
 LAB = "measured in the lab: the nodes are emulated, so these numbers say nothing about a GB10"
@@ -124,7 +124,7 @@ def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
     labels = document.get("labels", ())
     if document.get("lab"):
         yield ink.warn(LAB)
-    yield from (ink.bold(line) for line in document.get("verdict", ()))
+    yield from (ink.bold(line) for sentence in document.get("verdict", ()) for line in wrapped(sentence, ""))
     if different := document.get("differences"):
         yield ink.warn("the published runs had other flags, so the percentages also show what these flags change:")
         yield from (f"  {line}" for line in different)
