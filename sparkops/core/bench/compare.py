@@ -8,6 +8,7 @@ from math import comb
 from sparkops.core.bench.measured import Metric, Row
 from sparkops.core.bench.names import COMPARED
 from sparkops.core.bench.record import Record
+from sparkops.core.bench.suites import shared
 from sparkops.core.bench.verdict import Verdict, judge
 from sparkops.core.lockfile import LockDifference, NodeLock, RecipeLock, changes, shown
 from sparkops.core.reference import ReferencePoint as Published
@@ -127,6 +128,12 @@ def side_by_side(runs: Sequence[Sequence[Row]]) -> Iterator[Comparison]:
         rows = tuple(row for row in rows if any(row[1]))
         if rows:
             yield Comparison(metric, rows)
+
+
+def sizes(rows: Sequence[Row]) -> str:
+    """The prompt, answer and context of the rows that `side_by_side` takes."""
+    others = len({row.point.shape for row in rows}) > 1
+    return shared([rows[0].point])[1] + (" only (`sparkops bench show` has the other sizes)" if others else "")
 
 
 def beside_published(rows: Sequence[Row], points: Iterable[Published]) -> Iterator[Comparison]:

@@ -74,7 +74,7 @@ def _range(counts: Sequence[int]) -> str:
 
 
 def _percent(values: Sequence[float]) -> str:
-    low, high = f"{min(values):.1f}", f"{max(values):.1f}"
+    low, high = (f"{value:.{0 if value >= 10 else 1}f}" for value in (min(values), max(values)))  # noqa: PLR2004
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 

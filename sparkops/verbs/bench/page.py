@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 
 from sparkops.core.bench.charts import Chart, charts, power
-from sparkops.core.bench.compare import Comparison, side_by_side
+from sparkops.core.bench.compare import Comparison, side_by_side, sizes
 from sparkops.core.bench.headline import headline, summary
 from sparkops.core.bench.measured import Metric
 from sparkops.core.bench.names import NAMES, TABLES, title
@@ -39,7 +39,7 @@ def page(shown: Series) -> str:
     good = {label: record for label, record in shown.records.items() if record.ok}
     compared = list(side_by_side([record.measured.rows for record in good.values()])) if len(good) > 1 else []
     parts = (
-        *_head(shown, good, compared), *_setup(shown.records), *_comparison(compared, list(good)),
+        *_head(shown, good, compared), *_setup(shown.records), *_comparison(compared, good),
         *_figures(drawn(shown)), *_runs(good),
     )  # fmt: skip
     name, body = escape(shown.title), "\n".join(parts)
@@ -74,10 +74,12 @@ def _setup(records: Mapping[str, Record]) -> Iterator[str]:
     yield "</table>"
 
 
-def _comparison(compared: Sequence[Comparison], labels: Sequence[str]) -> Iterator[str]:
+def _comparison(compared: Sequence[Comparison], good: Mapping[str, Record]) -> Iterator[str]:
     if not compared:
         return
+    labels = list(good)
     yield "<h2>Comparison</h2>"
+    yield f'<p class="dim">{escape(sizes(good[labels[0]].measured.rows))}</p>'
     yield (
         f'<p class="dim">Means ± standard deviations. Below: the difference from {escape(labels[0])} and its 95 % '
         "interval; “noise” means no difference beyond the noise. Each table as a whole errs in 5 % of cases.</p>"

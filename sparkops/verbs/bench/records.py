@@ -9,12 +9,21 @@ from types import ModuleType
 from typing import Any
 
 from sparkops.core import reference
-from sparkops.core.bench.compare import VARIABLE, Comparison, beside_published, crossings, gaps, side_by_side
+from sparkops.core.bench.compare import (
+    VARIABLE,
+    Comparison,
+    Gap,
+    beside_published,
+    crossings,
+    gaps,
+    side_by_side,
+    sizes,
+)
 from sparkops.core.bench.headline import headline
 from sparkops.core.bench.names import NAMES, TABLES
 from sparkops.core.bench.record import Record, series
 from sparkops.core.bench.samples import watched
-from sparkops.core.bench.suites import SUITES, shared
+from sparkops.core.bench.suites import SUITES
 from sparkops.core.bench.verdict import Verdict
 from sparkops.core.reference import ReferenceTable
 from sparkops.core.schema import did_you_mean
@@ -95,22 +104,30 @@ def comparison(
     records: Sequence[Record], vary: frozenset[str], output: str | None, failed: Mapping[str, str] | None = None
 ) -> Answer:
     """Compare runs, or refuse with the differences (exit 3). `failed` maps label to reason."""
-    found = [gap for other in records[1:] for gap in gaps(records[0], other, vary, _topology_flags(records[0]))]
+    found = _gaps(records, vary)
     if found:
         lines = "\n".join(f"{gap.label}: {gap.text}" for gap in found)
         named = ",".join(sorted({gap.text.partition(":")[0] for gap in found} & set(VARIABLE)))
+        if len({_topology(one) for one in records}) > 1 and not _gaps(records, vary | {"topology"}):
+            named = "topology"
         hint = f"to compare them anyway: --vary {named}" if named else None
         raise Refused(f"these runs cannot be compared:\n{lines}", hint=hint)
     files = [own_files.write(Path(output), page_of(records, failed))] if output else []
     runs = {label: one.measured.rows for label, one in series("", records).records.items()}
     compared, labels = list(side_by_side(list(runs.values()))), list(runs)
     marks = [vars(mark) for one in compared if one.metric == "decode" for mark in crossings(one, labels)]
-    said = {"verdict": list(headline(compared, labels)), "sizes": shared([records[0].measured.rows[0].point])[1]}
+    said = {"verdict": list(headline(compared, labels)), "sizes": sizes(records[0].measured.rows)}
     rest = {"comparisons": _documents(compared), "crossings": marks, "files": files, "lab": records[0].lab}
     return Answer({"labels": labels, **said, **rest})
 
 
 NOT_JUDGED = ("not judged: a published value has no runs, so its noise is unknown",)
+
+
+def _gaps(records: Sequence[Record], vary: frozenset[str]) -> list[Gap]:
+    """What differs from the first run beyond `vary`."""
+    flags = list(_topology_flags(records[0]))
+    return [gap for other in records[1:] for gap in gaps(records[0], other, vary, flags)]
 
 
 def _published(records: Sequence[Record], named: str | None) -> Answer:
@@ -172,6 +189,10 @@ def _documents(tables: Sequence[Comparison]) -> list[dict[str, Any]]:
 
 def _verdict(found: Verdict | None) -> dict[str, Any] | None:
     return {"word": found.word, "gain": found.gain, "margin": found.margin} if found else None
+
+
+def _topology(one: Record) -> str:
+    return str((one.lock or {}).get("revision", {}).get("topology", ""))
 
 
 def _topology_flags(one: Record) -> Iterator[str]:

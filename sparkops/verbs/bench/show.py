@@ -49,11 +49,13 @@ def number(mean: float, std: float = 0.0) -> str:
 
 def suites(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("suites", ()):
-        yield f"{ink.bold(one['id'])}  {one['title']} ({one['source']})"
+        yield ink.bold(one["id"])
+        yield from wrapped(f"{one['title']} ({one['source']})", "    ")
         lists = {name: ",".join(map(str, one[name])) for name in ("prompts", "answers", "concurrency", "depths")}
         asked = "prompts of {prompts} tokens, answers of {answers} tokens, concurrency {concurrency}".format(**lists)
         depth = f", after a context of {lists['depths']} tokens" if lists["depths"] != "0" else ""
-        yield f"    {asked}{depth}; runs per point: {one['runs']}, requests in total: {one['requests']}"
+        text = f"{asked}{depth}; runs per point: {one['runs']}, requests in total: {one['requests']}"
+        yield from wrapped(text, "    ")
 
 
 def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -70,7 +72,7 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
         ]
         for one in document["records"]
     ]
-    yield from columns([["id", "label", "model", "suite", ""], *rows])
+    yield from columns([["id", "label", "model", "suite", "state"], *rows])
 
 
 def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:

@@ -50,7 +50,9 @@ def verify(options: VerifyOptions, report: Report) -> Answer:
         "equal": not found,
     }
     named = next((one.what for one in found if one.what in lockfile.IGNORABLE), None)
-    way_on = f"accept a difference with --ignore {named}" if named else "write a new one: `sparkops recipe lock -o FILE`"
+    way_on = (
+        f"accept a difference with --ignore {named}" if named else "write a new one: `sparkops recipe lock -o FILE`"
+    )
     count = f"{len(found)} thing{'s' if len(found) > 1 else ''} changed"
     told = f"{wanted.deployment} differs from the lock file: {count}, so old benchmarks no longer apply"
     error = Refused(told, hint=way_on) if found else None

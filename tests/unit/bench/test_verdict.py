@@ -109,12 +109,12 @@ def said(labels: list[str], *runs: list[Row]) -> list[str]:
 def test_the_headline_names_the_faster_run_where_the_noise_allows() -> None:
     cluster, solos = spread(60.0, 90.0, 150.0, 180.0), spread(50.0, 90.1, 100.0, 220.0)
     assert said(["cluster", "2x-solo"], table(cluster), table(solos)) == [
-        "decode: cluster is faster at 1 request (by 20.0 %); no difference beyond the noise at 2 requests at once "
-        "(±0.4 %); cluster is faster at 4 requests at once (by 50.0 %); 2x-solo is faster at 8 requests at once "
-        "(by 22.2 %)."
+        "decode: cluster is faster at 1 request (by 20 %); no difference beyond the noise at 2 requests at once "
+        "(±0.4 %); cluster is faster at 4 requests at once (by 50 %); 2x-solo is faster at 8 requests at once "
+        "(by 22 %)."
     ]
     assert said(["a", "b"], table(spread(60.0, 90.0)), table(spread(50.0, 80.0))) == [
-        "decode: a is faster at 1 to 2 requests at once (by 12.5 to 20.0 %)."
+        "decode: a is faster at 1 to 2 requests at once (by 12 to 20 %)."
     ]
 
 
@@ -131,7 +131,7 @@ def test_for_times_the_smaller_value_is_faster_and_of_three_runs_one_is_fastest(
         ["a", "b", "c"], *(table(spread(*means), "ttft") for means in ((100.0, 50.0), (80.0, 50.1), (120.0, 90.0)))
     )
     assert lines == [
-        "TTFT: b is fastest at 1 request (by 20.0 %); no difference beyond the noise between a and b at 2 requests "
+        "TTFT: b is fastest at 1 request (by 20 %); no difference beyond the noise between a and b at 2 requests "
         "at once (±0.8 %)."
     ]
 
