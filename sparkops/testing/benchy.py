@@ -35,6 +35,7 @@ class SimulatedBenchy:
         options = dict(zip(words, (*words[1:], ""), strict=True))
         self.asked.append({name: value for name, value in options.items() if name.startswith("--")})
         outcome = BenchyOutcome(told)
+        outcome.take({"type": "text", "text": f"file {book}" if book else "sparkops-1"})
         count, answer = int(options["--concurrency"]), int(options["--tg"])
         requests = [f"request {number}" for number in range(count * int(options["--runs"]))]
         for request in requests:

@@ -4,7 +4,6 @@ import json
 import signal
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
 
@@ -74,12 +73,12 @@ def measuring(lab):
     return [one.line for one in living(f"HOME={lab.home}") if "llama" in one.line or "benchy.py" in one.line]
 
 
-def test_deploy_measures_with_the_tokenizer_of_the_node_and_the_numbers_are_llama_benchys(empty, offline):
-    lab, text = empty, Path(offline[-1]).read_text()
-    for path in lab.node("node1", "home", ".cache", "huggingface", "hub").rglob("tokenizer.json"):
-        path.write_text(text)
-    words = ("deploy", "--topology", "solo", "--limit", "node1", "--bench=smoke")
-    found = lab.json(*words, SPARKOPS_BOOK=offline[2])["bench"]
+def test_deploy_measures_a_lab_as_it_stands_without_an_internet_and_the_numbers_are_llama_benchys(empty):
+    lab = empty
+    found = lab.json("deploy", "--topology", "solo", "--limit", "node1", "--bench=smoke")["bench"]
+    assert found["record"]["versions"]["text"] == "sparkops-1"
+    assert found["record"]["lab"] is True
+    assert list(lab.home.rglob("llama-benchy")) == [], "a cache of what was downloaded"
     raw = [entry for document in kept(lab, found["id"])["raw"] for entry in document["benchmarks"]]
     theirs = {"prefill": "pp_throughput", "decode": "tg_throughput", "peak": "peak_throughput", "ttft": "e2e_ttft"}
     assert [{name: row["metrics"][name]["mean"] for name in theirs} for row in found["rows"]] == [
@@ -182,3 +181,4 @@ def test_a_run_that_is_interrupted_then_killed_leaves_no_process_and_goes_on_whe
     resumed = lab.json(*words)
     assert (resumed["id"], len(resumed["rows"])) == (name, 3)
     assert kept(lab, name)["raw"][:2] == raw
+    assert kept(lab, name)["versions"]["text"].startswith("file ")

@@ -36,7 +36,7 @@ def test_a_run_is_kept_with_what_ran_and_shown_without_the_key(served: Lab) -> N
     assert [(row["concurrency"], row["metrics"]["decode"]["mean"]) for row in found["rows"]] == [(1, 50.0), (2, 100.0)]
     assert found["record"]["lock"]["revision"]["topology"] == "solo"
     assert found["record"]["lock"]["nodes"]["node1"]["driver"]
-    assert set(found["record"]["versions"]) == {"sparkops", "llama-benchy"}
+    assert found["record"]["versions"]["text"] == "sparkops-1"
     shown = served.cli("bench", "show", "last", lab=False, code=0)
     assert served.key() not in json.dumps(kept(served, found["id"])) + shown.told + ran.told
 
@@ -70,6 +70,28 @@ def test_runs_of_the_same_thing_are_compared_and_of_others_refused(served: Lab) 
     assert "--max-model-len" in refused["message"]
     assert "--vary flags" in refused["hint"]
     assert served.json("bench", "compare", first, other, "--vary", "flags")["labels"]
+
+
+def test_runs_of_different_topologies_name_the_one_option_that_compares_them(lab: Lab) -> None:
+    runs = []
+    for topology in ("solo", "2x-solo"):
+        lab.deploy(topology)
+        runs.append(lab.json("bench", "run", *ONE, "--set", "runs=3")["id"])
+    assert lab.json("bench", "compare", *runs, code=3)["error"]["hint"].endswith("--vary topology")
+    found = lab.json("bench", "compare", *runs, "--vary", "topology")
+    assert found["verdict"] == ["decode, prefill, TTFT: no difference beyond the noise at 1 request (±0.0 %)."]
+    assert found["comparisons"][0]["rows"][0]["verdicts"] == [{"word": "same", "gain": 0.0, "margin": 0.0}]
+    assert found["lab"] is False
+
+
+def test_runs_with_prompts_from_different_texts_are_compared_only_where_that_is_asked_for(served: Lab) -> None:
+    (served.work / "own.txt").write_text("a text of mine")
+    first = served.json("bench", "run", *ONE)["id"]
+    other = served.json("bench", "run", *ONE, "--book", "own.txt")["id"]
+    refused = served.json("bench", "compare", first, other, code=3)["error"]
+    assert "text: the prompts come from different texts (sparkops-1, file " in refused["message"]
+    assert refused["hint"].endswith("--vary text")
+    assert served.json("bench", "compare", first, other, "--vary", "text")["labels"]
 
 
 def test_the_experiment_brings_back_what_served_and_its_page_has_every_topology(beside: Lab) -> None:

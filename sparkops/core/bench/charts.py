@@ -1,10 +1,12 @@
 """What the charts of a report show, as data: lines over concurrency, where they cross, and samples over time."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
+from sparkops.core.bench.compare import Crossing, crossings, side_by_side
 from sparkops.core.bench.measured import Row
+from sparkops.core.bench.names import NAMES
 
 
 @dataclass(frozen=True)
@@ -15,17 +17,6 @@ class ChartLine:
     x: tuple[float, ...]
     y: tuple[float, ...]
     spread: tuple[float, ...] = ()
-    dashed: bool = False
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """From concurrency `after` on, `leader` is ahead of `trailing`."""
-
-    leader: str
-    trailing: str
-    before: int
-    after: int
 
 
 @dataclass(frozen=True)
@@ -39,54 +30,54 @@ class Chart:
     doubling: bool = True
     """The x axis doubles from tick to tick, as concurrencies do."""
 
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        """The values of x that get a label: all, without those whose labels would touch the one before."""
+        counts = sorted({x for line in self.lines for x in line.x})
+        least = (math.log2(counts[-1]) - math.log2(counts[0])) / MOST_TICKS
+        kept: list[float] = []
+        for count in counts:
+            if not kept or math.log2(count / kept[-1]) > least:
+                kept.append(count)
+        return tuple(kept)
+
+    @property
+    def text(self) -> str:
+        """What the chart shows, for people who do not see it."""
+        named = ", ".join(line.label for line in self.lines)
+        return f"{self.title}: {self.y_title} over {self.x_title}; {named}. The tables have the numbers."
+
+
+MOST_TICKS = 12
 
 PANELS = (
-    ("throughput", "Generation, all requests together", "decode", "tokens/s"),
-    ("prefill", "Prefill, all requests together", "prefill", "tokens/s"),
-    ("ttft", "Time to the first token", "ttft", "ms"),
-    ("per-request", "Generation, each request", "decode-per-request", "tokens/s"),
+    *(("throughput", "decode"), ("prefill", "prefill"), ("ttft", "ttft")),
+    *(("per-request", "decode-per-request"), ("peak", "peak")),
 )
+"""(id of the chart, metric)."""
 
 
 def charts(runs: Mapping[str, Sequence[Row]]) -> Iterator[Chart]:
-    """The charts over concurrency; `runs` are rows by the label of their run."""
-    for name, title, metric, unit in PANELS:
-        lines = tuple(_line(label, rows, metric) for label, rows in runs.items())
-        marks = tuple(crossings(lines)) if name == "throughput" else ()
-        yield Chart(name, title, "requests at once", unit, lines, marks)
-    both = [
-        line
-        for label, rows in runs.items()
-        for line in (_line(f"{label}: mean", rows, "decode"), _line(f"{label}: peak", rows, "peak", dashed=True))
-    ]
-    yield Chart("peak", "Generation: mean, and peak (the best second)", "requests at once", "tokens/s", tuple(both))
+    """The charts over concurrency, where one has two or more of them; `runs` are rows by the label of their run."""
+    decode = next((one for one in side_by_side(list(runs.values())) if one.metric == "decode"), None)
+    for name, metric in PANELS:
+        lines = tuple(line for label, rows in runs.items() if len((line := _line(label, rows, metric)).x) > 1)
+        marks = tuple(crossings(decode, list(runs))) if decode and metric == "decode" else ()
+        if lines:
+            yield Chart(name, NAMES[metric].long, "requests at once", NAMES[metric].unit, lines, marks)
 
 
-def power(samples: Mapping[str, Sequence[tuple[float, float]]]) -> Chart:
-    """Watts of each node over the seconds of the run."""
+def power(samples: Mapping[str, Sequence[tuple[float, float]]]) -> Chart | None:
+    """Watts of each node over the seconds of the run; None without two samples of a node."""
     lines = tuple(
         ChartLine(node, tuple(at for at, _ in points), tuple(watts for _, watts in points))
         for node, points in samples.items()
+        if len(points) > 1
     )
-    return Chart("power", "Power of the GPUs", "seconds", "W", lines, doubling=False)
+    return Chart("power", "Power of the GPUs", "seconds", "W", lines, doubling=False) if lines else None
 
 
-def crossings(lines: Sequence[ChartLine]) -> Iterator[Crossing]:
-    """Where one line overtakes another between two neighbouring concurrencies that both have."""
-    for first, second in combinations(lines, 2):
-        shared = sorted(set(first.x) & set(second.x))
-        ahead = [_at(first, x) - _at(second, x) for x in shared]
-        for here, there, before, after in zip(ahead, ahead[1:], shared, shared[1:], strict=False):
-            if here * there < 0:
-                leader, trailing = (first, second) if there > 0 else (second, first)
-                yield Crossing(leader.label, trailing.label, int(before), int(after))
-
-
-def _at(line: ChartLine, x: float) -> float:
-    return line.y[line.x.index(x)]
-
-
-def _line(label: str, rows: Sequence[Row], metric: str, *, dashed: bool = False) -> ChartLine:
+def _line(label: str, rows: Sequence[Row], metric: str) -> ChartLine:
     """A run's metric over concurrency, for the first prompt, answer and depth; a table has the others."""
     mine = sorted(
         (row.point.concurrency, row.metrics[metric])
@@ -98,5 +89,4 @@ def _line(label: str, rows: Sequence[Row], metric: str, *, dashed: bool = False)
         tuple(float(count) for count, _ in mine),
         tuple(found.mean for _, found in mine),
         tuple(found.std for _, found in mine),
-        dashed,
     )

@@ -40,6 +40,11 @@ class Record:
     lab: bool = False
 
     @property
+    def text(self) -> str:
+        """What the prompts were made of; runs before this was recorded used llama-benchy's book, or a file."""
+        return str(self.versions.get("text", "llama-benchy's book or a file"))
+
+    @property
     def measured(self) -> Measured:
         return read(self.raw, self.suite)
 
@@ -121,10 +126,11 @@ class Series:
 
 
 def series(title: str, records: Sequence[Record], failed: Mapping[str, str] | None = None) -> Series:
-    """Records by label; equal labels get the end of the record's id."""
+    """Records by label; runs of the lab are marked, and equal labels get the end of the record's id."""
     labels = [record.label for record in records]
     named = {
-        record.label if labels.count(record.label) == 1 else f"{record.label} {record.id[-6:]}": record
+        (record.label if labels.count(record.label) == 1 else f"{record.label} {record.id[-6:]}")
+        + (" (lab)" if record.lab else ""): record
         for record in records
     }
     return Series(title, named, failed or {})

@@ -105,7 +105,7 @@ SUITES = (
     ),
     Suite(
         "concurrency",
-        "Tokens/s of prefill and generation, with 1 to 256 requests at once",
+        "Tokens/s of prefill and decode, with 1 to 256 requests at once",
         "dendro-logic, LLM Inference Recipes, gpt-oss-120b (concurrency-first), 2026-05-06",
         (2048,),
         (128,),
@@ -113,7 +113,7 @@ SUITES = (
     ),
     Suite(
         "stampede",
-        "Total tokens/s, answer tokens/s, and times to the first, next and last token, with 1 to 1024 requests",
+        "Total and decode tokens/s, TTFT, ITL and E2E, with 1 to 1024 requests at once",
         "kubis.ai, article 3 of 9 (Switching to vLLM)",
         (512,),
         (256,),

@@ -15,7 +15,7 @@ KNOWN = (
     ),
     (r"Cannot connect to host", "check that a model serves at this address: `curl URL/v1/models`"),
     (r"throughput is null", "measure longer prompts: `--set pp=2048`; if requests failed, `sparkops logs` shows why"),
-    (r"processing book", "set a long text file of your own for the prompts: `--book FILE` or $SPARKOPS_BOOK"),
+    (r"--book:", "name a long text file in UTF-8, or use the text of sparkops: without `--book` and $SPARKOPS_BOOK"),
     (r"oherence", "the model answered the test question wrongly (broken kernels?); `--skip-coherence` skips it"),
 )
 """(pattern in the reason, hint); the first match counts."""

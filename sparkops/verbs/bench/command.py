@@ -23,8 +23,8 @@ _measuring = together(
                  "runs or prefix-caching, as in concurrency=1,2 (repeatable)."),
     click.option("--tokenizer", metavar="FILE",
                  help="The model's tokenizer.json on this machine [default: copied from the node]."),
-    click.option("--book", metavar="FILE", help="Text for the prompts; with --on, a file on that node [default: a book "
-                 "that llama-benchy downloads]."),
+    click.option("--book", metavar="FILE", help="Text for the prompts; with --on, a file on that node [default: a text "
+                 "that comes with sparkops]."),
     click.option("--skip-coherence", is_flag=True,
                  help="Do not first ask the model a test question (the capital of France)."),
     click.option("--on", type=NODE, help="Run llama-benchy in a container on this node [default: on this machine]."),
@@ -105,7 +105,7 @@ def export(**given: Any) -> RecordsOptions:
     multiple=True,
     metavar="WHAT",
     help="Allow a difference between the runs (repeatable): topology, flags, env, image, model, driver, kernel, "
-    "nodes, sparkops, suite, or revision (recipe, mounts, served name).",
+    "nodes, sparkops, suite, text (of the prompts), or revision (recipe, mounts, served name).",
 )
 @click.option("--reference", is_flag=True, help="Compare one run with the published results of its recipe.")
 @click.option("--recipe", type=RECIPE, help="Take the published results of this recipe [default: that of the run].")

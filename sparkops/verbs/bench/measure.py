@@ -35,6 +35,9 @@ class Run:
     problems: list[str] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
     raw: list[Mapping[str, Any]] = field(default_factory=list)
+    texts: dict[str, None] = field(default_factory=dict)
+    """Names of the texts of the prompts; all points need one text."""
+
     began: float = field(default_factory=time.monotonic)
     before: float = 0.0
     """Seconds that earlier processes of a resumed run took."""
@@ -52,6 +55,8 @@ class Run:
         except UsageError as error:  # the disk is full: all but the last point is kept
             raise UsageError(error.message, hint=f"{error.hint}; then {again}") from None
         self.problems += self.subject.verify()
+        if len(self.texts) > 1:
+            self.problems.append(f"the prompts come from different texts: {', '.join(self.texts)}")
         for node, clock in wedged(self.samples).items():
             slow = f"the GPU clock stayed at {clock:.0f} MHz under load (healthy: 2000 MHz or more)"
             self.problems.append(f"{node}: {slow}; unplug the node's power for a minute")
@@ -73,6 +78,7 @@ class Run:
             kept = bench_records.record(self.options.resume)
             self._same(kept)
             self.raw, self.samples, self.before = list(kept.raw), list(kept.samples), kept.seconds
+            self.texts = {kept.text: None} if kept.raw else {}
             return replace(kept, problems=())
         now = datetime.fromtimestamp(network().clock(), UTC)
         name = f"{now:%Y%m%dT%H%M%SZ}-{self.suite.id}-{os.urandom(3).hex()}"
@@ -127,6 +133,8 @@ class Run:
 
         def show(event: Mapping[str, Any]) -> None:
             nonlocal ended
+            if event.get("type") == "text":
+                self.texts[str(event.get("text"))] = None
             if event.get("type") == "request_end":
                 ended += 1
                 now = replace(progress, ended=ended)
@@ -140,9 +148,10 @@ class Run:
     def _keep(self, record: Record) -> Record:
         """Store the record as it is now, and return it."""
         tool = {"llama-benchy": str(self.raw[0]["version"])} if self.raw and "version" in self.raw[0] else {}
+        text = {"text": next(iter(self.texts))} if self.texts else {}
         made = replace(
             record,
-            versions={**record.versions, **tool},
+            versions={**record.versions, **tool, **text},
             raw=tuple(self.raw),
             samples=tuple(self.samples),
             problems=tuple(self.problems),

@@ -10,7 +10,7 @@ class BenchOptions:
     """`url` (with `model`) measures an endpoint whose setup is unknown. `resume` is the id of a run to continue.
 
     `tokenizer` is a file on this machine; by default it is copied from the node. `book` is a file on this machine, or
-    with `on` a file on that node; by default llama-benchy downloads one. `sets` change the suite (`concurrency=1,2`).
+    with `on` a file on that node; by default the text of `node/benchy.py`. `sets` change the suite (`concurrency=1,2`).
     """
 
     where: Target

@@ -9,11 +9,22 @@ from types import ModuleType
 from typing import Any
 
 from sparkops.core import reference
-from sparkops.core.bench.charts import charts
-from sparkops.core.bench.compare import VARIABLE, Comparison, beside_published, gaps, side_by_side
+from sparkops.core.bench.compare import (
+    VARIABLE,
+    Comparison,
+    Gap,
+    beside_published,
+    crossings,
+    gaps,
+    side_by_side,
+    sizes,
+)
+from sparkops.core.bench.headline import headline
+from sparkops.core.bench.names import NAMES, TABLES
 from sparkops.core.bench.record import Record, series
 from sparkops.core.bench.samples import watched
 from sparkops.core.bench.suites import SUITES
+from sparkops.core.bench.verdict import Verdict
 from sparkops.core.reference import ReferenceTable
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import Refused, UsageError
@@ -23,7 +34,7 @@ from sparkops.files.bench_records import names, record
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.bench.options import CompareOptions, RecordsOptions
-from sparkops.verbs.bench.show import RATES, TIMES, number
+from sparkops.verbs.bench.show import LAB, number
 
 
 def suites(options: RecordsOptions, report: Ending) -> Answer:
@@ -93,18 +104,30 @@ def comparison(
     records: Sequence[Record], vary: frozenset[str], output: str | None, failed: Mapping[str, str] | None = None
 ) -> Answer:
     """Compare runs, or refuse with the differences (exit 3). `failed` maps label to reason."""
-    found = [gap for other in records[1:] for gap in gaps(records[0], other, vary, _topology_flags(records[0]))]
+    found = _gaps(records, vary)
     if found:
         lines = "\n".join(f"{gap.label}: {gap.text}" for gap in found)
         named = ",".join(sorted({gap.text.partition(":")[0] for gap in found} & set(VARIABLE)))
+        if len({_topology(one) for one in records}) > 1 and not _gaps(records, vary | {"topology"}):
+            named = "topology"
         hint = f"to compare them anyway: --vary {named}" if named else None
         raise Refused(f"these runs cannot be compared:\n{lines}", hint=hint)
     files = [own_files.write(Path(output), page_of(records, failed))] if output else []
-    rows = {label: one.measured.rows for label, one in series("", records).records.items()}
-    compared = _documents(list(side_by_side(list(rows.values()))))
-    throughput = next(iter(charts(rows)))
-    crossings = [vars(one) for one in throughput.crossings]
-    return Answer({"labels": list(rows), "comparisons": compared, "crossings": crossings, "files": files})
+    runs = {label: one.measured.rows for label, one in series("", records).records.items()}
+    compared, labels = list(side_by_side(list(runs.values()))), list(runs)
+    marks = [vars(mark) for one in compared if one.metric == "decode" for mark in crossings(one, labels)]
+    said = {"verdict": list(headline(compared, labels)), "sizes": sizes(records[0].measured.rows)}
+    rest = {"comparisons": _documents(compared), "crossings": marks, "files": files, "lab": records[0].lab}
+    return Answer({"labels": labels, **said, **rest})
+
+
+NOT_JUDGED = ("not judged: a published value has no runs, so its noise is unknown",)
+
+
+def _gaps(records: Sequence[Record], vary: frozenset[str]) -> list[Gap]:
+    """What differs from the first run beyond `vary`."""
+    flags = list(_topology_flags(records[0]))
+    return [gap for other in records[1:] for gap in gaps(records[0], other, vary, flags)]
 
 
 def _published(records: Sequence[Record], named: str | None) -> Answer:
@@ -122,7 +145,9 @@ def _published(records: Sequence[Record], named: str | None) -> Answer:
         raise Refused(message, hint=hint)
     sources = dict.fromkeys(f"published: {point.source}, {point.date}" for point in points)
     different = list(reference.differences(tables, topology, revision.get("args", {})))
-    document = {"labels": ["published", one.label], "comparisons": _documents(found), "notes": list(sources)}
+    notes = [*sources, *NOT_JUDGED, f"prompts of this run: {one.text}; of most published runs: llama-benchy's book"]
+    (label,) = series("", [one]).records
+    document = {"labels": ["published", label], "comparisons": _documents(found), "notes": notes, "lab": one.lab}
     return Answer({**document, "differences": different, "reference": [reference.document(table) for table in tables]})
 
 
@@ -147,18 +172,27 @@ def _documents(tables: Sequence[Comparison]) -> list[dict[str, Any]]:
     return [
         {
             "metric": one.metric,
-            "unit": one.unit,
+            "unit": NAMES[one.metric].unit,
             "rows": [
                 {
                     "concurrency": count,
                     "values": [{"mean": v.mean, "std": v.std} if v else None for v in values],
                     "gains": one.gains(values),
+                    "verdicts": list(map(_verdict, one.verdicts(values))),
                 }
                 for count, values in one.rows
             ],
         }
         for one in tables
     ]
+
+
+def _verdict(found: Verdict | None) -> dict[str, Any] | None:
+    return {"word": found.word, "gain": found.gain, "margin": found.margin} if found else None
+
+
+def _topology(one: Record) -> str:
+    return str((one.lock or {}).get("revision", {}).get("topology", ""))
 
 
 def _topology_flags(one: Record) -> Iterator[str]:
@@ -198,11 +232,13 @@ def _drawing() -> ModuleType:
 
 
 def _markdown(records: Sequence[Record]) -> str:
-    metrics = [name for name, _ in (*RATES, *TIMES)]
+    metrics = [name for names in TABLES for name in names]
     lines = []
-    for one in records:
-        lines += [f"## {one.label}: {one.model}, {one.suite.id}, {one.started}", ""]
-        lines += ["| point | " + " | ".join(metrics) + " |", "|---|" + "---|" * len(metrics)]
+    for label, one in series("", records).records.items():
+        lines += [f"## {label}: {one.model}, {one.suite.id}, {one.started}", ""]
+        lines += [f"**{LAB}**", ""] if one.lab else []
+        heads = (f"{NAMES[name].short} ({NAMES[name].unit})" for name in metrics)
+        lines += ["| point | " + " | ".join(heads) + " |", "|---|" + "---|" * len(metrics)]
         for row in one.measured.rows:
             cells = (number(m.mean, m.std) if (m := row.metrics.get(name)) else "" for name in metrics)
             lines.append(f"| {row.point} | " + " | ".join(cells) + " |")
@@ -214,11 +250,11 @@ def _csv(records: Sequence[Record]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["label", "prompt", "answer", "depth", "concurrency", "metric", "mean", "std", "values"])
-    for one in records:
+    for label, one in series("", records).records.items():
         for row in one.measured.rows:
             for name, m in row.metrics.items():
                 point = (row.point.prompt, row.point.answer, row.point.depth, row.point.concurrency)
-                writer.writerow([one.label, *point, name, m.mean, m.std, " ".join(map(repr, m.values))])
+                writer.writerow([label, *point, name, m.mean, m.std, " ".join(map(repr, m.values))])
     return out.getvalue()
 
 

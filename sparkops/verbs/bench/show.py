@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from sparkops.core.bench.names import NAMES, TABLES, title
 from sparkops.core.bench.suites import Point, shared
-from sparkops.report.text import Document, How, Ink, columns
+from sparkops.report.text import Document, How, Ink, columns, wrapped
 from sparkops.verbs.recipe.show_catalogue import reference
 
-RATES = (("prefill", "prefill"), ("decode", "generation"), ("peak", "peak"), ("decode-per-request", "per request"))
-TIMES = (("ttfr", "first response"), ("ttft", "first token"), ("itl", "between tokens"), ("e2e", "whole answer"))
-UNITS = ((RATES, "tokens/s"), (TIMES, "ms"))
-"""Metrics and their heads, by unit."""
+LAB = "measured in the lab: the nodes are emulated, so these numbers say nothing about a GB10"
 
 
 def run(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """The numbers, and their problems."""
+    if document.get("rows") and document["record"].get("lab"):
+        yield ink.warn(LAB)
     yield from numbers(document.get("rows", ()), ink)
     if document.get("ok"):
         yield f"stored as {document['id']}"
@@ -26,17 +26,18 @@ def numbers(rows: Any, ink: Ink) -> Iterator[str]:
         return
     points = [Point(row["prompt"], row["answer"], row["depth"], row["concurrency"]) for row in rows]
     vary, same = shared(points)
-    for metrics, unit in UNITS:
+    for metrics in TABLES:
+        unit = NAMES[metrics[0]].unit
         yield ink.dim("; ".join(filter(None, (same, f"mean ± standard deviation in {unit}"))))
-        head = [*(title for _, title in vary), "concurrency", *(title for _, title in metrics)]
+        head = [*(label for _, label in vary), "concurrency", *(NAMES[name].short for name in metrics)]
         body = [
             [*(row[name] for name, _ in vary), row["concurrency"], *_cells(row["metrics"], metrics)] for row in rows
         ]
         yield from columns([head, *body], "  ")
 
 
-def _cells(metrics: Document, wanted: Iterable[tuple[str, str]]) -> Iterator[str]:
-    for name, _ in wanted:
+def _cells(metrics: Document, wanted: Iterable[str]) -> Iterator[str]:
+    for name in wanted:
         found = metrics.get(name)
         yield number(found["mean"], found["std"]) if found else ""
 
@@ -48,11 +49,13 @@ def number(mean: float, std: float = 0.0) -> str:
 
 def suites(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for one in document.get("suites", ()):
-        yield f"{ink.bold(one['id'])}  {one['title']} ({one['source']})"
+        yield ink.bold(one["id"])
+        yield from wrapped(f"{one['title']} ({one['source']})", "    ")
         lists = {name: ",".join(map(str, one[name])) for name in ("prompts", "answers", "concurrency", "depths")}
         asked = "prompts of {prompts} tokens, answers of {answers} tokens, concurrency {concurrency}".format(**lists)
         depth = f", after a context of {lists['depths']} tokens" if lists["depths"] != "0" else ""
-        yield f"    {asked}{depth}; runs per point: {one['runs']}, requests in total: {one['requests']}"
+        text = f"{asked}{depth}; runs per point: {one['runs']}, requests in total: {one['requests']}"
+        yield from wrapped(text, "    ")
 
 
 def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -70,7 +73,7 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
         for one in document["records"]
         if one["state"] != "unreadable"
     ]
-    yield from columns([["id", "label", "model", "suite", ""], *rows])
+    yield from columns([["id", "label", "model", "suite", "state"], *rows])
     for one in document["records"]:
         if one["state"] == "unreadable":
             yield ink.warn(f"unreadable: {one['label']}")
@@ -82,7 +85,7 @@ def shown(document: Document, ink: Ink, how: How) -> Iterator[str]:
         return
     yield f"{ink.bold(record['label'])}  {record['model']}  {record['suite']['id']}  {ink.dim(record['started'])}"
     if record.get("lab"):
-        yield ink.warn("measured in the lab: the nodes are emulated, so these numbers say nothing about a GB10")
+        yield ink.warn(LAB)
     problems = document.get("problems", ())
     if problems and document.get("rows"):
         yield ink.bad("measured before the run failed:" if document.get("state") == "failed" else "measured so far:")
@@ -105,12 +108,15 @@ def _watched(nodes: Any, ink: Ink) -> Iterator[str]:
     """Power, clock, temperature and memory of the nodes during the run."""
     if not nodes:
         return
+    known = [one for one in WATCHED if any(node[one[0]] is not None for node in nodes)]
+    if not known:
+        return
     yield ink.dim("nodes during the run")
     rows = [
-        [node["node"], *("" if node[name] is None else f"{node[name]:,.0f} {unit}" for name, _, unit in WATCHED)]
+        [node["node"], *("" if node[name] is None else f"{node[name]:,.0f} {unit}" for name, _, unit in known)]
         for node in nodes
     ]
-    yield from columns([["node", *(title for _, title, _ in WATCHED)], *rows], "  ")
+    yield from columns([["node", *(head for _, head, _ in known)], *rows], "  ")
 
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -122,17 +128,20 @@ def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
     labels = document.get("labels", ())
+    if document.get("lab"):
+        yield ink.warn(LAB)
+    yield from (ink.bold(line) for sentence in document.get("verdict", ()) for line in wrapped(sentence, ""))
     if different := document.get("differences"):
         yield ink.warn("the published runs had other flags, so the percentages also show what these flags change:")
         yield from (f"  {line}" for line in different)
+    if document.get("comparisons"):
+        sizes = f"{document['sizes']}; " if document.get("sizes") else ""
+        interval = " and its 95 % interval" if document.get("verdict") else ""
+        yield ink.dim(f"{sizes}means, with the difference from {labels[0]}{interval}")
     for one in document.get("comparisons", ()):
-        yield ink.bold(f"{one['metric']} ({one['unit']})")
-        head = ["concurrency", *labels, *(f"{label} vs {labels[0]}" for label in labels[1:])]
-        rows = [[row["concurrency"], *map(_side, row["values"]), *map(_gain, row["gains"])] for row in one["rows"]]
-        yield from columns([head, *rows], "  ")
-    for one in document.get("crossings", ()):
-        between = f"between {one['before']} and {one['after']} requests at once"
-        yield ink.bold(f"{one['leader']} overtakes {one['trailing']} in decode tokens/s {between}")
+        yield ink.bold(title(one["metric"]))
+        head = ["concurrency", labels[0], *(word for label in labels[1:] for word in (label, f"vs {labels[0]}"))]
+        yield from columns([head, *map(_compared_row, one["rows"])], "  ")
     for line in document.get("notes", ()):
         yield ink.dim(line)
     for table in document.get("reference", ()):
@@ -140,9 +149,17 @@ def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from (f"wrote {name}" for name in document.get("files", ()))
 
 
-def _side(value: Any) -> str:
-    return number(value["mean"], value["std"]) if value else ""
+def _compared_row(row: Document) -> list[str]:
+    first, *others = (number(value["mean"]) if value else "" for value in row["values"])
+    judged = map(difference, row["verdicts"])
+    return [str(row["concurrency"]), first, *(cell for pair in zip(others, judged, strict=True) for cell in pair)]
 
 
-def _gain(value: float | None) -> str:
-    return "" if value is None else f"{value:+.1f} %"
+def difference(verdict: Any) -> str:
+    """`+20.1 % ±3.2`, `noise ±3.2 %` for no difference beyond the noise, or a difference that cannot be judged."""
+    if verdict is None:
+        return ""
+    if verdict["margin"] is None:
+        return f"{verdict['gain']:+.1f} % (not judged)"
+    margin = f"±{verdict['margin']:.1f}"
+    return f"noise {margin} %" if verdict["word"] == "same" else f"{verdict['gain']:+.1f} % {margin}"

@@ -49,9 +49,13 @@ def verify(options: VerifyOptions, report: Report) -> Answer:
         "ignored": list(options.ignore),
         "equal": not found,
     }
-    hint = "do not compare measurements before and after these changes; to accept one: --ignore kernel, for example"
-    count = f"{len(found)} thing{'s' if len(found) > 1 else ''}"
-    error = Refused(f"{wanted.deployment} differs from the lock file: {count} changed", hint=hint) if found else None
+    named = next((one.what for one in found if one.what in lockfile.IGNORABLE), None)
+    way_on = (
+        f"accept a difference with --ignore {named}" if named else "write a new one: `sparkops recipe lock -o FILE`"
+    )
+    count = f"{len(found)} thing{'s' if len(found) > 1 else ''} changed"
+    told = f"{wanted.deployment} differs from the lock file: {count}, so old benchmarks no longer apply"
+    error = Refused(told, hint=way_on) if found else None
     return Answer(document, error=error)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.core.bench.charts import charts, crossings, power
+from sparkops.core.bench.charts import Chart, ChartLine, charts, power
 from sparkops.core.bench.compare import beside_published, gaps, side_by_side
 from sparkops.core.bench.measured import Metric, Row, read
 from sparkops.core.bench.progress import Progress
@@ -118,29 +118,59 @@ def test_published_numbers_stand_beside_at_the_same_concurrency_only():
     assert found[0].gains(found[0].rows[0][1]) == [pytest.approx(102.0)]
 
 
-def rows(values):
+def rows(values, spread=0.1):
+    """Rows of these means by concurrency; three runs each, one of them `spread` above and one below the mean."""
     names = ("decode", "prefill", "ttft", "decode-per-request", "peak")
+    made = [(count, (mean - spread, mean, mean + spread)) for count, mean in values]
     return [
-        Row(Point(1024, 128, 0, count), {name: Metric(value, 1.0, (value,)) for name in names})
-        for count, value in values
+        Row(Point(1024, 128, 0, count), {name: Metric(runs[1], spread, runs, runs) for name in names})
+        for count, runs in made
     ]
 
 
+CLUSTER = [(1, 69.0), (16, 342.1), (32, 471.7), (64, 471.8)]
+SOLOS = [(1, 57.7), (16, 268.6), (32, 382.1), (64, 567.9)]
+"""The published topology comparison."""
+
+
 def test_the_crossover_is_marked_where_one_line_overtakes_the_other():
-    """The published topology comparison: two solo servers overtake the cluster between 32 and 64."""
-    cluster = rows([(1, 69.0), (16, 342.1), (32, 471.7), (64, 471.8)])
-    solos = rows([(1, 57.7), (16, 268.6), (32, 382.1), (64, 567.9)])
-    made = {chart.id: chart for chart in charts({"cluster": cluster, "2x-solo": solos})}
+    """Two solo servers overtake the cluster between 32 and 64."""
+    made = {chart.id: chart for chart in charts({"cluster": rows(CLUSTER), "2x-solo": rows(SOLOS)})}
     assert set(made) == {"throughput", "prefill", "ttft", "per-request", "peak"}
     crossing = made["throughput"].crossings
     assert [(one.leader, one.before, one.after) for one in crossing] == [("2x-solo", 32, 64)]
-    assert list(crossings(made["prefill"].lines[:1])) == []
-    assert power({"spark1": [(0.0, 20.0), (10.0, 60.0)]}).lines[0].y == (20.0, 60.0)
+    assert made["prefill"].crossings == ()
+
+
+def test_a_crossover_within_the_noise_is_none_and_one_beyond_it_skips_what_is_undecided():
+    noisy = {"cluster": rows(CLUSTER, 90.0), "2x-solo": rows(SOLOS, 90.0)}
+    assert next(charts(noisy)).crossings == ()
+    undecided = {"a": rows([(1, 60.0), (2, 80.0), (4, 90.0)]), "b": rows([(1, 50.0), (2, 80.1), (4, 99.0)])}
+    (crossing,) = next(charts(undecided)).crossings
+    assert (crossing.leader, crossing.before, crossing.after) == ("b", 1, 4)
+
+
+def test_what_has_one_point_is_no_line_and_a_chart_without_lines_is_none():
+    made = list(charts({"a": rows([(1, 3.0)]), "b": rows([(1, 2.0), (2, 6.0)])}))
+    assert {tuple(line.label for line in chart.lines) for chart in made} == {("b",)}
+    assert list(charts({"a": rows([(1, 3.0)]), "c": []})) == []
+    assert power({"spark1": [(0.0, 20.0)]}) is None
+    assert power({"spark1": [(0.0, 20.0), (10.0, 60.0)], "spark2": [(0.0, 1.0)]}).lines == (
+        ChartLine("spark1", (0.0, 10.0), (20.0, 60.0)),
+    )
+
+
+def test_no_label_of_an_axis_touches_its_neighbour():
+    counts = (1.0, 2.0, 4.0, 5.0, 8.0, 10.0, 16.0, 32.0, 64.0, 128.0, 256.0)
+    assert Chart("", "", "", "", (ChartLine("a", counts, counts),)).ticks == (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    near = (1.0, 2.0, 5.0, 10.0)
+    assert Chart("", "", "", "", (ChartLine("a", near, near),)).ticks == near
 
 
 def test_equal_labels_are_told_apart():
     twice = series("t", [record(), record(id="20261120T130000Z-two-def456"), record("cluster")])
     assert list(twice.records) == ["solo abc123", "solo def456", "cluster"]
+    assert list(series("t", [record(lab=True), record("cluster")]).records) == ["solo (lab)", "cluster"]
 
 
 def told(*entries):
@@ -156,7 +186,7 @@ def apart(other, *vary, flags=()):
 
 
 CALLED = (
-    *(apart, charts, cure, entry, iter, lock, metric, next, power, read, record, replace, rows, told, watched, wedged),
+    *(apart, cure, entry, iter, lock, metric, next, read, record, replace, told, watched, wedged),
     *(document, beside_published, load, Point, Progress, Sample),
 )
 NAMES = {one.__name__: one for one in CALLED} | {"TWO": TWO, "Published": Published}
