@@ -10,12 +10,13 @@ from typing import Any, TextIO
 import click
 from click.shell_completion import shell_complete
 
-from sparkops import __version__
+from sparkops import __version__, signals
 from sparkops.cli import registry
 from sparkops.cli.completion import VARIABLE
 from sparkops.cli.shape import CommandLine, Invocation, VerbGroup
 from sparkops.core.printable import printable
 from sparkops.errors import Interrupted, SparkopsError, UsageError
+from sparkops.report import streams
 from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.report.text import How, Ink
@@ -118,9 +119,9 @@ def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
 
 def _run(ask: Invocation, report: Ending) -> int:
     try:
-        return report.finish(_answer(ask, report))
-    except KeyboardInterrupt:  # while the answer is printed
-        return Interrupted.exit_code
+        answer = _answer(ask, report)
+        with signals.noted(streams.end_printing):  # the work has ended, so the exit code stands
+            return report.finish(answer)
     except Exception as error:  # the one place where a bug ends
         return report.bug(error)
     finally:

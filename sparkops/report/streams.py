@@ -33,6 +33,10 @@ class Output(io.TextIOWrapper):
     def _drop(self, error: OSError) -> None:
         if error.errno not in GONE:
             self.failed = (error.strerror or str(error)).lower()
+        self.drop()
+
+    def drop(self) -> None:
+        """Send what is written now and later nowhere."""
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self.fileno())
         os.close(null)
@@ -44,6 +48,12 @@ def secure() -> None:
         pass
     os.close(number)
     sys.stdout, sys.stderr = _output(sys.stdout, 1), _output(sys.stderr, 2)
+
+
+def end_printing() -> None:
+    """Print no more of an answer, even if its reader is slow."""
+    if isinstance(sys.stdout, Output):
+        sys.stdout.drop()
 
 
 def verdict(code: int) -> int:

@@ -74,6 +74,8 @@ def tried(lab: Any, name: str, how: str, moment: int, delay: float = 0.0, **envi
     wrong = [*_said_wrong(lab, scenario, how, process.returncode, said), *_lies(lab)]
     after = _state(lab)
     end = "undone" if after == before else "done" if process.returncode in scenario.codes else ""
+    if not end and process.returncode == 130 and after[1] and "is deployed and serves" in _end_of_log(lab):
+        end = "done"
     if not end and (how == "KILL" or not scenario.undone):
         end = "mended"
         wrong += [*_failure(lab, scenario.before[-1] if scenario.before else scenario.words), *_lies(lab)]
@@ -156,12 +158,15 @@ def _said_wrong(lab: Any, scenario: Scenario, how: str, code: int, said: str) ->
     wanted = (*scenario.codes, *{"KILL": (-9,), "PIPE": ()}.get(how, (130,)))
     wrong = [] if code in wanted else [f"exit code {code}"]
     wrong += [f"said: {said[-800:]}"] if "Traceback" in said or "Exception ignored" in said else []
-    log = max(
-        Path(lab.own["XDG_STATE_HOME"], "sparkops", "runs").glob("*.jsonl"), key=lambda path: path.stat().st_mtime
-    )
-    last = json.loads(log.read_text().splitlines()[-1]) if code == 130 and how == "HUP" else None
+    last = json.loads(_end_of_log(lab)) if code == 130 and how == "HUP" else None
     wrong += [f"the log ends with {last}"] if last and last.get("exit_code") != code else []
     return wrong
+
+
+def _end_of_log(lab: Any) -> str:
+    """The last line of the newest run log."""
+    logs = Path(lab.own["XDG_STATE_HOME"], "sparkops", "runs").glob("*.jsonl")
+    return max(logs, key=lambda path: path.stat().st_mtime).read_text().splitlines()[-1]
 
 
 def _lies(lab: Any) -> list[str]:
