@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, PlanCheck, Said, fail, good, read, some, warn
-from sparkops.core.facts import Memory, known
+from sparkops.core.facts import Facts, Memory, known
 from sparkops.core.memory_estimate import estimate
 from sparkops.core.rights import may_drop
 from sparkops.core.situation import Situation
@@ -131,9 +131,9 @@ def held(here: Here, memory: Memory) -> float:
     hint="drop it once: sparkops cache drop; drop it every 30 minutes: sparkops cache schedule --every 30m",
     reads=("meminfo", "sudo"),
     fixable=True,
-).each_node
-def page_cache(here: Here) -> Iterator[Said]:
-    memory = read(here.facts.meminfo)
+).each_facts
+def page_cache(facts: Facts) -> Iterator[Said]:
+    memory = read(facts.meminfo)
     share = memory.page_cache_kib / memory.total_kib
     evidence = f"page cache {gib(memory.page_cache_kib)}, MemFree {gib(memory.free_kib)}"
     if share > MUCH_CACHE:
@@ -212,7 +212,7 @@ def earlyoom(here: Here) -> Iterator[Said]:
 ).all_nodes
 def scheduled(s: Situation) -> Iterator[Said]:
     """One finding for all nodes: one command fixes all of them."""
-    if not _long(s):
+    if not long_context(s.effective.model, s.effective.number("max-model-len", 0)):
         raise CannotTell(f"applies only to a context of {LONG_CONTEXT} tokens or more")
     found = {member.name: read(s.facts[member.name].schedule, member.name) for member in s.revision.engines}
     without = [name for name, schedule in found.items() if not schedule.installed]
@@ -223,6 +223,7 @@ def scheduled(s: Situation) -> Iterator[Said]:
         yield good(f"a cron job drops the page cache on {len(found)} nodes")
 
 
-def _long(s: Situation) -> bool:
-    unset = LONG_CONTEXT if LONG_BY_DEFAULT in s.effective.model.lower() else 0
-    return s.effective.number("max-model-len", unset) >= LONG_CONTEXT
+def long_context(model: str, tokens: float) -> bool:
+    """Whether a cluster's engine with this `max-model-len` (0: the model's own) needs scheduled drops."""
+    unset = LONG_CONTEXT if LONG_BY_DEFAULT in model.lower() else 0
+    return (tokens or unset) >= LONG_CONTEXT

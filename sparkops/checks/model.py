@@ -1,11 +1,11 @@
 """Checks of the model in the node's cache, and of the disk space for what is missing."""
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sparkops.checks.check import CannotTell, Check, Here, PlanCheck, Said, asked, fail, good, read, some, warn
 from sparkops.core import models, vocabulary
-from sparkops.core.facts import NOT_ASKED, Disk, Model, Unread
+from sparkops.core.facts import NOT_ASKED, Disk, Facts, Model, Unread
 from sparkops.core.needs import NeededModel
 from sparkops.core.sizes import GIB_KIB, bytes_text, gib
 
@@ -134,10 +134,15 @@ def _how_to_get(here: Here, need: NeededModel, part: str = "") -> str:
     severity="fail",
     reads=("disk", "model", "models", "images"),
     deploys=True,
+    watch=lambda facts: _disks(facts, {}),
 ).each_node
 def room(here: Here) -> Iterator[Said]:
-    disks = read(here.facts.disk)
-    needs = {"cache": _model_kib(here), "docker": _image_kib(here)}
+    yield from _disks(here.facts, {"cache": _model_kib(here), "docker": _image_kib(here)})
+
+
+def _disks(facts: Facts, needs: Mapping[str, float]) -> Iterator[Said]:
+    """Judge each disk by its free space and by what it still needs (KiB by use)."""
+    disks = read(facts.disk)
     for mount in dict.fromkeys(one.mount for one in disks.values()):
         uses = {use: one for use, one in disks.items() if one.mount == mount}
         disk = next(iter(uses.values()))

@@ -124,11 +124,14 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
         told = (f"ray {ray} {ray}\n" if ray != "0" else "") + _ranks(node, options)
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + told)
     if one is not None and (one.state != "running" or one.restarts > int(options.get("--restarts", "0"))):
-        return said(f"never health: refused, and the engine ended\nhealth refused\n{_tail(one)}")
+        return said(f"never {REFUSED}, and the engine ended\nhealth refused\n{_tail(one)}")
     ranks = _ranks(node, options)
     here, wanted = len(ranks.split()) - 1, int(options.get("--ranks", "0"))
-    reason = f"{here} of {wanted} ranks are here" if 0 < here < wanted else "health: refused"
+    reason = f"{here} of {wanted} ranks are here" if 0 < here < wanted else REFUSED
     return said(f"wait {reason}\nhealth refused\nmodel no\nanswer none\n{ranks}")
+
+
+REFUSED = "the API is not listening (still loading?)"
 
 
 def _ranks(node: SimulatedNode, options: Mapping[str, str]) -> str:
@@ -140,8 +143,8 @@ def _ranks(node: SimulatedNode, options: Mapping[str, str]) -> str:
 
 
 _SILENT = {
-    "health": "wait health: silent\nhealth silent\nmodel no\nanswer none\n",
-    "answer": "wait the API did not answer a short request\nhealth 200\nmodel yes\nanswer none\n",
+    "health": "wait the API hangs: it accepts connections and does not answer\nhealth silent\nmodel no\nanswer none\n",
+    "answer": "wait /health answers, but a test request got no answer\nhealth 200\nmodel yes\nanswer none\n",
 }
 
 

@@ -64,6 +64,7 @@ NOUNS = {
     "bench": {"recipe"},
     "deploy": {"bench", "image", "model"},
     "jobs": {"status"},
+    "status": {"cache"},
     "topologies": {"bench", "deploy"},
     "preflight": {"deploy"},
     "play": {"deploy"},

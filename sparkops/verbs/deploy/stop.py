@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from sparkops.core.plan import Plan
-from sparkops.core.schema import nearest
 from sparkops.files.playbooks import built_in
 from sparkops.phases.kept import compile_stop, removal
 from sparkops.phases.orphans import compile_orphans
@@ -24,10 +23,7 @@ def stop(options: StopOptions, report: Report) -> Answer:
         session.lock(node.name for node in session.selected)
         facts = session.what_runs()
         here = deployed_revisions(facts)
-        gone = options.deployment is not None and not session.away and _unknown(here, options.deployment)
-        if gone:
-            session.report.note(f"these nodes have no deployment {options.deployment}")
-        chosen = [] if gone else on_selected(session, here, options.deployment)
+        chosen = on_selected(session, here, options.deployment)
         targets = [one for one in chosen if _stops(one) and one.stored.hash not in options.but]
         ours_to_change(target.stored for target in targets)
         orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes})
@@ -43,12 +39,6 @@ def stop(options: StopOptions, report: Report) -> Answer:
             error = session.away.error
         removed = [{"node": node, "container": container.name} for node, container in parts]
         return Answer({"removed": removed, "changed": bool(removed)}, error=error)
-
-
-def _unknown(everything: Sequence[DeployedRevision], name: str) -> bool:
-    """Whether the name is neither known nor a typing error: stopping twice is no error."""
-    names = {one.stored.deployment for one in everything}
-    return name not in names and nearest(name, names) is None
 
 
 def _stops(target: DeployedRevision) -> bool:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from sparkops.core.facts import Boot, Clock, Facts, Unread, known
+from sparkops.core.facts import Facts, Unread, known
 from sparkops.core.facts.schedule import drops
-from sparkops.core.growth import Growth, growth
+from sparkops.core.growth import SAMPLES, Growth, growth
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.core.situation import deployed
 from sparkops.core.utilization import UTILIZATION
@@ -18,8 +18,6 @@ from sparkops.session.session import Session
 from sparkops.verbs.memory.options import MemoryOptions
 
 AGAIN = "meminfo,gpu-processes"
-SAMPLES = 500
-"""Lines of a node's log that growth is read from: ten days of a run every half hour."""
 
 
 def memory(options: MemoryOptions, report: Report) -> Answer:
@@ -77,14 +75,9 @@ def _growth(session: Session, facts: Mapping[str, Facts]) -> dict[str, Growth | 
     """Read growth from the log of the scheduled drops; None without a log."""
     logs = session.ask({name: caches.runs(SAMPLES) for name in facts})
     return {
-        name: None if isinstance(log, NodeLost) else growth(drops(log.stdout), _booted(facts[name]))
+        name: None if isinstance(log, NodeLost) else growth(drops(log.stdout), facts[name].booted)
         for name, log in logs.items()
     }
-
-
-def _booted(facts: Facts) -> float:
-    up = facts.boot.uptime_seconds if isinstance(facts.boot, Boot) else None
-    return facts.clock.seconds - up if isinstance(facts.clock, Clock) and up is not None else 0.0
 
 
 def _again(session: Session, facts: Mapping[str, Facts]) -> dict[str, Facts]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from sparkops.core.growth import WORRY_SECONDS
 from sparkops.core.sizes import kib_text
 from sparkops.report.text import Document, How, Ink, away, columns
 
 HEADS = ["node", "total", "available", "free for CUDA", "page cache", "unaccounted", "growth", "time left"]
-WORRY_SECONDS = 24 * 3600
 
 
 def memory(document: Document, ink: Ink, how: How) -> Iterator[str]:

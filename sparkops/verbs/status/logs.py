@@ -38,7 +38,7 @@ def logs(options: LogsOptions, report: Report) -> Answer:
 
 def read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
     """Return the logs of (node, container, command) from the nodes that answer."""
-    answers = session.ask_in_turns([(node, command) for node, _, command in wanted])
+    (answers,) = session.ask_in_turns([(node, command) for node, _, command in wanted])
     return [
         {"node": node, "container": container, "text": _in_order(result)}
         for (node, container, _), result in zip(wanted, answers, strict=True)
