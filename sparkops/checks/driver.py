@@ -28,13 +28,14 @@ FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, 
     severity="fail",
     reads=("nvidia-smi",),
     deploys=True,
-    watch=lambda facts: _answers(asked(facts.gpu_load)),
+    watch=lambda facts: _answers(facts.gpu_load),
 ).each_node
 def loads(here: Here) -> Iterator[Said]:
-    yield from _answers(asked(here.facts.nvidia_smi))
+    yield from _answers(here.facts.nvidia_smi)
 
 
-def _answers(gpu: Gpu | GpuLoad | Unread) -> Iterator[Said]:
+def _answers(told: Gpu | GpuLoad | Unread) -> Iterator[Said]:
+    gpu = asked(told)
     if isinstance(gpu, Gpu):
         yield good(evidence=f"{gpu.name}, driver {gpu.driver}")
     elif isinstance(gpu, GpuLoad):

@@ -42,6 +42,11 @@ MET = r"sparkops: all \d+ ranks are here"
 
 
 KNOWN = {
+    "node-rebooted": _Known(
+        r"sparkops: this node rebooted, and Docker started the container again",
+        "the node rebooted during the load",
+        "find out why (`last -x reboot`, `journalctl -b -1 -e` on the node), then deploy again",
+    ),
     "marlin-lm-head": _Known(
         r"Invalid thread config: .*MKN = \[\d+, \d+, \d+\].*num_bits = 4",
         "Marlin cannot split lm_head (the output layer) over the nodes: each part's width must be a multiple of 128",

@@ -17,7 +17,7 @@ LAST_LINES = 12
 
 @dataclass(frozen=True)
 class ReadFailure:
-    """An error with the output of the failed steps by node, and the best diagnosis of it."""
+    """An error with the output by node of steps that failed or still waited, and the best diagnosis of it."""
 
     error: SparkopsError
     evidence: tuple[tuple[str, str], ...]
@@ -32,7 +32,7 @@ class ReadFailure:
 
 
 def read(error: SparkopsError, failed: Sequence[Event]) -> ReadFailure:
-    texts = [(event.node or "", event.text) for event in failed if event.text]
+    texts = [(event.node or "", text) for event in failed if (text := str(event.data.get("log") or event.text))]
     index, diagnosis = most_telling(text for _, text in texts) or (0, None)
     shown = tuple((node, tail(text, LAST_LINES)) for node, text in texts if tail(text, LAST_LINES) not in error.message)
     return ReadFailure(error, shown, diagnosis, texts[index][0] if diagnosis else None)

@@ -94,7 +94,8 @@ def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     verdict = _part(node, one, options)
     if verdict.startswith("wait") and one.boot.compiles:
         verdict += f"\ncompilers: 20, {one.looks * 40} s of CPU time"
-    return said(f"{verdict}\n{_tail(one, 300 if verdict.startswith('never') else 15)}")
+    rebooted = f"{REBOOTED}\n" if one.created < node.booted <= one.started else ""
+    return said(f"{verdict}\n{rebooted}{_tail(one, 300 if verdict.startswith('never') else 15)}")
 
 
 def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, str]) -> str:
@@ -103,7 +104,7 @@ def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, st
     if node.answers(options["--api"]):
         return "ready"
     if one.restarts > int(options.get("--restarts", "0")):
-        return f"never the engine ended and was restarted (exit code {one.exit_code})"
+        return f"never the engine crashed (exit code {one.exit_code}); Docker is restarting it"
     if one.gave_up:
         return "never the container gave up after repeated failed starts"
     return f"wait the container is {one.state}, its API does not answer yet"
@@ -131,6 +132,7 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
     return said(f"wait {reason}\nhealth refused\nmodel no\nanswer none\n{ranks}")
 
 
+REBOOTED = "sparkops: this node rebooted, and Docker started the container again"
 REFUSED = "the API is not listening (still loading?)"
 
 

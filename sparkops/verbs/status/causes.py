@@ -31,7 +31,7 @@ NEXT: Mapping[State, str] = {
     "starting": WAIT,
     "degraded": READ,
     "failed": READ,
-    "stopped": "start it again: `sparkops rollback`; free its disk space: `sparkops cleanup`",
+    "stopped": "it is kept for `sparkops rollback`",
     "unreachable": "reach the node again: `sparkops preflight --only ssh,host-key`",
 }
 """What to do about a state if its cause is not known."""

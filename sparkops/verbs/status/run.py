@@ -42,8 +42,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
             "deployments": [_deployment(one, answers.facts, logs) for one in looked],
             "warnings": warnings.document(found),
             "unreachable": session.lost.reasons,
-            "short": options.short,
-        }
+        } | ({"short": True} if options.short else {})
         lost = [Unreachable.exit_code] if unknown or (options.strict and silent) else []
         strict = [StepFailed.exit_code] if options.strict and (found or not _serves(looked)) else []
         code = worst(*(EXIT_CODES[one.state] for one in looked), *lost, *strict)
