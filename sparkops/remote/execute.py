@@ -209,7 +209,7 @@ class _Run:
         return None
 
     def _last_look(self, step: Step, wait: Wait) -> StepFailure | None:
-        """Probe once more when another node failed first: if the engine here has ended or waits, it may be the cause."""
+        """Probe once more when another node failed first: an engine that ended or still waits here may be the cause."""
         evidence = ""
         if self.failures:
             with contextlib.suppress(NodeLost):

@@ -1,15 +1,17 @@
 """`memory`: how each node's memory is used, the budgets of deployments, and how long the rest will last."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from sparkops.core.facts import Facts, Unread, known
+from sparkops.core.facts.gpu import GpuProcess
 from sparkops.core.facts.schedule import drops
 from sparkops.core.growth import SAMPLES, Growth, growth
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.core.situation import deployed
 from sparkops.core.utilization import UTILIZATION
+from sparkops.errors import Interrupted
 from sparkops.node_commands import caches
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -26,12 +28,16 @@ def memory(options: MemoryOptions, report: Report) -> Answer:
         facts = session.facts()
         grows = _growth(session, facts)
         answer = _answer(session, facts, grows)
-        while options.every is not None:
-            report.show(answer.document, anew=True)
-            session.fleet.pause(options.every, session.fleet.cancel())
-            facts = _again(session, facts)
-            answer = _answer(session, facts, grows)
-        return answer
+        if options.every is None:
+            return answer
+        try:
+            while True:
+                report.show(answer.document, anew=True)
+                session.fleet.pause(options.every, session.fleet.cancel())
+                facts = _again(session, facts)
+                answer = _answer(session, facts, grows)
+        except KeyboardInterrupt:
+            return Answer({}, exit_code=Interrupted.exit_code)
 
 
 def _answer(session: Session, facts: Mapping[str, Facts], grows: Mapping[str, Growth | None]) -> Answer:
@@ -44,6 +50,7 @@ def _row(name: str, facts: Mapping[str, Facts], grows: Growth | None) -> dict[st
     if isinstance(node.meminfo, Unread):
         return {"name": name, "problem": node.meminfo.reason}
     found = node.meminfo
+    owners = {container.id: container.deployment for container in node.containers if container.ours}
     left = grows.seconds_left(found.available_kib) if grows else None
     return {
         "name": name,
@@ -53,11 +60,21 @@ def _row(name: str, facts: Mapping[str, Facts], grows: Growth | None) -> dict[st
         "page_cache_kib": found.page_cache_kib,
         "unaccounted_kib": found.unaccounted_kib,
         "swap_used_kib": found.swap_used_kib,
-        "gpu_processes": [asdict(process) for process in known(node.gpu_processes, ())],
+        "gpu_kib": _on_gpu(known(node.gpu_processes, ())),
+        "gpu_processes": [
+            {**asdict(process), "deployment": owners.get(process.container or "")}
+            for process in known(node.gpu_processes, ())
+        ],
         "budgets": list(_budgets(name, facts)),
         "growth": {key: round(value, 1) for key, value in asdict(grows).items()} if grows else None,
         "seconds_left": None if left is None else round(left),
     }
+
+
+def _on_gpu(processes: Sequence[GpuProcess]) -> int | None:
+    """Memory of all processes on the GPU; None if the driver does not tell the size of one."""
+    sizes = [process.used_mib for process in processes]
+    return None if None in sizes else 1024 * sum(size or 0 for size in sizes)
 
 
 def _budgets(name: str, facts: Mapping[str, Facts]) -> Iterator[dict[str, Any]]:

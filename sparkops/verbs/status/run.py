@@ -71,7 +71,8 @@ def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: Aw
 
 def _deployment(one: Looked, facts: Mapping[str, Facts], logs: Logs) -> dict[str, Any]:
     stored = one.stored
-    unwell = one.state in ("failed", "degraded") or any(c and c.restarts for _, c in one.places)
+    few = any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
+    unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = None
     if one.state not in ("serving", "stopped", "unreachable"):
         known = cause(stored, one.places, facts, logs if unwell else {})

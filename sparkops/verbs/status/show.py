@@ -13,11 +13,8 @@ LONGEST_REASON = 200
 
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
     deployments, found = document.get("deployments", ()), document.get("warnings", ())
-    if not deployments:
-        lost = bool(document.get("unreachable"))
-        yield (
-            "The nodes that answer have no sparkops deployment." if lost else "These nodes have no sparkops deployment."
-        )
+    if not deployments and not document.get("unreachable"):
+        yield "These nodes have no sparkops deployment."
     if document.get("short"):
         yield from columns([_line(item, found, ink) for item in deployments])
         return
