@@ -42,9 +42,11 @@ rebooted() {
 }
 
 # A compile may log nothing for half an hour, but it uses the CPU and fills the caches. Only the CPU time of compilers
-# counts: a rank that waits for a lost peer also keeps a CPU busy.
+# counts: a rank that waits for a lost peer also keeps a CPU busy. The entry script and its watchers, whose text names
+# compilers too, are words after `-c`.
 compiling() {
     docker top "$name" -eo pid,times,args 2>/dev/null | awk '
+        $4 == "-c" || $5 == "-c" { next }
         /compile_worker|ninja|nvcc|cicc|ptxas|cc1plus/ { running++; seconds += $2 }
         END { if (running) printf "compilers: %d, %d s of CPU time\n", running, seconds }'
     docker inspect --format '{{json .HostConfig.Binds}}' "$name" 2>/dev/null | tr -d '[]"' | tr ',' '\n' |
