@@ -85,6 +85,8 @@ if [ "$answer" = 200 ] && told; then verdict ready; fi
 if [ "$count" -gt "$restarts" ]; then
     said=$(docker logs --tail 300 "$name" 2>&1 |
         sed -n 's/^sparkops: the engine ended with exit code \([0-9]*\).*/\1/p' | tail -n 1)
+    # without a word of its own it ended with its peers, and Docker's code is 0 as soon as it runs again
+    [ -n "$said" ] || [ "$code" != 0 ] || verdict 'never the container ended; Docker is restarting it'
     verdict "never the engine crashed (exit code ${said:-$code}); Docker is restarting it"
 fi
 seen=$(evidence)
