@@ -22,7 +22,9 @@ from sparkops.verbs.status.options import EndpointOptions, FactsOptions, KeyOpti
 @BECOME
 @click.pass_context
 def status(context: click.Context, /, ask_become_pass: bool, **given: Any) -> StatusOptions:
-    """Show what runs, test it with a request, and warn of what endangers it.
+    """Show what runs and test it with a request.
+
+    It also says why a deployment does not serve, and warns of what endangers one that serves.
 
     Exit 0: every deployment serves or is stopped; 5: one starts, is degraded or failed; 4: what a node runs is unknown.
     With --strict also 5: there is a warning, or nothing serves; 4: a node cannot be reached, although what it runs
