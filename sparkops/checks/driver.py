@@ -35,7 +35,7 @@ def loads(here: Here) -> Iterator[Said]:
 
 
 def _answers(told: Gpu | GpuLoad | Unread) -> Iterator[Said]:
-    gpu = asked(told)
+    gpu: Gpu | GpuLoad | Unread = asked(told)
     if isinstance(gpu, Gpu):
         yield good(evidence=f"{gpu.name}, driver {gpu.driver}")
     elif isinstance(gpu, GpuLoad):

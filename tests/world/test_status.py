@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.testing import EngineBoot
+from sparkops.testing import BootRule, EngineBoot
 from sparkops.testing.node import EPOCH
 from support.world import Lab
 
@@ -67,7 +67,7 @@ def test_a_schedule_that_died_is_a_warning_and_so_is_memory_that_shrinks(lab: La
     lab.node("node1").files[log] = "".join(
         f"{EPOCH + 1800 * hour:.0f} cron page cache kept (enough): MemFree 1 -> 1, MemAvailable {left} -> {left}, "
         "Cached 1 -> 1 KiB\n"
-        for hour, left in enumerate(range(40 * gib, 20 * gib, -gib))
+        for hour, left in enumerate(range(100 * gib, 40 * gib, -3 * gib))
     )
     lab.node("node1").probes["clock"] = (0, f"{EPOCH + 90_000}\nsynchronized=yes")
     lab.node("node1").probes["boot"] = (0, "boot_id=1\nuptime=100000.00 1.00")
@@ -99,3 +99,14 @@ def test_a_named_deployment_that_serves_does_not_depend_on_other_nodes(lab: Lab)
     lab.fault("node2", "unreachable")
     lab.cli("status", code=4)
     lab.cli("status", "openai-gpt-oss-120b", code=0)
+
+
+def test_a_deploy_that_fails_after_a_node_rebooted_names_the_reboot_and_that_node(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    for node in lab.world.nodes.values():
+        node.engine.boots.insert(0, BootRule(lambda _image, words: "ray-worker" in words, EngineBoot(looks=50)))
+    lab.fault("node1", "crash-while-loading")
+    lab.meets(12, lambda other: other.fault("node2", "reboot"))
+    error = lab.json("deploy", "--topology", "cluster", code=5)["error"]
+    assert error["diagnosis"]["id"] == "node-rebooted"
+    assert "node2" in {log["node"] for log in error["logs"]}
