@@ -68,7 +68,7 @@ def of_restarts(parts: Iterable[tuple[str, Container]], facts: Mapping[str, Fact
 def of_silence(silent: Mapping[str, NodeLost]) -> Iterator[Finding]:
     """Nodes whose deployments serve although sparkops cannot reach them."""
     for node, lost in silent.items():
-        text = f"sparkops cannot reach it ({lost.reason}), but its deployment answers"
+        text = f"{lost.reason}, but its deployment answers"
         hint = unreachable(lost).hint or "see `sparkops preflight --only ssh,host-key`"
         yield Finding("management", "warn", text, "", hint, node=node)
 
