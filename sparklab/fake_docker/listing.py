@@ -38,7 +38,7 @@ def top(node: Node, _options: dict[str, Any], words: list[str]) -> int:
         raise daemon_says(f"container {container.id} is not running")
     out("PID                 TIME                COMMAND")
     for process in container.processes():
-        line = read(f"/proc/{process.pid}/cmdline").replace("\0", " ").strip()
+        line = read(f"/proc/{process.pid}/cmdline").replace("\0", " ").replace("\n", "?").strip()  # as ps shows it
         out(f"{process.pid:<20}{process.cpu // os.sysconf('SC_CLK_TCK'):<20}{line}")
     return 0
 

@@ -81,7 +81,8 @@ class Check:
     `severity` is its worst status, `reads` are the probes that it needs (`--only` runs no others).
     `topologies` empty means all; `placed` judges only nodes that take part in the plan.
     `deploys`: a deploy runs it too, on the facts that it reads anyway. `fixable`: --fix
-    has steps for it (`phases/fix.py`). `final`: the deploy fails for certain, so --allow would not help.
+    has steps for it (`phases/fix.py`). `final`: the deploy fails for certain, so --allow would not help. `watch` judges
+    the facts of a node alone, without a plan: `status` warns of it.
     """
 
     id: str
@@ -98,10 +99,15 @@ class Check:
     deploys: bool = False
     fixable: bool = False
     final: bool = False
+    watch: Callable[[Facts], Iterable[Said]] | None = None
 
     def each_node(self, judge: Callable[[Here], Iterable[Said]]) -> "Check":
         """The check with the function below it as the judge of a node."""
         return replace(self, each=judge)
+
+    def each_facts(self, judge: Callable[[Facts], Iterable[Said]]) -> "Check":
+        """The check with the function below it as the judge of a node by its facts alone."""
+        return replace(self, each=lambda here: judge(here.facts), watch=judge)
 
     def all_nodes(self, judge: Callable[[Situation], Iterable[Said]]) -> "Check":
         """The check with the function below it as the judge of all nodes together."""

@@ -1,10 +1,10 @@
 """The check of the disk space for what is missing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from sparkops.checks.check import Check, Here, Said, fail, good, read, warn
 from sparkops.checks.model import lacking_gib, trouble
-from sparkops.core.facts import NOT_ASKED, Disk, Unread
+from sparkops.core.facts import NOT_ASKED, Disk, Facts, Unread
 from sparkops.core.sizes import GIB_KIB, gib
 
 MARGIN = 1.1
@@ -26,10 +26,15 @@ LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
     severity="fail",
     reads=("disk", "model", "models", "images"),
     deploys=True,
+    watch=lambda facts: _disks(facts, {}),
 ).each_node
 def room(here: Here) -> Iterator[Said]:
-    disks = read(here.facts.disk)
-    needs = {"cache": _model_kib(here), "docker": _image_kib(here)}
+    yield from _disks(here.facts, {"cache": _model_kib(here), "docker": _image_kib(here)})
+
+
+def _disks(facts: Facts, needs: Mapping[str, float]) -> Iterator[Said]:
+    """Judge each disk by its free space and by what it still needs (KiB by use)."""
+    disks = read(facts.disk)
     for mount in dict.fromkeys(one.mount for one in disks.values()):
         uses = {use: one for use, one in disks.items() if one.mount == mount}
         disk = next(iter(uses.values()))

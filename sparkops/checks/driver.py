@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from sparkops.checks.check import REBOOT, Check, Here, Said, apart, asked, fail, good, read, some, warn
-from sparkops.core.facts import Facts, Gpu, known
+from sparkops.core.facts import Facts, Gpu, GpuLoad, Unread, known
 from sparkops.core.facts.raw import NO_ANSWER
 from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Situation
@@ -28,11 +28,18 @@ FINISH = "on the node: sudo dpkg --configure -a && sudo apt full-upgrade; then, 
     severity="fail",
     reads=("nvidia-smi",),
     deploys=True,
+    watch=lambda facts: _answers(facts.gpu_load),
 ).each_node
 def loads(here: Here) -> Iterator[Said]:
-    gpu = asked(here.facts.nvidia_smi)
+    yield from _answers(here.facts.nvidia_smi)
+
+
+def _answers(told: Gpu | GpuLoad | Unread) -> Iterator[Said]:
+    gpu: Gpu | GpuLoad | Unread = asked(told)
     if isinstance(gpu, Gpu):
         yield good(evidence=f"{gpu.name}, driver {gpu.driver}")
+    elif isinstance(gpu, GpuLoad):
+        return
     elif NO_ANSWER in gpu.reason:
         yield fail(
             f"nvidia-smi hangs: {gpu.reason}", "on the node: sudo reboot; if that hangs too, power the node off and on"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sparkops.checks.check import CONTAINERS, CannotTell, Check, Here, Said, fail, good, read, some, warn
-from sparkops.core.facts import Container, Gpu, GpuLoad, GpuProcess, Unread, known
+from sparkops.core.facts import Container, Facts, Gpu, GpuLoad, GpuProcess, Unread, known
 
 MUCH_MIB = 2048
 """A desktop takes a few hundred MiB."""
@@ -118,10 +118,10 @@ def _parts(here: Here) -> Iterator[Said]:
     hint="shut the node down, unplug the power for at least a minute, then plug in the original 240 W adapter",
     severity="fail",
     reads=("gpu-load",),
-).each_node
-def wedge(here: Here) -> Iterator[Said]:
+).each_facts
+def wedge(facts: Facts) -> Iterator[Said]:
     """Judged only under load: an idle GPU runs at 208 MHz and 4 W."""
-    load = read(here.facts.gpu_load)
+    load = read(facts.gpu_load)
     told = shown(load)
     if load.utilization_percent is None or load.utilization_percent < BUSY:
         yield good("not judged: the GPU has no load", told)
@@ -145,9 +145,9 @@ def _stuck(load: GpuLoad) -> bool:
     source="owners' measurements: 46 °C without load, 90 to 97 °C under load",
     hint="clear the air vents; until then limit the GPU clock, on the node: sudo nvidia-smi -lgc 300,2200",
     reads=("gpu-load", "thermal"),
-).each_node
-def thermals(here: Here) -> Iterator[Said]:
-    load, zones = here.facts.gpu_load, here.facts.thermal
+).each_facts
+def thermals(facts: Facts) -> Iterator[Said]:
+    load, zones = facts.gpu_load, facts.thermal
     if isinstance(load, Unread) and isinstance(zones, Unread):
         read(zones)
     hottest = max(known(zones, ()), default=0.0)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from sparkops.checks.causes import explained, without_harm
 from sparkops.checks.check import CannotTell, Check, Here, Said, skip
+from sparkops.core.facts import Facts
 from sparkops.core.findings import ORDER, CheckStatus, Finding, first_causes
 from sparkops.core.inventory import Node
 from sparkops.core.situation import Situation
@@ -18,6 +19,12 @@ def judged(s: Situation, nodes: Iterable[Node], checks: Iterable[Check]) -> tupl
     nodes = tuple(nodes)
     found = [finding for check in checks for finding in _check(s, nodes, check)]
     return tuple(first_causes(without_harm(s, explained(s, nodes, found))))
+
+
+def watched(node: str, facts: Facts, checks: Iterable[Check]) -> Iterator[Finding]:
+    """Failures and warnings about a node that need no plan."""
+    found = (_verdict(check, node, _said(check.watch(facts))) for check in checks if check.watch is not None)
+    return (finding for finding in found if finding.status in ("fail", "warn"))
 
 
 def worst(findings: Iterable[Finding]) -> CheckStatus:

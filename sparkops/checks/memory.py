@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from sparkops.checks.check import CannotTell, Check, Here, Said, good, read, some, warn
-from sparkops.core.facts import known
+from sparkops.core.facts import Facts, known
 from sparkops.core.rights import may_drop
 from sparkops.core.situation import Situation
 from sparkops.core.sizes import GIB_KIB, gib
@@ -26,13 +26,17 @@ LONG_BY_DEFAULT = "gpt-oss"
     hint="drop it once: sparkops cache drop; drop it every 30 minutes: sparkops cache schedule --every 30m",
     reads=("meminfo", "sudo"),
     fixable=True,
+    watch=lambda facts: _page_cache(facts),
 ).each_node
 def page_cache(here: Here) -> Iterator[Said]:
-    memory = read(here.facts.meminfo)
+    yield from _page_cache(here.facts, "" if may_drop(here.s, here.node) else " --ask-become-pass")
+
+
+def _page_cache(facts: Facts, password: str = "") -> Iterator[Said]:
+    memory = read(facts.meminfo)
     share = memory.page_cache_kib / memory.total_kib
     evidence = f"page cache {gib(memory.page_cache_kib)}, MemFree {gib(memory.free_kib)}"
     if share > MUCH_CACHE:
-        password = "" if may_drop(here.s, here.node) else " --ask-become-pass"
         always = f"drop it every 30 minutes: sparkops cache schedule --every 30m{password}"
         hint = f"drop it once: sparkops cache drop{password}; {always}"
         yield warn(f"the page cache holds {100 * share:.0f} % of the memory", hint, evidence)
@@ -110,7 +114,7 @@ def earlyoom(here: Here) -> Iterator[Said]:
 ).all_nodes
 def scheduled(s: Situation) -> Iterator[Said]:
     """One finding for all nodes: one command fixes all of them."""
-    if not _long(s):
+    if not long_context(s.effective.model, s.effective.number("max-model-len", 0)):
         raise CannotTell(f"applies only to a context of {LONG_CONTEXT} tokens or more")
     found = {member.name: read(s.facts[member.name].schedule, member.name) for member in s.revision.engines}
     without = [name for name, schedule in found.items() if not schedule.installed]
@@ -121,6 +125,7 @@ def scheduled(s: Situation) -> Iterator[Said]:
         yield good(f"a cron job drops the page cache on {len(found)} nodes")
 
 
-def _long(s: Situation) -> bool:
-    unset = LONG_CONTEXT if LONG_BY_DEFAULT in s.effective.model.lower() else 0
-    return s.effective.number("max-model-len", unset) >= LONG_CONTEXT
+def long_context(model: str, tokens: float) -> bool:
+    """Whether a cluster's engine with this `max-model-len` (0: the model's own) needs scheduled drops."""
+    unset = LONG_CONTEXT if LONG_BY_DEFAULT in model.lower() else 0
+    return (tokens or unset) >= LONG_CONTEXT

@@ -16,6 +16,9 @@ EXIT_CODES: Mapping[State, int] = {
 }
 """`starting` does not serve yet, so a script can wait for exit code 0."""
 
+DOCKER_SILENT = "Docker cannot be asked"
+"""Begins the reason of a node that was reached, but whose containers are unknown."""
+
 LOOK_SECONDS = 5
 """Seconds for one short request of `status`; a slower engine is busy if its counters grow, else it does not serve."""
 
@@ -96,9 +99,14 @@ class MemberContainer:
 def condition(
     parts: Sequence[MemberContainer], fronts: Sequence[ServingProbe], engines: Sequence[ServingProbe]
 ) -> State:
-    """One word for a deployment. `fronts` are the APIs that clients use, `engines` those of the servers behind them."""
-    if not all(part.reachable for part in parts):
-        return "unreachable"
+    """One word for a deployment. `fronts` are the APIs that clients use, `engines` those of the servers behind them.
+
+    It serves although a node's management address is silent if all APIs answer: an answer of a cluster takes all ranks.
+    """
+    there = [part for part in parts if part.reachable]
+    if len(there) < len(parts):
+        proven = all(part.up for part in there) and bool(fronts) and all(one.serves for one in (*fronts, *engines))
+        return "serving" if proven else "unreachable"
     tried = any(part.up or part.state in ("restarting", "paused") or part.gave_up for part in parts)
     if not tried or not any(part.container for part in parts):
         return "stopped"

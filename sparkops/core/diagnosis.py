@@ -42,6 +42,11 @@ MET = r"sparkops: all \d+ ranks are here"
 
 
 KNOWN = {
+    "node-rebooted": _Known(
+        r"sparkops: this node rebooted, and Docker started the container again",
+        "the node rebooted during the load",
+        "find out why (`last -x reboot`, `journalctl -b -1 -e` on the node), then deploy again",
+    ),
     "marlin-lm-head": _Known(
         r"Invalid thread config: .*MKN = \[\d+, \d+, \d+\].*num_bits = 4",
         "Marlin cannot split lm_head (the output layer) over the nodes: each part's width must be a multiple of 128",
@@ -163,17 +168,17 @@ KNOWN = {
         "vLLM's internal call {0} timed out: the node is short of memory, or another node hangs",
         "run `sparkops stop`, then deploy again; if that fails too, lower `gpu-memory-utilization`",
     ),
+    "ray-not-joined": _Known(
+        r"sparkops: (?:joining|waiting for) the Ray head at (\S+)",
+        "this node never joined the Ray head at {0}",
+        "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
+        during=("ray",),
+    ),
     "ray-incomplete": _Known(
         r"sparkops: Ray has (\d+) of (\d+) nodes",
         "only {0} of {1} nodes joined Ray",
         "read the logs of the nodes that did not join (`sparkops logs --previous`), and check that the CX7 link is up "
         "on all nodes (`sparkops facts`)",
-        during=("ray",),
-    ),
-    "ray-not-joined": _Known(
-        r"sparkops: (?:joining|waiting for) the Ray head at (\S+)",
-        "this node never joined the Ray head at {0}",
-        "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
         during=("ray",),
     ),
     "rank-not-listening": _Known(

@@ -13,6 +13,12 @@ JUMP_KIB = 4 * GIB_KIB
 TROUBLE_KIB = 4 * GIB_KIB
 """Below this a GB10 does not kill a process but freezes: the driver livelocks before the kernel's OOM killer."""
 
+WORRY_SECONDS = 24 * 3600
+"""A node that runs short of memory within this time deserves a warning."""
+
+SAMPLES = 500
+"""Lines of a node's log that growth is read from: ten days of a run every half hour."""
+
 SHORTEST_HOURS = 1.0
 FEWEST = 3
 HOUR = 3600.0

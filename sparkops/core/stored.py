@@ -22,6 +22,8 @@ class StoredMember:
     address: str
     role: str
     port: int | None
+    fabric: str = ""
+    """Its address on the fabric, in a cluster."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,13 @@ class Stored:
     @property
     def members(self) -> tuple[StoredMember, ...]:
         return tuple(
-            StoredMember(self._node(m), str(m.get("address", "")), str(m.get("role", "")), m.get("port"))
+            StoredMember(
+                self._node(m),
+                str(m.get("address", "")),
+                str(m.get("role", "")),
+                m.get("port"),
+                str(mapping(m.get("link")).get("address", "")),
+            )
             for m in self.data.get("members", ())
             if isinstance(m, Mapping)
         )

@@ -157,7 +157,8 @@ ray_head() {
     while :; do
         there=$(ray_nodes)
         [ "$there" -lt "$nodes" ] || break
-        [ "$there" = "$seen" ] || say "Ray has $there of $nodes nodes; waiting for the others"
+        # a head that does not count itself yet has not started to count
+        [ "$there" = "$seen" ] || [ "$there" = 0 ] || say "Ray has $there of $nodes nodes; waiting for the others"
         seen=$there
         pause 2
     done

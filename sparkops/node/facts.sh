@@ -3,10 +3,10 @@
 # what it remembers of images (`facts_images.sh`).
 #
 #   facts [--image REF]... [--model ID[@REV]]... [--cache DIR] [--deployment NAME] [--sudo] [--only PROBE,PROBE...]
-#         [--history LINES]
+#         [--history LINES] [--patience SECONDS]
 #
 # Output: a line `sparkops-facts 1`, then for each probe a line `== NAME EXIT MS BYTES`, BYTES bytes, a newline.
-# A probe that hangs costs its limit; slow tools (GPU, Docker) run beside the rest. Probes that would begin after
+# A probe that hangs costs its limit (`--patience`); slow tools (GPU, Docker) run beside the rest. Probes that would begin after
 # SPARKOPS_FACTS_BUDGET seconds are left out, so that a sick node still tells what it could.
 # Run through sudo it needs no `--sudo`, and tells of the person behind sudo, not of root.
 
@@ -36,6 +36,7 @@ while [ $# -gt 0 ]; do
     --deployment) deployment=$2 && shift ;;
     --history) history=$2 && shift ;;
     --only) only=$2 && shift ;;
+    --patience) limit=$2 && shift ;;
     --sudo) sudo=sudo ;;
     *) echo "facts: unknown option $1" >&2 && exit 2 ;;
     esac

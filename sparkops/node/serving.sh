@@ -110,12 +110,11 @@ blame() { [ -n "$reason" ] || reason=$*; }
 # A refused connection is an engine that is not up yet, an unanswered one is an engine that hangs.
 status=$(curl -sS --noproxy '*' -m "$patience" -o /dev/null -w '%{http_code}' "$api$health" 2>/dev/null)
 case $? in
-    0) ;;
-    7) status=refused ;;
-    28) status=silent ;;
-    *) status=broken ;;
+    0) [ "$status" = 200 ] || blame "the API answers HTTP $status" ;;
+    7) status=refused && blame 'the API is not listening (still loading?)' ;;
+    28) status=silent && blame 'the API hangs: it accepts connections and does not answer' ;;
+    *) status=broken && blame 'the API closed the connection without an answer' ;;
 esac
-[ "$status" = 200 ] || blame "health: $status"
 
 listed=no answered=none before=''
 if [ -z "$reason" ]; then
@@ -158,7 +157,7 @@ if [ -z "$reason" ]; then
     elif [ "$(counters)" != "$before" ]; then
         answered=busy
     else
-        blame "${lacking:-the API did not answer a short request}"
+        blame "${lacking:-$health answers, but a test request got no answer}"
     fi
 fi
 # Ray's own command takes seconds to start; a quick look believes the answer that came back over all ranks.

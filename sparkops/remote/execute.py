@@ -209,13 +209,18 @@ class _Run:
         return None
 
     def _last_look(self, step: Step, wait: Wait) -> StepFailure | None:
-        """Probe once more when another node failed first: if the engine here has ended, it may be the cause."""
+        """Probe once more when another node failed first: an engine that ended or still waits here may be the cause."""
+        evidence = ""
         if self.failures:
             with contextlib.suppress(NodeLost):
                 result = self._world.send(step.node, wait.probe, self._world.cancel())
-                if (last := answer(result)).word == "never":
+                last = answer(result)
+                if last.word == "never":
                     return self._failed(step, last.reason, last.evidence, result)
-        self._tell("skipped", step, "sparkops stopped waiting for this step")
+                if last.word == "wait":
+                    evidence = last.evidence
+        stopped = "sparkops stopped waiting for this step"
+        self.emit(Event("skipped", stopped, step.node, step.id, step.title, {"log": evidence}))
         return None
 
     def _failed(self, step: Step, reason: str, evidence: str, result: Result | None) -> StepFailure:

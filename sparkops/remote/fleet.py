@@ -37,7 +37,7 @@ class Fleet:
                 self._connections[node.name] = Connection(self._connector, self._connector.target(node), self._reopened)
             except NodeLost as error:
                 self._broken[node.name] = error
-        self._pool = ThreadPoolExecutor(max_workers=max(1, min(THREADS, len(self._connections))))
+        self._pool = ThreadPoolExecutor(max_workers=THREADS)  # several for one node: a wave may ask it in lanes
         self._owner: Owner | None = None
         self._holds: dict[str, Hold] = {}
         self._quit = threading.Event()

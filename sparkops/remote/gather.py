@@ -1,6 +1,6 @@
 """Ask all nodes at once; a lost node is a value beside the answers. Changes nothing."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from sparkops.core.plan import Command, NodeLost, Result
@@ -44,3 +44,19 @@ def gather(
 
     world.each({node: partial(ask, node, command) for node, command in commands.items()}, world.cancel())
     return {node: answers[node] for node in commands}
+
+
+def in_lanes(world: World, lanes: Mapping[str, Sequence[tuple[str, Command]]]) -> dict[str, list[Result | NodeLost]]:
+    """Send the (node, command) pairs of all lanes at once, those of one lane in turn; the answers by lane."""
+    answers: dict[str, list[Result | NodeLost]] = {lane: [] for lane in lanes}
+
+    def ask(lane: str, cancel: Cancel) -> None:
+        for node, command in lanes[lane]:
+            try:
+                world.reach(node, cancel)
+                answers[lane].append(world.send(node, command, cancel))
+            except NodeLost as lost:
+                answers[lane].append(lost)
+
+    world.each({lane: partial(ask, lane) for lane in lanes}, world.cancel())
+    return answers

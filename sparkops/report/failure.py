@@ -17,7 +17,7 @@ LAST_LINES = 12
 
 @dataclass(frozen=True)
 class ReadFailure:
-    """An error with the output of the failed steps by node, and the best diagnosis of it."""
+    """An error with the output by node of steps that failed or still waited, and the best diagnosis of it."""
 
     error: SparkopsError
     evidence: tuple[tuple[str, str], ...]
@@ -32,10 +32,14 @@ class ReadFailure:
 
 
 def read(error: SparkopsError, failed: Sequence[Event]) -> ReadFailure:
-    texts = [(event.node or "", event.text) for event in failed if event.text]
-    index, diagnosis = most_telling(text for _, text in texts) or (0, None)
-    shown = tuple((node, tail(text, LAST_LINES)) for node, text in texts if tail(text, LAST_LINES) not in error.message)
-    return ReadFailure(error, shown, diagnosis, texts[index][0] if diagnosis else None)
+    """`failed` are the failures, and with `log` the steps that still waited: they count if their log explains most."""
+    logs = [event for event in failed if event.data.get("log") or event.text]
+    texts = [(event.node or "", str(event.data.get("log") or event.text)) for event in logs]
+    index, diagnosis = most_telling(text for _, text in texts) or (None, None)
+    node = None if index is None else texts[index][0]
+    told = [one for at, one in enumerate(texts) if at == index or not logs[at].data.get("log")]
+    shown = tuple((node, tail(text, LAST_LINES)) for node, text in told if tail(text, LAST_LINES) not in error.message)
+    return ReadFailure(error, shown, diagnosis, node)
 
 
 def document(failure: ReadFailure) -> dict[str, Any]:

@@ -79,7 +79,7 @@ class Report(Ending):
         return super().finish(answer)
 
     def _keep(self, event: Event) -> None:
-        if event.kind == "failed":
+        if event.kind == "failed" or event.data.get("log"):
             self._failed.append(event)
         if self._log:
             self._log.write(

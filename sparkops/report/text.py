@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sparkops.core.condition import DOCKER_SILENT
+
 Document = Mapping[str, Any]
 """A verb's answer as JSON has it."""
 
@@ -72,7 +74,8 @@ def columns(rows: Iterable[Sequence[object]], indent: str = "") -> Iterator[str]
 def away(document: Document, ink: Ink) -> Iterator[str]:
     """One line for each node that could not be reached."""
     for node, reason in (document.get("unreachable") or {}).items():
-        yield ink.bad(f"{node}: unreachable: {reason}")
+        word = "unknown" if reason.startswith(DOCKER_SILENT) else "unreachable"
+        yield ink.bad(f"{node}: {word}: {reason}")
 
 
 def clock(seconds: float) -> str:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Facts
-from sparkops.core.schema import did_you_mean
+from sparkops.core.schema import nearest
 from sparkops.core.stored import Stored, StoredMember
-from sparkops.errors import Refused, UsageError
+from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.session.session import Session
 
@@ -60,25 +60,34 @@ def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | No
         chosen = [revision for revision in found if revision.stored.deployment == name]
     else:
         chosen = [revision for revision in found if revision.runs] or found
+    if not chosen and name is not None:
+        raise unknown_deployment(session, found, name)
     if not chosen:
         if session.away.error:
             raise session.away.error
-        what = f"no deployment {name}" if name else "nothing is deployed"
-        raise Refused(
-            f"{what} on these nodes", hint="start one: `sparkops deploy --topology ...`; list them: `sparkops status`"
-        )
+        raise Refused("nothing is deployed on these nodes", hint="start one: `sparkops deploy --topology ...`")
     if len(chosen) > 1:
         names = ", ".join(revision.title for revision in chosen)
         raise UsageError(f"several deployments are on these nodes: {names}", hint="name one of them, or use --limit")
     return chosen[0]
 
 
+def unknown_deployment(session: Session, here: Iterable[DeployedRevision], name: str) -> SparkopsError:
+    """The error for a name that no deployment on these nodes has, as far as they could be asked."""
+    known = list(here)
+    hint = "`sparkops status` lists the deployments"
+    if lost := session.lost.error:
+        where = "the nodes that answer have no deployment"
+        return Unreachable(f'{where} "{name}"; {lost.message}', node=lost.node, hint=lost.hint or hint)
+    running = dict.fromkeys(one.stored.deployment for one in known if one.runs)
+    told = f"running: {', '.join(running)}" if running else "nothing runs on these nodes"
+    near = nearest(name, [one.stored.deployment for one in known])
+    return UsageError(f'no deployment "{name}"; {told}' + (f"; did you mean {near}?" if near else ""), hint=hint)
+
+
 def on_selected(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:
     """The revisions with a container on the selected nodes, and with that name if one is given."""
-    names = {one.stored.deployment for one in everything}
-    if name is not None and name not in names:
-        session.require(node.name for node in session.selected)
-        hint = "`sparkops status` lists the deployments"
-        raise UsageError(f"no deployment {name} on these nodes{did_you_mean(name, names)}", hint=hint)
+    if name is not None and name not in {one.stored.deployment for one in everything}:
+        raise unknown_deployment(session, everything, name)
     selected = {node.name for node in session.selected}
     return [one for one in everything if name in (None, one.stored.deployment) and {n for n, _ in one.parts} & selected]

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import zip_longest
 from typing import Any
 from zlib import crc32
 
 from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core import history
+from sparkops.core.condition import DOCKER_SILENT
 from sparkops.core.facts import WHAT_RUNS, Facts, Lock, Unreadable, parse
 from sparkops.core.facts.reading import grouped
 from sparkops.core.history import PastRun
@@ -21,7 +21,7 @@ from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
 from sparkops.remote.connect_errors import Unreached
 from sparkops.remote.execute import Emit, Outcome, execute
-from sparkops.remote.gather import gather
+from sparkops.remote.gather import gather, in_lanes
 from sparkops.remote.lock import owner_here
 from sparkops.remote.network import Reach, network
 from sparkops.report.answer import Answer
@@ -33,6 +33,7 @@ PASSWORD_REFUSED = "incorrect password attempt"
 """What sudo says at the end, after its tries."""
 TELL_SECONDS = 60.0
 """How often a run that waits for a lock says so."""
+SUDO_PASSWORD = "sudo needs a password: --ask-become-pass"
 
 
 @dataclass
@@ -153,7 +154,8 @@ class Session:
         self._look_back(read)
         for name, known in read.items():
             if name not in kept and (problem := docker_problem(known)):
-                self.away[name] = Unreached(name, "config", f"Docker cannot be used: {problem}", docker_hint(problem))
+                why = SUDO_PASSWORD if "password is required" in problem else problem
+                self.away[name] = Unreached(name, "config", f"{DOCKER_SILENT} ({why})", docker_hint(problem))
         found = {name: known for name, known in read.items() if name not in self.away}
         names = {name: [one.deployment or "" for one in known.containers if one.ours] for name, known in found.items()}
         deployments.note(self.inventory.source, names)
@@ -171,9 +173,12 @@ class Session:
         for run in runs:
             self.report.warn(history.cut_off_text(run.document))
 
-    def what_runs(self) -> dict[str, Facts]:
-        """Facts about containers only, so that a driver that hangs does not delay verbs that show or stop them."""
-        return self.containers(self.facts(only=WHAT_RUNS))
+    def what_runs(self, *more: str) -> dict[str, Facts]:
+        """Facts about containers, so that a driver that hangs does not delay verbs that show or stop them.
+
+        `more` are further probes that cannot hang.
+        """
+        return self.containers(self.facts(only=(*WHAT_RUNS, *more)))
 
     def facts_command(
         self, node: Node, images: Sequence[str] = (), models: Sequence[str] = (), only: Iterable[str] = ()
@@ -197,18 +202,27 @@ class Session:
         wanted = {node: self._as_login(node, command) for node, command in commands.items() if node not in self.away}
         return gather(self.fleet, wanted, spans)
 
-    def ask_in_turns(self, commands: Sequence[tuple[str, Command]]) -> list[Result | NodeLost | None]:
-        """Send (node, command) pairs: all nodes at once, the commands of one node in turn.
+    def ask_in_turns(self, *lists: Sequence[tuple[str, Command]]) -> list[list[Result | NodeLost | None]]:
+        """Send lists of (node, command) at once; within a list, the commands of one node in turn.
 
-        The answers are in the order of `commands`; that of a node in `away` is None.
+        The answers are in the order of the commands; that of a node in `away` is None.
         """
-        answers: list[Result | NodeLost | None] = [None] * len(commands)
-        of_node = grouped((node, number) for number, (node, _) in enumerate(commands))
-        for turn in zip_longest(*of_node.values()):
-            asked = {commands[number][0]: number for number in turn if number is not None}
-            found = self.ask({node: commands[number][1] for node, number in asked.items()})
-            for node, number in asked.items():
-                answers[number] = found.get(node)
+        answers: list[list[Result | NodeLost | None]] = [[None] * len(commands) for commands in lists]
+        there = (
+            ((at, node), number)
+            for at, commands in enumerate(lists)
+            for number, (node, _) in enumerate(commands)
+            if node not in self.away
+        )
+        lanes = {f"{node} {at}": (at, numbers) for (at, node), numbers in grouped(there).items()}
+        asked = {
+            lane: [(node, self._as_login(node, command)) for node, command in (lists[at][number] for number in numbers)]
+            for lane, (at, numbers) in lanes.items()
+        }
+        for lane, found in (in_lanes(self.fleet, asked) if asked else {}).items():
+            at, numbers = lanes[lane]
+            for number, answer in zip(numbers, found, strict=True):
+                answers[at][number] = answer
         return answers
 
     def answers(

@@ -39,6 +39,7 @@ class SimulatedContainer:
     restarts: int = 0
     exit_code: int = 0
     looks: int = 0
+    created: float = 0.0
     started: float = 0.0
     finished: float | None = None
     log: list[str] = field(default_factory=list)
@@ -102,6 +103,7 @@ class SimulatedContainer:
             "Id": self.id,
             "Name": f"/{self.name}",
             "Image": self.image,
+            "Created": stamp(self.created),
             "RestartCount": self.restarts,
             "State": {
                 "Status": self.state,
@@ -179,7 +181,7 @@ class Engine:
         self._made += 1
         wanted.id = hashlib.sha256(f"{self._node}{self._made}".encode()).hexdigest()
         wanted.boot = self._boot(image["Id"], wanted.words)
-        wanted.started = now
+        wanted.created = wanted.started = now
         wanted.key = self._files.get(wanted.key_file or "")
         self.containers[wanted.name] = wanted
         return wanted

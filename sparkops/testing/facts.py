@@ -46,7 +46,7 @@ def _system(node: SimulatedNode) -> Probes:
         "os-release": (0, 'ID=ubuntu\nVERSION_ID="24.04"\nPRETTY_NAME="Ubuntu 24.04.3 LTS"'),
         "markers": (0, ""),
         "id": (0, f"uid=1000(nvidia) gid=1000(nvidia) groups=1000(nvidia),27(sudo),988(docker)\nhome={node.home}"),
-        "boot": (0, f"boot_id={node.boot}\nuptime={node.now + 86400:.2f} 1000.00"),
+        "boot": (0, f"boot_id={node.boot}\nuptime={node.now - node.booted:.2f} 1000.00"),
         "machine-id": (0, serial[:32]),
         "hostkeys": (0, f"256 SHA256:{serial[:43]} root@{node.name} (ED25519)"),
         "meminfo": (0, meminfo(node)),

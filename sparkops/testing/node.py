@@ -91,6 +91,7 @@ class SimulatedNode:
     """The owner that the run with the lock gave."""
     lingers: bool = True
     boot_id: int = 0
+    booted: float = -86400.0
     leaves: float | None = None
     back: float = 0.0
     files: dict[str, str] = field(default_factory=dict)
@@ -143,7 +144,7 @@ class SimulatedNode:
 
     def reboot(self) -> None:
         """Kill jobs, release the lock, restart containers by their policies."""
-        self.boot_id += 1
+        self.boot_id, self.booted = self.boot_id + 1, self.now
         self.lock = None
         for job in self.jobs.values():
             job.end(137)

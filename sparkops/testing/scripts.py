@@ -94,7 +94,8 @@ def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
     verdict = _part(node, one, options)
     if verdict.startswith("wait") and one.boot.compiles:
         verdict += f"\ncompilers: 20, {one.looks * 40} s of CPU time"
-    return said(f"{verdict}\n{_tail(one, 300 if verdict.startswith('never') else 15)}")
+    rebooted = f"{REBOOTED}\n" if one.created < node.booted <= one.started else ""
+    return said(f"{verdict}\n{rebooted}{_tail(one, 300 if verdict.startswith('never') else 15)}")
 
 
 def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, str]) -> str:
@@ -103,7 +104,7 @@ def _part(node: SimulatedNode, one: SimulatedContainer, options: Mapping[str, st
     if node.answers(options["--api"]):
         return "ready"
     if one.restarts > int(options.get("--restarts", "0")):
-        return f"never the engine ended and was restarted (exit code {one.exit_code})"
+        return f"never the engine crashed (exit code {one.exit_code}); Docker is restarting it"
     if one.gave_up:
         return "never the container gave up after repeated failed starts"
     return f"wait the container is {one.state}, its API does not answer yet"
@@ -124,11 +125,15 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
         told = (f"ray {ray} {ray}\n" if ray != "0" else "") + _ranks(node, options)
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + told)
     if one is not None and (one.state != "running" or one.restarts > int(options.get("--restarts", "0"))):
-        return said(f"never health: refused, and the engine ended\nhealth refused\n{_tail(one)}")
+        return said(f"never {REFUSED}, and the engine ended\nhealth refused\n{_tail(one)}")
     ranks = _ranks(node, options)
     here, wanted = len(ranks.split()) - 1, int(options.get("--ranks", "0"))
-    reason = f"{here} of {wanted} ranks are here" if 0 < here < wanted else "health: refused"
+    reason = f"{here} of {wanted} ranks are here" if 0 < here < wanted else REFUSED
     return said(f"wait {reason}\nhealth refused\nmodel no\nanswer none\n{ranks}")
+
+
+REBOOTED = "sparkops: this node rebooted, and Docker started the container again"
+REFUSED = "the API is not listening (still loading?)"
 
 
 def _ranks(node: SimulatedNode, options: Mapping[str, str]) -> str:
@@ -140,8 +145,8 @@ def _ranks(node: SimulatedNode, options: Mapping[str, str]) -> str:
 
 
 _SILENT = {
-    "health": "wait health: silent\nhealth silent\nmodel no\nanswer none\n",
-    "answer": "wait the API did not answer a short request\nhealth 200\nmodel yes\nanswer none\n",
+    "health": "wait the API hangs: it accepts connections and does not answer\nhealth silent\nmodel no\nanswer none\n",
+    "answer": "wait /health answers, but a test request got no answer\nhealth 200\nmodel yes\nanswer none\n",
 }
 
 

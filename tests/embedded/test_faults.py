@@ -65,6 +65,22 @@ def test_what_does_not_answer_is_not_called_serving_and_what_dies_comes_back_by_
     assert lab.deploy("cluster", *SOON)["changed"] is False
 
 
+def test_status_tells_serving_from_reachable_and_why_a_deployment_does_not_serve(empty, until):
+    lab = empty
+    lab.deploy("cluster", *SOON)
+    with lab.trouble("node2", "unreachable"):
+        found = lab.json("status")
+        assert [one["state"] for one in found["deployments"]] == ["serving"]
+        assert [(one["id"], one["node"]) for one in found["warnings"]] == [("management", "node2")]
+        lab.cli("status", "--strict", "--quiet", code=4)
+    with lab.trouble("node1", "gpu-hangs"):
+        assert "driver" in {one["id"] for one in lab.json("status")["warnings"]}
+    with lab.trouble("node1", "cx7-down"):
+        (shown,) = lab.json("status", code=5)["deployments"]
+        assert "the CX7 link of node1 is down" in shown["cause"]
+    assert until(lab.serves)
+
+
 def _all_anew(lab, before):
     """Whether each container was started again since."""
     now = lab.starts()

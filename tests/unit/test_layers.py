@@ -69,7 +69,7 @@ NOUNS = {
     "topologies": {"bench", "deploy"},
     "preflight": {"deploy"},
     "play": {"deploy"},
-    "status": {"deploy"},
+    "status": {"cache", "deploy"},
 }
 """The verbs that build on those of other nouns."""
 

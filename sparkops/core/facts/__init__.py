@@ -14,13 +14,14 @@ from sparkops.core.facts.models import Model
 from sparkops.core.facts.network import Firewall, Interface, Rdma
 from sparkops.core.facts.node import Facts
 from sparkops.core.facts.peers import Peers, Ping
-from sparkops.core.facts.probes import NOT_ASKED, PROBES, WHAT_RUNS, absent, parse
+from sparkops.core.facts.probes import HOW_IT_RUNS, NOT_ASKED, PROBES, WHAT_RUNS, absent, parse
 from sparkops.core.facts.raw import Unread, Unreadable
 from sparkops.core.facts.reading import known, plain
 from sparkops.core.facts.schedule import Drop, Scheduled
 from sparkops.core.facts.system import Boot, Clock, Package, Reboot
 
 __all__ = [
+    "HOW_IT_RUNS",
     "NOT_ASKED",
     "PROBES",
     "WHAT_RUNS",

@@ -54,6 +54,7 @@ class Container:
     restarts: int | None = None
     exit_code: int | None = None
     oom_killed: bool = False
+    created_at: str = ""
     started_at: str = ""
     finished_at: str = ""
     gpu: bool | None = None
@@ -216,6 +217,7 @@ def _inspected(item: Mapping[str, Any]) -> Container:
         restarts=number(str(item.get("RestartCount"))),
         exit_code=number(str(state.get("ExitCode"))) if status in ("exited", "dead", "restarting") else None,
         oom_killed=state.get("OOMKilled") is True,
+        created_at=_time(item.get("Created")),
         started_at=_time(state.get("StartedAt")),
         finished_at=_time(state.get("FinishedAt")),
         gpu=_wants_gpu(mapping(item.get("HostConfig")).get("DeviceRequests")),

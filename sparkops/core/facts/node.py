@@ -112,6 +112,12 @@ class Facts:
         return known(self.meminfo, Memory())
 
     @property
+    def booted(self) -> float:
+        """When the node booted, in seconds since 1970; 0 if unknown."""
+        up = self.boot.uptime_seconds if isinstance(self.boot, Boot) else None
+        return self.clock.seconds - up if isinstance(self.clock, Clock) and up is not None else 0.0
+
+    @property
     def home(self) -> str:
         return self.id.home if isinstance(self.id, User) else ""
 

@@ -16,6 +16,9 @@ PROBES: Mapping[str, Parser] = {
 WHAT_RUNS = ("id", "lock", "state", "docker-version", "docker-ps", "docker-ours", "docker-logs")
 """Probes for the containers: whose they are, how they ended, which key they read, and which run began them."""
 
+HOW_IT_RUNS = ("clock", "boot", "meminfo", "thermal", "ip-addr", "net", "schedule", "disk")
+"""Probes for the state of a node with a deployment that read files or ask the kernel, so a sick driver delays none."""
+
 CONFUSED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, StopIteration)
 """What a parser may raise over output that it does not understand."""
 

@@ -3,7 +3,6 @@
 from collections.abc import Container, Iterable, Iterator, Sequence
 
 from sparkops.core.plan import Plan
-from sparkops.core.schema import nearest
 from sparkops.files.playbooks import built_in
 from sparkops.phases.kept import compile_stop
 from sparkops.phases.orphans import compile_orphans
@@ -24,10 +23,7 @@ def stop(options: StopOptions, report: Report) -> Answer:
         session.lock(node.name for node in session.selected)
         facts = session.what_runs()
         here = deployed_revisions(facts)
-        gone = options.deployment is not None and not session.away and _unknown(here, options.deployment)
-        if gone:
-            session.report.note(f"these nodes have no deployment {options.deployment}")
-        chosen = [] if gone else on_selected(session, here, options.deployment)
+        chosen = on_selected(session, here, options.deployment)
         targets = [one for one in chosen if (options.remove or _stops(one)) and one.stored.hash not in options.but]
         ours_to_change(target.stored for target in targets)
         kept = [] if options.remove else [one for one in targets if all(m.name in session.away for m in one.missing)]
@@ -53,12 +49,6 @@ def _ended(act: str, targets: Iterable[DeployedRevision], done: Container[str]) 
     for node, container in (part for target in targets for part in target.parts):
         if f"{act}.{node}.{container.name}" in done:
             yield {"node": node, "container": container.name}
-
-
-def _unknown(everything: Sequence[DeployedRevision], name: str) -> bool:
-    """Whether the name is neither known nor a typing error: stopping twice is no error."""
-    names = {one.stored.deployment for one in everything}
-    return name not in names and nearest(name, names) is None
 
 
 def _stops(target: DeployedRevision) -> bool:

@@ -1,12 +1,13 @@
 """`memory`: how each node's memory is used, the budgets of deployments, and how long the rest will last."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from sparkops.core.facts import Boot, Clock, Facts, Unread, known
+from sparkops.core.facts import Facts, Unread, known
+from sparkops.core.facts.gpu import GpuProcess
 from sparkops.core.facts.schedule import drops
-from sparkops.core.growth import Growth, growth
+from sparkops.core.growth import SAMPLES, Growth, growth
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.core.situation import deployed
 from sparkops.core.utilization import UTILIZATION
@@ -19,8 +20,6 @@ from sparkops.session.session import Session
 from sparkops.verbs.memory.options import MemoryOptions
 
 AGAIN = "meminfo,gpu-processes"
-SAMPLES = 500
-"""Lines of a node's log that growth is read from: ten days of a run every half hour."""
 
 
 def memory(options: MemoryOptions, report: Report) -> Answer:
@@ -50,6 +49,7 @@ def _row(name: str, facts: Mapping[str, Facts], grows: Growth | None) -> dict[st
     if isinstance(node.meminfo, Unread):
         return {"name": name, "problem": node.meminfo.reason}
     found = node.meminfo
+    owners = {container.id: container.deployment for container in node.containers if container.ours}
     left = grows.seconds_left(found.available_kib) if grows else None
     return {
         "name": name,
@@ -59,11 +59,21 @@ def _row(name: str, facts: Mapping[str, Facts], grows: Growth | None) -> dict[st
         "page_cache_kib": found.page_cache_kib,
         "unaccounted_kib": found.unaccounted_kib,
         "swap_used_kib": found.swap_used_kib,
-        "gpu_processes": [asdict(process) for process in known(node.gpu_processes, ())],
+        "gpu_kib": _on_gpu(known(node.gpu_processes, ())),
+        "gpu_processes": [
+            {**asdict(process), "deployment": owners.get(process.container or "")}
+            for process in known(node.gpu_processes, ())
+        ],
         "budgets": list(_budgets(name, facts)),
         "growth": {key: round(value, 1) for key, value in asdict(grows).items()} if grows else None,
         "seconds_left": None if left is None else round(left),
     }
+
+
+def _on_gpu(processes: Sequence[GpuProcess]) -> int | None:
+    """Memory of all processes on the GPU; None if the driver does not tell the size of one."""
+    sizes = [process.used_mib for process in processes]
+    return None if None in sizes else 1024 * sum(size or 0 for size in sizes)
 
 
 def _budgets(name: str, facts: Mapping[str, Facts]) -> Iterator[dict[str, Any]]:
@@ -81,14 +91,9 @@ def _growth(session: Session, facts: Mapping[str, Facts]) -> dict[str, Growth | 
     """Read growth from the log of the scheduled drops; None without a log."""
     logs = session.ask({name: caches.runs(SAMPLES) for name in facts})
     return {
-        name: None if isinstance(log, NodeLost) else growth(drops(log.stdout), _booted(facts[name]))
+        name: None if isinstance(log, NodeLost) else growth(drops(log.stdout), facts[name].booted)
         for name, log in logs.items()
     }
-
-
-def _booted(facts: Facts) -> float:
-    up = facts.boot.uptime_seconds if isinstance(facts.boot, Boot) else None
-    return facts.clock.seconds - up if isinstance(facts.clock, Clock) and up is not None else 0.0
 
 
 def _again(session: Session, facts: Mapping[str, Facts]) -> dict[str, Facts]:

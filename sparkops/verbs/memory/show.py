@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
+from sparkops.core.growth import WORRY_SECONDS
 from sparkops.core.sizes import kib_text
 from sparkops.report.text import Document, How, Ink, away, columns
 
-HEADS = ["node", "total", "available", "free for CUDA", "page cache", "unaccounted", "growth", "time left"]
-WORRY_SECONDS = 24 * 3600
+HEADS = ["node", "total", "available", "free for CUDA", "page cache", "GPU", "unaccounted", "growth", "time left"]
 
 
 def memory(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """`unaccounted` is memory of no process and no kernel cache: the GPU's, which no RSS includes."""
+    """`unaccounted` is memory of no process, no kernel cache and no process on the GPU."""
     nodes = document.get("nodes", ())
     if nodes:
         yield from columns([HEADS, *(_row(node, ink) for node in nodes)])
@@ -22,8 +22,11 @@ def memory(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def _row(node: Document, ink: Ink) -> list[object]:
     if node.get("problem"):
         return [node["name"], ink.bad(str(node["problem"])), *[None] * (len(HEADS) - 2)]
-    sizes = ("total_kib", "available_kib", "free_kib", "page_cache_kib", "unaccounted_kib")
-    return [node["name"], *(kib_text(node[key]) for key in sizes), _growth(node), _left(node, ink)]
+    sizes = ("total_kib", "available_kib", "free_kib", "page_cache_kib")
+    gpu = node.get("gpu_kib")
+    rest = max(0, node["unaccounted_kib"] - (gpu or 0))
+    shown = [*(kib_text(node[key]) for key in sizes), None if gpu is None else kib_text(gpu), kib_text(rest)]
+    return [node["name"], *shown, _growth(node), _left(node, ink)]
 
 
 def _growth(node: Document) -> str | None:
@@ -47,7 +50,8 @@ def _below(node: Document, ink: Ink) -> Iterator[str]:
         yield f"  {node['name']}: {budget['deployment']} may take up to {kib_text(budget['kib'])} ({share})"
     for process in node.get("gpu_processes", ()):
         used = "an unknown size" if process["used_mib"] is None else kib_text(process["used_mib"] * 1024)
-        yield ink.dim(f"  {node['name']}: on the GPU: {process['name']} (pid {process['pid']}), {used}")
+        owner = f" of {process['deployment']}" if process.get("deployment") else ""
+        yield ink.dim(f"  {node['name']}: on the GPU: {process['name']}{owner} (pid {process['pid']}), {used}")
 
 
 def _signed(kib: float) -> str:

@@ -10,16 +10,29 @@ from sparkops.cli.where import BECOME, WAIT, api_key, on_nodes_by_sudo, target
 from sparkops.verbs.status.options import Client, EndpointOptions, FactsOptions, KeyOptions, LogsOptions, StatusOptions
 
 
-@example("sparkops status --json")
+@example("""
+    sparkops status
+    sparkops status --quiet --strict || echo "look at the nodes"
+""")
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False, type=DEPLOYMENT)
-@on_nodes_by_sudo
-def status(**given: Any) -> StatusOptions:
+@click.option("--strict", is_flag=True, help="For monitors: warnings, silent nodes and nothing that serves count too.")
+@click.option("--short", is_flag=True, help="Print one line a deployment: name, state, model, endpoint.")
+@click.option("--quiet", is_flag=True, help="Print no answer, only errors; the exit code tells.")
+@BECOME
+@click.pass_context
+def status(context: click.Context, /, ask_become_pass: bool, **given: Any) -> StatusOptions:
     """Show what runs and test it with a request.
 
-    Exit 0: every deployment serves or is stopped; 5: one starts, is degraded or failed; 4: a node could not be reached.
+    It also says why a deployment does not serve, and warns of what endangers one that serves.
+
+    Exit 0: every deployment serves or is stopped; 5: one starts, is degraded or failed; 4: what a node runs is unknown.
+    With --strict also 5: there is a warning, or nothing serves; 4: a node cannot be reached, although what it runs
+    answers.
     """
-    return StatusOptions(**given)
+    if sum((given["short"], given["quiet"], bool(line(context).flags.get("json")))) > 1:
+        raise click.UsageError("use only one of --short, --quiet and --json", context)
+    return StatusOptions(target(ask_become_pass), **given)
 
 
 @example("""

@@ -8,10 +8,10 @@ from sparkops.core.facts import Facts
 from sparkops.core.plan import Command, Result
 from sparkops.core.situation import state_dir
 from sparkops.node_commands import scripts
-from sparkops.phases.parts import deployed_revisions
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.find_deployment import find_deployment
+from sparkops.session.find_deployment import find_deployment, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status.follow import follow
@@ -27,6 +27,9 @@ def logs(options: LogsOptions, report: Report) -> Answer:
         if options.previous:
             wanted = session.names
             entries = _previous_logs(options, session, facts)
+            known = deployed_revisions(facts)
+            if options.deployment is not None and not entries and not _has(known, options.deployment):
+                raise unknown_deployment(session, known, options.deployment)
         else:
             revision = find_deployment(session, facts, options.deployment)
             if options.follow:
@@ -36,9 +39,13 @@ def logs(options: LogsOptions, report: Report) -> Answer:
         return Answer({"logs": entries}, error=session.away.among(wanted).error)
 
 
+def _has(known: Sequence[DeployedRevision], name: str) -> bool:
+    return any(one.stored.deployment == name for one in known)
+
+
 def read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
     """Return the logs of (node, container, command) from the nodes that answer."""
-    answers = session.ask_in_turns([(node, command) for node, _, command in wanted])
+    (answers,) = session.ask_in_turns([(node, command) for node, _, command in wanted])
     return [
         {"node": node, "container": container, "text": _in_order(result)}
         for (node, container, _), result in zip(wanted, answers, strict=True)

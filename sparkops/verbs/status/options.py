@@ -8,8 +8,13 @@ from sparkops.core.target import Target
 
 @dataclass(frozen=True)
 class StatusOptions:
+    """`strict`: warnings and silent management addresses count too. `quiet`: only the exit code answers."""
+
     where: Target
     deployment: str | None = None
+    strict: bool = False
+    short: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True)

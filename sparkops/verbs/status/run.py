@@ -1,30 +1,23 @@
-"""`status`: the state of every deployment; each API gets a request like a client's."""
+"""`status`: the state of every deployment, why it does not serve, and what endangers it."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sparkops.core.condition import (
-    EXIT_CODES,
-    LOOK_SECONDS,
-    MemberContainer,
-    ServingProbe,
-    State,
-    condition,
-    serving_probe,
-)
+from sparkops.core.condition import EXIT_CODES, ServingProbe
 from sparkops.core.endpoints import api_url
-from sparkops.core.facts import Container, Facts, Left
-from sparkops.core.plan import Result
-from sparkops.core.stored import Stored, StoredMember
-from sparkops.errors import Unreachable, worst
-from sparkops.node_commands import scripts
-from sparkops.phases.parts import DeployedRevision, question
+from sparkops.core.facts import HOW_IT_RUNS, Container, Facts, Left
+from sparkops.core.findings import Finding
+from sparkops.core.stored import Stored
+from sparkops.errors import StepFailed, Unreachable, worst
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.find_deployment import current
+from sparkops.session.away import AwayNodes
+from sparkops.session.find_deployment import current, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
+from sparkops.verbs.status import warnings
+from sparkops.verbs.status.causes import NEXT, Logs, cause
+from sparkops.verbs.status.look import Answers, Looked, ask, look, read_causes
 from sparkops.verbs.status.options import StatusOptions
 from sparkops.verbs.status.ranks import ranks
 
@@ -32,55 +25,59 @@ from sparkops.verbs.status.ranks import ranks
 def status(options: StatusOptions, report: Report) -> Answer:
     """Read the facts, then ask every API; return the state of each deployment."""
     with opened(selected(options.where, report), report) as session:
-        facts = session.what_runs()
+        facts = session.what_runs(*HOW_IT_RUNS)
         here = current(facts, session.names)
         shown = [one for one in here if options.deployment in (None, one.stored.deployment)]
-        if options.deployment is not None and not shown and not session.away:
-            session.report.note(f"these nodes have no deployment {options.deployment}")
-        answers = _ask_all(session, facts, shown)
-        deployments = [_deployment(session, facts, revision, answers) for revision in shown]
-        lost = [Unreachable.exit_code] if session.lost else []
-        code = worst(*(EXIT_CODES[entry["state"]] for entry in deployments), *lost)
-        return replace(
-            session.answer({"deployments": deployments, "cut_off": [one.document for one in session.cut_off]}),
-            exit_code=code,
-        )
+        if options.deployment is not None and not shown:
+            raise unknown_deployment(session, here, options.deployment)
+        answers = ask(session, facts, shown)
+        looked = [look(session, facts, revision, answers) for revision in shown]
+        logs = read_causes(session, looked)
+        silent = _silent(session, looked)
+        found = list(_warnings(answers, looked, logs, silent))
+        unknown = AwayNodes({node: lost for node, lost in session.lost.items() if node not in silent})
+        if options.deployment is not None:
+            unknown = unknown.among(member.name for one in looked for member in one.stored.members)
+        document = {
+            "deployments": [_deployment(one, answers.facts, logs) for one in looked],
+            "cut_off": [one.document for one in session.cut_off],
+            "warnings": warnings.document(found),
+            "unreachable": session.lost.reasons,
+        } | ({"short": True} if options.short else {})
+        lost = [Unreachable.exit_code] if unknown or (options.strict and silent) else []
+        strict = [StepFailed.exit_code] if options.strict and (found or not _serves(looked)) else []
+        code = worst(*(EXIT_CODES[one.state] for one in looked), *lost, *strict)
+        return Answer({} if options.quiet else document, exit_code=code, error=unknown.error)
 
 
-Answers = Mapping[tuple[str, str], ServingProbe]
-"""By node and container."""
+def _serves(looked: Sequence[Looked]) -> bool:
+    return any(one.state == "serving" for one in looked)
 
 
-def _ask_all(session: Session, facts: Mapping[str, Facts], revisions: Iterable[DeployedRevision]) -> Answers:
-    """Ask each API of the running revisions; returns the answers, `wait` for an API that gives none."""
-    asked = [
-        (member.name, question(facts, revision.stored, member))
-        for revision in revisions
-        for member in revision.stored.members
-        if member.port is not None and revision.runs and member.name in facts
-    ]
-    results = session.ask_in_turns([(node, scripts.serving(one, LOOK_SECONDS)) for node, one in asked])
-    silent = ServingProbe("wait", "no answer")
-    return {
-        (node, one.container): serving_probe(result.stdout) if isinstance(result, Result) else silent
-        for (node, one), result in zip(asked, results, strict=True)
-    }
+def _silent(session: Session, looked: Sequence[Looked]) -> AwayNodes:
+    """The nodes that could not be reached although all that they are known to run serves."""
+    members = {member.name: one.state for one in looked for member in one.stored.members}
+    return session.lost.among(node for node, state in members.items() if state == "serving")
 
 
-def _deployment(
-    session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, answers: Answers
-) -> dict[str, Any]:
-    stored = revision.stored
-    found = {(node, container.name): container for node, container in revision.parts}
-    there = [(member, found.get((member.name, stored.container(member)))) for member in stored.members]
-    parts = [_part(session, facts, member, container) for member, container in there]
+def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: AwayNodes) -> Iterator[Finding]:
+    yield from warnings.of_silence(silent)
+    for name, facts in answers.facts.items():
+        yield from warnings.of_node(name, facts, answers.drops.get(name, ""))
+    for one in looked:
+        if one.revision.runs:
+            yield from warnings.of_schedule(one.stored, answers.facts)
+            yield from warnings.of_restarts(one.revision.parts, answers.facts, logs)
 
-    def answer(member: StoredMember) -> ServingProbe:
-        return answers.get((member.name, stored.container(member)), ServingProbe("wait"))
 
-    fronts = [answer(member) for member in stored.fronts]
-    engines = [answer(member) for member in stored.engines if member.port is not None]
-    state: State = condition(parts, fronts, engines)
+def _deployment(one: Looked, facts: Mapping[str, Facts], logs: Logs) -> dict[str, Any]:
+    stored = one.stored
+    few = any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
+    unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
+    known = None
+    if one.state not in ("serving", "stopped", "unreachable"):
+        known = cause(stored, one.places, facts, logs if unwell else {})
+    reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
         "name": stored.deployment,
         "topology": stored.topology,
@@ -88,17 +85,19 @@ def _deployment(
         "model": stored.served,
         "hash": stored.hash,
         "api_key": not stored.without_key,
-        "state": state,
-        "reason": next((one.reason for one in (*fronts, *engines) if not one.serves and one.reason), ""),
+        "state": one.state,
+        "reason": reason,
+        "cause": known.text if known else None,
+        "next": known.next if known else NEXT.get(one.state),
         "newer": stored.newer,
         "endpoints": [
-            {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": one.serves}
-            for m, one in zip(stored.fronts, fronts, strict=True)
+            {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": asked.serves}
+            for m, asked in zip(stored.fronts, one.fronts, strict=True)
         ],
-        "nodes": [_node(member, container, part) for (member, container), part in zip(there, parts, strict=True)],
-        "ray": _ray(stored, fronts),
-        "ranks": ranks(session, stored, fronts, parts),
-        "graphs_hung": [node for node, container in revision.parts if _graphs_hung(facts[node], container)],
+        "nodes": [_node(one, at) for at in range(len(one.places))],
+        "ray": _ray(stored, one.fronts),
+        "ranks": ranks(stored, one.fronts, one.parts, logs),
+        "graphs_hung": [node for node, container in one.revision.parts if _graphs_hung(facts[node], container)],
     }
 
 
@@ -108,7 +107,8 @@ def _graphs_hung(facts: Facts, container: Container) -> bool:
     return container.watches_graphs and container.image_id in hung
 
 
-def _node(member: StoredMember, container: Container | None, part: MemberContainer) -> dict[str, Any]:
+def _node(one: Looked, at: int) -> dict[str, Any]:
+    (member, container), part = one.places[at], one.parts[at]
     return {
         "name": member.name,
         "address": member.address,
@@ -120,17 +120,7 @@ def _node(member: StoredMember, container: Container | None, part: MemberContain
     }
 
 
-def _part(
-    session: Session, facts: Mapping[str, Facts], member: StoredMember, container: Container | None
-) -> MemberContainer:
-    """A member's container as its node shows it; a node that is not in the inventory counts as reachable."""
-    reachable = member.name in facts or member.name not in session.nodes
-    if container is None:
-        return MemberContainer(member.name, member.role, reachable, None, "missing")
-    return MemberContainer(member.name, member.role, reachable, container.name, container.state, container.gave_up)
-
-
-def _ray(stored: Stored, fronts: Iterable[ServingProbe]) -> dict[str, int | None] | None:
+def _ray(stored: Stored, fronts: Sequence[ServingProbe]) -> dict[str, int | None] | None:
     """Return the numbers of Ray's nodes and GPUs; null if Ray did not answer in time."""
     if stored.executor != "ray":
         return None

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from sparkops.core.endpoints import WITHOUT_KEY
 from sparkops.core.history import cut_off_text
@@ -16,20 +16,36 @@ LONGEST_REASON = 200
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for run in document.get("cut_off", ()):
         yield ink.warn(how.again(cut_off_text(run)))
-    deployments = document.get("deployments", ())
-    if not deployments:
+    deployments, found = document.get("deployments", ()), document.get("warnings", ())
+    if not deployments and not document.get("unreachable"):
         yield "These nodes have no sparkops deployment."
+    if document.get("short"):
+        yield from columns([_line(item, found, ink) for item in deployments])
+        return
     for item in deployments:
         yield from _deployment(item, ink)
-    yield from away(document, ink)
+    for one in found:
+        yield f"{ink.warn('warning:')} {one['node']}: {one['text']} [{one['id']}]"
+        yield f"  {ink.bold('next:')} {one['next']}"
+    warned = {one["node"] for one in found if one["id"] == "management"}
+    rest = {node: reason for node, reason in (document.get("unreachable") or {}).items() if node not in warned}
+    yield from away({"unreachable": rest}, ink)
+
+
+def _line(item: Document, found: Sequence[Document], ink: Ink) -> list[str]:
+    """Name, state with the number of warnings, model and endpoint."""
+    here = {node["name"] for node in item.get("nodes", ())}
+    many = sum(one["node"] in here for one in found)
+    state = _state(str(item.get("state")), ink)
+    told = f"{state} ({many} warning{'s' if many > 1 else ''})" if many else state
+    return [str(item["name"]), told, str(item.get("model")), next((e["url"] for e in item.get("endpoints", ())), "")]
 
 
 def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     state = _state(str(item.get("state")), ink)
     shape = f"{item.get('recipe')} as {item.get('topology')}, {str(item.get('hash') or '')[:8]}"
     yield f"{ink.bold(str(item['name']))}  {state}  {ink.dim(shape)}"
-    if item.get("reason") and item.get("state") != "serving":
-        yield f"  {item['reason']}"
+    yield from _why(item, ink)
     if not item.get("api_key", True):
         yield ink.warn(f"  {WITHOUT_KEY}")
     if item.get("newer"):
@@ -40,9 +56,27 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
         rows.append([node["name"], node.get("address"), node.get("role"), state, node.get("restarts")])
     if rows:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
-    if (ray := item.get("ray")) and item.get("state") != "stopped":
+    if item.get("state") != "stopped":
+        yield from _running(item, ink)
+
+
+def _why(item: Document, ink: Ink) -> Iterator[str]:
+    """Why it does not serve, and what to do."""
+    if item.get("state") == "serving":
+        return
+    if known := item.get("cause"):
+        yield f"  {ink.bold('cause:')} {clip(known, LONGEST_REASON)}"
+    elif item.get("reason"):
+        yield f"  {item['reason']}"
+    if item.get("next"):
+        yield f"  {ink.bold('next:')} {item['next']}"
+
+
+def _running(item: Document, ink: Ink) -> Iterator[str]:
+    """What only a deployment that runs has: ranks, CUDA graphs, endpoints."""
+    if ray := item.get("ray"):
         told = ray.get("nodes") is not None
-        yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: did not answer in time"
+        yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: gave no answer"
     if (ranks := item.get("ranks")) and ranks.get("here") is not None:
         yield from _ranks(ranks, ink)
     if hung := item.get("graphs_hung"):

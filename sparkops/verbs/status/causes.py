@@ -1,0 +1,115 @@
+"""Why a deployment does not serve, as far as facts and logs tell it."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import chain
+
+from sparkops.core.condition import State
+from sparkops.core.diagnosis import most_telling, since_meeting
+from sparkops.core.facts import Container, Facts, Unread
+from sparkops.core.stored import Stored, StoredMember
+
+Place = tuple[StoredMember, Container | None]
+"""A member of a deployment, and its container if there is one."""
+
+Logs = Mapping[tuple[str, str], str]
+"""The last lines of containers, by node and container."""
+
+RECENT = 3600.0
+"""Seconds after a boot for which it explains a deployment that does not serve."""
+
+STARTS_BY_ITSELF = 600.0
+"""Seconds after a boot within which Docker starts the containers that it restarts."""
+
+LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
+WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
+READ = "read the logs: `sparkops logs`; to start anew: `sparkops deploy`"
+
+NEXT: Mapping[State, str] = {
+    "starting": WAIT,
+    "degraded": READ,
+    "failed": READ,
+    "stopped": "it is kept for `sparkops rollback`",
+    "unreachable": "reach the node again: `sparkops preflight --only ssh,host-key`",
+}
+"""What to do about a state if its cause is not known."""
+
+_CODE = re.compile(r"sparkops: the engine ended with exit code (\d+)")
+
+
+@dataclass(frozen=True)
+class Cause:
+    """`node` is where the cause is; `next` what to do."""
+
+    node: str
+    text: str
+    next: str
+
+
+def cut_off(stored: Stored, facts: Mapping[str, Facts]) -> dict[str, str]:
+    """Why the CX7 link of a node cannot carry its cluster, by node."""
+    found = {
+        member.name: facts[member.name].find_fabric(member.fabric)
+        for member in stored.members
+        if member.fabric and member.name in facts and not isinstance(facts[member.name].ip_addr, Unread)
+    }
+    return {node: link.reason for node, link in found.items() if isinstance(link, Unread)}
+
+
+def cause(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts], logs: Logs) -> Cause | None:
+    """The first of these: a link that is down, a reboot, what the logs say."""
+    return next(chain(_links(stored, facts), _reboots(places, facts), _said(places, logs)), None)
+
+
+def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Cause]:
+    for node, reason in cut_off(stored, facts).items():
+        yield Cause(node, f"the CX7 link of {node} is down: {reason}", LINK)
+
+
+def _reboots(places: Sequence[Place], facts: Mapping[str, Facts]) -> Iterator[Cause]:
+    for member, container in places:
+        if container is not None and (ago := _rebooted(container, facts[member.name])) is not None:
+            text = f"{member.name} rebooted {max(1, round(ago / 60))} min ago, and the model loads again"
+            yield Cause(member.name, text, WAIT)
+
+
+def _rebooted(container: Container, facts: Facts) -> float | None:
+    """How many seconds ago a boot ended the container and Docker started it again; None without one."""
+    created, started = seconds(container.created_at), seconds(container.started_at)
+    if not created < facts.booted <= started + 1 or started > facts.booted + STARTS_BY_ITSELF:
+        return None
+    ago = now(facts) - facts.booted
+    return ago if ago < RECENT else None
+
+
+def _said(places: Sequence[Place], logs: Logs) -> Iterator[Cause]:
+    read = [
+        (member.name, "\n".join(since_meeting(logs[member.name, container.name])))
+        for member, container in places
+        if container is not None and (member.name, container.name) in logs
+    ]
+    if found := most_telling(text for _, text in read):
+        index, diagnosis = found
+        node = read[index][0]
+        yield Cause(node, f"{node}: {diagnosis.cause}", diagnosis.hint)
+
+
+def last_exit_code(container: Container, log: str) -> int | None:
+    """The exit code of the engine's last end. Docker's own is 0 as soon as the container runs again."""
+    told = _CODE.findall(log)
+    return int(told[-1]) if told else container.exit_code
+
+
+def now(facts: Facts) -> float:
+    """The node's time in seconds since 1970; 0 if unknown."""
+    return 0.0 if isinstance(facts.clock, Unread) else facts.clock.seconds
+
+
+def seconds(time: str) -> float:
+    """A time of Docker in seconds since 1970; 0 if there is none."""
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except ValueError:
+        return 0.0

@@ -1,0 +1,143 @@
+"""What `status` asks: each API like a client, and beside that what may take as long as an API."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from sparkops.core.condition import LOOK_SECONDS, MemberContainer, ServingProbe, State, condition, serving_probe
+from sparkops.core.facts import Container, Facts, Scheduled, Unreadable, parse
+from sparkops.core.growth import SAMPLES
+from sparkops.core.plan import Command, NodeLost, Result, Script
+from sparkops.core.stored import Stored, StoredMember
+from sparkops.node_commands import caches, scripts
+from sparkops.phases.parts import DeployedRevision, question
+from sparkops.session.session import Session
+from sparkops.verbs.status.causes import Logs, Place, cut_off
+from sparkops.verbs.status.logs import read_logs
+
+GPU = Command((Script("facts"), "--only", "gpu-load", "--patience", "3"), reads=True, timeout=10.0)
+"""Asked beside the APIs, which may take as long, so a driver that hangs delays nothing."""
+
+LINK_SECONDS = 2
+"""Seconds for a request to a cluster whose link is down: it gets no answer, but the API may."""
+
+LINES = 300
+"""Of a container's log: as many as `@probe` shows of an engine that ended."""
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A deployment as its nodes and APIs show it; `parts` are the containers of `places`."""
+
+    revision: DeployedRevision
+    places: Sequence[Place]
+    parts: Sequence[MemberContainer]
+    fronts: Sequence[ServingProbe]
+    engines: Sequence[ServingProbe]
+
+    @property
+    def stored(self) -> Stored:
+        return self.revision.stored
+
+    @property
+    def state(self) -> State:
+        return condition(self.parts, self.fronts, self.engines)
+
+
+@dataclass(frozen=True)
+class Answers:
+    """`apis` by node and container; `facts` with the load of the GPU; `drops`, the logs of scheduled cache drops."""
+
+    apis: Mapping[tuple[str, str], ServingProbe]
+    facts: Mapping[str, Facts]
+    drops: Mapping[str, str]
+
+
+def ask(session: Session, facts: Mapping[str, Facts], revisions: Iterable[DeployedRevision]) -> Answers:
+    """One wave over all nodes; an API that gives no answer has the verdict `wait`."""
+    apis = [found for one in revisions if one.runs for found in _questions(facts, one)]
+    here = [name for name in session.names if name in facts]
+    cron = [name for name in here if isinstance(found := facts[name].schedule, Scheduled) and found.last]
+    told, loads, drops = session.ask_in_turns(
+        [(node, command) for node, _, command in apis],
+        [(name, GPU) for name in here],
+        [(name, caches.runs(SAMPLES)) for name in cron],
+    )
+    silent = ServingProbe("wait", "no answer")
+    return Answers(
+        {
+            key: serving_probe(answer.stdout) if isinstance(answer, Result) else silent
+            for (_, key, _), answer in zip(apis, told, strict=True)
+        },
+        {**facts, **{name: _with_load(facts[name], answer) for name, answer in zip(here, loads, strict=True)}},
+        {name: answer.stdout for name, answer in zip(cron, drops, strict=True) if isinstance(answer, Result)},
+    )
+
+
+def _questions(
+    facts: Mapping[str, Facts], revision: DeployedRevision
+) -> Iterator[tuple[str, tuple[str, str], Command]]:
+    """The node to ask, the member and the question for each API; a node of another member may ask for a silent one."""
+    stored = revision.stored
+    broken = cut_off(stored, facts)
+    beside = next((m.name for m in stored.fronts or stored.members if m.name in facts), None)
+    for member in stored.members:
+        asker = member.name if member.name in facts else beside
+        if member.port is None or asker is None or (asker != member.name and stored.topology == "cluster"):
+            continue
+        asked = question({member.name: facts[asker]}, stored, member)
+        if asker != member.name:
+            asked = replace(asked, container="", executor=None)
+        if broken:
+            asked = replace(asked, executor=None)  # Ray's own command hangs without the link
+        yield (
+            asker,
+            (member.name, stored.container(member)),
+            scripts.serving(asked, LINK_SECONDS if broken else LOOK_SECONDS),
+        )
+
+
+def _with_load(facts: Facts, answer: Result | NodeLost | None) -> Facts:
+    try:
+        return replace(facts, gpu_load=parse(answer.stdout).gpu_load) if isinstance(answer, Result) else facts
+    except Unreadable:
+        return facts
+
+
+def look(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, answers: Answers) -> Looked:
+    """Put together what is known of a deployment."""
+    stored = revision.stored
+    found = {(node, container.name): container for node, container in revision.parts}
+    places = [(member, found.get((member.name, stored.container(member)))) for member in stored.members]
+
+    def answer(member: StoredMember) -> ServingProbe:
+        return answers.apis.get((member.name, stored.container(member)), ServingProbe("wait"))
+
+    return Looked(
+        revision,
+        places,
+        [_part(session, facts, member, container) for member, container in places],
+        [answer(member) for member in stored.fronts],
+        [answer(member) for member in stored.engines if member.port is not None],
+    )
+
+
+def _part(
+    session: Session, facts: Mapping[str, Facts], member: StoredMember, container: Container | None
+) -> MemberContainer:
+    """A member's container as its node shows it; a node that is not in the inventory counts as reachable."""
+    reachable = member.name in facts or member.name not in session.nodes
+    if container is None:
+        return MemberContainer(member.name, member.role, reachable, None, "missing")
+    return MemberContainer(member.name, member.role, reachable, container.name, container.state, container.gave_up)
+
+
+def read_causes(session: Session, looked: Iterable[Looked]) -> Logs:
+    """The logs of all containers of deployments that do not serve, and of those that Docker restarted."""
+    wanted = [
+        (member.name, container.name, scripts.logs(container.name, LINES))
+        for one in looked
+        for member, container in one.places
+        if container is not None and (container.restarts or one.state not in ("serving", "stopped"))
+    ]
+    entries = read_logs(session, wanted) if wanted else []
+    return {(entry["node"], entry["container"]): entry["text"] for entry in entries}

@@ -1,0 +1,78 @@
+"""What endangers a deployment although it serves. Pure: judges facts, by the checks where one exists."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from sparkops.checks import CHECKS
+from sparkops.checks.judging import watched
+from sparkops.checks.memory import long_context, scheduled
+from sparkops.core.facts import Container, Facts, Scheduled
+from sparkops.core.facts.schedule import drops
+from sparkops.core.findings import Finding
+from sparkops.core.growth import WORRY_SECONDS, growth
+from sparkops.core.plan import NodeLost
+from sparkops.core.stored import Stored
+from sparkops.session.away import unreachable
+from sparkops.verbs.cache.schedule import row
+from sparkops.verbs.status.causes import Logs, last_exit_code, now, seconds
+
+A_DAY = 86_400.0
+
+
+def of_node(node: str, facts: Facts, runs: str) -> Iterator[Finding]:
+    """Warnings about one node; `runs` is the log of its scheduled cache drops."""
+    yield from watched(node, facts, CHECKS)
+    if problem := row(node, facts)["problem"] if isinstance(facts.schedule, Scheduled) else "":
+        hint = "see `sparkops cache status`; set it again: `sparkops cache schedule --every 30m`"
+        yield Finding(
+            "cache-schedule", "warn", f"the scheduled cache drop does not work: {problem}", "", hint, node=node
+        )
+    grows = growth(drops(runs), facts.booted)
+    left = grows.seconds_left(facts.memory.available_kib) if grows else None
+    if left is not None and left < WORRY_SECONDS:
+        text = f"free memory shrinks; at this rate it is used up in about {left / 3600:.0f} h"
+        hint = "`sparkops memory` shows what uses it; a new start of the engine frees it: `sparkops deploy --refresh`"
+        yield Finding("memory-shrinks", "warn", text, "", hint, node=node)
+
+
+def of_schedule(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Finding]:
+    """A cluster with a long context whose nodes drop no page cache."""
+    args = stored.data.get("args") or {}
+    tokens = args.get("max-model-len", 0)
+    known = tokens if isinstance(tokens, int | float) else 0
+    if stored.topology != "cluster" or not long_context(stored.models[0].model, known):
+        return
+    for member in stored.engines:
+        found = facts[member.name].schedule if member.name in facts else None
+        if isinstance(found, Scheduled) and found.line is None:
+            yield Finding(
+                scheduled.id, "warn", "no cron job drops the page cache", "", scheduled.hint, node=member.name
+            )
+
+
+def of_restarts(parts: Iterable[tuple[str, Container]], facts: Mapping[str, Facts], logs: Logs) -> Iterator[Finding]:
+    """Containers that Docker restarted within the last day."""
+    for node, container in parts:
+        if not container.restarts or now(facts[node]) - seconds(container.started_at) > A_DAY:
+            continue
+        code = last_exit_code(container, logs.get((node, container.name), ""))
+        times = "once" if container.restarts == 1 else f"{container.restarts} times"
+        text = f"the {container.role or 'container'} was restarted {times}"
+        if container.oom_killed:
+            text += "; the kernel killed it because memory ran out"
+        elif code is not None:
+            text += f"; the last exit code was {code}"
+        yield Finding("restarts", "warn", text, "", "its log says why: `sparkops logs`", node=node)
+
+
+def of_silence(silent: Mapping[str, NodeLost]) -> Iterator[Finding]:
+    """Nodes whose deployments serve although sparkops cannot reach them."""
+    for node, lost in silent.items():
+        text = f"{lost.reason}, but its deployment answers"
+        hint = unreachable(lost).hint or "see `sparkops preflight --only ssh,host-key`"
+        yield Finding("management", "warn", text, "", hint, node=node)
+
+
+def document(found: Iterable[Finding]) -> list[dict[str, Any]]:
+    """The value of the key `warnings`."""
+    return [{"id": one.id, "node": one.node, "text": one.message, "next": one.hint} for one in found]

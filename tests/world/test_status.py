@@ -1,0 +1,112 @@
+"""What `status` asks, and what it says of nodes that it cannot ask. `transcripts/status.txt` has what a person sees."""
+
+from pathlib import Path
+
+import pytest
+
+from sparkops.testing import BootRule, EngineBoot
+from sparkops.testing.node import EPOCH
+from support.world import Lab
+
+CODE = "sparkops: the engine ended with exit code 1 (failed start 1 of 5)"
+
+
+def test_a_healthy_cluster_is_asked_in_two_waves_over_one_connection_each(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.anew()
+    lab.cli("status", code=0)
+    assert (lab.world.connections, lab.world.waves) == (2, 2)
+
+
+def test_a_driver_that_hangs_delays_no_question_and_is_a_warning(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.fault("node1", "gpu-hangs")
+    lab.mark()
+    (warning,) = lab.json("status")["warnings"]
+    assert (warning["id"], warning["node"]) == ("driver", "node1")
+    asked = [one.shown for one in lab.received() if one.node == "node1"]
+    assert not any("gpu" in line or "nvidia" in line for line in asked if "docker-ps" in line)
+    assert "@facts --only gpu-load --patience 3" in asked
+
+
+def test_docker_that_cannot_be_asked_for_lack_of_a_sudo_password_is_unknown_not_absent(lab: Lab) -> None:
+    for name in lab.names:
+        lab.node(name).probes["docker-ps"] = (1, "sudo: a password is required")
+    ran = lab.cli("status", code=4)
+    told = "unknown: Docker cannot be asked (sudo needs a password: --ask-become-pass)"
+    assert ran.out.splitlines() == [f"{name}: {told}" for name in lab.names]
+
+
+def test_a_restart_is_a_warning_with_the_exit_code_in_the_log_for_a_day(lab: Lab) -> None:
+    lab.deploy("solo")
+    (engine,) = (one for one in lab.node("node1").engine.listed() if one.running)
+    engine.restarts, engine.log = 2, [CODE, "INFO loading"]
+    (warning,) = lab.json("status")["warnings"]
+    assert warning["id"] == "restarts"
+    assert "restarted 2 times; the last exit code was 1" in warning["text"]
+    lab.node("node1").probes["clock"] = (0, f"{EPOCH + 2 * 86400}\nsynchronized=yes")
+    assert lab.json("status")["warnings"] == []
+
+
+def test_a_failed_deployment_names_the_node_and_the_cause_in_its_log(lab: Lab) -> None:
+    lab.deploy("cluster")
+    (worker,) = (one for one in lab.node("node2").engine.listed() if one.running)
+    worker.boot, worker.state = EngineBoot(crashes=True), "exited"
+    worker.log = ["torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"]
+    (shown,) = lab.json("status", code=5)["deployments"]
+    assert shown["cause"] == "node2: the unified memory is used up"
+    assert "gpu-memory-utilization" in shown["next"]
+
+
+def test_a_schedule_that_died_is_a_warning_and_so_is_memory_that_shrinks(lab: Lab) -> None:
+    lab.deploy("solo")
+    lab.cli("cache", "schedule", "--every", "30m")
+    assert lab.json("status")["warnings"] == []
+    log = f"{lab.node('node1').state_dir}/cache/log"
+    gib = 1024**2
+    lab.node("node1").files[log] = "".join(
+        f"{EPOCH + 1800 * hour:.0f} cron page cache kept (enough): MemFree 1 -> 1, MemAvailable {left} -> {left}, "
+        "Cached 1 -> 1 KiB\n"
+        for hour, left in enumerate(range(100 * gib, 40 * gib, -3 * gib))
+    )
+    lab.node("node1").probes["clock"] = (0, f"{EPOCH + 90_000}\nsynchronized=yes")
+    lab.node("node1").probes["boot"] = (0, "boot_id=1\nuptime=100000.00 1.00")
+    found = {one["id"]: one["text"] for one in lab.json("status")["warnings"] if one["node"] == "node1"}
+    assert "no scheduled run for 16 hours" in found["cache-schedule"]
+    assert "free memory shrinks" in found["memory-shrinks"]
+
+
+def test_a_cluster_with_a_long_context_wants_a_schedule_on_each_node(lab: Lab) -> None:
+    lab.deploy("cluster", "--set", "args.max-model-len=131072")
+    found = [(one["id"], one["node"]) for one in lab.json("status")["warnings"]]
+    assert found == [("cache-scheduled", "node1"), ("cache-scheduled", "node2")]
+    lab.cli("cache", "schedule", "--every", "30m")
+    assert lab.json("status")["warnings"] == []
+
+
+@pytest.mark.parametrize(("kind", "code", "strict"), [("unreachable", 0, 4), ("gpu-wedged", 0, 5)])
+def test_strict_counts_what_does_not_stop_the_service(tmp_path: Path, kind: str, code: int, strict: int) -> None:
+    lab = Lab(tmp_path)
+    lab.deploy("cluster")
+    lab.fault("node2", kind)
+    assert [lab.cli("status", *words).code for words in ((), ("--strict",))] == [code, strict]
+    quiet = lab.cli("status", "--quiet", "--strict", code=strict)
+    assert quiet.out == ""
+
+
+def test_a_named_deployment_that_serves_does_not_depend_on_other_nodes(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    lab.fault("node2", "unreachable")
+    lab.cli("status", code=4)
+    lab.cli("status", "openai-gpt-oss-120b", code=0)
+
+
+def test_a_deploy_that_fails_after_a_node_rebooted_names_the_reboot_and_that_node(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    for node in lab.world.nodes.values():
+        node.engine.boots.insert(0, BootRule(lambda _image, words: "ray-worker" in words, EngineBoot(looks=50)))
+    lab.fault("node1", "crash-while-loading")
+    lab.meets(12, lambda other: other.fault("node2", "reboot"))
+    error = lab.json("deploy", "--topology", "cluster", code=5)["error"]
+    assert error["diagnosis"]["id"] == "node-rebooted"
+    assert "node2" in {log["node"] for log in error["logs"]}
