@@ -18,20 +18,6 @@ LONG_BY_DEFAULT = "gpt-oss"
 """Models that have such a context by default."""
 
 
-@Check(
-    id="page-cache",
-    title="The page cache holds at most half of the memory",
-    why="The page cache uses memory that the GPU needs. A large download fills the cache, and CUDA cannot free it.",
-    source="NVIDIA/dgx-spark-playbooks, vllm: echo 3 > /proc/sys/vm/drop_caches",
-    hint="drop it once: sparkops cache drop; drop it every 30 minutes: sparkops cache schedule --every 30m",
-    reads=("meminfo", "sudo"),
-    fixable=True,
-    watch=lambda facts: _page_cache(facts),
-).each_node
-def page_cache(here: Here) -> Iterator[Said]:
-    yield from _page_cache(here.facts, "" if may_drop(here.s, here.node) else " --ask-become-pass")
-
-
 def _page_cache(facts: Facts, password: str = "") -> Iterator[Said]:
     memory = read(facts.meminfo)
     share = memory.page_cache_kib / memory.total_kib
@@ -42,6 +28,20 @@ def _page_cache(facts: Facts, password: str = "") -> Iterator[Said]:
         yield warn(f"the page cache holds {100 * share:.0f} % of the memory", hint, evidence)
     else:
         yield good(evidence=evidence)
+
+
+@Check(
+    id="page-cache",
+    title="The page cache holds at most half of the memory",
+    why="The page cache uses memory that the GPU needs. A large download fills the cache, and CUDA cannot free it.",
+    source="NVIDIA/dgx-spark-playbooks, vllm: echo 3 > /proc/sys/vm/drop_caches",
+    hint="drop it once: sparkops cache drop; drop it every 30 minutes: sparkops cache schedule --every 30m",
+    reads=("meminfo", "sudo"),
+    fixable=True,
+    watch=_page_cache,
+).each_node
+def page_cache(here: Here) -> Iterator[Said]:
+    yield from _page_cache(here.facts, "" if may_drop(here.s, here.node) else " --ask-become-pass")
 
 
 @Check(
