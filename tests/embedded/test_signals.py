@@ -13,6 +13,7 @@ from support.signals import SCENARIOS, tried
 COUNT, SEED = map(int, os.environ.get("SPARKOPS_SIGNALS", "0:0").split(":"))
 FIXED = (
     ("deploy", "TERM", 14),
+    ("deploy", "HUP", 21),
     ("deploy", "KILL", 12),
     ("switch", "HUP", 16),
     ("switch", "TERM", 20),
