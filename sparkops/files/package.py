@@ -24,3 +24,8 @@ def node_script(name: str) -> str:
     """The text of a file in `node/`; empty if there is none."""
     path = PACKAGE / "node" / name
     return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def report_style() -> str:
+    """The style sheet of a benchmark's page."""
+    return (PACKAGE / "data" / "report.css").read_text(encoding="utf-8")

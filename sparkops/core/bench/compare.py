@@ -9,7 +9,7 @@ from sparkops.core.bench.measured import Metric, Row
 from sparkops.core.bench.names import COMPARED
 from sparkops.core.bench.record import Record
 from sparkops.core.bench.suites import shared
-from sparkops.core.bench.verdict import Verdict, judge
+from sparkops.core.bench.verdict import Judgement, judge
 from sparkops.core.lockfile import LockDifference, RecipeLock, changes, shown
 from sparkops.core.reference import ReferencePoint as Published
 from sparkops.core.typed import typed
@@ -50,11 +50,11 @@ class Comparison:
         """Differences from the first value in percent."""
         return [one.gain if one else None for one in self.verdicts(values)]
 
-    def verdicts(self, values: Sequence[Metric | None]) -> list[Verdict | None]:
+    def verdicts(self, values: Sequence[Metric | None]) -> list[Judgement | None]:
         """Whether the values differ from the first one; None where one of the two is missing."""
         return [self.judge(values[0], one) for one in values[1:]]
 
-    def judge(self, first: Metric | None, other: Metric | None) -> Verdict | None:
+    def judge(self, first: Metric | None, other: Metric | None) -> Judgement | None:
         """Compare two values of a row; all pairs of all rows together may err in 5 % of cases."""
         pairs = sum(comb(sum(value is not None for value in values), 2) for _, values in self.rows)
         return judge(first, other, max(1, pairs)) if first and other else None

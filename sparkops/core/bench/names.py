@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Name:
+class MetricName:
     """`short` for heads of tables, `long` for titles."""
 
     short: str
@@ -17,16 +17,16 @@ class Name:
         return self.unit == "ms"
 
 
-NAMES: Mapping[str, Name] = {
-    "decode": Name("decode", "tokens/s", "Decode, all requests together"),
-    "prefill": Name("prefill", "tokens/s", "Prefill, all requests together"),
-    "peak": Name("peak", "tokens/s", "Decode peak: the best second, all requests together"),
-    "ttfr": Name("TTFR", "ms", "TTFR: time to the first response"),
-    "ttft": Name("TTFT", "ms", "TTFT: time to the first token"),
-    "itl": Name("ITL", "ms", "ITL: time between two tokens"),
-    "e2e": Name("E2E", "ms", "E2E: time to the last token"),
-    "total": Name("total", "tokens/s", "Total: prompts and answers together"),
-    "decode-per-request": Name("decode/request", "tokens/s", "Decode, each request"),
+NAMES: Mapping[str, MetricName] = {
+    "decode": MetricName("decode", "tokens/s", "Decode, all requests together"),
+    "prefill": MetricName("prefill", "tokens/s", "Prefill, all requests together"),
+    "peak": MetricName("peak", "tokens/s", "Decode peak: the best second, all requests together"),
+    "ttfr": MetricName("TTFR", "ms", "TTFR: time to the first response"),
+    "ttft": MetricName("TTFT", "ms", "TTFT: time to the first token"),
+    "itl": MetricName("ITL", "ms", "ITL: time between two tokens"),
+    "e2e": MetricName("E2E", "ms", "E2E: time to the last token"),
+    "total": MetricName("total", "tokens/s", "Total: prompts and answers together"),
+    "decode-per-request": MetricName("decode/request", "tokens/s", "Decode, each request"),
 }
 COMPARED = tuple(name for name in NAMES if name != "decode-per-request")
 """Metrics of a comparison. `decode-per-request` is left out: it is 1000 / ITL."""

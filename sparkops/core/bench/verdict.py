@@ -16,7 +16,7 @@ STEPS = 200
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Judgement:
     """`gain`: how much the second mean differs from the first, in percent. `margin`: half the width of its interval.
 
     `margin` is None if one of the two has fewer than two runs, because one run has no known spread.
@@ -39,7 +39,7 @@ class Verdict:
         return self.word in ("higher", "lower")
 
 
-def judge(first: Metric, other: Metric, comparisons: int = 1) -> Verdict | None:
+def judge(first: Metric, other: Metric, comparisons: int = 1) -> Judgement | None:
     """Compare the means of the runs of two results; None if the first mean is 0.
 
     `comparisons` is the number of pairs that are compared together: each may err in `ERROR / comparisons` of cases.
@@ -49,13 +49,13 @@ def judge(first: Metric, other: Metric, comparisons: int = 1) -> Verdict | None:
     gain = 100 * (other.mean / first.mean - 1)
     counts = len(first.runs), len(other.runs)
     if min(counts) < 2:  # noqa: PLR2004
-        return Verdict(gain, None)
+        return Judgement(gain, None)
     shares = [_variance(runs) / len(runs) for runs in (first.runs, other.runs)]
     if not sum(shares):
-        return Verdict(gain, 0.0)
+        return Judgement(gain, 0.0)
     freedom = sum(shares) ** 2 / sum(share**2 / (count - 1) for share, count in zip(shares, counts, strict=True))
     width = critical(freedom, ERROR / comparisons) * math.sqrt(sum(shares))
-    return Verdict(gain, 100 * width / abs(first.mean))
+    return Judgement(gain, 100 * width / abs(first.mean))
 
 
 def critical(freedom: float, error: float) -> float:
@@ -76,9 +76,9 @@ def inside(t: float, freedom: float) -> float:
     """
     scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(math.pi)
     width = math.atan(t / math.sqrt(freedom)) / STEPS
-    heights = [float(math.cos(step * width) ** (freedom - 1)) for step in range(STEPS + 1)]
-    area: float = heights[0] + heights[-1] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2])
-    return 2 * scale * width / 3 * area
+    heights = [math.cos(step * width) ** (freedom - 1) for step in range(STEPS + 1)]
+    area = heights[0] + heights[-1] + 4 * sum(heights[1:-1:2]) + 2 * sum(heights[2:-1:2])
+    return float(2 * scale * width / 3 * area)
 
 
 def _variance(values: tuple[float, ...]) -> float:

@@ -12,12 +12,10 @@ from sparkops.core.bench.record import Record, Series
 from sparkops.core.bench.samples import watched
 from sparkops.core.bench.setup import setup
 from sparkops.core.bench.suites import shared
-from sparkops.core.bench.verdict import Verdict
-from sparkops.files.package import PACKAGE
+from sparkops.core.bench.verdict import Judgement
+from sparkops.files.package import report_style
 from sparkops.verbs.bench.show import LAB
 from sparkops.verbs.bench.svg import svg
-
-CSS = (PACKAGE / "data" / "report.css").read_text(encoding="utf-8")
 
 
 def drawn(shown: Series) -> Iterator[Chart]:
@@ -46,7 +44,7 @@ def page(shown: Series) -> str:
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{name}</title>\n'
-        f"<style>\n{CSS}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
+        f"<style>\n{report_style()}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
 
 
@@ -161,7 +159,7 @@ def _value(metric: Metric | None) -> str:
     return f"{metric.mean:,.{digits}f}{spread}"
 
 
-def _difference(found: Verdict | None) -> str:
+def _difference(found: Judgement | None) -> str:
     if found is None:
         return ""
     if found.margin is None:

@@ -24,7 +24,7 @@ from sparkops.core.bench.names import NAMES, TABLES
 from sparkops.core.bench.record import Record, series
 from sparkops.core.bench.samples import watched
 from sparkops.core.bench.suites import SUITES
-from sparkops.core.bench.verdict import Verdict
+from sparkops.core.bench.verdict import Judgement
 from sparkops.core.reference import ReferenceTable
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import Refused, UsageError
@@ -121,9 +121,6 @@ def comparison(
     return Answer({"labels": labels, **said, **rest})
 
 
-NOT_JUDGED = ("not judged: a published value has no runs, so its noise is unknown",)
-
-
 def _gaps(records: Sequence[Record], vary: frozenset[str]) -> list[Gap]:
     """What differs from the first run beyond `vary`."""
     flags = list(_topology_flags(records[0]))
@@ -145,9 +142,13 @@ def _published(records: Sequence[Record], named: str | None) -> Answer:
         raise Refused(message, hint=hint)
     sources = dict.fromkeys(f"published: {point.source}, {point.date}" for point in points)
     different = list(reference.differences(tables, topology, revision.get("args", {})))
-    notes = [*sources, *NOT_JUDGED, f"prompts of this run: {one.text}; of most published runs: llama-benchy's book"]
     (label,) = series("", [one]).records
-    document = {"labels": ["published", label], "comparisons": _documents(found), "notes": notes, "lab": one.lab}
+    document = {
+        "labels": ["published", label],
+        "comparisons": _documents(found),
+        "notes": list(sources),
+        "lab": one.lab,
+    }
     return Answer({**document, "differences": different, "reference": [reference.document(table) for table in tables]})
 
 
@@ -187,7 +188,7 @@ def _documents(tables: Sequence[Comparison]) -> list[dict[str, Any]]:
     ]
 
 
-def _verdict(found: Verdict | None) -> dict[str, Any] | None:
+def _verdict(found: Judgement | None) -> dict[str, Any] | None:
     return {"word": found.word, "gain": found.gain, "margin": found.margin} if found else None
 
 

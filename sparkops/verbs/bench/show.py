@@ -144,6 +144,8 @@ def compared(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield from columns([head, *map(_compared_row, one["rows"])], "  ")
     for line in document.get("notes", ()):
         yield ink.dim(line)
+    if document.get("notes"):
+        yield ink.dim("not judged: a published value has no runs, so its noise is unknown")
     for table in document.get("reference", ()):
         yield from reference(table, ink)
     yield from (f"wrote {name}" for name in document.get("files", ()))
