@@ -66,7 +66,7 @@ def model_fits(here: Here) -> Iterator[Said]:
     hint = "would fit: " + ", or ".join(found.would_fit) if found.would_fit else ""
     if found.weights is not None and found.weights > found.total:
         yield fail(f"{found.weights:.0f} GiB of weights do not fit into {gib(size)} of memory", hint, _room(found))
-    elif found.fit in ("no", "tight"):
+    elif found.fit in ("no", "tight") and not found.too_small:  # `memory-fits` refuses that
         yield warn(f"on a node with {gib(size)}, {found.reason}", hint, _room(found))
     else:
         yield good(evidence=_room(found))

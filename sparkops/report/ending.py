@@ -3,7 +3,6 @@
 Questions, progress and errors go to stderr; stdout carries the answer alone.
 """
 
-import copy
 import json
 import sys
 import time
@@ -169,7 +168,6 @@ def _json(document: Mapping[str, Any]) -> str:
 
 
 def _printable(error: SparkopsError) -> SparkopsError:
-    made = copy.copy(error)
-    for key in ("message", "node", "step", "hint"):
-        setattr(made, key, all_printable(getattr(error, key)))
+    made = type(error).__new__(type(error))
+    made.__dict__.update(all_printable(vars(error)))
     return made

@@ -74,7 +74,7 @@ def test_a_failure_on_one_node_ends_the_wait_of_the_other(crashing):
     outcome, events = run(Plan("deploy", None, phases), world)
     assert outcome.status == "failed"
     assert [failure.node for failure in outcome.failures] == ["spark1"]
-    assert "restarted" in outcome.failures[0].reason
+    assert "Docker is restarting it" in outcome.failures[0].reason
     assert "RuntimeError: out of memory" in outcome.failures[0].evidence
     assert kinds(events, "skipped") == ["load.spark2.new"]
     assert world.now() < 60

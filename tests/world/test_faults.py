@@ -34,7 +34,7 @@ def test_a_connection_lost_after_any_send_ends_in_a_said_and_undone_state(lab: L
     assert set(codes) == {4, 0}
 
 
-def test_who_looks_or_stops_does_not_ask_the_driver(lab: Lab) -> None:
+def test_who_looks_or_stops_does_not_wait_for_the_driver(lab: Lab) -> None:
     lab.deploy(*SOLO)
     with lab.trouble("node1", "gpu-hangs"):
         lab.mark()
@@ -43,7 +43,10 @@ def test_who_looks_or_stops_does_not_ask_the_driver(lab: Lab) -> None:
         assert lab.cli("logs", code=0).out
         assert lab.json("stop")["stopped"]
     read = [one.shown for one in lab.received() if one.shown.startswith("@facts")]
-    assert len(read) == 4 * len(lab.names)
+    beside = [words for words in read if "--patience" in words]
+    assert all("--only gpu-load" in words for words in beside)
+    assert len(beside) == len(lab.names), "status asks the GPU while it asks the API"
+    assert len(read) == 5 * len(lab.names)
     assert not [words for words in read if "--only" not in words or "nvidia" in words]
 
 

@@ -123,9 +123,9 @@ def test_a_model_that_only_its_files_on_the_nodes_describe_is_judged_by_them(lab
     assert lab.json("recipe", "show", "hand.yml")["memory"]["fit"] == "unknown"
     for node in lab.world.nodes.values():
         node.add_model(MODEL, config=json.dumps(CONFIG))
-    found = lab.json("plan", "--recipe", "hand.yml", "--topology", "solo")["rules"]
-    told = [one for one in found if one["id"] in ("model-memory", "memory-fits")]
+    refused = lab.json("plan", "--recipe", "hand.yml", "--topology", "solo", code=3)["error"]
+    assert "56 GiB of weights and 9.7 GiB overhead exceed the engine's share of 61 GiB" in refused["message"]
+    assert "would fit: --set args.gpu-memory-utilization=" in refused["hint"]
+    found = lab.json("plan", "--recipe", "hand.yml", "--topology", "solo", "--set", "args.gpu-memory-utilization=0.57")
+    told = [one for one in found["rules"] if one["id"] in ("model-memory", "memory-fits")]
     assert [(one["id"], one["action"]) for one in told] == [("model-memory", "warn")]
-    assert "56 GiB of weights and 15 GiB overhead leave nothing for the KV cache" in told[0]["message"]
-    judged = lab.json("preflight", "--recipe", "hand.yml", "--topology", "solo", "--only", "model-memory")
-    assert [one["status"] for one in judged["nodes"][0]["checks"]] == ["warn"]

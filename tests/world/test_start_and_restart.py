@@ -10,7 +10,7 @@ from support.world import Lab
 
 GPT = "openai-gpt-oss-120b"
 QWEN = "qwen3-next-80b-a3b-instruct-fp8"
-HALF = ("--set", "args.gpu-memory-utilization=0.4")
+HALF = ("--set", "args.gpu-memory-utilization=0.4", "--allow", "memory-fits")
 
 
 def changed_nothing(lab: Lab, *words: str) -> None:
@@ -156,8 +156,8 @@ class Watched:
 
     def watch(self, sends: int) -> None:
         def look() -> None:
-            self.fewest = min(self.fewest, sum(self.lab.serves(name) for name in self.lab.names))
-            self.proxy = self.proxy and self.lab.serves("node1", 4000)
+            self.fewest = min(self.fewest, sum(self.lab.serves(name, 8001) for name in self.lab.names))
+            self.proxy = self.proxy and self.lab.serves("node1")
 
         self.lab.anew(troubles=[Trouble("meets", at, then=look) for at in range(1, sends)])
 
@@ -197,7 +197,7 @@ def test_a_server_that_does_not_come_back_ends_the_restart_before_the_next_one(l
     assert {key for key in before if after.get(key) == before[key]} == {
         key for key in before if "node2" in key or "-proxy-" in key[1]
     }
-    assert lab.serves("node2")
+    assert lab.serves("node2", 8001)
 
 
 def test_a_restart_begins_with_the_server_that_is_down(lab: Lab) -> None:

@@ -31,7 +31,7 @@ NEXT: Mapping[State, str] = {
     "starting": WAIT,
     "degraded": READ,
     "failed": READ,
-    "stopped": "it is kept for `sparkops rollback`",
+    "stopped": "start it again: `sparkops start`",
     "unreachable": "reach the node again: `sparkops preflight --only ssh,host-key`",
 }
 """What to do about a state if its cause is not known."""
@@ -40,7 +40,7 @@ _CODE = re.compile(r"sparkops: the engine ended with exit code (\d+)")
 
 
 @dataclass(frozen=True)
-class Cause:
+class Reason:
     """`node` is where the cause is; `next` what to do."""
 
     node: str
@@ -58,21 +58,21 @@ def cut_off(stored: Stored, facts: Mapping[str, Facts]) -> dict[str, str]:
     return {node: link.reason for node, link in found.items() if isinstance(link, Unread)}
 
 
-def cause(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts], logs: Logs) -> Cause | None:
+def cause(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts], logs: Logs) -> Reason | None:
     """The first of these: a link that is down, a reboot, what the logs say."""
     return next(chain(_links(stored, facts), _reboots(places, facts), _said(places, logs)), None)
 
 
-def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Cause]:
+def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Reason]:
     for node, reason in cut_off(stored, facts).items():
-        yield Cause(node, f"the CX7 link of {node} is down: {reason}", LINK)
+        yield Reason(node, f"the CX7 link of {node} is down: {reason}", LINK)
 
 
-def _reboots(places: Sequence[Place], facts: Mapping[str, Facts]) -> Iterator[Cause]:
+def _reboots(places: Sequence[Place], facts: Mapping[str, Facts]) -> Iterator[Reason]:
     for member, container in places:
         if container is not None and (ago := _rebooted(container, facts[member.name])) is not None:
             text = f"{member.name} rebooted {max(1, round(ago / 60))} min ago, and the model loads again"
-            yield Cause(member.name, text, WAIT)
+            yield Reason(member.name, text, WAIT)
 
 
 def _rebooted(container: Container, facts: Facts) -> float | None:
@@ -84,7 +84,7 @@ def _rebooted(container: Container, facts: Facts) -> float | None:
     return ago if ago < RECENT else None
 
 
-def _said(places: Sequence[Place], logs: Logs) -> Iterator[Cause]:
+def _said(places: Sequence[Place], logs: Logs) -> Iterator[Reason]:
     read = [
         (member.name, "\n".join(since_meeting(logs[member.name, container.name])))
         for member, container in places
@@ -93,7 +93,7 @@ def _said(places: Sequence[Place], logs: Logs) -> Iterator[Cause]:
     if found := most_telling(text for _, text in read):
         index, diagnosis = found
         node = read[index][0]
-        yield Cause(node, f"{node}: {diagnosis.cause}", diagnosis.hint)
+        yield Reason(node, f"{node}: {diagnosis.cause}", diagnosis.hint)
 
 
 def last_exit_code(container: Container, log: str) -> int | None:
