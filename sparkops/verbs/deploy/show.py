@@ -47,7 +47,7 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """The endpoints, and a request to paste."""
     endpoints = document.get("endpoints", ())
     if not document.get("changed", True):
-        yield ink.good("Nothing changed: the nodes already run this.")
+        yield ink.good("Already serving, nothing to do.")
     if not endpoints:
         return
     seconds = document.get("seconds")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from sparkops.core.condition import MemberContainer
 from sparkops.core.facts import Boot, Clock, Container, absent
 from sparkops.core.stored import Stored, StoredMember
-from sparkops.verbs.status.causes import Cause, cause, last_exit_code, seconds
+from sparkops.verbs.status.causes import Reason, cause, last_exit_code, seconds
 
 NOW = 1_767_225_600.0
 MEMBER = StoredMember("node1", "192.0.2.1", "server", 8000)
@@ -18,7 +18,7 @@ def at(ago: float) -> str:
     return datetime.fromtimestamp(NOW - ago, UTC).isoformat()
 
 
-def why(created: float, started: float, booted: float, log: str = "") -> Cause | None:
+def why(created: float, started: float, booted: float, log: str = "") -> Reason | None:
     """The cause for a container with these times, in seconds before now."""
     facts = replace(absent("x"), clock=Clock(NOW, True), boot=Boot("1", booted))
     one = Container("1", "c", "running", "image", created_at=at(created), started_at=at(started))

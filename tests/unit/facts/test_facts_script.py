@@ -23,7 +23,18 @@ SHELLS = [(path, *more) for name, *more in (("dash",), ("bash",), ("ksh",), ("bu
 SOMETIMES = {"docker-ours", "docker-strangers", "docker-logs", "images", "model", "models"}
 FRAME = re.compile(rb"== ([a-z0-9-]+) (\d+) (\d+) (\d+)\n")
 OF_THIS_MACHINE = (
-    *("addresses", "caches", "clock.seconds", "default_target", "disk", "hostkeys", "interfaces", "lscpu", "schedule"),
+    *(
+        "addresses",
+        "caches",
+        "booted",
+        "clock.seconds",
+        "default_target",
+        "disk",
+        "hostkeys",
+        "interfaces",
+        "lscpu",
+        "schedule",
+    ),
     *("state.jobs.0.pid", "thermal", "tools", "took_seconds", "vmstat"),
 )
 """Also what is in the order that the machine's language sorts names in."""
