@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 SCHEMA = 1
@@ -17,9 +17,22 @@ SETTLES = frozenset({"deploy", "stop", "rollback", "start", "restart", "cleanup"
 COMMAND, OUTCOME, WORD = 1000, 200, 100
 """Longest texts in characters: command lines, outcomes, all others."""
 
+LONGEST_LOAD = 86_400
+"""Seconds; what says more is damaged."""
+
 _NAMED = re.compile(r"([\w.-]*(?:key|token|secret|passw(?:or)?d|credentials?)=).+", re.I | re.S)
 _OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|passw(?:or)?d)", re.I)
 _SHAPED = re.compile(r"\b(?:hf_|sk-)[\w-]{16,}|(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a deploy started, and the seconds from the first stop to the last answer."""
+
+    recipe: str
+    image: str
+    topology: str
+    seconds: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +48,7 @@ class Note:
     exit_code: int | None = None
     changed: bool | None = None
     outcome: str = ""
+    load: Load | None = None
 
 
 @dataclass(frozen=True)
@@ -81,7 +95,7 @@ class PastRun:
 
 def line(note: Note) -> str:
     """The note as its node keeps it, without the keys that it lacks."""
-    keys = {name: value for name, value in vars(note).items() if value not in ("", None)}
+    keys = {name: value for name, value in asdict(note).items() if value not in ("", None)}
     return json.dumps({"schema": SCHEMA, **keys}, separators=(",", ":"))
 
 
@@ -171,7 +185,15 @@ def _note(text: str) -> Note | None:
         code if isinstance(code, int) and not isinstance(code, bool) else None,
         changed if isinstance(changed, bool) else None,
         _text(told, "outcome", OUTCOME),
+        _load(told.get("load")),
     )
+
+
+def _load(told: Any) -> Load | None:
+    seconds = told.get("seconds") if isinstance(told, Mapping) else None
+    if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= LONGEST_LOAD:
+        return None
+    return Load(_text(told, "recipe"), _text(told, "image", OUTCOME), _text(told, "topology"), seconds)
 
 
 def _text(told: Mapping[str, Any], key: str, most: int = WORD) -> str:

@@ -1,10 +1,12 @@
 """What a deploy means for clients: what stops serving, and what they have to change."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sparkops.core.endpoints import api_url
+from sparkops.core.facts import Lock
+from sparkops.core.history import Load
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
 from sparkops.core.stored import Stored
@@ -22,11 +24,15 @@ class Service:
 
 @dataclass(frozen=True)
 class Impact:
-    """`replaced` are the deployments that stop; `changes` says what their clients have to change, in words."""
+    """`replaced` are the deployments that stop; `changes` says what their clients have to change, in words.
+
+    `seconds` is how long the last deploy of this recipe, image and topology took here, None if that is not known.
+    """
 
     service: Service
     replaced: tuple[Stored, ...]
     changes: tuple[str, ...]
+    seconds: int | None
 
 
 def impact(s: Situation) -> Impact:
@@ -37,7 +43,18 @@ def impact(s: Situation) -> Impact:
     front = s.revision.fronts[0]
     if (replaced or s.existing(front)) and _new_key(s, front.name):
         lines.append("the API key changes; print the new one: `sparkops key`")
-    return Impact(after, replaced, tuple(lines))
+    return Impact(after, replaced, tuple(lines), _last_load(s, front.name))
+
+
+def load(revision: Revision, seconds: float) -> Load:
+    """What a deploy leaves in the history of its nodes, for the next plan."""
+    return Load(revision.recipe, revision.image.reference, revision.topology, round(seconds))
+
+
+def _last_load(s: Situation, node: str) -> int | None:
+    lock, wanted = s.facts[node].lock, load(s.revision, 0)
+    loads = (note.load for note in reversed(lock.history.notes) if note.load) if isinstance(lock, Lock) else ()
+    return next((one.seconds for one in loads if replace(one, seconds=0) == wanted), None)
 
 
 def service(revision: Revision | Stored) -> Service:
@@ -60,6 +77,15 @@ def told(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     context = f"{tokens} tokens of context{more}" if tokens else "the model's whole context"
     yield "clients", f"{', '.join(document['urls'])}, model {document['model']}, {context}"
     yield from (("they see", text) for text in document["clients"])
+    yield "down" if document["replaces"] else "takes", _duration(document["seconds"])
+
+
+def _duration(seconds: int | None) -> str:
+    if seconds is None:
+        return "not known: these nodes have not deployed this recipe, image and topology before"
+    minutes, rest = divmod(seconds, 60)
+    spent = f"{minutes} min" if minutes else f"{rest} s"
+    return f"about {spent}, as the last deploy of this recipe, image and topology took here"
 
 
 def _changes(before: Service, after: Service) -> Iterator[str]:

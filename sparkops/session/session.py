@@ -1,7 +1,7 @@
 """A run's access to the nodes: inventory, connections, locks and facts, in this order."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 from zlib import crc32
@@ -11,7 +11,7 @@ from sparkops.core import history
 from sparkops.core.condition import DOCKER_SILENT
 from sparkops.core.facts import WHAT_RUNS, Facts, Lock, Unreadable, parse
 from sparkops.core.facts.reading import grouped
-from sparkops.core.history import PastRun
+from sparkops.core.history import Load, PastRun
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Plan, Result, Script, Word
 from sparkops.errors import Locked, SparkopsError, StepFailed, Unreachable
@@ -42,6 +42,7 @@ class Session:
 
     `changed`: a plan of this run changed something on a node, and that was not undone. `wait`: seconds to wait for
     locks of another run. `cut_off`: runs on the selected nodes that never ended, known after `containers`.
+    `load`: what a deploy of this run started, for the nodes' history.
     """
 
     inventory: Inventory
@@ -55,6 +56,7 @@ class Session:
     changed: bool = False
     wait: float = 0.0
     cut_off: tuple[PastRun, ...] = ()
+    load: Load | None = None
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -120,8 +122,8 @@ class Session:
     def end(self, code: int, outcome: str) -> None:
         """Note on the locked nodes how the run ended; `outcome` is its error message, if any."""
         told = history.printable(self.report.masked(outcome), history.OUTCOME)
-        run, verb = self.report.run, self.report.verb
-        note = history.Note("end", run, self._now(), verb=verb, exit_code=code, changed=self.changed, outcome=told)
+        ended = history.Note("end", self.report.run, self._now(), verb=self.report.verb, exit_code=code)
+        note = replace(ended, changed=self.changed, outcome=told, load=self.load)
         self.fleet.note(history.line(note), sorted(self.locked))
 
     def _now(self) -> str:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 
@@ -101,3 +102,27 @@ def test_a_short_plan_has_no_settings_and_no_steps_but_the_same_id(lab):
     assert {*whole} - {*short} == {"settings", "steps"}
     assert short["id"] == whole["id"]
     assert len(lab.cli("plan", "--topology", "solo", "--short", code=0).out.splitlines()) < 20
+
+
+def test_how_long_a_deploy_takes_is_known_from_the_last_one_of_the_same_recipe_image_and_topology(lab):
+    def seconds(topology):
+        return lab.json("plan", "--topology", topology)["impact"]["seconds"]
+
+    assert seconds("solo") is None
+    lab.deploy("solo")
+    lab.deploy("cluster")
+    assert seconds("solo") >= 0
+    assert seconds("2x-solo") is None
+    shown = lab.cli("plan", "--topology", "solo", "--short", code=0).out
+    assert [line.split()[0] for line in shown.splitlines()[1:4]] == ["replaces", "clients", "they"]
+    assert "  down      about " in shown
+
+
+def test_a_damaged_load_in_the_history_of_a_node_is_ignored(lab):
+    lab.deploy("solo")
+    files = lab.node("node1").files
+    (path,) = [path for path in files if path.endswith("/sparkops/history")]
+    for damage in ('"seconds":-1', '"seconds":"9"', '"seconds":true', '"seconds":1e99'):
+        files[path] = re.sub(r'"seconds":\d+', damage, files[path])
+        assert lab.json("plan", "--topology", "solo")["impact"]["seconds"] is None, damage
+        files[path] = re.sub(r'"seconds":[^}]+', '"seconds":3', files[path])

@@ -53,7 +53,7 @@ class Disk:
 class Lock:
     """`owner` is what the holder wrote (run, user, machine, pid, since); it may be left over when `held` is False.
 
-    `history` has the last notes of runs that held the lock.
+    `history` has the last deploys with their durations, then the last notes of runs that held the lock.
     """
 
     held: bool

@@ -101,6 +101,7 @@ def impact(compiled: Compiled) -> dict[str, Any]:
         "context": found.service.context,
         "longer_context": longer_context(compiled.draft.effective, compiled.draft.placement.topology.kind),
         "clients": list(found.changes),
+        "seconds": found.seconds,
     }
 
 

@@ -6,7 +6,7 @@ order of the steps on the nodes.
 
 from typing import TYPE_CHECKING
 
-from sparkops.core.impact import told
+from sparkops.core.impact import load, told
 from sparkops.core.recipe import Recipe
 from sparkops.errors import Refused
 from sparkops.report.answer import Answer
@@ -76,7 +76,10 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
     if compiled.plan.changes:
         for label, text in told(documents.impact(compiled)):
             session.report.note(f"{label}: {text}")
+    began = session.fleet.now()
     execute(compiled.plan, session)
+    if compiled.plan.changes:
+        session.load = load(compiled.situation.revision, session.fleet.now() - began)
     return compiled
 
 
