@@ -1,5 +1,6 @@
 """The first evening: a login by password, an inventory, host keys, and the verbs around a deployment that serves."""
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -28,7 +29,10 @@ def test_init_with_a_password_makes_an_inventory_that_deploys(lab_with):
     assert "first make a key: `ssh-keygen -t ed25519`; then install" in without.err
     key = asyncssh.generate_private_key("ssh-ed25519")
     key.write_private_key(str(ssh / "id_ed25519"))
-    assert f"ssh-keygen -y -f {ssh}/id_ed25519" in lab.cli("init", *addresses, *login, lab=False, code=2).err
+    assert (
+        f"ssh-keygen -y -f {shlex.quote(f'{ssh}/id_ed25519')}"
+        in lab.cli("init", *addresses, *login, lab=False, code=2).err
+    )
     key.write_public_key(str(ssh / "id_ed25519.pub"))
 
     lab.cli("init", *addresses, *login, lab=False, code=2)

@@ -35,7 +35,7 @@ def test_two_solo_servers_are_one_endpoint_that_outlives_one_of_them(lab, until)
         assert until(partial(_all_are_asked, lab, first, key)), "the proxy forgot a server that came back"
         lab.fault(node, "engine-killed")
         assert {lab.ask(first, key)[0] for _ in range(8)} == {200}, node
-        assert until(partial(lab.serves, node)), "the killed server did not come back"
+        assert until(partial(lab.serves, node, 8001)), "the killed server did not come back"
     (shown,) = lab.shown()
     assert sorted(node["restarts"] for node in shown["nodes"] if node["role"] == "server") == [1, 1]
 

@@ -79,7 +79,7 @@ def test_a_new_key_leaves_one_of_the_replicas_serving_and_clients_need_it(empty)
     new = lab.json("key", "rotate")["key"]
     asked = {key: lab.ask(endpoint["url"], key, endpoint["model"])[0] for key in (old, new)}
     assert asked == {old: 401, new: 200}
-    assert {lab.ask(f"http://{lab.address(name)}:8000/v1", old, endpoint["model"])[0] for name in lab.names} == {401}
+    assert {lab.ask(f"http://{lab.address(name)}:8001/v1", old, endpoint["model"])[0] for name in lab.names} == {401}
 
 
 def test_ctrl_c_ends_the_command_on_the_nodes_and_nothing_follows(empty, written, until):
