@@ -146,18 +146,12 @@ def _holder(where: str, kib: float, stored: Stored | None, container: str | None
     if stored is not None:
         name = stored.deployment
         lower = f"stop {name} (sparkops stop {name}) or deploy it with a smaller --gpu-memory-utilization"
-        return Holder(name, kib or share(stored) * memory.total_kib, lower, ours=True)
+        return Holder(name, kib or stored.share * memory.total_kib, lower, ours=True)
     if container is not None:
         return Holder(
             f"the container {container}", kib, f"if it is yours, stop it, on the node: docker stop {container}"
         )
     return Holder(where, kib, f"stop {where} if it is yours")
-
-
-def share(stored: Stored) -> float:
-    """The part of the node's memory that the engines of a deployment request."""
-    asked = (stored.data.get("args") or {}).get("gpu-memory-utilization", OLD_UTILIZATION)
-    return float(asked) if isinstance(asked, int | float) else OLD_UTILIZATION
 
 
 def cache_in_the_way(here: Here) -> bool:
@@ -191,7 +185,7 @@ def held(here: Here, memory: Memory) -> float:
     alone = all(one.container in {found.id for _, found in engines} for one in processes)
     for stored, found in engines:
         told = [one.used_mib for one in processes if one.container == found.id]
-        guess = min(share(stored) * memory.total_kib, memory.unaccounted_kib)
+        guess = min(stored.share * memory.total_kib, memory.unaccounted_kib)
         listed = 1024 * sum(mib or 0 for mib in told)
         size += HOST_SIDE + (max(listed, guess) if alone or None in told or not any(told) else listed)
     return min(size, max(0.0, memory.total_kib - SYSTEM - memory.free_after_drop_kib))

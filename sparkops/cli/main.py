@@ -120,8 +120,10 @@ def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
 def _run(ask: Invocation, report: Ending) -> int:
     try:
         answer = _answer(ask, report)
-        with signals.noted(streams.end_printing):  # the work has ended, so the exit code stands
-            return report.finish(answer)
+        with signals.noted(lambda: None):  # the work has ended, so the exit code stands
+            report.leave(answer)
+            with signals.noted(streams.end_printing):
+                return report.finish(answer)
     except Exception as error:  # the one place where a bug ends
         return report.bug(error)
     finally:

@@ -20,7 +20,9 @@ COMMAND, OUTCOME, WORD = 1000, 200, 100
 LONGEST_LOAD = 86_400
 """Seconds; what says more is damaged."""
 
-_NAMED = re.compile(r"([\w.-]*(?:key|token|secret|passw(?:or)?d|credentials?)=).+", re.I | re.S)
+_NAMED = re.compile(
+    r"((?:env\.\w+|[\w.-]*(?:key|token|secret|pass(?:w(?:or)?d)?|pwd|auth|credentials?))=).+", re.I | re.S
+)
 _OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|passw(?:or)?d)", re.I)
 _SHAPED = re.compile(r"\b(?:hf_|sk-)[\w-]{16,}|(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
 
@@ -120,7 +122,10 @@ def runs(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
         ends = (note for _, note in noted if note.event == "end")
         end = max(ends, key=lambda note: (note.at, note.exit_code or 0), default=None)
         if begins:
-            ended = end if end and end.at >= begins[-1].at else None
+            since = begins[-1].at
+            last = {name: note.event for name, note in noted}
+            again = {last[name] for name, note in noted if note.event == "begin" and note.at == since}
+            ended = end if end and (end.at > since or again == {"end"}) else None  # times are whole seconds
             found.append(PastRun(begins[0], tuple(dict.fromkeys(name for name, _ in noted)), ended, run in holders))
     return tuple(sorted(found, key=lambda one: one.begin.at))
 
@@ -140,7 +145,7 @@ def cut_off_text(run: Mapping[str, Any]) -> str:
     """What to say of a run that was cut off, and the next step; `run` is its document."""
     when = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"
     return (
-        f"run {run['run']} by {run['operator']} was cut off ({when}): `{run['command']}`. "
+        f"run {run['run']} by {run['operator']} was cut off ({when}): `{run['command'].removeprefix('sparkops ')}`. "
         "Run it again, or deploy, roll back or stop: each works from whatever runs now."
     )
 

@@ -73,7 +73,7 @@ def told(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for one in document["replaces"]:
         yield "replaces", f"{one['deployment']} as {one['topology']} ({str(one['hash'])[:8]})"
     tokens, longer = document.get("context"), document.get("longer_context")
-    more = f" (the recipe {longer['recipe']} has {longer['context']})" if longer else ""
+    more = f" (--recipe {longer['recipe']} has {longer['context']})" if longer else ""
     context = f"{tokens} tokens of context{more}" if tokens else "the model's whole context"
     yield "clients", f"{', '.join(document['urls'])}, model {document['model']}, {context}"
     yield from (("they see", text) for text in document["clients"])

@@ -124,9 +124,9 @@ def _port(
         return None
     behind = 1 if placement.proxies else 0
     wanted = effective.recipe.port or place.node.api_port
-    if wanted + behind > PORTS[1] + 1:
-        raise UsageError(f"{place.node.name}: port {wanted} is too high: servers behind a proxy need the next one")
     first = wanted if beside is None else _free_port(wanted, behind, facts[place.node.name], beside)
+    if first + behind > PORTS[1] + 1:
+        raise UsageError(f"{place.node.name}: port {first} is too high: servers behind a proxy need the next one")
     return first if place.role == "proxy" else first + behind
 
 

@@ -12,6 +12,7 @@ from sparkops.core.facts.reading import mapping
 from sparkops.core.model_name import ModelName
 from sparkops.core.needs import further
 from sparkops.core.revision import SCHEMA, container_name
+from sparkops.core.utilization import UTILIZATION
 
 A_DAY = 86_400
 
@@ -76,6 +77,15 @@ class Stored:
         """Seconds in which a stopped engine finishes the requests that run (`shutdown-timeout`)."""
         seconds = mapping(self.data.get("args")).get("shutdown-timeout", 0)
         return int(seconds) if isinstance(seconds, int | float) and 0 < seconds < A_DAY else 0
+
+    @property
+    def share(self) -> float:
+        """The part of each node's memory that its engines ask for."""
+        asked = mapping(self.data.get("args")).get("gpu-memory-utilization", UTILIZATION)
+        try:
+            return float(asked)
+        except (TypeError, ValueError):  # a label that we did not write
+            return UTILIZATION
 
     @property
     def executor(self) -> str | None:

@@ -5,6 +5,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from sparkops.errors import UsageError
 from sparkops.files import state
 
 KIND = "deployments"
@@ -20,7 +21,7 @@ def note(inventory: str, found: Mapping[str, Iterable[str]]) -> None:
     before = _read(inventory)
     after = before | {node: sorted(set(names)) for node, names in found.items()}
     if after != before:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(UsageError):
             state.write_json(KIND, _name(inventory), after)
 
 

@@ -24,7 +24,7 @@ def playbook(name: str, extra: Iterable[str] = ()) -> Playbook:
     if name == place.name and not place.suffix and not place.exists():
         raise UsageError(
             one_line(f"no such playbook: {name}{did_you_mean(name, packaged_names())}"),
-            hint=f"included are {', '.join(packaged_names())}; your own playbook is a file, such as {name}.yml",
+            hint=f"your own playbook is a file, such as {name}.yml; `sparkops playbook list` shows the included ones",
         )
     shown = str(place) if place == Path(name) else f"playbooks/{name}.yml"
     return reading.read(recipes.document(place, shown), lambda file: _beside(place, file), extra)

@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sparkops.core.facts.reading import mapping
-from sparkops.core.utilization import UTILIZATION
 from sparkops.phases.parts import DeployedRevision
 
 WHOLE = 1.001
@@ -33,12 +31,7 @@ def startable(stopped: Iterable[DeployedRevision], running: Sequence[DeployedRev
 
 def shares(one: DeployedRevision) -> Mapping[str, float]:
     """By node, the share of its memory that the engine asks for."""
-    share = mapping(one.stored.data.get("args")).get("gpu-memory-utilization", UTILIZATION)
-    try:
-        share = float(share)
-    except (TypeError, ValueError):  # a label that we did not write
-        share = UTILIZATION
-    return {member.name: share for member in one.stored.engines}
+    return {member.name: one.stored.share for member in one.stored.engines}
 
 
 def _ports(one: DeployedRevision) -> set[tuple[str, str]]:

@@ -57,15 +57,19 @@ class Fleet:
         return sum(link.connections for link in self._connections.values())
 
     def lock(self, owner: Owner, nodes: Iterable[str] | None = None) -> None:
-        """Take the lock of these nodes (default: all) or of none; raises Locked or Unreachable."""
+        """Take the lock of these nodes (default: all) or of none of them; raises Locked or Unreachable.
+
+        Locks that this run has already stay.
+        """
         self._owner = owner
         refused: dict[str, Held | NodeLost] = {}
+        taken: dict[str, Hold] = {}
 
         def take(name: str, _cancel: Cancel) -> None:
             hold = Hold(self._connections[name], owner)
             try:
                 hold.take()
-                self._holds[name] = hold
+                taken[name] = hold
             except (Held, NodeLost) as error:
                 refused[name] = error
 
@@ -73,11 +77,12 @@ class Fleet:
         try:
             self.each({name: partial(take, name) for name in wanted}, self.cancel())
         except KeyboardInterrupt:
-            self.unlock()
+            self._release(taken)
             raise
         if refused:
-            self.unlock()
+            self._release(taken)
             raise refusal(refused)
+        self._holds |= taken
         if self._heart is None:
             self._heart = threading.Thread(target=self._beat, name="sparkops-heartbeat", daemon=True)
             self._heart.start()
@@ -90,9 +95,13 @@ class Fleet:
 
     def unlock(self) -> None:
         """Release the locks; later commands that change something name no lock."""
-        self._owner = None
         holds, self._holds = self._holds, {}
+        self._release(holds)
+
+    def _release(self, holds: Mapping[str, Hold]) -> None:
         list(self._pool.map(Hold.release, holds.values()))
+        if not self._holds:
+            self._owner = None
 
     def close(self) -> None:
         self._quit.set()

@@ -49,7 +49,7 @@ class Ending:
         self.run = run
         self.how = how or How()
         self._show = show
-        self._on_leave: Callable[[int, str], None] | None = None
+        self._on_leave: Callable[[Answer | None], None] | None = None
         self._json = as_json
         self._log = log
         self._out = out or sys.stdout
@@ -76,14 +76,14 @@ class Ending:
         """The text with `***` in the place of what is hidden."""
         return self._log.masked(text) if self._log else text
 
-    def on_leave(self, do: Callable[[int, str], None]) -> None:
-        """Call this once with the exit code and the error message when the run ends, before the answer is shown."""
+    def on_leave(self, do: Callable[[Answer | None], None]) -> None:
+        """Call this once with the answer when the run ends, before it is shown; with None if the run goes on."""
         self._on_leave = do
 
-    def leave(self, code: int = 0, message: str = "") -> None:
+    def leave(self, answer: Answer | None = None) -> None:
         do, self._on_leave = self._on_leave, None
         if do is not None:
-            do(code, message)
+            do(answer)
 
     def lines(self, verb: str, document: Mapping[str, Any], ink: Ink) -> Iterable[str]:
         """The document of a verb as lines of text, whose only control characters are those of `ink`; or as JSON."""
@@ -94,7 +94,7 @@ class Ending:
     def finish(self, answer: Answer) -> int:
         """Print the last output of the run; returns the exit code."""
         code = answer.code
-        self.leave(code, answer.error.message if answer.error else "")
+        self.leave(answer)
         error = {"error": self._error_document(answer.error)} if answer.error else {}
         if self._log and (self._log.path or code not in LOOKED):
             self._log.write("end", exit_code=code, **error)

@@ -97,4 +97,5 @@ class Report(Ending):
 def _printable(event: Event) -> Event:
     """The event as a terminal may show it; the run log keeps the original."""
     node, step = all_printable(event.node), all_printable(event.step)
-    return replace(event, text=printable(event.text), node=node, step=step, title=printable(event.title or ""))
+    text, title = printable(event.text), printable(event.title or "")
+    return replace(event, text=text, node=node, step=step, title=title, data=all_printable(event.data))

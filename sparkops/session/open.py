@@ -16,6 +16,7 @@ from sparkops.remote.gather import connect
 from sparkops.remote.network import network
 from sparkops.remote.ssh import Options
 from sparkops.remote.trust import known_hosts_file
+from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.session import Session
 
@@ -83,9 +84,13 @@ def _code(error: BaseException) -> tuple[int, str]:
     return (Interrupted.exit_code, "interrupted") if interrupted else (BUG, type(error).__name__)
 
 
-def _end(session: Session, connections: ExitStack, code: int, outcome: str) -> None:
+def _end(session: Session, connections: ExitStack, answer: Answer | None) -> None:
+    """Note the end and disconnect; without an answer, what came of the session's own plans counts."""
     with connections:
-        session.end(code, outcome)
+        if answer is None:
+            session.end(session.trouble, "")
+        else:
+            session.end(answer.code, answer.error.message if answer.error else "")
 
 
 @contextmanager

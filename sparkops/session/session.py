@@ -14,13 +14,13 @@ from sparkops.core.facts.reading import grouped
 from sparkops.core.history import Load, PastRun
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Plan, Result, Script, Word
-from sparkops.errors import Locked, SparkopsError, StepFailed, Unreachable
+from sparkops.errors import Interrupted, Locked, SparkopsError, StepFailed, Unreachable
 from sparkops.files import deployments
 from sparkops.phases.sudo import become
 from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
 from sparkops.remote.connect_errors import Unreached
-from sparkops.remote.execute import Emit, Outcome, execute
+from sparkops.remote.execute import Emit, Outcome, Status, execute
 from sparkops.remote.gather import gather, in_lanes
 from sparkops.remote.lock import owner_here
 from sparkops.remote.network import Reach, network
@@ -36,13 +36,22 @@ TELL_SECONDS = 60.0
 SUDO_PASSWORD = "sudo needs a password: --ask-become-pass"
 
 
+ENDED: Mapping[Status, int] = {
+    "done": 0,
+    "failed": StepFailed.exit_code,
+    "lost": Unreachable.exit_code,
+    "interrupted": Interrupted.exit_code,
+}
+
+
 @dataclass
 class Session:
     """`selected` are the nodes that `--limit` names.
 
     `changed`: a plan of this run changed something on a node, and that was not undone. `wait`: seconds to wait for
     locks of another run. `cut_off`: runs on the selected nodes that never ended, known after `containers`.
-    `load`: what a deploy of this run started, for the nodes' history.
+    For the nodes' history: `trouble` is the exit code of the first plan that was not done, `load` what a deploy
+    started.
     """
 
     inventory: Inventory
@@ -57,6 +66,7 @@ class Session:
     wait: float = 0.0
     cut_off: tuple[PastRun, ...] = ()
     load: Load | None = None
+    trouble: int = 0
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -101,7 +111,7 @@ class Session:
         while (held := self._taken(wanted)) is not None:
             waited = self.fleet.now() - begun
             if waited >= patience:
-                held.hint = "run the command again when that run has ended" if self.wait else held.hint
+                held.hint = "run the command again when that run has ended" if self.wait or self.locked else held.hint
                 raise held
             if told != (told := (held.message, waited // TELL_SECONDS)):
                 self.report.note(f"waiting: {held.message}")
@@ -252,6 +262,7 @@ class Session:
         """Execute a plan. Failures on nodes are in the outcome; a bug is raised."""
         outcome = execute(plan, self.fleet, emit or self.report.emit)
         changing = {step.id for step in plan.steps if step.changes}
+        self.trouble = self.trouble or ENDED[outcome.status]
         self.changed |= not changing.isdisjoint(set(outcome.sent) - set(outcome.undone))
         return outcome
 

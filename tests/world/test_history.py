@@ -36,7 +36,7 @@ def test_each_run_that_locks_nodes_leaves_who_what_and_how_it_ended(lab: Lab) ->
     ]
     first, refused, *_ = runs(lab)
     assert first["command"] == (
-        f"sparkops -i {lab.inventory} deploy --topology cluster --set env.MY_TOKEN_FILE=hush --json"
+        f"sparkops -i {lab.inventory} deploy --topology cluster --set 'env.MY_TOKEN_FILE=***' --json"
     )
     assert "@" in str(first["operator"])
     assert refused["outcome"]
@@ -68,7 +68,7 @@ def test_a_run_that_was_killed_is_told_by_status_and_the_next_commands_until_one
     for words in (("status",), ("plan", "--topology", "cluster"), ("rollback",)):
         ran = lab.cli(*words)
         assert ran.told.count(warning) == 1, words
-        assert f"`sparkops -i {lab.inventory} deploy --topology cluster`. Run it again" in ran.told
+        assert f"`-i {lab.inventory} deploy --topology cluster`. Run it again" in ran.told
     assert lab.cli("status", "--limit", "node1").out.count("was cut off") == 1
     assert warning in lab.cli("deploy", "--topology", "cluster", code=0).err
     assert lab.json("status")["cut_off"] == []
@@ -174,3 +174,11 @@ def test_of_two_operators_the_one_who_waits_comes_after_the_other_one(lab: Lab, 
     lab.deploy("cluster")
     assert ended == [Locked.exit_code]
     assert [one["verb"] for one in runs(lab)] == ["deploy"]
+
+
+def test_a_state_folder_that_cannot_be_written_stops_no_command(lab: Lab) -> None:
+    lab.deploy("solo")
+    (lab.home / "no folder").write_text("")
+    broken = {"XDG_STATE_HOME": str(lab.home / "no folder")}
+    assert lab.json("status", **broken)["deployments"]
+    assert lab.json("stop", **broken)["changed"]

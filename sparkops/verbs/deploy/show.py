@@ -39,7 +39,8 @@ def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     elif document.get("id"):
         yield ink.dim(
             f"To run this plan: `{how.command} deploy` with the options of this command. With "
-            f"`--expect {document['id']}` it refuses any other plan. * marks steps that change a node."
+            f"`--expect {document['id']}` it refuses any other plan."
+            + (" * marks steps that change a node." if steps else "")
         )
 
 

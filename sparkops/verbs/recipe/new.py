@@ -46,8 +46,7 @@ def new(options: NewOptions, report: Report) -> Answer:
         raise Refused(f"no recipe of {name} passes the rules: {refused[0]}")
     document = _document(found, recipe)
     own_files.make_folder(path.parent)
-    with own_files.whole(path, len(text)) as file:
-        file.write(text.encode())
+    own_files.write(path, text)
     if found.shape.nodes > nodes.count:
         warnings.append(f"the recipe needs {found.shape.nodes} nodes, and you have {nodes.count}")
     return Answer({**document, "file": str(path), "files": checked, "nodes": names, "warnings": warnings})

@@ -25,7 +25,7 @@ STARTS_BY_ITSELF = 600.0
 
 LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
-READ = "read the logs: `sparkops logs`; to start anew: `sparkops deploy`"
+READ = "read the logs: `sparkops logs`; to start it again: `sparkops restart`"
 
 NEXT: Mapping[State, str] = {
     "starting": WAIT,
@@ -93,7 +93,8 @@ def _said(places: Sequence[Place], logs: Logs) -> Iterator[Reason]:
     if found := most_telling(text for _, text in read):
         index, diagnosis = found
         node = read[index][0]
-        yield Reason(node, f"{node}: {diagnosis.cause}", diagnosis.hint)
+        hint = diagnosis.hint.replace("logs --previous", "logs")  # the container is still there
+        yield Reason(node, f"{node}: {diagnosis.cause}", hint)
 
 
 def last_exit_code(container: Container, log: str) -> int | None:

@@ -45,7 +45,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
             "unreachable": session.lost.reasons,
         } | ({"short": True} if options.short else {})
         lost = [Unreachable.exit_code] if unknown or (options.strict and silent) else []
-        strict = [StepFailed.exit_code] if options.strict and (found or not _serves(looked)) else []
+        strict = [StepFailed.exit_code] if options.strict and (found or session.cut_off or not _serves(looked)) else []
         code = worst(*(EXIT_CODES[one.state] for one in looked), *lost, *strict)
         return Answer({} if options.quiet else document, exit_code=code, error=unknown.error)
 

@@ -53,7 +53,8 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
     rows = []
     for node in item.get("nodes", ()):
         state = node.get("state") if node.get("reachable", True) else ink.bad("unreachable")
-        rows.append([node["name"], node.get("address"), node.get("role"), state, node.get("restarts")])
+        restarts = node.get("restarts") if node.get("reachable", True) else None
+        rows.append([node["name"], node.get("address"), node.get("role"), state, restarts])
     if rows:
         yield from columns([["node", "address", "role", "state", "restarts"], *rows], "  ")
     if item.get("state") != "stopped":

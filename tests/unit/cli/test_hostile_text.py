@@ -96,7 +96,7 @@ def test_colours_are_our_own() -> None:
     desk.verb = "jobs"
     desk.show({"warnings": [HOSTILE]})
     desk.line("spark1" + HOSTILE, "a" + HOSTILE)
-    desk.emit(Event("failed", HOSTILE, "spark1" + HOSTILE, "step" + HOSTILE, "title" + HOSTILE))
+    desk.emit(Event("failed", HOSTILE, "spark1" + HOSTILE, "step" + HOSTILE, "title" + HOSTILE, {"log": HOSTILE}))
     desk.emit(Event("warning", HOSTILE))
     desk.fail(Refused(HOSTILE, node=HOSTILE, step=HOSTILE, hint=HOSTILE))
     for text in (out.getvalue(), err.getvalue()):

@@ -102,9 +102,7 @@ def test_a_run_that_was_cut_off_is_told_until_it_is_made_up_for_by(after: str) -
 def test_the_run_that_holds_a_lock_is_under_way() -> None:
     found = runs(on((begin("a", 1), begin("b", 2)), holder="b"))
     assert [one.state for one in found] == ["cut off", "running"]
-    assert "run a by ann@laptop was cut off (2026-11-25 12:01 UTC, node1): `sparkops deploy`." in cut_off_text(
-        found[0].document
-    )
+    assert "run a by ann@laptop was cut off (2026-11-25 12:01 UTC, node1): `deploy`." in cut_off_text(found[0].document)
 
 
 def test_a_command_line_is_kept_without_its_secrets() -> None:
@@ -120,3 +118,10 @@ def test_a_command_line_is_kept_without_its_secrets() -> None:
     for given, told in words.items():
         assert typed(given) == f"sparkops {told}"
     assert len(typed(["x" * 5000])) == 1000
+
+
+def test_a_run_that_begins_again_in_the_second_of_its_first_end_and_is_killed_was_cut_off() -> None:
+    again = (begin("a", 1), end("a", 2), begin("a", 2))
+    assert [one.state for one in runs(on(again))] == ["cut off"]
+    assert left(again) == [("a", ("node1",))]
+    assert [one.state for one in runs(on((*again, end("a", 2))))] == ["ended"]
