@@ -45,6 +45,11 @@ class ServingProbe:
         return self.verdict == "ready"
 
     @property
+    def answered(self) -> bool:
+        """Whether it answered a request, and is not only busy."""
+        return self.serves and self.answer == "ok"
+
+    @property
     def coming(self) -> bool:
         """Nothing listens yet: the engine loads, or a cluster waits for its nodes."""
         return self.health == "refused"
@@ -101,11 +106,12 @@ def condition(
 ) -> State:
     """One word for a deployment. `fronts` are the APIs that clients use, `engines` those of the servers behind them.
 
-    It serves although a node's management address is silent if all APIs answer: an answer of a cluster takes all ranks.
+    It serves although a node's management address is silent if all APIs answered, as an answer of a cluster takes all
+    ranks. Counters that grow are no answer: the last requests may still be counted when a rank is gone.
     """
     there = [part for part in parts if part.reachable]
     if len(there) < len(parts):
-        proven = all(part.up for part in there) and bool(fronts) and all(one.serves for one in (*fronts, *engines))
+        proven = all(part.up for part in there) and bool(fronts) and all(one.answered for one in (*fronts, *engines))
         return "serving" if proven else "unreachable"
     tried = any(part.up or part.state in ("restarting", "paused") or part.gave_up for part in parts)
     if not tried or not any(part.container for part in parts):

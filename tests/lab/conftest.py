@@ -201,9 +201,7 @@ class Lab(Tool):
 
     def engine_port(self, node: str) -> int:
         """Where the node's engine listens: behind a proxy one above the endpoint's port."""
-        return (
-            8001 if (node, "server") in (roles := self.roles()) and any(role == "proxy" for _, role in roles) else 8000
-        )
+        return 8001 if any("-proxy-" in name for one in NODES for name in self.containers(one)) else 8000
 
     def spare_the_caches(self, *nodes: str) -> None:
         """Drops are only written down: nodes share one kernel, and a load without its page cache reads all again."""
