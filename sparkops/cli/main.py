@@ -55,7 +55,7 @@ class Sparkops(VerbGroup):
 
 @click.group(
     cls=Sparkops,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120, "show_default": True},
+    context_settings={"max_content_width": 120, "show_default": True},
     epilog="\b\nFirst steps:\n  sparkops lab up --nodes 2\n  sparkops -i lab deploy --topology cluster\n"
     "  sparkops -i lab status",
 )

@@ -68,6 +68,10 @@ def global_options() -> list[click.Parameter]:
     ]
 
 
+HELP = {"help_option_names": ["-h", "--help"]}
+"""Each command has it itself, because click keeps the option that the first context asked for."""
+
+
 class VerbCommand(click.Command):
     """A verb. Its function returns the verb's options. `logged` runs leave a run log.
 
@@ -78,6 +82,7 @@ class VerbCommand(click.Command):
 
     def __init__(self, *arguments: Any, logged: bool = True, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
+        self.context_settings = {**HELP, **self.context_settings}
         self.params.extend(global_options())
         self._logged = logged
 
@@ -116,6 +121,7 @@ class VerbGroup(click.Group):
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
+        self.context_settings = {**HELP, **self.context_settings}
         self.params.extend(global_options())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
