@@ -68,11 +68,14 @@ def global_options() -> list[click.Parameter]:
     ]
 
 
-HELP = {"help_option_names": ["-h", "--help"]}
-"""Each command has it itself, because click keeps the option that the first context asked for."""
+class Helped(click.Command):
+    """A command with `-h`, whatever context asks first: click keeps the option that the first one asked for."""
+
+    def get_help_option_names(self, ctx: click.Context) -> list[str]:
+        return ["-h", "--help"]
 
 
-class VerbCommand(click.Command):
+class VerbCommand(Helped):
     """A verb. Its function returns the verb's options. `logged` runs leave a run log.
 
     Words after `--` are kept apart where `flags_behind_dashes` is set.
@@ -82,7 +85,6 @@ class VerbCommand(click.Command):
 
     def __init__(self, *arguments: Any, logged: bool = True, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.context_settings = {**HELP, **self.context_settings}
         self.params.extend(global_options())
         self._logged = logged
 
@@ -114,14 +116,13 @@ class NodeCommand(EngineCommand):
     behind_dashes = "-- COMMAND"
 
 
-class VerbGroup(click.Group):
+class VerbGroup(Helped, click.Group):
     """Verbs below a first word; an unknown verb is refused with the most similar one."""
 
     command_class = VerbCommand
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
-        self.context_settings = {**HELP, **self.context_settings}
         self.params.extend(global_options())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
