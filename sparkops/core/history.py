@@ -7,7 +7,7 @@ import json
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 SCHEMA = 1
@@ -29,12 +29,16 @@ _SHAPED = re.compile(r"\b(?:hf_|sk-)[\w-]{16,}|(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
 
 @dataclass(frozen=True)
 class Load:
-    """What a deploy started, and the seconds from the first stop to the last answer."""
+    """What a deploy started, and the seconds from the first stop to the last answer. Equal ones should take as long.
+
+    `revision` is the hash of what answered, empty in notes of earlier versions.
+    """
 
     recipe: str
     image: str
     topology: str
-    seconds: int
+    seconds: int = field(compare=False)
+    revision: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -198,7 +202,8 @@ def _load(told: Any) -> Load | None:
     seconds = told.get("seconds") if isinstance(told, Mapping) else None
     if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= LONGEST_LOAD:
         return None
-    return Load(_text(told, "recipe"), _text(told, "image", OUTCOME), _text(told, "topology"), seconds)
+    names = (_text(told, "recipe"), _text(told, "image", OUTCOME), _text(told, "topology"))
+    return Load(*names, seconds, _text(told, "revision"))
 
 
 def _text(told: Mapping[str, Any], key: str, most: int = WORD) -> str:

@@ -1,7 +1,7 @@
 """What a deploy means for clients: what stops serving, and what they have to change."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sparkops.core.endpoints import api_url
@@ -48,13 +48,13 @@ def impact(s: Situation) -> Impact:
 
 def load(revision: Revision, seconds: float) -> Load:
     """What a deploy leaves in the history of its nodes, for the next plan."""
-    return Load(revision.recipe, revision.image.reference, revision.topology, round(seconds))
+    return Load(revision.recipe, revision.image.reference, revision.topology, round(seconds), revision.hash)
 
 
 def _last_load(s: Situation, node: str) -> int | None:
     lock, wanted = s.facts[node].lock, load(s.revision, 0)
     loads = (note.load for note in reversed(lock.history.notes) if note.load) if isinstance(lock, Lock) else ()
-    return next((one.seconds for one in loads if replace(one, seconds=0) == wanted), None)
+    return next((one.seconds for one in loads if one == wanted), None)
 
 
 def service(revision: Revision | Stored) -> Service:

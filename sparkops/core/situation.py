@@ -62,6 +62,7 @@ class Situation:
     key_digest: str
     choices: Choices = Choices()
     broken: frozenset[str] = frozenset()
+    unproven: frozenset[str] = frozenset()
     given: Mapping[tuple[str, str], str] = field(default_factory=dict)
     away: Mapping[str, Away] = field(default_factory=dict)
     spans: Mapping[str, Span] = field(default_factory=dict)
@@ -188,8 +189,13 @@ class Situation:
 
     @property
     def replaces(self) -> tuple[str, ...]:
-        """Hashes of the revisions that are replaced."""
-        return tuple(dict.fromkeys(stored.hash for _, stored, _ in self.replaced))
+        """Hashes of what served last, for a rollback: what is replaced, or what an unproven revision had replaced."""
+        served = (
+            digest
+            for _, stored, container in self.replaced
+            for digest in (container.replaced if stored.hash in self.unproven else (stored.hash,))
+        )
+        return tuple(dict.fromkeys(digest for digest in served if digest != self.revision.hash))
 
 
 def deployed(facts: Mapping[str, Facts]) -> list[tuple[str, Stored, Container]]:

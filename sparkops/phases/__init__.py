@@ -10,6 +10,7 @@ from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Situation
 from sparkops.phases import orphans, prepare, serve, verify
 from sparkops.phases.operator import compile_play
+from sparkops.phases.settle import settle
 
 KEY_PHASE = "write the API key"
 
@@ -24,7 +25,7 @@ PHASES: dict[str, Callable[[Situation], Iterator[Step]]] = {
     "ask the engines": verify.serve,
     "ask the endpoint": verify.serve_front,
     "note what is out of reach": orphans.note_unreachable,
-    "settle": serve.settle,
+    "settle": settle,
 }
 
 

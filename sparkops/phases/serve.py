@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from sparkops.core.effective import command_line
 from sparkops.core.endpoints import health_url
 from sparkops.core.facts import Container, Facts
-from sparkops.core.facts.containers import ASIDE, KEY_IN_CONTAINER
+from sparkops.core.facts.containers import KEY_IN_CONTAINER
 from sparkops.core.plan import Action, Step, Undoing
-from sparkops.core.revision import SCHEMA, Member
+from sparkops.core.revision import Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.core.sizes import GIB_KIB
 from sparkops.core.utilization import UTILIZATION
@@ -94,38 +94,11 @@ def load(s: Situation) -> Iterator[Step]:
         yield step(f"load.{member.name}.{member.role}", member.name, title, wait)
 
 
-def settle(s: Situation) -> Iterator[Step]:
-    """Keep one stopped revision on each node for a rollback, remove older ones."""
-    replacing = {node for node, _, _ in s.replaced}
-    ours = {s.revision.container(member) for member in s.revision.members}
-    for member_node in dict.fromkeys(member.name for member in s.revision.members):
-        keep = () if member_node in replacing else _kept(s, member_node)
-        stopped = [c for c in _stopped(s, member_node) if c.name not in ours and not (c.kept and c.hash in keep)]
-        stopped = [c for c in stopped if c.hash not in s.choices.keep]
-        aside = [c.name + ASIDE for m, c in _own(s) if m.name == member_node and s.todo(m) == "replace"]
-        gone = {c.name: c.deployment or "" for c in stopped} | dict.fromkeys(aside, s.revision.deployment)
-        for name, deployment in gone.items():
-            remove = scripts.container("remove", name, deployment, s.state_dir(member_node))
-            yield step(f"settle.{member_node}.{name}", member_node, f"remove {name}", remove)
-
-
 def _own(s: Situation) -> Iterator[tuple[Member, Container]]:
     """Members of this revision with their existing containers."""
     for member in s.revision.members:
         if (found := s.existing(member)) is not None:
             yield member, found
-
-
-def _kept(s: Situation, node: str) -> tuple[str, ...]:
-    """The hash of the newest stopped revision on the node, if any, as a tuple."""
-    stopped = [c for c in _stopped(s, node) if c.kept and c.hash != s.revision.hash]
-    newest = max(stopped, key=lambda c: c.finished_at, default=None)
-    return (newest.hash or "",) if newest else ()
-
-
-def _stopped(s: Situation, node: str) -> list[Container]:
-    """Our stopped containers on a node, without those of a newer sparkops."""
-    return [c for c in s.facts[node].containers if c.ours and not c.runs and (c.schema or 0) <= SCHEMA]
 
 
 def _engine(s: Situation, member: Member) -> docker.ContainerCommand:

@@ -91,3 +91,16 @@ def on_selected(session: Session, everything: Sequence[DeployedRevision], name: 
         raise unknown_deployment(session, everything, name)
     selected = {node.name for node in session.selected}
     return [one for one in everything if name in (None, one.stored.deployment) and {n for n, _ in one.parts} & selected]
+
+
+def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision]) -> SparkopsError:
+    """The error when no revision that was stopped on these nodes can be started again."""
+    halves = [one for one in here if not one.runs and one.missing]
+    if not halves:
+        text = f"nothing to {purpose}: these nodes keep no stopped deployment"
+        return Refused(text, hint="see what runs: `sparkops status`; start a model: `sparkops deploy --topology ...`")
+    half = max(halves, key=lambda one: one.ended)
+    session.require(member.name for member in half.missing)
+    text = f"nothing to {purpose}: {half.title} is not whole, {half.missing[0].name} lacks its container"
+    again = f"--recipe {half.stored.recipe} --topology {half.stored.topology}"
+    return Refused(text, hint=f"deploy it again: `sparkops deploy {again}`")

@@ -133,3 +133,24 @@ def _begun(lab: Lab, at: int) -> bool:
     lab.cli("stop", code=0)
     lab.killed(at, "deploy", "--topology", "cluster")
     return len(lab.running()) == 2
+
+
+def test_after_a_switch_killed_at_any_send_a_rollback_starts_what_served_last_whole(
+    labs: Iterator[tuple[int, Lab]],
+) -> None:
+    back: list[str] = []
+    for at, lab in labs:
+        lab.deploy("cluster")
+        first = lab.running()
+        if not lab.killed(at, "deploy", "--topology", "2x-solo"):
+            break
+        second = lab.running() - first
+        lab.deploy(*SOLO, *SHORT)
+        kept = lab.containers() - lab.running()
+        back.append("first" if kept == first else "second")
+        assert kept == first or (kept == second and len(second) == 3), (at, kept)
+        lab.json("rollback")
+        assert lab.running() == kept, at
+        assert len(lab.containers()) == len(kept) + 1, "and the deploy can come back"
+    assert back == sorted(back)
+    assert set(back) == {"first", "second"}, "the pair counts once it answers"

@@ -277,3 +277,15 @@ def test_a_proxy_on_every_node_gets_the_new_key_with_its_server(lab: Lab) -> Non
     stops = [one.node for one in lab.changed() if one.shown.startswith("@container stop")]
     assert (watched.fewest, stops) == (1, ["node1", "node1", "node2", "node2"])
     assert lab.state() == {GPT: "serving"}
+
+
+@pytest.mark.parametrize(("verb", "purpose"), [("rollback", "roll back to"), ("start", "start")])
+def test_what_is_not_whole_any_more_is_said_with_what_to_do(lab: Lab, verb: str, purpose: str) -> None:
+    lab.deploy("cluster")
+    lab.json("stop")
+    ((node, name),) = (one for one in lab.containers() if "-worker-" in one[1])
+    lab.on(node, "docker", "rm", name)
+    error = lab.json(verb, code=3)["error"]
+    assert error["message"].startswith(f"nothing to {purpose}: {GPT} ")
+    assert error["message"].endswith(f" is not whole, {node} lacks its container")
+    assert f"deploy --recipe {GPT} --topology cluster`" in error["hint"]

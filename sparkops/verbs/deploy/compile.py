@@ -74,7 +74,7 @@ def changes(situation: Situation) -> tuple[str, ...]:
 def _keeps_other_keys(situation: Situation, plan: Plan) -> None:
     """Refuse to change the key file that another deployment on the node would read at its next start."""
     written = [step.node for phase in plan.phases if phase.name == KEY_PHASE for step in phase.steps]
-    gone = {situation.revision.hash, *situation.replaces}
+    gone = {situation.revision.hash, *(stored.hash for _, stored, _ in situation.replaced)}
     for other in readers(situation.facts, written):
         if other.stored.hash not in gone:
             raise Refused(

@@ -4,13 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
-from sparkops.core.facts import Facts
+from sparkops.core.facts import Facts, Lock
 from sparkops.core.facts.models import complete
 from sparkops.core.plan import Result
 from sparkops.core.revise import revise
 from sparkops.core.revision import Revision, deployment_name
 from sparkops.core.situation import Choices, Situation
+from sparkops.core.stored import Stored
 from sparkops.node_commands import scripts
+from sparkops.phases.parts import deployed_revisions
+from sparkops.phases.parts import question as stored_question
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.verify import question
 from sparkops.session.api_key import digest, elsewhere, given_keys
@@ -35,7 +38,7 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     key_digest, given = _keys(options, session, facts, revision)
     choices = Choices(options.alongside, options.refresh, options.limits, keep=options.keep)
     situation = Situation(revision, draft.effective, draft.placement, facts, key_digest, choices, given=given)
-    return draft, replace(situation, broken=_broken(situation, session))
+    return draft, replace(situation, broken=_broken(situation, session), unproven=_unproven(situation, session))
 
 
 def _facts(session: Session, draft: Draft) -> dict[str, Facts]:
@@ -70,3 +73,26 @@ def _broken(situation: Situation, session: Session) -> frozenset[str]:
     members = [m for m in situation.revision.engines if m.port is not None and situation.todo(m) == "keep"]
     asked = session.ask({m.name: scripts.serving(question(situation, m), REPLACE_SECONDS) for m in members})
     return frozenset(name for name, one in asked.items() if isinstance(one, Result) and serving_probe(one.stdout).hangs)
+
+
+def _unproven(situation: Situation, session: Session) -> frozenset[str]:
+    """Return the hashes of replaced revisions that a cut-off run may have begun and that are not known to have served.
+
+    One that answers is, and so is one with a stopped container or with the note of a deploy that ended well.
+    """
+    cut = {node for run in session.cut_off for node in run.nodes}
+    doubtful = {stored.hash: stored for node, stored, _ in situation.replaced if node in cut}
+    for one in deployed_revisions(situation.facts):
+        if one.kept:
+            doubtful.pop(one.stored.hash, None)
+    for known in situation.facts.values():
+        for note in known.lock.history.notes if isinstance(known.lock, Lock) else ():
+            doubtful.pop(note.load.revision if note.load else "", None)
+    return frozenset(it for it, stored in doubtful.items() if not _answers(stored, situation.facts, session))
+
+
+def _answers(stored: Stored, facts: Mapping[str, Facts], session: Session) -> bool:
+    fronts = {front.name: front for front in stored.fronts if front.name in facts}
+    questions = {n: scripts.serving(stored_question(facts, stored, f), REPLACE_SECONDS) for n, f in fronts.items()}
+    told = session.ask(questions).values()
+    return any(isinstance(one, Result) and serving_probe(one.stdout).answered for one in told)

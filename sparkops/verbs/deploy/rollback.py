@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sparkops.core.situation import Choices
-from sparkops.errors import Refused, UsageError
+from sparkops.errors import UsageError
 from sparkops.files.playbooks import built_in
 from sparkops.phases.beside import startable
 from sparkops.phases.kept import compile_rollback
@@ -12,7 +12,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import on_selected, ours_to_change
+from sparkops.session.find_deployment import nothing_kept, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -52,23 +52,20 @@ def _previous(
     """Return the stopped revisions to start: all that the running ones replaced, else what served last."""
     beside = {node for one in running for node, _ in one.parts} if not to else set()
     where = beside or {node.name for node in session.selected}
-    candidates = [
-        one for one in everything if not one.runs and one.complete and {node for node, _ in one.parts} & where
-    ]
+    stopped = [one for one in everything if not one.runs and {node for node, _ in one.parts} & where]
+    candidates = [one for one in stopped if one.complete]
     ours_to_change(one.stored for one in candidates)
     if to:
         candidates = [one for one in candidates if one.stored.hash in to]
     elif len({one.stored.deployment for one in running}) > 1:
         candidates = _replaced_all(candidates, running)
     if not candidates:
-        raise Refused(
-            "nothing to roll back to: these nodes keep no stopped deployment", hint="see what runs: `sparkops status`"
-        )
+        raise nothing_kept(session, "roll back to", stopped)
     gone = to or {digest for one in running for digest in one.replaced}
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         return replaced
-    if not running and (stopped := startable(candidates, [one for one in everything if one.runs])):
-        return stopped
+    if not running and (found := startable(candidates, [one for one in everything if one.runs])):
+        return found
     newest = max(candidates, key=lambda one: one.ended)
     _refuse_half(everything, running, newest)
     return [newest]

@@ -16,7 +16,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import find_deployment, on_selected, ours_to_change
+from sparkops.session.find_deployment import find_deployment, nothing_kept, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -102,10 +102,7 @@ def _to_start(session: Session, everything: Sequence[DeployedRevision], name: st
     if already := [one for one in here if one.runs and one.complete]:
         return already
     if not stopped:
-        raise Refused(
-            "nothing to start: these nodes keep no stopped deployment",
-            hint="start a model: `sparkops deploy --topology ...`; see what runs: `sparkops status`",
-        )
+        raise nothing_kept(session, "start", here)
     newest = max(stopped, key=lambda one: one.ended)
     others = in_the_way(newest, running)
     names = ", ".join(dict.fromkeys(one.title for one in others))
