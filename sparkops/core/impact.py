@@ -1,11 +1,11 @@
 """What a deploy means for clients: what stops serving, and what they have to change."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sparkops.core.endpoints import api_url
-from sparkops.core.facts import Lock
+from sparkops.core.facts import Facts, Lock
 from sparkops.core.history import Load
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
@@ -43,7 +43,8 @@ def impact(s: Situation) -> Impact:
     front = s.revision.fronts[0]
     if (replaced or s.existing(front)) and _new_key(s, front.name):
         lines.append("the API key changes; print the new one: `sparkops key`")
-    return Impact(after, replaced, tuple(lines), _last_load(s, front.name))
+    last = next((one.seconds for one in loads(s.facts[front.name]) if one == load(s.revision, 0)), None)
+    return Impact(after, replaced, tuple(lines), last)
 
 
 def load(revision: Revision, seconds: float) -> Load:
@@ -51,10 +52,17 @@ def load(revision: Revision, seconds: float) -> Load:
     return Load(revision.recipe, revision.image.reference, revision.topology, round(seconds), revision.hash)
 
 
-def _last_load(s: Situation, node: str) -> int | None:
-    lock, wanted = s.facts[node].lock, load(s.revision, 0)
-    loads = (note.load for note in reversed(lock.history.notes) if note.load) if isinstance(lock, Lock) else ()
-    return next((one.seconds for one in loads if one == wanted), None)
+def loads(known: Facts) -> Iterator[Load]:
+    """The loads that the history of a node has, newest first."""
+    notes = known.lock.history.notes if isinstance(known.lock, Lock) else ()
+    return (note.load for note in reversed(notes) if note.load)
+
+
+def usual_seconds(facts: Mapping[str, Facts], revisions: Iterable[Stored]) -> int | None:
+    """How long the last deploys of these revisions took, the longest of them; None if one is not known."""
+    seconds = {one.revision: one.seconds for known in facts.values() for one in reversed([*loads(known)])}
+    found = [seconds.get(stored.hash) for stored in revisions]
+    return max((one for one in found if one is not None), default=None) if None not in found else None
 
 
 def service(revision: Revision | Stored) -> Service:

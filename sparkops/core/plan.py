@@ -224,10 +224,10 @@ class NodeLost(Exception):
 
 
 EventKind = Literal[
-    "phase",  # a phase begins; step is its name
+    "phase",  # a phase begins; step is its name, data has its number, of how many, and the name of the next
     "start",  # a step was sent
     "progress",  # a wait's evidence changed; text is what the probe printed
-    "done",
+    "done",  # data may have its result in words
     "failed",
     "lost",  # the node went away; text says whether the step's result is known
     "undo",  # an undo was sent

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from typing import Literal
 
 from sparkops.core.plan import Event, EventKind, NodeLost, Phase, Plan, Result, Step, Wait
@@ -106,8 +107,10 @@ class _Run:
 
     def forward(self) -> None:
         everywhere = tuple(dict.fromkeys(step.node for step in self._plan.steps))
-        for phase in self._plan.phases:
-            self.emit(Event("phase", step=phase.name))
+        phases = self._plan.phases
+        for number, (phase, following) in enumerate(zip_longest(phases, phases[1:]), 1):
+            data = {"number": number, "of": len(phases), "next": following and following.name}
+            self.emit(Event("phase", step=phase.name, data=data))
             for nodes in _turns(phase):
                 self._each(phase, nodes)
                 if self._ends_after(nodes):

@@ -10,6 +10,8 @@ RECONNECT = 300.0
 """Seconds that a wait goes on without its node (a laptop that slept, a switch that restarted)."""
 LOG = "\nlog\n"
 """Separates evidence that counts as progress from lines that each probe itself adds to."""
+TELL_SECONDS = 60.0
+"""How often an unchanged wait says so."""
 GARBLED = 3
 """Unreadable answers in a row that end a wait: the probe itself is broken."""
 
@@ -47,11 +49,11 @@ def answer(result: Result) -> ProbeAnswer:
 
 
 class Waiting:
-    """One wait on one node. `told` is called with the probe's output whenever it changed."""
+    """One wait on one node. `told` is called with the probe's output whenever it changed, and each minute."""
 
     def __init__(self, world: World, node: str, wait: Wait, told: Callable[[str], None]) -> None:
         self._world, self._node, self._wait, self._told = world, node, wait, told
-        self._began = self._moved = world.now()
+        self._began = self._moved = self._told_at = world.now()
         self._lost_since: float | None = None
         self._seen = self._shown = self._progress = ""
         self._garbled = 0
@@ -106,9 +108,13 @@ class Waiting:
         if progress != self._progress:
             self._progress, self._moved = progress, self._world.now()
         self._seen = now.evidence
-        if shown != self._shown:
-            self._shown = shown
-            self._told(shown)
+        self._tell(shown)
+
+    def _tell(self, text: str) -> None:
+        now = self._world.now()
+        if text != self._shown or now - self._told_at >= TELL_SECONDS:
+            self._shown, self._told_at = text, now
+            self._told(text)
 
     def _away(self, lost: NodeLost) -> Waited | None:
         now = self._world.now()
@@ -120,7 +126,7 @@ class Waiting:
             raise lost
         if self._lost_since is None:
             self._lost_since = now
-            self._told(f"lost contact while waiting ({lost.reason}), trying again")
+        self._tell(f"lost contact while waiting ({lost.reason}), trying again")
         if now - self._lost_since >= RECONNECT:
             raise lost
         return None

@@ -24,7 +24,7 @@ class Report(Ending):
         self._words = words
         self._screen = screen or PlainScreen(self._err)
         self._lock = threading.RLock()
-        self._rows: board.Rows = {}
+        self._board = board.Board()
         self._failed: list[Event] = []
 
     @property
@@ -38,12 +38,19 @@ class Report(Ending):
             self._keep(event)
             event = _printable(event)
             now = self._clock()
-            before, self._rows = self._rows, board.advance(self._rows, event, now)
-            old, new = before.get(event.node or ""), self._rows.get(event.node or "")
+            before, self._board = self._board, board.advance(self._board, event, now)
+            old, new = before.rows.get(event.node or ""), self._board.rows.get(event.node or "")
             lines = list(board.kept(event, old, now, self._err_ink, self.how.verbose))
-            if event.kind == "progress" and new and not self._screen.moves and board.moved(old, new):
-                lines.append(board.plain(new, now))
-            self._screen.show(lines, self._rows)
+            if event.kind == "progress" and new and not self._screen.moves and board.due(old, new, now):
+                lines.append(board.plain(self._board, new, now))
+                self._board = board.printed(self._board, new.node, now)
+            self._screen.show(lines, self._board)
+
+    def expect(self, seconds: float | None) -> None:
+        """Tell from now on how much is left of so many seconds; None: not known."""
+        with self._lock:
+            until = None if seconds is None else self._clock() + seconds
+            self._board = replace(self._board, until=until)
 
     def line(self, label: str, text: str) -> None:
         """Print a line of the answer before the rest is known."""
@@ -60,7 +67,7 @@ class Report(Ending):
         """Show the answer of a verb that ran as part of this run."""
         with self._lock:
             lines = self.lines(verb, answer.document, self._err_ink) if answer.document else ()
-            self._screen.show(list(lines), self._rows)
+            self._screen.show(list(lines), self._board)
 
     def confirm(self, question: str) -> bool:
         """Ask on the terminal; without a terminal the answer is no."""

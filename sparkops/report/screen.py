@@ -1,9 +1,9 @@
-"""What shows progress: a screen takes the lines that stay and the rows under way."""
+"""What shows progress: a screen takes the lines that stay and the board of what is under way."""
 
 from collections.abc import Iterable
 from typing import TextIO
 
-from sparkops.report.board import Rows
+from sparkops.report.board import Board
 
 
 class Screen:
@@ -14,8 +14,8 @@ class Screen:
 
     moves = True
 
-    def show(self, lines: Iterable[str], rows: Rows) -> None:
-        """Print `lines`, which stay, and show `rows`."""
+    def show(self, lines: Iterable[str], board: Board) -> None:
+        """Print `lines`, which stay, and show what is under way."""
 
     def stop(self) -> None:
         """Stop redrawing."""
@@ -29,7 +29,7 @@ class PlainScreen(Screen):
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
-    def show(self, lines: Iterable[str], rows: Rows) -> None:
+    def show(self, lines: Iterable[str], board: Board) -> None:
         for line in lines:
             self._stream.write(line + "\n")
         self._stream.flush()

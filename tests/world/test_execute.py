@@ -341,3 +341,21 @@ def test_a_second_interrupt_ends_the_undo_of_an_operator_and_says_what_is_left()
     outcome = execute(Plan("play", None, (Phase("one", (own,)), Phase("two", (ours,)))), world, emit)
     assert (outcome.undone, outcome.stuck) == (("write.spark1.ours",), ("write.spark1.own",))
     assert [event.text for event in seen if event.kind == "stuck"] == ["an interrupt ended it"]
+
+
+def test_a_wait_in_which_nothing_is_new_says_so_each_minute():
+    world = world_of()
+    world.boot(BootRule.flag("--slow", EngineBoot(never=True, looks=9999)))
+    tries = Phase("s", (begin("spark1", "new", "--slow"),)), Phase("w", (load("spark1", world, "new", stall=600.0),))
+    _, events = run(Plan("deploy", None, tries), world)
+    told = [event.text for event in events if event.kind == "progress"]
+    assert len(told) - len(set(told)) == 9, "ten minutes after the last news the wait gives up"
+
+
+def test_each_phase_tells_its_number_and_what_comes_next():
+    world = world_of()
+    _, events = run(replacing(world), world)
+    told = [(event.data["number"], event.data["of"], event.data["next"]) for event in events if event.kind == "phase"]
+    assert [number for number, _, _ in told] == [1, 2, 3, 4, 5]
+    assert {of for _, of, _ in told} == {5}
+    assert [following for _, _, following in told] == ["stop the old", "start the new", "wait", "settle", None]

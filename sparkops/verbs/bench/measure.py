@@ -70,7 +70,7 @@ class Run:
             record = self._keep(record)
             if row is None:
                 break
-            self._emit("done", title=f"{point}: {row.metrics['decode'].mean:,.1f} tokens/s")
+            self._emit("done", title=str(point), result=f"{row.metrics['decode'].mean:,.1f} tokens/s")
         return record
 
     def _begin(self) -> Record:
@@ -142,8 +142,8 @@ class Run:
 
         return show
 
-    def _emit(self, kind: EventKind, text: str = "", title: str = "") -> None:
-        self.report.emit(Event(kind, text, self.subject.node, "measure", title))
+    def _emit(self, kind: EventKind, text: str = "", title: str = "", **data: str) -> None:
+        self.report.emit(Event(kind, text, self.subject.node, "measure", title, data))
 
     def _keep(self, record: Record) -> Record:
         """Store the record as it is now, and return it."""

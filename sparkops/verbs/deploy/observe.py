@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from sparkops.core.condition import REPLACE_SECONDS, serving_probe
-from sparkops.core.facts import Facts, Lock
+from sparkops.core.facts import Facts
 from sparkops.core.facts.models import complete
+from sparkops.core.impact import loads
 from sparkops.core.plan import Result
 from sparkops.core.revise import revise
 from sparkops.core.revision import Revision, deployment_name
@@ -86,8 +87,8 @@ def _unproven(situation: Situation, session: Session) -> frozenset[str]:
         if one.kept:
             doubtful.pop(one.stored.hash, None)
     for known in situation.facts.values():
-        for note in known.lock.history.notes if isinstance(known.lock, Lock) else ():
-            doubtful.pop(note.load.revision if note.load else "", None)
+        for load in loads(known):
+            doubtful.pop(load.revision, None)
     return frozenset(it for it, stored in doubtful.items() if not _answers(stored, situation.facts, session))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import UsageError
 from sparkops.files.playbooks import built_in
@@ -41,6 +42,7 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
             return Answer({**done, "check": True, "steps": steps(plan)})
         for text in (*(f"stops {one.title}" for one in running), *map(starts, previous)):
             session.report.note(text)
+        session.report.expect(usual_seconds(facts, [one.stored for one in previous]))
         session.lock(step.node for step in plan.steps)
         execute(plan, session)
         return Answer(done)

@@ -74,8 +74,10 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
     for finding in compiled.findings:
         session.report.note(f"{finding.id}: {finding.message}", finding.node)
     if compiled.plan.changes:
-        for label, text in told(documents.impact(compiled)):
+        impact = documents.impact(compiled)
+        for label, text in told(impact):
             session.report.note(f"{label}: {text}")
+        session.report.expect(impact["seconds"])
     began = session.fleet.now()
     execute(compiled.plan, session)
     if compiled.plan.changes:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from sparkops.core.facts import Facts
+from sparkops.core.impact import usual_seconds
 from sparkops.core.plan import Phase, Plan
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused
@@ -38,6 +39,7 @@ def start(options: StartOptions, report: Report) -> Answer:
             return Answer({**document, "check": True, "steps": steps(plan)})
         for one in targets if names else ():
             report.note(starts(one))
+        report.expect(usual_seconds(facts, [one.stored for one in targets]) if names else None)
         session.lock(step.node for step in plan.steps)
         execute(with_sudo(plan, session.sudo), session)
         return Answer(document)
@@ -67,6 +69,7 @@ def restart(options: StartOptions, report: Report) -> Answer:
         session.lock(step.node for plan in plans for step in plan.steps)
         report.note(f"restarts {one.title}: {outage(len(turns))}")
         for plan in plans:
+            report.expect(usual_seconds(facts, [one.stored]))
             execute(with_sudo(plan, session.sudo), session)
         return Answer(document)
 

@@ -81,9 +81,10 @@ def _shown(event: Event, step: Step | None, check: bool) -> Event:
     """Return the event as shown: `--check` says what would change, an ignored failure becomes a warning."""
     if step is None:
         return event
-    if check and step.changes and event.kind in ("start", "done"):
-        words = shown(step.do.command.words) if step.do.command else ""
-        return replace(event, title=f"would change: {event.title}", text=words if event.kind == "start" else event.text)
+    if check and step.changes and event.kind == "start":
+        return replace(event, text=shown(step.do.command.words) if step.do.command else "")
+    if check and step.changes and event.kind == "done":
+        return replace(event, data={"result": "would change"})
     if event.kind == "failed" and step.terms and step.terms.ignore_errors:
         return replace(event, kind="warning", text=f"{event.title} failed (ignored): {one_line(event.text)}")
     return event

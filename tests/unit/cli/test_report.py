@@ -78,11 +78,15 @@ def lines(log: RunLog) -> list[dict[str, Any]]:
 
 
 def reported(places: Iterator[Path], block: str) -> str:
-    """What stands on stdout and (`! `) on stderr of a run: its events, `after` seconds each, and how it ended."""
+    """What stands on stdout and (`! `) on stderr of a run: its events, `after` seconds each, and how it ended.
+
+    It is expected to take `expect` seconds.
+    """
     asked = yaml.safe_load(block)
     log = RunLog({"XDG_STATE_HOME": str(next(places))}, asked["verb"], "cafe0001")
     how = How(False, "sparkops -i a.yml", frozenset(("status",)))
     desk = Desk(asked["verb"], asked.get("json", False), log, how=how)
+    desk.report.expect(asked.get("expect"))
     for event in asked.get("events", ()):
         desk.clock.now += event.pop("after", 0)
         desk.report.emit(Event(**event))
@@ -185,9 +189,11 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_on_a_terminal_each_node_has_one_live_line() -> None:
+def test_on_a_terminal_each_node_has_one_live_line_above_what_is_still_to_come() -> None:
     stream, clock = Terminal(), Clock()
     report = Report("deploy", err=stream, out=io.StringIO(), screen=LiveScreen(stream, clock), clock=clock)
+    report.expect(200)
+    report.emit(Event("phase", step="start containers", data={"number": 3, "of": 9, "next": "wait for the engines"}))
     report.emit(Event("start", node="spark1", step="s", title="start the head"))
     report.emit(Event("start", node="spark2", step="t", title="start the worker"))
     clock.now = 65
@@ -195,8 +201,9 @@ def test_on_a_terminal_each_node_has_one_live_line() -> None:
     report.emit(Event("done", "", "spark2", "t", "start the worker"))
     report.finish(Answer({}))
     told = stream.getvalue()
-    assert "spark2: start the worker (1:05)" in told
+    assert "spark2: start the worker: done (1:05)" in told
     assert "1:05  loading weights 56%" in told
+    assert "[3/9] start containers, about 2 min left, then wait for the engines" in told
 
 
 class Gone(io.StringIO):
