@@ -220,9 +220,13 @@ class SimulatedWorld:
             return None
         return Held(name, node.owner if node.owner.get("run") == node.lock else {"run": node.lock})
 
-    def close(self) -> None:
+    def unlock(self) -> None:
+        """Like the fleet: release the locks."""
         self._free()
         self._run, self._locked = None, set()
+
+    def close(self) -> None:
+        self.unlock()
 
     # troubles
 
