@@ -59,12 +59,12 @@ def test_a_signal_within_the_handling_of_another_one_is_counted_and_waits_for_no
         os.kill(os.getpid(), signal.SIGINT)
 
     before = sys.gettrace()
-    with pytest.raises(KeyboardInterrupt) as stop:
-        sys.settrace(handling)
-        try:
+    sys.settrace(handling)
+    try:
+        with pytest.raises(KeyboardInterrupt) as stop:
             fleet.each({"a": interrupt}, fleet.cancel())
-        finally:
-            sys.settrace(before)
+    finally:
+        sys.settrace(before)
     assert len(more) > 3
     assert stop.value.args == (1 + len(more),)
 
