@@ -14,7 +14,7 @@ from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
 from sparkops.remote.connection import Connection
 from sparkops.remote.frame import frame
-from sparkops.remote.interrupts import Flag, Interrupts
+from sparkops.remote.interrupts import CancelFlag, Interrupts
 from sparkops.remote.lock import BEAT, Held, Hold, Owner, refusal
 from sparkops.remote.ssh import Connector, Options
 
@@ -149,7 +149,7 @@ class Fleet:
             time.sleep(min(_GLANCE, left))
 
     def cancel(self) -> Cancel:
-        return Flag()
+        return CancelFlag()
 
     def held(self) -> AbstractContextManager[None]:
         return self._interrupts.held()

@@ -8,7 +8,7 @@ from sparkops import signals
 from sparkops.remote import Cancel
 
 
-class Flag:
+class CancelFlag:
     """A Cancel without a lock, since a signal handler sets it: another signal within that would wait for itself."""
 
     def __init__(self) -> None:

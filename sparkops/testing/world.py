@@ -12,7 +12,7 @@ from sparkops.core.plan import Command, NodeLost, Result, Secret, Upload
 from sparkops.remote import Cancel
 from sparkops.remote.connect_errors import Kind, Unreached
 from sparkops.remote.frame import LOCK_LOST
-from sparkops.remote.interrupts import Flag
+from sparkops.remote.interrupts import CancelFlag
 from sparkops.remote.lock import Held, Owner, refusal
 from sparkops.testing.boot import BootRule
 from sparkops.testing.hub import SimulatedHub
@@ -95,7 +95,7 @@ class SimulatedWorld:
         self._run: str | None = None
         self._locked: set[str] = set()
         self._interrupts = 0
-        self._current: Cancel = Flag()
+        self._current: Cancel = CancelFlag()
         self._later: list[tuple[float, Callable[[], object]]] = []
 
     def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> "SimulatedWorld":
@@ -172,7 +172,7 @@ class SimulatedWorld:
         self._schedule.yield_(seconds, cancel)
 
     def cancel(self) -> Cancel:
-        return Flag()
+        return CancelFlag()
 
     def held(self) -> AbstractContextManager[None]:
         return nullcontext()  # here an interrupt comes only during a send
