@@ -174,7 +174,7 @@ def test_a_lock_is_had_everywhere_or_nowhere_and_is_free_as_soon_as_its_run_has_
         fleet.lock(owner("run2"))
 
 
-def test_a_second_lock_that_is_refused_keeps_the_first(make_server, options, nodes_of):
+def test_a_second_lock_that_is_refused_keeps_the_first_until_it_is_released(make_server, options, nodes_of):
     free, taken = make_server(), make_server()
     both = [nodes_of(free, "free"), nodes_of(taken, "taken")]
     with Fleet(both, options) as fleet, Fleet(both, options) as other:
@@ -185,6 +185,10 @@ def test_a_second_lock_that_is_refused_keeps_the_first(make_server, options, nod
         with pytest.raises(Locked, match="run2"):
             other.lock(owner("run1"), ["free"])
         assert fleet.send("free", Command(("true",)), fleet.cancel()).ok
+        fleet.unlock()
+        other.lock(owner("run1"), ["free"])
+        other.unlock()
+        fleet.lock(owner("run2"))
 
 
 def test_a_changing_command_is_refused_once_the_lock_is_somebody_elses(fleet, server):
