@@ -4,27 +4,21 @@ A line is a JSON object with `schema`, `event` and `run`; readers ignore keys an
 """
 
 import json
-import re
-import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from sparkops.core.printable import printable_line
+
 SCHEMA = 1
-SETTLES = frozenset({"deploy", "stop", "rollback", "start", "restart", "cleanup"})
-"""Commands that bring the containers into a known state, whatever an earlier run left half done."""
+EVERYTHING = "*"
+"""In `settled`: whatever is deployed on the node. No deployment has this name."""
 
 COMMAND, OUTCOME, WORD = 1000, 200, 100
 """Longest texts in characters: command lines, outcomes, all others."""
 
 LONGEST_LOAD = 86_400
 """Seconds; what says more is damaged."""
-
-_NAMED = re.compile(
-    r"((?:env\.\w+|[\w.-]*(?:key|token|secret|pass(?:w(?:or)?d)?|pwd|auth|credentials?))=).+", re.I | re.S
-)
-_OPTION = re.compile(r"--?[\w-]*(?:key|token|secret|passw(?:or)?d)", re.I)
-_SHAPED = re.compile(r"\b(?:hf_|sk-)[\w-]{16,}|(?<=://)[^/@\s]+:[^/@\s]+(?=@)")
 
 
 @dataclass(frozen=True)
@@ -43,7 +37,11 @@ class Load:
 
 @dataclass(frozen=True)
 class Note:
-    """One line of a node's history: `begin` has who and what, `end` has how. `at` is in UTC."""
+    """One line of a node's history: `begin` has who and what, `end` has how. `at` is in UTC.
+
+    `deployment` is the one that the run is about, empty if it is about all or none. `settled` are those that it left in
+    a known state, whatever an earlier run had left half done.
+    """
 
     event: str
     run: str
@@ -51,9 +49,11 @@ class Note:
     operator: str = ""
     verb: str = ""
     command: str = ""
+    deployment: str = ""
     exit_code: int | None = None
     changed: bool | None = None
     outcome: str = ""
+    settled: tuple[str, ...] = ()
     load: Load | None = None
 
 
@@ -101,12 +101,12 @@ class PastRun:
 
 def line(note: Note) -> str:
     """The note as its node keeps it, without the keys that it lacks."""
-    keys = {name: value for name, value in asdict(note).items() if value not in ("", None)}
+    keys = {name: value for name, value in asdict(note).items() if value not in ("", None, ())}
     return json.dumps({"schema": SCHEMA, **keys}, separators=(",", ":"))
 
 
 def notes(text: str) -> tuple[Note, ...]:
-    """The notes of a node's history; damaged lines are left out, and control characters become `?`."""
+    """The notes of a node's history; damaged lines are left out, and control characters are written as escapes."""
     return tuple(note for one in text.splitlines() if (note := _note(one)))
 
 
@@ -135,8 +135,19 @@ def runs(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
 
 
 def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
-    """The runs that never ended and that no later run made up for on all their nodes, newest last."""
-    left = {name: _left_open(history.notes) for name, history in nodes.items()}
+    """The runs that never ended and that no later run made up for on all their nodes, newest last.
+
+    A run that settled a deployment did so on all nodes of this deployment, also on those that it did not have to lock.
+    """
+    ends = [note for history in nodes.values() for note in history.notes if note.event == "end"]
+    left = {
+        name: {
+            run
+            for run, begin in _left_open(history.notes).items()
+            if not any(begin.deployment in end.settled and end.at > begin.at for end in ends)
+        }
+        for name, history in nodes.items()
+    }
     found = (
         replace(one, nodes=tuple(name for name in one.nodes if one.begin.run in left[name]))
         for one in runs(nodes)
@@ -154,26 +165,22 @@ def cut_off_text(run: Mapping[str, Any]) -> str:
     )
 
 
-def _left_open(found: Iterable[Note]) -> set[str]:
-    """Runs of one node without an end, but for those before a success of the same command, or of one of SETTLES."""
+def _left_open(found: Iterable[Note]) -> dict[str, Note]:
+    """The begins, by run, of one node's runs that have no end and that no later run on it made up for."""
     begun: dict[str, Note] = {}
     for note in found:
         if note.event == "begin":
             begun.setdefault(note.run, note)
         else:
             begun.pop(note.run, None)
-            if note.exit_code == 0:
-                begun = {run: one for run, one in begun.items() if note.verb not in {*SETTLES, one.verb}}
-    return set(begun)
+            begun = {run: one for run, one in begun.items() if not _makes_up_for(note, one)}
+    return begun
 
 
-def typed(words: Sequence[str]) -> str:
-    """A command line as it was typed, with `***` in the place of what looks like a secret."""
-    shown = ["sparkops"]
-    for before, word in zip(("", *words), words, strict=False):
-        secret = _OPTION.fullmatch(before) and not word.startswith("-")
-        shown.append("***" if secret else _SHAPED.sub("***", _NAMED.sub(r"\1***", word)))
-    return _clip(shlex.join(shown).replace("'***'", "***"), COMMAND)
+def _makes_up_for(end: Note, begin: Note) -> bool:
+    """Whether the run with this end did what an earlier one began, or settled what that had left half done."""
+    again = end.exit_code == 0 and (end.verb, end.deployment) == (begin.verb, begin.deployment)
+    return again or not {EVERYTHING, begin.deployment}.isdisjoint(end.settled)
 
 
 def _note(text: str) -> Note | None:
@@ -191,9 +198,11 @@ def _note(text: str) -> Note | None:
         _text(told, "operator"),
         _text(told, "verb"),
         _text(told, "command", COMMAND),
+        _text(told, "deployment"),
         code if isinstance(code, int) and not isinstance(code, bool) else None,
         changed if isinstance(changed, bool) else None,
         _text(told, "outcome", OUTCOME),
+        _names(told.get("settled")),
         _load(told.get("load")),
     )
 
@@ -206,15 +215,10 @@ def _load(told: Any) -> Load | None:
     return Load(*names, seconds, _text(told, "revision"))
 
 
+def _names(told: Any) -> tuple[str, ...]:
+    return tuple(printable_line(name, WORD) for name in told if isinstance(name, str)) if isinstance(told, list) else ()
+
+
 def _text(told: Mapping[str, Any], key: str, most: int = WORD) -> str:
     value = told.get(key)
-    return printable(value, most) if isinstance(value, str) else ""
-
-
-def printable(text: str, most: int = WORD) -> str:
-    """What a node said, fit for a terminal."""
-    return _clip("".join(one if one.isprintable() else "?" for one in text), most)
-
-
-def _clip(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
+    return printable_line(value, most) if isinstance(value, str) else ""

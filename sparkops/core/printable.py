@@ -17,6 +17,12 @@ def printable(text: str) -> str:
     return text if text.isprintable() else _UNSAFE.sub(_escaped, text)
 
 
+def printable_line(text: str, most: int) -> str:
+    """The text made printable, on one line of at most so many characters."""
+    line = " ".join(printable(text).split())
+    return line if len(line) <= most else line[: most - 3] + "..."
+
+
 def all_printable(value: Any) -> Any:
     """A JSON value with all texts in it, keys too, made printable."""
     if isinstance(value, str):

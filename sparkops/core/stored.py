@@ -17,6 +17,12 @@ from sparkops.core.utilization import UTILIZATION
 A_DAY = 86_400
 
 
+def drain(args: Mapping[str, Any]) -> int:
+    """Seconds in which a stopped engine finishes the requests that run (`shutdown-timeout`)."""
+    seconds = args.get("shutdown-timeout", 0)
+    return int(seconds) if isinstance(seconds, int | float) and 0 < seconds < A_DAY else 0
+
+
 @dataclass(frozen=True)
 class StoredMember:
     name: str
@@ -74,9 +80,7 @@ class Stored:
 
     @property
     def drain(self) -> int:
-        """Seconds in which a stopped engine finishes the requests that run (`shutdown-timeout`)."""
-        seconds = mapping(self.data.get("args")).get("shutdown-timeout", 0)
-        return int(seconds) if isinstance(seconds, int | float) and 0 < seconds < A_DAY else 0
+        return drain(mapping(self.data.get("args")))
 
     @property
     def share(self) -> float:

@@ -3,7 +3,7 @@
 #
 #   container remove|stop|start|aside|back NAME DEPLOYMENT STATE_DIR [SECONDS]
 #
-# A `stop` gives it SECONDS to end (default 30).
+# `stop` and `remove` give it SECONDS to end (default 30).
 # `aside` stops it and gives its name free, to be NAME.aside until its successor is verified; `back` takes that back.
 # All are safe to repeat. The log is kept in STATE_DIR/logs before a container is removed; a full disk does not prevent
 # the removal.
@@ -37,7 +37,7 @@ case $verb in
     remove)
         [ -n "$id" ] || exit 0
         keep_log
-        docker stop -t 30 "$id" >/dev/null 2>&1
+        docker stop -t "$seconds" "$id" >/dev/null 2>&1
         remove "$id" "$name"
         ;;
     stop)

@@ -18,7 +18,7 @@ def container(
     state_dir: str,
     drain: int = 0,
 ) -> Command:
-    """A stopped engine may take `drain` seconds longer than usual, to finish the requests that run."""
+    """A stopped or removed engine may take `drain` seconds longer than usual, to finish the requests that run."""
     longer = (str(STOP_SECONDS + drain),) if drain else ()
     return Command((Script("container"), verb, name, deployment, state_dir, *longer), timeout=120.0 + drain)
 

@@ -87,5 +87,6 @@ def free_memory(
 
 
 def _remove(facts: Mapping[str, Facts], target: DeployedRevision, node: str, container: Container) -> Step:
-    remove = scripts.container("remove", container.name, target.stored.deployment, state_dir(facts[node]))
+    stored = target.stored
+    remove = scripts.container("remove", container.name, stored.deployment, state_dir(facts[node]), stored.drain)
     return step(f"remove.{node}.{container.name}", node, f"remove {container.name}", remove)

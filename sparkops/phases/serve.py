@@ -10,6 +10,7 @@ from sparkops.core.plan import Action, Step, Undoing
 from sparkops.core.revision import Member
 from sparkops.core.situation import Situation, key_path
 from sparkops.core.sizes import GIB_KIB
+from sparkops.core.stored import drain
 from sparkops.core.utilization import UTILIZATION
 from sparkops.node_commands import docker, proxy, scripts, vllm
 from sparkops.phases import parts
@@ -36,7 +37,7 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
     owner = (own.name, s.revision.deployment, s.state_dir(member.name))
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
         again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN))
-        end = scripts.container("stop", *owner)
+        end = scripts.container("stop", *owner, drain=drain(s.revision.args))
         told = parts.comes_back(own.name, again)
         yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again, told)
     if s.todo(member) == "replace":

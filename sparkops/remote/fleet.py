@@ -14,12 +14,14 @@ from sparkops.remote import Cancel
 from sparkops.remote.channel import Sink
 from sparkops.remote.connection import Connection
 from sparkops.remote.frame import frame
-from sparkops.remote.interrupts import Interrupts
+from sparkops.remote.interrupts import CancelFlag, Interrupts
 from sparkops.remote.lock import BEAT, Held, Hold, Owner, refusal
 from sparkops.remote.ssh import Connector, Options
 
 THREADS = 64
 _A_DAY = 86_400.0
+_GLANCE = 0.1
+"""Seconds after which a pause notices a cancel."""
 
 
 class Fleet:
@@ -142,15 +144,12 @@ class Fleet:
         return time.monotonic()
 
     def pause(self, seconds: float, cancel: Cancel) -> None:
-        if isinstance(cancel, threading.Event):
-            cancel.wait(seconds)
-            return
         end = time.monotonic() + seconds
-        while not cancel.is_set() and time.monotonic() < end:
-            time.sleep(min(0.2, seconds))
+        while not cancel.is_set() and (left := end - time.monotonic()) > 0:
+            time.sleep(min(_GLANCE, left))
 
     def cancel(self) -> Cancel:
-        return threading.Event()
+        return CancelFlag()
 
     def held(self) -> AbstractContextManager[None]:
         return self._interrupts.held()

@@ -8,12 +8,25 @@ from sparkops import signals
 from sparkops.remote import Cancel
 
 
+class CancelFlag:
+    """A Cancel without a lock, since a signal handler sets it: another signal within that would wait for itself."""
+
+    def __init__(self) -> None:
+        self._set = False
+
+    def is_set(self) -> bool:
+        return self._set
+
+    def set(self) -> None:
+        self._set = True
+
+
 class Interrupts:
     """Does nothing outside the main thread, where Python raises no interrupt."""
 
     def __init__(self) -> None:
         self._held = False
-        self._count = 0
+        self._heard: list[None] = []  # a list, as a signal in the middle of `+=` would be lost
         self._cancel: Cancel | None = None
 
     @contextmanager
@@ -27,7 +40,7 @@ class Interrupts:
             with signals.noted(self._note):
                 yield
         finally:
-            self._held, self._count = False, 0
+            self._held, self._heard = False, []
 
     @contextmanager
     def wave(self, cancel: Cancel) -> Iterator[None]:
@@ -37,17 +50,17 @@ class Interrupts:
             return
         with self.held():
             self._cancel = cancel
-            if self._count:
+            if self._heard:
                 cancel.set()
             try:
                 yield
             finally:
                 self._cancel = None
-            count, self._count = self._count, 0
-            if count:
-                raise KeyboardInterrupt(count)
+            heard, self._heard = self._heard, []
+            if heard:
+                raise KeyboardInterrupt(len(heard))
 
     def _note(self) -> None:
-        self._count += 1
+        self._heard.append(None)
         if self._cancel is not None:
             self._cancel.set()

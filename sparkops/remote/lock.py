@@ -13,8 +13,9 @@ from typing import Any
 import paramiko
 
 from sparkops.core.facts.reading import grouped
-from sparkops.core.history import COMMAND, Note, printable
+from sparkops.core.history import COMMAND, WORD, Note
 from sparkops.core.plan import NodeLost, Script
+from sparkops.core.printable import printable_line
 from sparkops.errors import Locked, Unreachable
 from sparkops.remote.channel import BROKEN, begin
 from sparkops.remote.connect_errors import Unreached
@@ -39,10 +40,10 @@ class Owner:
     verb: str = ""
     command: str = ""
 
-    @property
-    def begin(self) -> Note:
+    def begin(self, deployment: str) -> Note:
         """The first note that this run leaves on the nodes that it locks."""
-        return Note("begin", self.run, self.since, f"{self.user}@{self.machine}", self.verb, self.command)
+        who = f"{self.user}@{self.machine}"
+        return Note("begin", self.run, self.since, who, self.verb, self.command, deployment)
 
 
 def owner_here(run: str, since: str, verb: str = "", command: str = "") -> Owner:
@@ -56,7 +57,7 @@ class Held(Exception):
         super().__init__(node)
         self.node = node
         self.owner = {
-            printable(str(key)): printable(value, COMMAND) if isinstance(value, str) else value
+            printable_line(str(key), WORD): printable_line(value, COMMAND) if isinstance(value, str) else value
             for key, value in owner.items()
             if isinstance(value, str | int)
         }

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sparkops.core import history
+from sparkops.core import masking
 from sparkops.core.plan import Event
 from sparkops.core.printable import all_printable, printable
 from sparkops.errors import SparkopsError
@@ -30,7 +30,7 @@ class Report(Ending):
     @property
     def typed(self) -> str:
         """The command line of this run, without secrets."""
-        return self.masked(history.typed(self._words))
+        return self.masked(masking.typed(self._words))
 
     def emit(self, event: Event) -> None:
         """Show the event and write it to the run log."""

@@ -14,6 +14,7 @@ from sparkops.core.facts.reading import grouped
 from sparkops.core.history import Load, PastRun
 from sparkops.core.inventory import Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Plan, Result, Script, Word
+from sparkops.core.printable import printable_line
 from sparkops.errors import Interrupted, Locked, SparkopsError, StepFailed, Unreachable
 from sparkops.files import deployments
 from sparkops.phases.sudo import become
@@ -51,7 +52,7 @@ class Session:
     `changed`: a plan of this run changed something on a node, and that was not undone. `wait`: seconds to wait for
     locks of another run. `cut_off`: runs on the selected nodes that never ended, known after `containers`.
     For the nodes' history: `trouble` is the exit code of the first plan that was not done, `load` what a deploy
-    started.
+    started; `deployment` and `settled` are those of a `Note`.
     """
 
     inventory: Inventory
@@ -66,6 +67,8 @@ class Session:
     wait: float = 0.0
     cut_off: tuple[PastRun, ...] = ()
     load: Load | None = None
+    deployment: str = ""
+    settled: tuple[str, ...] = ()
     trouble: int = 0
 
     @property
@@ -99,20 +102,21 @@ class Session:
                 raise Unreachable(f"{name} is not in the inventory {self.inventory.source}", node=name)
 
     def lock(self, nodes: Iterable[str]) -> bool:
-        """Take the locks of these nodes that are reachable and not locked yet; whether another run had to end first.
+        """Take the locks of these nodes too, if they are reachable; whether another run had to end first.
 
-        A run that holds locks already does not wait for more: two such runs could wait for each other.
+        Then what was read before is old. A run that waits holds no lock, because two could wait for each other: it
+        releases those that it has and takes all together.
         """
         wanted = [name for name in dict.fromkeys(nodes) if name not in self.away and name not in self.locked]
         if not wanted:
             return False
         begun, told = self.fleet.now(), None
-        patience = 0.0 if self.locked else self.wait
         while (held := self._taken(wanted)) is not None:
             waited = self.fleet.now() - begun
-            if waited >= patience:
-                held.hint = "run the command again when that run has ended" if self.wait or self.locked else held.hint
+            if waited >= self.wait:
+                held.hint = "run the command again when that run has ended" if self.wait else held.hint
                 raise held
+            wanted += self._released(held)
             if told != (told := (held.message, waited // TELL_SECONDS)):
                 self.report.note(f"waiting: {held.message}")
             self.fleet.pause(_pause(self.report.run), self.fleet.cancel())
@@ -126,14 +130,25 @@ class Session:
         except Locked as held:
             return held
         self.locked.update(nodes)
-        self.fleet.note(history.line(owner.begin), nodes)
+        self.fleet.note(history.line(owner.begin(self.report.masked(self.deployment))), nodes)
         return None
+
+    def _released(self, held: Locked) -> list[str]:
+        """Release all locks, until the run that holds another one ends; returns the nodes."""
+        names = sorted(self.locked)
+        if names:
+            self.end(held.exit_code, held.message)
+            self.fleet.unlock()
+            self.locked.clear()
+        return names
 
     def end(self, code: int, outcome: str) -> None:
         """Note on the locked nodes how the run ended; `outcome` is its error message, if any."""
-        told = history.printable(self.report.masked(outcome), history.OUTCOME)
-        ended = history.Note("end", self.report.run, self._now(), verb=self.report.verb, exit_code=code)
-        note = replace(ended, changed=self.changed, outcome=told, load=self.load)
+        told = printable_line(self.report.masked(outcome), history.OUTCOME)
+        deployment, *settled = map(self.report.masked, (self.deployment, *self.settled))
+        ended = history.Note("end", self.report.run, self._now(), verb=self.report.verb, deployment=deployment)
+        how = replace(ended, exit_code=code, changed=self.changed, outcome=told)
+        note = replace(how, settled=tuple(dict.fromkeys(settled)), load=self.load)
         self.fleet.note(history.line(note), sorted(self.locked))
 
     def _now(self) -> str:

@@ -15,19 +15,6 @@ class Crash(BaseException):
     """The control process was killed; nothing may handle this."""
 
 
-class ThreadFlag:
-    """A Cancel for tasks that take turns."""
-
-    def __init__(self) -> None:
-        self._set = False
-
-    def is_set(self) -> bool:
-        return self._set
-
-    def set(self) -> None:
-        self._set = True
-
-
 @dataclass
 class _Turn:
     """One task: it runs only from `go` until it yields."""

@@ -12,11 +12,12 @@ from sparkops.core.plan import Command, NodeLost, Result, Secret, Upload
 from sparkops.remote import Cancel
 from sparkops.remote.connect_errors import Kind, Unreached
 from sparkops.remote.frame import LOCK_LOST
+from sparkops.remote.interrupts import CancelFlag
 from sparkops.remote.lock import Held, Owner, refusal
 from sparkops.testing.boot import BootRule
 from sparkops.testing.hub import SimulatedHub
 from sparkops.testing.node import SimulatedNode
-from sparkops.testing.schedule import Crash, ThreadFlag, ThreadSchedule
+from sparkops.testing.schedule import Crash, ThreadSchedule
 from sparkops.testing.scripts import COMMANDS, SCRIPTS, Handler
 from sparkops.testing.shell import in_time
 from sparkops.testing.upkeep import note
@@ -94,7 +95,7 @@ class SimulatedWorld:
         self._run: str | None = None
         self._locked: set[str] = set()
         self._interrupts = 0
-        self._current: Cancel = ThreadFlag()
+        self._current: Cancel = CancelFlag()
         self._later: list[tuple[float, Callable[[], object]]] = []
 
     def survivors(self, *, seed: int = 0, troubles: Iterable[Trouble] = ()) -> "SimulatedWorld":
@@ -171,7 +172,7 @@ class SimulatedWorld:
         self._schedule.yield_(seconds, cancel)
 
     def cancel(self) -> Cancel:
-        return ThreadFlag()
+        return CancelFlag()
 
     def held(self) -> AbstractContextManager[None]:
         return nullcontext()  # here an interrupt comes only during a send
@@ -220,9 +221,13 @@ class SimulatedWorld:
             return None
         return Held(name, node.owner if node.owner.get("run") == node.lock else {"run": node.lock})
 
-    def close(self) -> None:
+    def unlock(self) -> None:
+        """Like the fleet: release the locks."""
         self._free()
         self._run, self._locked = None, set()
+
+    def close(self) -> None:
+        self.unlock()
 
     # troubles
 

@@ -28,9 +28,6 @@ class Scenario:
     undone: bool = True
     """Whether an interrupt brings back what served; else one more command does."""
 
-    codes: tuple[int, ...] = (0,)
-    """With which it ends if nothing interrupts it; 5 where llama-benchy may lack its text."""
-
     again: bool = False
     """Whether the command itself completes what was begun, while what serves does so all the time."""
 
@@ -43,9 +40,7 @@ SCENARIOS = {
     "rotate": Scenario((SOLO,), ("key", "rotate"), 12),
     "distribute": Scenario((SOLO,), ("image", "distribute", IMAGE), 20, again=True),
     "fetch": Scenario((SOLO,), ("model", "fetch", "acme/tiny"), 20, again=True),
-    "experiment": Scenario(
-        (SOLO,), ("bench", "topologies", "--topologies", "solo,2x-solo", "--anew"), 60, codes=(0, 5)
-    ),
+    "experiment": Scenario((SOLO,), ("bench", "topologies", "--topologies", "solo,2x-solo", "--anew"), 60),
 }
 
 
@@ -71,9 +66,9 @@ def tried(lab: Any, name: str, how: str, moment: int, delay: float = 0.0, **envi
     process = _started(lab, scenario, output[1], environment)
     with os.fdopen(output[0], "rb", buffering=0) as reader:
         said = _signalled(lab, process, reader, how, moment, delay)
-    wrong = [*_said_wrong(lab, scenario, how, process.returncode, said), *_lies(lab)]
+    wrong = [*_said_wrong(lab, how, process.returncode, said), *_lies(lab)]
     after = _state(lab)
-    end = "undone" if after == before else "done" if process.returncode in scenario.codes else ""
+    end = "undone" if after == before else "done" if process.returncode == 0 else ""
     if not end and process.returncode == 130 and after[1] and "is deployed and serves" in _end_of_log(lab):
         end = "done"
     if not end and (how == "KILL" or not scenario.undone):
@@ -153,9 +148,9 @@ def _read(reader: Any) -> bytes:
     return b""
 
 
-def _said_wrong(lab: Any, scenario: Scenario, how: str, code: int, said: str) -> list[str]:
+def _said_wrong(lab: Any, how: str, code: int, said: str) -> list[str]:
     """What the process said and logged, against how it ended."""
-    wanted = (*scenario.codes, *{"KILL": (-9,), "PIPE": ()}.get(how, (130,)))
+    wanted = (0, *{"KILL": (-9,), "PIPE": ()}.get(how, (130,)))
     wrong = [] if code in wanted else [f"exit code {code}"]
     wrong += [f"said: {said[-800:]}"] if "Traceback" in said or "Exception ignored" in said else []
     last = json.loads(_end_of_log(lab)) if code == 130 and how == "HUP" else None

@@ -62,3 +62,22 @@ def test_a_refresh_that_is_killed_anywhere_is_mended_by_the_next_deploy_or_ended
         assert lab.running() == set()
         lab.cli("stop", "--remove", code=0)
         assert lab.containers() == set()
+
+
+def test_whatever_ends_an_engine_gives_its_requests_the_time_of_the_recipe(lab: Lab) -> None:
+    slow = ("solo", "--set", "args.shutdown-timeout=60")
+
+    def waits(*words: object) -> dict[str, str]:
+        lab.mark()
+        lab.cli(*words, code=0)
+        acts = [one.command for one in lab.changed() if one.shown.startswith("@container ")]
+        return {str(one.words[1]): str(one.words[-1]) for one in acts if one.timeout > 120}
+
+    lab.deploy(*slow)
+    assert waits("stop") == {"stop": "90"}
+    lab.cli("start", code=0)
+    assert waits("restart") == {"stop": "90"}
+    (engine,) = lab.node("node1").engine.listed()
+    engine.labels["sparkops.spec"] = "0"
+    assert waits("deploy", "--topology", *slow, "--refresh") == {"stop": "90"}
+    assert waits("stop", "--remove") == {"remove": "90"}

@@ -76,6 +76,20 @@ def test_a_run_that_was_killed_is_told_by_status_and_the_next_commands_until_one
     assert [one["state"] for one in runs(lab)] == ["cut off", "ended", "ended"]
 
 
+def test_the_warning_ends_with_a_run_that_settled_this_deployment_and_with_no_other(lab: Lab) -> None:
+    half = ("--set", "args.gpu-memory-utilization=0.4", "--allow", "memory-fits")
+    lab.deploy("solo", "--name", "a", *half)
+    assert lab.killed(6, "deploy", "--topology", "solo", "--name", "b", "--alongside", *half)
+    for others in (("stop", "a"), ("start", "a"), ("restart", "a")):
+        lab.cli(*others, code=0)
+        assert [one["verb"] for one in lab.cli("status", "--json").document["cut_off"]] == ["deploy"], others
+    wanted = {"topology": "solo", "name": "b", "alongside": True, "set": half[1], "allow": half[3]}
+    (lab.work / "play.yml").write_text(json.dumps([{"run": "deploy", "with": wanted}]))
+    lab.cli("play", "play.yml", code=0)
+    assert [one["state"] for one in runs(lab) if one["verb"] == "play"] == ["ended"]
+    assert lab.json("status")["cut_off"] == []
+
+
 def test_a_run_that_is_under_way_was_not_cut_off_and_a_damaged_history_says_nothing(lab: Lab) -> None:
     seen: list[list[dict[str, object]]] = []
     lab.meets(12, lambda other: seen.append([*runs(other), *other.json("status", code=5)["cut_off"]]))
@@ -122,10 +136,10 @@ def test_a_lock_is_refused_with_the_holders_command_and_a_cure_that_works(lab: L
     locked(lab, "node2", command="sparkops key rotate \x1b[2J")
     ran = lab.cli("stop", code=Locked.exit_code)
     assert "node2 is locked by ann@laptop since 2026-11-25T12:03:00+00:00 (run cafe0001, pid 7)" in ran.err
-    assert "`key rotate ?[2J`" in ran.err
+    assert "`key rotate \\x1b[2J`" in ran.err
     assert "add --wait" in ran.err
     error = lab.json("stop", code=Locked.exit_code)["error"]
-    assert (error["holder"]["user"], error["holder"]["command"]) == ("ann", "sparkops key rotate ?[2J")
+    assert (error["holder"]["user"], error["holder"]["command"]) == ("ann", "sparkops key rotate \\x1b[2J")
     assert runs(lab) == [], "it changed nothing"
     lab.world.later(120, lambda: setattr(lab.node("node2"), "lock", None))
     lab.cli("stop", "--wait", code=0)
@@ -149,6 +163,28 @@ def test_waiting_ends_after_its_time_and_nothing_was_changed(lab: Lab) -> None:
     assert 90 <= lab.world.now() < 100
     assert (lab.changed(), lab.node("node2").lock) == ([], None)
     assert "is not a duration" in lab.cli("stop", "--wait", "openai-gpt-oss-120b", code=2).err
+
+
+def test_a_run_that_has_a_lock_and_waits_for_another_releases_its_own_and_reads_the_nodes_again(lab: Lab) -> None:
+    """Two runs that hold what the other one wants would wait for each other."""
+    lab.deploy("cluster")
+    seen: list[object] = []
+    locked(lab, "node2")
+    lab.world.later(30, lambda: seen.append((lab.node("node1").lock, [one["state"] for one in runs(lab, "--tail", 1)])))
+    lab.world.later(60, lambda: setattr(lab.node("node2"), "lock", None))
+    lab.mark()
+    stopped = lab.json("stop", "--limit", "node1", "--wait")["stopped"]
+    assert (seen, [one["node"] for one in stopped]) == ([(None, ["ended"])], ["node1", "node2"])
+    assert len([one for one in lab.received() if "docker-ps" in one.shown]) == 4
+    assert [(one["verb"], one["exit_code"]) for one in runs(lab)] == [("deploy", 0), ("stop", 0)]
+    assert [node.lock for node in lab.world.nodes.values()] == [None, None]
+
+
+def test_a_second_lock_that_is_refused_leaves_the_first_until_the_run_has_noted_its_end(lab: Lab) -> None:
+    lab.deploy("cluster")
+    locked(lab, "node2")
+    assert "add --wait" in lab.json("stop", "--limit", "node1", code=Locked.exit_code)["error"]["hint"]
+    assert [(one["verb"], one["exit_code"], one["nodes"]) for one in runs(lab)][1:] == [("stop", 6, ["node1"])]
 
 
 def test_a_play_that_waited_decides_by_what_it_then_finds(lab: Lab) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkops.testing import Trouble
+from sparkops.testing.store import Store
 from support.world import Lab, Ran
 
 GPT = "openai-gpt-oss-120b"
@@ -154,3 +155,21 @@ def test_after_a_switch_killed_at_any_send_a_rollback_starts_what_served_last_wh
         assert len(lab.containers()) == len(kept) + 1, "and the deploy can come back"
     assert back == sorted(back)
     assert set(back) == {"first", "second"}, "the pair counts once it answers"
+
+
+@pytest.mark.parametrize(("item", "sends"), [("image", 12), ("model", 27)])
+def test_a_copy_interrupted_at_any_send_is_completed_by_the_same_command(
+    labs: Iterator[tuple[int, Lab]], item: str, sends: int
+) -> None:
+    """An interrupt may come between the jobs that receive and the one that sends."""
+    words = ("image", "distribute", "vllm-node-mxfp4") if item == "image" else ("model", "fetch", "acme/tiny")
+    for at, lab in itertools.islice(labs, sends):
+        lab.cli("trust", "--yes", code=0)
+        if item == "image":
+            lab.node("node2").engine.store = Store(lambda _image: False)
+        else:
+            lab.cli(*words, "--limit", "node1", code=0)
+        lab.anew(troubles=[Trouble("interrupt", at)])
+        assert lab.cli(*words).code == 130, at
+        lab.anew()
+        lab.cli(*words, code=0)

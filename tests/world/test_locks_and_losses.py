@@ -40,6 +40,16 @@ def test_a_lock_is_taken_of_all_nodes_or_of_none_and_its_owner_is_told_before_a_
     assert locks(world) == [None, None]
 
 
+def test_a_second_lock_that_is_refused_keeps_the_first() -> None:
+    world = SimulatedWorld()
+    second = world.nodes["spark2"]
+    second.lock, second.owner = "run1", asdict(owner("run1"))
+    world.lock(owner("run2"), ["spark1"])
+    with pytest.raises(Locked):
+        world.lock(owner("run2"), ["spark2"])
+    assert locks(world) == ["run2", "run1"]
+
+
 def test_a_whole_run_is_refused_by_the_lock_of_another_changes_nothing_and_may_still_read(lab: Lab) -> None:
     lab.node("node2").lock, lab.node("node2").owner = "run1", asdict(owner("run1"))
     told = lab.cli("deploy", "--topology", "cluster")

@@ -133,6 +133,20 @@ def test_a_fix_touches_nothing_unasked_mends_under_the_lock_and_goes_with_a_clea
     assert "fixed linger: 2 nodes: fixed" in lab.cli("preflight", "--fix", "--yes", code=0).out
 
 
+def test_a_fix_that_waited_mends_what_is_wrong_then(lab: Lab) -> None:
+    first, second = lab.world.nodes.values()
+    first.lingers, second.lock, second.owner = False, "cafe0001", {"run": "cafe0001"}
+    second.lingers = False
+
+    def ends() -> None:
+        first.lingers, second.lock = True, None
+
+    lab.world.later(30, ends)
+    mended = lab.json("preflight", "--fix", "--yes", "--wait")
+    assert [step["node"] for step in mended["plan"]] == ["node2"] * 2
+    assert [statuses(mended, name)["linger"] for name in lab.names] == ["pass", "fixed"]
+
+
 def test_a_step_that_fails_is_told_and_the_rest_is_mended(tmp_path: Path) -> None:
     def linger(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
         if node.name == "node1":

@@ -90,20 +90,25 @@ def status(options: NodesOptions, report: Report) -> Answer:
 def permit(options: ConfirmOptions, report: Report) -> Answer:
     """Show the sudoers rule, and after a confirmation write it where it is missing."""
     with connected(alone(selected(options.where, report)), report) as session:
-        session.require(node.name for node in session.selected)
-        found = look(session)
-        session.require(node.name for node in session.selected)
-        lacking = {name: facts for name, facts in found.items() if not may(facts)}
-        lines = [{"name": name, "file": SUDOERS, "line": sudoers_line(facts)} for name, facts in lacking.items()]
-        for entry in lines:
-            session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
-        if not lacking:
-            return Answer({"nodes": lines, "changed": False})
-        if not options.yes and not report.confirm("Let visudo check this rule, and install it (mode 0440)?"):
-            raise Refused("nothing was written, because you did not answer yes", hint="write without asking: --yes")
-        session.lock(lacking)
-        error = attempt(compile_permit(lacking), session, SUDO_HINT)
-        return Answer({"nodes": lines, "changed": error is None}, error=error)
+        return _permit(options, session)
+
+
+def _permit(options: ConfirmOptions, session: Session) -> Answer:
+    session.require(node.name for node in session.selected)
+    found = look(session)
+    session.require(node.name for node in session.selected)
+    lacking = {name: facts for name, facts in found.items() if not may(facts)}
+    lines = [{"name": name, "file": SUDOERS, "line": sudoers_line(facts)} for name, facts in lacking.items()]
+    for entry in lines:
+        session.report.note(f"{entry['file']}: {entry['line']}", entry["name"])
+    if not lacking:
+        return Answer({"nodes": lines, "changed": False})
+    if not options.yes and not session.report.confirm("Let visudo check this rule, and install it (mode 0440)?"):
+        raise Refused("nothing was written, because you did not answer yes", hint="write without asking: --yes")
+    if session.lock(lacking):
+        return _permit(options, session)
+    error = attempt(compile_permit(lacking), session, SUDO_HINT)
+    return Answer({"nodes": lines, "changed": error is None}, error=error)
 
 
 def look(session: Session) -> dict[str, Facts]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from sparkops.checks.docker import docker_problem
 from sparkops.core import manifest
 from sparkops.core.facts import Facts, Left
+from sparkops.core.history import EVERYTHING
 from sparkops.core.target import ConfirmOptions
 from sparkops.errors import Refused, StepFailed
 from sparkops.phases.cleanup import OWN_JOBS, anything, compile_cleanup, items, jobs, ours
@@ -42,6 +43,7 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
         if refusal := _in_use(now):
             raise refusal
         failed = attempt(with_sudo(compile_cleanup(now), session.sudo), session, SUDO_HINT)
+        session.settled = (EVERYTHING,) if failed is None else ()
         left = {name: known for name, known in session.facts().items() if name in now and anything(known)}
         if failed is None and left:
             failed = StepFailed(

@@ -77,6 +77,11 @@ def drafted(options: PlanOptions, chosen: Selected, report: Report) -> Draft:
     return _judged(settings, placement, options)
 
 
+def name_of(options: PlanOptions, draft: Draft) -> str:
+    """The name of the deployment: that of the recipe, unless `--name` gives one."""
+    return deployment_name(options.name or draft.effective.recipe.name)
+
+
 def informed(draft: Draft, options: PlanOptions, facts: Mapping[str, Facts]) -> Draft:
     """Judge again with what the nodes found in image and model; raises `Refused` if a rule refuses."""
     found = [image for node in draft.nodes if (image := facts[node].image(draft.effective.image))]

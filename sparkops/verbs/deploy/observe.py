@@ -9,7 +9,7 @@ from sparkops.core.facts.models import complete
 from sparkops.core.impact import loads
 from sparkops.core.plan import Result
 from sparkops.core.revise import revise
-from sparkops.core.revision import Revision, deployment_name
+from sparkops.core.revision import Revision
 from sparkops.core.situation import Choices, Situation
 from sparkops.core.stored import Stored
 from sparkops.node_commands import scripts
@@ -19,7 +19,7 @@ from sparkops.phases.prepare import API_KEY
 from sparkops.phases.verify import question
 from sparkops.session.api_key import digest, elsewhere, given_keys
 from sparkops.session.session import Session
-from sparkops.verbs.deploy.draft import Draft, informed
+from sparkops.verbs.deploy.draft import Draft, informed, name_of
 from sparkops.verbs.deploy.options import PlanOptions
 
 
@@ -32,8 +32,7 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     facts = session.containers(_facts(session, first), but=first.nodes)
     session.require(first.nodes)
     draft = informed(first, options, facts)
-    name = deployment_name(options.name or draft.effective.recipe.name)
-    revision = revise(name, draft.effective, draft.placement, facts, options.alongside)
+    revision = revise(name_of(options, draft), draft.effective, draft.placement, facts, options.alongside)
     if options.open_access:
         revision = replace(revision, without_key=True)
     key_digest, given = _keys(options, session, facts, revision)

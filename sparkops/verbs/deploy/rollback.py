@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from sparkops.core.history import EVERYTHING
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import UsageError
@@ -25,27 +26,35 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
     """Stop what runs and start what it replaced, also under another deployment name; with `check` only show it."""
     with reached(options.where, report) as session:
         session.require(node.name for node in session.selected)
+        session.deployment = options.deployment or ""
         if not options.check:
             session.lock(node.name for node in session.selected)
-        facts = session.containers()
-        session.require(node.name for node in session.selected)
-        everything = deployed_revisions(facts)
-        chosen = on_selected(session, everything, options.deployment)
-        running = [one for one in chosen if one.runs and one.stored.hash not in options.to]
-        ours_to_change(one.stored for one in running)
-        previous = _previous(session, everything, running, options.to)
-        choices = Choices(limits=options.limits)
-        plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
-        titles = {"restored": [one.title for one in previous], "replaced": [one.title for one in running]}
-        done = {"changed": True, **served(previous), **titles}
-        if options.check:
-            return Answer({**done, "check": True, "steps": steps(plan)})
-        for text in (*(f"stops {one.title}" for one in running), *map(starts, previous)):
-            session.report.note(text)
-        session.report.expect(usual_seconds(facts, [one.stored for one in previous]))
-        session.lock(step.node for step in plan.steps)
-        execute(plan, session)
-        return Answer(done)
+        return _rollback(options, session)
+
+
+def _rollback(options: RollbackOptions, session: Session) -> Answer:
+    facts = session.containers()
+    session.require(node.name for node in session.selected)
+    everything = deployed_revisions(facts)
+    chosen = on_selected(session, everything, options.deployment)
+    running = [one for one in chosen if one.runs and one.stored.hash not in options.to]
+    ours_to_change(one.stored for one in running)
+    previous = _previous(session, everything, running, options.to)
+    choices = Choices(limits=options.limits)
+    plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
+    titles = {"restored": [one.title for one in previous], "replaced": [one.title for one in running]}
+    done = {"changed": True, **served(previous), **titles}
+    if options.check:
+        return Answer({**done, "check": True, "steps": steps(plan)})
+    if session.lock(step.node for step in plan.steps):
+        return _rollback(options, session)
+    for text in (*(f"stops {one.title}" for one in running), *map(starts, previous)):
+        session.report.note(text)
+    session.report.expect(usual_seconds(facts, [one.stored for one in previous]))
+    execute(plan, session)
+    names = tuple(one.stored.deployment for one in (*previous, *running))
+    session.settled = names if options.deployment else (*names, EVERYTHING)
+    return Answer(done)
 
 
 def _previous(

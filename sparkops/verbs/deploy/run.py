@@ -6,6 +6,7 @@ order of the steps on the nodes.
 
 from typing import TYPE_CHECKING
 
+from sparkops.core.history import EVERYTHING
 from sparkops.core.impact import load, told
 from sparkops.core.recipe import Recipe
 from sparkops.errors import Refused
@@ -18,7 +19,7 @@ from sparkops.session.session import Session
 from sparkops.verbs.deploy import document as documents
 from sparkops.verbs.deploy.compile import Compiled, OwnPlay, changes, compile_plan, judge
 from sparkops.verbs.deploy.confirm import confirm
-from sparkops.verbs.deploy.draft import Draft, drafted
+from sparkops.verbs.deploy.draft import Draft, drafted, name_of
 from sparkops.verbs.deploy.observe import observe
 from sparkops.verbs.deploy.options import PlanOptions
 
@@ -66,9 +67,11 @@ def deploy(options: PlanOptions, report: Report) -> Answer:
 def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay | None = None) -> Compiled:
     """Lock, decide, execute; raises unless all was done. `own` is the operator's own play."""
     session.require(draft.nodes)
+    session.deployment = name_of(options, draft)
     session.lock(draft.nodes)
     compiled = decide(options, session, draft, own)
-    session.lock(step.node for step in compiled.plan.steps)
+    while session.lock(step.node for step in compiled.plan.steps):
+        compiled = decide(options, session, draft, own)
     session.secrets |= keys_of(session, compiled.situation, compiled.plan)
     session.report.hide(*session.secrets.values())
     for finding in compiled.findings:
@@ -80,6 +83,8 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
         session.report.expect(impact["seconds"])
     began = session.fleet.now()
     execute(compiled.plan, session)
+    gone = (stored.deployment for _, stored, _ in compiled.situation.replaced)
+    session.settled = (session.deployment, *gone, *(() if options.alongside else (EVERYTHING,)))
     if compiled.plan.changes:
         session.load = load(compiled.situation.revision, session.fleet.now() - began)
     return compiled

@@ -27,51 +27,63 @@ from sparkops.verbs.deploy.options import StartOptions
 def start(options: StartOptions, report: Report) -> Answer:
     """Start what `stop` stopped and verify that it serves; what runs already is only asked."""
     with reached(options.where, report) as session:
-        facts = _read(session, options)
-        session.require(node.name for node in session.selected)
-        targets = _to_start(session, deployed_revisions(facts), options.deployment)
-        ours_to_change(one.stored for one in targets)
-        started = compile_rollback(built_in("start"), facts, (), targets, Choices(limits=options.limits))
-        plan = Plan("start", started.revision, (*_forgotten(session, facts, targets), *started.phases))
-        names = [one.title for one in targets if one.kept]
-        document = {"changed": bool(names), **served(targets), "started": names}
-        if options.check:
-            return Answer({**document, "check": True, "steps": steps(plan)})
-        for one in targets if names else ():
-            report.note(starts(one))
-        report.expect(usual_seconds(facts, [one.stored for one in targets]) if names else None)
-        session.lock(step.node for step in plan.steps)
-        execute(with_sudo(plan, session.sudo), session)
-        return Answer(document)
+        return _start(options, session)
+
+
+def _start(options: StartOptions, session: Session) -> Answer:
+    facts = _read(session, options)
+    session.require(node.name for node in session.selected)
+    targets = _to_start(session, deployed_revisions(facts), options.deployment)
+    ours_to_change(one.stored for one in targets)
+    started = compile_rollback(built_in("start"), facts, (), targets, Choices(limits=options.limits))
+    plan = Plan("start", started.revision, (*_forgotten(session, facts, targets), *started.phases))
+    names = [one.title for one in targets if one.kept]
+    document = {"changed": bool(names), **served(targets), "started": names}
+    if options.check:
+        return Answer({**document, "check": True, "steps": steps(plan)})
+    if session.lock(step.node for step in plan.steps):
+        return _start(options, session)
+    for one in targets if names else ():
+        session.report.note(starts(one))
+    session.report.expect(usual_seconds(facts, [one.stored for one in targets]) if names else None)
+    execute(with_sudo(plan, session.sudo), session)
+    session.settled = tuple(one.stored.deployment for one in targets)
+    return Answer(document)
 
 
 def restart(options: StartOptions, report: Report) -> Answer:
     """Restart what runs and verify that it serves; servers behind a proxy one after the other."""
     with reached(options.where, report) as session:
-        facts = _read(session, options)
-        one = find_deployment(session, facts, options.deployment)
-        name = one.stored.deployment
-        if not one.runs:
-            raise Refused(f"{one.title} is stopped", hint=f"start it: `sparkops start {name}`")
-        session.require(member.name for member in one.stored.members)
-        ours_to_change([one.stored])
-        if one.missing:
-            raise Refused(
-                f"{one.title} lacks a container on {one.missing[0].name}",
-                hint="deploy it again: `sparkops deploy --topology ...`",
-            )
-        turns = restart_turns(one)
-        plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
-        restarted = [{"node": node, "container": part.name} for turn in turns for _, (node, part) in turn.held]
-        document = {"changed": True, **served([one]), "restarted": restarted, "in_turns": len(turns) > 1}
-        if options.check:
-            return Answer({**document, "check": True, "steps": [row for plan in plans for row in steps(plan)]})
-        session.lock(step.node for plan in plans for step in plan.steps)
-        report.note(f"restarts {one.title}: {outage(len(turns))}")
-        for plan in plans:
-            report.expect(usual_seconds(facts, [one.stored]))
-            execute(with_sudo(plan, session.sudo), session)
-        return Answer(document)
+        return _restart(options, session)
+
+
+def _restart(options: StartOptions, session: Session) -> Answer:
+    facts = _read(session, options)
+    one = find_deployment(session, facts, options.deployment)
+    name = one.stored.deployment
+    if not one.runs:
+        raise Refused(f"{one.title} is stopped", hint=f"start it: `sparkops start {name}`")
+    session.require(member.name for member in one.stored.members)
+    ours_to_change([one.stored])
+    if one.missing:
+        raise Refused(
+            f"{one.title} lacks a container on {one.missing[0].name}",
+            hint="deploy it again: `sparkops deploy --topology ...`",
+        )
+    turns = restart_turns(one)
+    plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
+    restarted = [{"node": node, "container": part.name} for turn in turns for _, (node, part) in turn.held]
+    document = {"changed": True, **served([one]), "restarted": restarted, "in_turns": len(turns) > 1}
+    if options.check:
+        return Answer({**document, "check": True, "steps": [row for plan in plans for row in steps(plan)]})
+    if session.lock(step.node for plan in plans for step in plan.steps):
+        return _restart(options, session)
+    session.report.note(f"restarts {one.title}: {outage(len(turns))}")
+    for plan in plans:
+        session.report.expect(usual_seconds(facts, [one.stored]))
+        execute(with_sudo(plan, session.sudo), session)
+    session.settled = (name,)
+    return Answer(document)
 
 
 def starts(one: DeployedRevision) -> str:
@@ -89,6 +101,7 @@ def outage(turns: int) -> str:
 
 
 def _read(session: Session, options: StartOptions) -> Mapping[str, Facts]:
+    session.deployment = options.deployment or ""
     if not options.check:
         session.lock(node.name for node in session.selected)
     return session.containers()

@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 
+from sparkops.core.history import EVERYTHING
 from sparkops.core.plan import Plan
 from sparkops.files.playbooks import built_in
 from sparkops.phases.kept import compile_stop
@@ -20,28 +21,40 @@ from sparkops.verbs.deploy.options import StopOptions
 def stop(options: StopOptions, report: Report) -> Answer:
     """Stop the deployment (or all) on all nodes; remove what could not be started again, with `remove` everything."""
     with reached(options.where, report) as session:
+        session.deployment = options.deployment or ""
         session.lock(node.name for node in session.selected)
-        facts = session.what_runs()
-        here = deployed_revisions(facts)
-        chosen = on_selected(session, here, options.deployment)
-        targets = [one for one in chosen if (options.remove or _stops(one)) and one.stored.hash not in options.but]
-        ours_to_change(target.stored for target in targets)
-        kept = [] if options.remove else [one for one in targets if all(m.name in session.away for m in one.missing)]
-        stays = {(node, container.name) for one in kept for node, container in one.parts}
-        orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes}, stays)
-        stops = compile_stop(built_in("stop"), facts, targets, frozenset(one.stored.hash for one in kept))
-        # A second plan, which a failure stops: a note may only be removed after the container that it names.
-        plans = (stops, Plan("stop", None, orphans, on_failure="stop"))
-        session.lock(step.node for plan in plans for step in plan.steps)
-        outcome, error = tried(with_sudo(plans[0], session.sudo), session)
-        if error is None:
-            _, error = tried(with_sudo(plans[1], session.sudo), session)
-        if error is None and _matters(session, targets):
-            error = session.away.error
-        done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
-        ended = {act: list(_ended(act, targets, done)) for act in ("stop", "remove")}
-        document = {"stopped": ended["stop"], "removed": ended["remove"], "changed": any(ended.values())}
-        return Answer(document, error=error)
+        return _stop(options, session)
+
+
+def _stop(options: StopOptions, session: Session) -> Answer:
+    facts = session.what_runs()
+    chosen = on_selected(session, deployed_revisions(facts), options.deployment)
+    targets = [one for one in chosen if (options.remove or _stops(one)) and one.stored.hash not in options.but]
+    ours_to_change(target.stored for target in targets)
+    kept = [] if options.remove else [one for one in targets if all(m.name in session.away for m in one.missing)]
+    stays = {(node, container.name) for one in kept for node, container in one.parts}
+    orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes}, stays)
+    stops = compile_stop(built_in("stop"), facts, targets, frozenset(one.stored.hash for one in kept))
+    # A second plan, which a failure stops: a note may only be removed after the container that it names.
+    plans = (stops, Plan("stop", None, orphans, on_failure="stop"))
+    if session.lock(step.node for plan in plans for step in plan.steps):
+        return _stop(options, session)
+    outcome, error = tried(with_sudo(plans[0], session.sudo), session)
+    if error is None:
+        _, error = tried(with_sudo(plans[1], session.sudo), session)
+    if error is None and _matters(session, targets):
+        error = session.away.error
+    if error is None:
+        session.settled = _settled(options, chosen)
+    done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
+    ended = {act: list(_ended(act, targets, done)) for act in ("stop", "remove")}
+    document = {"stopped": ended["stop"], "removed": ended["remove"], "changed": any(ended.values())}
+    return Answer(document, error=error)
+
+
+def _settled(options: StopOptions, chosen: Iterable[DeployedRevision]) -> tuple[str, ...]:
+    names = tuple(one.stored.deployment for one in chosen if one.stored.hash not in options.but)
+    return names if options.deployment or options.but else (*names, EVERYTHING)
 
 
 def _ended(act: str, targets: Iterable[DeployedRevision], done: Container[str]) -> Iterator[dict[str, str]]:

@@ -74,7 +74,8 @@ def ensure_everywhere(
                 made += copy.hops
                 _follow(compile_copy(copy, facts), session, job)
         except StepFailed as error:
-            before = _progress(session, image, names, origin, max(before, len(complete)), error)
+            # An interrupted run may have begun the receivers but no sender: a copy that it left does not count.
+            before = _progress(session, image, names, origin, -1 if going else max(before, len(complete)), error)
 
 
 def _progress(session: Session, image: str, names: Sequence[str], origin: Image, before: int, error: StepFailed) -> int:

@@ -92,7 +92,11 @@ def _lacking(
     if busy:
         session.report.note(f"the job {wanted.job} already runs on {', '.join(busy)}; following it")
         steps = tuple(awaited(wanted.job, wanted.name.title, tuple(busy), wanted.stall))
-        follow(Plan("model fetch", None, (Phase("copy the model", steps),), on_failure="go-on"), session, wanted.job)
+        plan = Plan("model fetch", None, (Phase("copy the model", steps),), on_failure="go-on")
+        try:
+            follow(plan, session, wanted.job)
+        except StepFailed as error:  # an interrupted run may have begun the receivers but no sender
+            session.report.warn(f"{error.message}; copying the missing files anew")
     for node in others:
         disk = known(facts[node].disk, {}).get("cache")
         if disk is not None and disk.free_kib * 1024 < LEAST:  # not even room to look

@@ -49,7 +49,7 @@ def play_steps(play: StepsPlay, options: PlayOptions, without: frozenset[str], r
         return Played({})
     with connected(replace(chosen, nodes=tuple(nodes)), report) as session:
         plan, there = _compiled(play, options, session, nodes)
-        if plan.changes and not options.check and session.lock(step.node for step in plan.steps):
+        while plan.changes and not options.check and session.lock(step.node for step in plan.steps):
             plan, there = _compiled(play, options, session, nodes)  # another run changed the nodes meanwhile
         for name, lost in session.away.items():
             report.warn(f"this node is left out: {lost.reason}", name)

@@ -64,6 +64,8 @@ def _with_fixes(
     refused = _refused(options, session, shown)
     if refused or not listed:
         return Answer({**shown, "shown": bool(refused)}, error=_error(session, found, refused))
+    if session.lock(step.node for step in plan.steps):
+        return _with_fixes(options, session, draft, look, *look())
     trouble = _fix(session, plan) or images.get_images(session, draft, lacking)
     situation, found = look()
     done = {*steps, *((name, images.CHECK) for one in lacking for name in one.nodes)}
@@ -86,7 +88,6 @@ def _refused(options: PreflightOptions, session: Session, shown: dict[str, Any])
 def _fix(session: Session, plan: Plan) -> SparkopsError | None:
     if not plan.steps:
         return None
-    session.lock(step.node for step in plan.steps)
     try:
         execute(plan, session)
     except StepFailed as error:

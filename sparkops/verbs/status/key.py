@@ -26,18 +26,23 @@ from sparkops.verbs.status.options import KeyOptions
 def key(options: KeyOptions, report: Report) -> Answer:
     """Return the key that clients must send; with `rotate` first replace it."""
     with reached(options.where, report) as session:
+        session.deployment = options.deployment or ""
         if options.rotate and not options.check:
             session.lock(node.name for node in session.selected)
-        facts = session.containers() if options.rotate else session.what_runs()
-        revision = find_deployment(session, facts, options.deployment)
-        if revision.stored.without_key:
-            raise Refused(
-                f"{revision.title} serves without an API key",
-                hint="clients need none; to require one, deploy it again without --no-api-key",
-            )
-        if not options.rotate:
-            return Answer({"key": read_key(session, facts, revision)})
-        return _rotate(session, facts, revision, options)
+        return _key(options, session)
+
+
+def _key(options: KeyOptions, session: Session) -> Answer:
+    facts = session.containers() if options.rotate else session.what_runs()
+    revision = find_deployment(session, facts, options.deployment)
+    if revision.stored.without_key:
+        raise Refused(
+            f"{revision.title} serves without an API key",
+            hint="clients need none; to require one, deploy it again without --no-api-key",
+        )
+    if not options.rotate:
+        return Answer({"key": read_key(session, facts, revision)})
+    return _rotate(session, facts, revision, options)
 
 
 def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision, options: KeyOptions) -> Answer:
@@ -61,8 +66,9 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     restarted = sorted({one.stored.deployment for one in targets if one.runs})
     if options.check:
         return Answer({"rotated": False, "restarted": restarted, "check": True, "steps": steps(plan)})
+    if session.lock(member.name for one in targets for member in one.stored.members):
+        return _key(options, session)
     session.report.note(_effect(targets, len(turns)))
-    session.lock(member.name for one in targets for member in one.stored.members)
     session.secrets |= {API_KEY.name: new, **old_keys(session, facts, plan)}
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)

@@ -174,6 +174,23 @@ def test_a_lock_is_had_everywhere_or_nowhere_and_is_free_as_soon_as_its_run_has_
         fleet.lock(owner("run2"))
 
 
+def test_a_second_lock_that_is_refused_keeps_the_first_until_it_is_released(make_server, options, nodes_of):
+    free, taken = make_server(), make_server()
+    both = [nodes_of(free, "free"), nodes_of(taken, "taken")]
+    with Fleet(both, options) as fleet, Fleet(both, options) as other:
+        other.lock(owner("run1"), ["taken"])
+        fleet.lock(owner("run2"), ["free"])
+        with pytest.raises(Locked):
+            fleet.lock(owner("run2"), ["taken"])
+        with pytest.raises(Locked, match="run2"):
+            other.lock(owner("run1"), ["free"])
+        assert fleet.send("free", Command(("true",)), fleet.cancel()).ok
+        fleet.unlock()
+        other.lock(owner("run1"), ["free"])
+        other.unlock()
+        fleet.lock(owner("run2"))
+
+
 def test_a_changing_command_is_refused_once_the_lock_is_somebody_elses(fleet, server):
     fleet.lock(owner("run1"))
     assert send(fleet, "true", reads=False).ok

@@ -1,18 +1,20 @@
 """What runs left on the nodes, read as runs."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from sparkops.core.history import OUTCOME, NodeHistory, Note, cut_off, cut_off_text, line, notes, runs, typed
+from sparkops.core.history import OUTCOME, NodeHistory, Note, cut_off, cut_off_text, line, notes, runs
 
 
 def begin(run: str, at: int, verb: str = "deploy") -> Note:
     return Note("begin", run, f"2026-11-25T12:{at:02}:00+00:00", "ann@laptop", verb, f"sparkops {verb}")
 
 
-def end(run: str, at: int, verb: str = "deploy", code: int = 0) -> Note:
-    return Note("end", run, f"2026-11-25T12:{at:02}:00+00:00", verb=verb, exit_code=code, changed=code == 0)
+def end(run: str, at: int, verb: str = "deploy", code: int = 0, about: str = "", settled: tuple[str, ...] = ()) -> Note:
+    note = Note("end", run, f"2026-11-25T12:{at:02}:00+00:00", verb=verb, exit_code=code, changed=code == 0)
+    return replace(note, deployment=about, settled=settled)
 
 
 def on(*of_nodes: tuple[Note, ...], holder: str | None = None) -> dict[str, NodeHistory]:
@@ -24,7 +26,7 @@ def left(*of_nodes: tuple[Note, ...], holder: str | None = None) -> list[tuple[s
 
 
 def test_a_note_is_a_line_of_json_with_a_schema_and_is_read_back() -> None:
-    for note in (begin("a", 1), end("a", 2, code=5)):
+    for note in (begin("a", 1), end("a", 2, code=5), CUT, end("a", 2, settled=("tiny", "*"))):
         text = line(note)
         assert json.loads(text)["schema"] == 1
         assert "\n" not in text
@@ -55,11 +57,13 @@ def test_what_a_node_says_cannot_steer_the_terminal_and_has_an_end() -> None:
         "at": 7,
         "exit_code": True,
         "changed": "yes",
-        "outcome": "\u202e" + "x" * 999,
+        "outcome": "\u202e\n" + "x" * 999,
+        "settled": ["tiny\x07", 7],
     }
     (note,) = notes(json.dumps(told))
-    assert (note.run, note.at, note.exit_code, note.changed) == ("a?[2J", "", None, None)
-    assert note.outcome.startswith("?xxx")
+    assert (note.run, note.at, note.exit_code, note.changed) == (r"a\x1b[2J", "", None, None)
+    assert note.outcome.startswith(r"\u202e xxx")
+    assert note.settled == (r"tiny\x07",)
     assert len(note.outcome) == OUTCOME
 
 
@@ -80,44 +84,40 @@ def test_a_run_that_locks_nodes_in_turn_is_cut_off_if_its_last_begin_has_no_end(
     assert left(first, (*second, end("a", 4))) == []
 
 
+CUT = replace(begin("a", 1), deployment="tiny")
 SETTLED = {
-    "the same command": (end("b", 3, "play"), True),
-    "a deploy that changed nothing": (end("b", 3, "deploy"), True),
-    "a stop": (end("b", 3, "stop"), True),
+    "the same command": (end("b", 3, about="tiny"), True),
+    "the same command about another deployment": (end("b", 3, about="big"), False),
+    "the same command, but it failed": (end("b", 3, about="tiny", code=5), False),
     "a command about something else": (end("b", 3, "cache schedule"), False),
-    "a deploy that failed": (end("b", 3, "deploy", code=5), False),
+    "a play that deployed it": (end("b", 3, "play", settled=("tiny",)), True),
+    "a deploy whose benchmark failed": (end("b", 3, about="tiny", code=5, settled=("tiny",)), True),
+    "a stop of everything": (end("b", 3, "stop", settled=("*",)), True),
+    "a stop of another deployment": (end("b", 3, "stop", about="big", settled=("big",)), False),
+    "a deploy that replaced it": (end("b", 3, about="big", settled=("big", "tiny")), True),
 }
 
 
 @pytest.mark.parametrize("after", SETTLED)
 def test_a_run_that_was_cut_off_is_told_until_it_is_made_up_for_by(after: str) -> None:
     note, settles = SETTLED[after]
-    cut = begin("a", 1, "play")
-    assert left((cut, begin("b", 2, note.verb), note)) == ([] if settles else [("a", ("node1",))])
-    assert left((cut, note)) == ([] if settles else [("a", ("node1",))]), "its begin is not among the last lines"
-    assert left((begin("b", 0, note.verb), note, cut)) == [("a", ("node1",))], "it came before"
-    assert left((cut, note), (cut,)) == [("a", ("node2",) if settles else ("node1", "node2"))]
+    assert left((CUT, begin("b", 2, note.verb), note)) == ([] if settles else [("a", ("node1",))])
+    assert left((CUT, note)) == ([] if settles else [("a", ("node1",))]), "its begin is not among the last lines"
+    assert left((begin("b", 0, note.verb), replace(note, at=begin("b", 0).at), CUT)) == [("a", ("node1",))], "before"
+
+
+def test_a_settled_deployment_is_settled_on_all_nodes_everything_only_where_it_was_noted() -> None:
+    assert left((CUT, end("b", 3, settled=("tiny",))), (CUT,)) == []
+    assert left((CUT, end("b", 3, "stop", settled=("*",))), (CUT,)) == [("a", ("node2",))]
+    anything = begin("a", 1, "stop")
+    assert left((anything, end("b", 3, settled=("tiny",)))) == [("a", ("node1",))], "it was about all of them"
+    assert left((anything, end("b", 3, "stop"))) == []
 
 
 def test_the_run_that_holds_a_lock_is_under_way() -> None:
     found = runs(on((begin("a", 1), begin("b", 2)), holder="b"))
     assert [one.state for one in found] == ["cut off", "running"]
     assert "run a by ann@laptop was cut off (2026-11-25 12:01 UTC, node1): `deploy`." in cut_off_text(found[0].document)
-
-
-def test_a_command_line_is_kept_without_its_secrets() -> None:
-    words = {
-        ("deploy", "--set", "args.max-num-batched-tokens=8192"): "deploy --set args.max-num-batched-tokens=8192",
-        ("deploy", "--set", "env.HF_TOKEN=a b"): "deploy --set 'env.HF_TOKEN=***'",
-        ("play", "x.yml", "-e", "db_password=x y", "-e", "n=1"): "play x.yml -e 'db_password=***' -e n=1",
-        ("deploy", "--", "--api-key", "hush", "--seed", "7"): "deploy -- --api-key *** --seed 7",
-        ("deploy", "--no-api-key", "--alongside"): "deploy --no-api-key --alongside",
-        ("play", "https://me:hush@host/x"): "play 'https://***@host/x'",
-        ("play", "hf_abcdefghijklmnopqrstuvwxyz"): "play ***",
-    }
-    for given, told in words.items():
-        assert typed(given) == f"sparkops {told}"
-    assert len(typed(["x" * 5000])) == 1000
 
 
 def test_a_run_that_begins_again_in_the_second_of_its_first_end_and_is_killed_was_cut_off() -> None:

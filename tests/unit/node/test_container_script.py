@@ -30,6 +30,14 @@ def test_removing_keeps_the_log_first_and_happens_where_it_cannot_be_kept_too(no
     assert calls(node)[-1] == "rm"
 
 
+def test_what_is_stopped_or_removed_may_finish_its_requests(node: NodeShell) -> None:
+    node.tool("docker", DOCKER)
+    for verb in ("stop", "remove"):
+        assert node.run("container", verb, "c", "mine", str(node.home), "90").returncode == 0
+    log = (node.home / "docker.log").read_text().splitlines()
+    assert [line for line in log if line.startswith("stop")] == ["stop -t 90 1234"] * 2
+
+
 def test_a_strangers_container_of_our_name_is_neither_touched_nor_started(node: NodeShell) -> None:
     node.tool("docker", DOCKER)
     assert [act(node, verb, "another")[0] for verb in ("remove", "stop", "start")] == [0, 0, 1]

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 
 import pytest
 
@@ -41,6 +42,31 @@ def test_an_interrupt_sets_the_cancel_and_is_raised_when_all_tasks_have_ended(fl
     with pytest.raises(KeyboardInterrupt) as stop:
         fleet.each({"a": interrupt, "b": task}, fleet.cancel())
     assert (ended, stop.value.args) == ([True, True], (1,))
+
+
+@pytest.mark.timeout(20)
+def test_a_signal_within_the_handling_of_another_one_is_counted_and_waits_for_nothing(fleet):
+    more = []
+
+    def at_each_line(_frame, _event, _argument):
+        more.append(signal.raise_signal(signal.SIGINT))
+        return at_each_line
+
+    def handling(frame, _event, _argument):
+        return at_each_line if frame.f_code.co_name in ("_note", "set") else None
+
+    def interrupt(_cancel):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = sys.gettrace()
+    sys.settrace(handling)
+    try:
+        with pytest.raises(KeyboardInterrupt) as stop:
+            fleet.each({"a": interrupt}, fleet.cancel())
+    finally:
+        sys.settrace(before)
+    assert len(more) > 3
+    assert stop.value.args == (1 + len(more),)
 
 
 def test_an_interrupt_between_two_waves_is_seen_by_the_next_and_by_no_other(fleet):

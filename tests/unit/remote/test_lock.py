@@ -14,8 +14,8 @@ def test_the_owner_of_a_lock_is_named_with_the_command_and_cannot_steer_the_term
     assert Held("a", OWNER).holder == TOLD
     assert Held("a", {}).holder == "somebody@somewhere since ? (run ?, pid ?)"
     held = Held("a", {**OWNER, "command": "sparkops stop \x1b[2J", "user": ["x"]})
-    assert held.holder == TOLD.replace("ada", "somebody") + ": `stop ?[2J`"
-    assert held.owner["command"] == "sparkops stop ?[2J"
+    assert held.holder == TOLD.replace("ada", "somebody") + ": `stop \\x1b[2J`"
+    assert held.owner["command"] == "sparkops stop \\x1b[2J"
 
 
 def test_another_run_comes_before_a_node_that_is_lost_and_is_named_once_for_all_its_nodes() -> None:
@@ -31,5 +31,6 @@ def test_another_run_comes_before_a_node_that_is_lost_and_is_named_once_for_all_
 def test_a_run_tells_who_since_when_and_what() -> None:
     owner = owner_here("cafe0001", "2026-11-23T10:00:00+00:00", "stop", "sparkops stop")
     assert (owner.run, owner.pid, owner.since) == ("cafe0001", os.getpid(), OWNER["since"])
-    begin = owner.begin
-    assert (begin.operator, begin.verb, begin.command) == (f"{owner.user}@{owner.machine}", "stop", "sparkops stop")
+    begin = owner.begin("tiny")
+    assert (begin.operator, begin.deployment) == (f"{owner.user}@{owner.machine}", "tiny")
+    assert (begin.verb, begin.command) == ("stop", "sparkops stop")
