@@ -125,7 +125,8 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
         told = (f"ray {ray} {ray}\n" if ray != "0" else "") + _ranks(node, options)
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + told)
     if one is not None and (one.state != "running" or one.restarts > int(options.get("--restarts", "0"))):
-        return said(f"never {REFUSED}, and the engine ended\nhealth refused\n{_tail(one)}")
+        ended = f"{REFUSED.removesuffix(' (still loading?)')}, and its container ended"
+        return said(f"never {ended}\nhealth refused\n{_tail(one)}")
     ranks = _ranks(node, options)
     here, wanted = len(ranks.split()) - 1, int(options.get("--ranks", "0"))
     reason = f"{here} of {wanted} ranks are here" if 0 < here < wanted else REFUSED
