@@ -122,9 +122,9 @@ def locked(lab: Lab, name: str, run: str = "cafe0001", command: str = "sparkops 
 def test_a_lock_is_refused_with_the_holders_command_and_a_cure_that_works(lab: Lab) -> None:
     locked(lab, "node2", command="sparkops key rotate \x1b[2J")
     ran = lab.cli("stop", code=Locked.exit_code)
-    assert "node2 is locked by ann@laptop since 2026-11-25T12:03:00+00:00 (run cafe0001, pid 7)" in ran.err
-    assert "`key rotate ?[2J`" in ran.err
-    assert "add --wait" in ran.err
+    assert "node2 is locked by ann@laptop since 2026-11-25 12:03:00 UTC (run cafe0001, pid 7)" in ran.err
+    assert '"sparkops key rotate ?[2J"' in ran.err
+    assert "next: add --wait to wait until that run ends\n" in ran.err
     error = lab.json("stop", code=Locked.exit_code)["error"]
     assert (error["holder"]["user"], error["holder"]["command"]) == ("ann", "sparkops key rotate ?[2J")
     assert runs(lab) == [], "it changed nothing"
@@ -139,7 +139,7 @@ def test_a_run_that_waits_says_for_whom_once_a_minute_and_again_when_another_one
     lab.world.later(110, lambda: setattr(lab.node("node1"), "lock", None))
     ran = lab.cli("deploy", "--topology", "cluster", "--wait", "10m", code=0)
     lines = [line for line in ran.err.splitlines() if "waiting" in line]
-    assert ["`deploy`" in line for line in lines] == [True, True, False]
+    assert ['"sparkops deploy"' in line for line in lines] == [True, True, False]
     assert lab.world.now() >= 100
 
 
