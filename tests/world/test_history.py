@@ -111,6 +111,26 @@ def test_cleanup_takes_the_history_along_and_leaves_none(lab: Lab) -> None:
     assert not [path for node in lab.world.nodes.values() for path in node.files if "sparkops" in path]
 
 
+@pytest.mark.parametrize("verb", ["stop", "start", "restart", "rollback", "key rotate --deployment"])
+def test_a_name_that_no_deployment_has_is_refused_before_the_lock(lab: Lab, verb: str) -> None:
+    lab.deploy("solo")
+    before = runs(lab)
+    lab.mark()
+    assert 'no deployment "nope"; running: openai-gpt-oss-120b' in lab.cli(*verb.split(), "nope", code=2).err
+    assert (runs(lab), lab.changed()) == (before, [])
+
+
+def test_a_name_is_not_judged_while_another_run_may_be_starting_it(lab: Lab) -> None:
+    locked(lab, "node1")
+    assert "is locked by ann@laptop" in lab.cli("stop", "gpt", code=Locked.exit_code).err
+
+
+def test_a_cut_off_run_is_told_by_a_command_that_names_a_deployment(lab: Lab) -> None:
+    lab.deploy("solo")
+    assert lab.killed(12, "deploy", "--topology", "cluster")
+    assert lab.cli("stop", "openai-gpt-oss-120b").told.count("was cut off") == 1
+
+
 # The lock of another run.
 
 

@@ -12,7 +12,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import on_selected, ours_to_change
+from sparkops.session.find_deployment import lock_for, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -25,7 +25,7 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
     with reached(options.where, report) as session:
         session.require(node.name for node in session.selected)
         if not options.check:
-            session.lock(node.name for node in session.selected)
+            lock_for(session, options.deployment)
         facts = session.containers()
         session.require(node.name for node in session.selected)
         everything = deployed_revisions(facts)

@@ -16,7 +16,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import find_deployment, on_selected, ours_to_change
+from sparkops.session.find_deployment import find_deployment, lock_for, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -87,7 +87,7 @@ def outage(turns: int) -> str:
 
 def _read(session: Session, options: StartOptions) -> Mapping[str, Facts]:
     if not options.check:
-        session.lock(node.name for node in session.selected)
+        lock_for(session, options.deployment)
     return session.containers()
 
 
