@@ -144,6 +144,19 @@ def test_a_named_deployment_that_serves_does_not_depend_on_other_nodes(lab: Lab)
     lab.cli("status", "openai-gpt-oss-120b", code=0)
 
 
+def test_the_previous_log_is_that_of_the_failed_deploy_even_if_an_older_deployment_was_kept(lab: Lab) -> None:
+    for tokens in (2048, 4096):
+        lab.deploy("solo", "--set", f"args.max-model-len={tokens}")
+    crash = EngineBoot(crashes=True, log=("ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: 1)",))
+    lab.node("node1").engine.boots.insert(0, BootRule(lambda _image, words: "7777" in words, crash))
+    failed = lab.cli("deploy", "--topology", "solo", "--set", "args.max-model-len=7777", code=5)
+    assert "logs --previous`" in failed.err
+    for words in ((), ("openai-gpt-oss-120b",)):
+        assert "died unexpectedly" in lab.cli("logs", *words, "--previous", code=0).out
+    lab.cli("stop")
+    assert "died unexpectedly" not in lab.cli("logs", "--previous", code=0).out
+
+
 def test_a_deploy_that_fails_after_a_node_rebooted_names_the_reboot_and_that_node(tmp_path: Path) -> None:
     lab = Lab(tmp_path)
     for node in lab.world.nodes.values():

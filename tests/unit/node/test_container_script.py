@@ -22,12 +22,18 @@ def act(node: NodeShell, verb: str, deployment: str = "mine", state: str = "") -
 def test_removing_keeps_the_log_first_and_happens_where_it_cannot_be_kept_too(node: NodeShell) -> None:
     node.tool("docker", DOCKER)
     assert act(node, "remove", state=f"{node.home}/state") == (0, "")
-    assert calls(node) == ["ps", "logs", "stop", "rm"]
+    assert calls(node) == ["ps", "logs", "inspect", "stop", "rm"]
     assert (node.home / "state/logs/c.log").read_text() == "the log\n"
     (node.home / "gone").unlink()
     (node.home / "file").write_text("where a directory should be")
     assert act(node, "remove", state=f"{node.home}/file")[0] == 0
     assert calls(node)[-1] == "rm"
+
+
+def test_the_log_of_a_container_that_had_ended_is_as_old_as_its_end(node: NodeShell) -> None:
+    node.tool("docker", DOCKER.replace("rm)", "inspect) echo false 2026-01-01T00:00:07.123456789Z ;;\nrm)"))
+    assert act(node, "remove", state=f"{node.home}/state") == (0, "")
+    assert int((node.home / "state/logs/c.log").stat().st_mtime) == 1_767_225_607
 
 
 def test_a_strangers_container_of_our_name_is_neither_touched_nor_started(node: NodeShell) -> None:
