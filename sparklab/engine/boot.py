@@ -146,11 +146,8 @@ class Boot:
         ]
 
     def _crash_if_asked(self) -> None:
-        if any(node.fault("crash-while-loading") for node in self.ranks.nodes()):
-            self.core.error(
-                "multiproc_executor.py:267",
-                "Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down executor.",
-            )
+        if told := self.ranks.crashed():
+            self.core.error(*told)
             raise StartError(CORE_FAILED)
 
     def _profile(self) -> None:

@@ -38,6 +38,13 @@ class Ranks:
         """Where the other ranks are reached."""
         return []
 
+    def crashed(self) -> tuple[str, str] | None:
+        """Where vLLM says that a worker process was killed, and what; other nodes tell of their own."""
+        if not self.settings.node.fault("crash-while-loading"):
+            return None
+        name = f"Worker proc VllmWorker-{self.settings.rank}"
+        return "multiproc_executor.py:267", f"{name} died unexpectedly (exit code: -9), shutting down executor."
+
     def unnoticed(self) -> bool:
         """A peer that died without a sign, or a link that went: requests hang, /health stays green."""
         nodes = self.nodes()

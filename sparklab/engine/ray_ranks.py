@@ -31,6 +31,11 @@ class RayRanks(Ranks):
         own = self.settings.node
         return [own, *(Node(member["node"]) for member in self.members if member["node"] != own.directory)]
 
+    def crashed(self) -> tuple[str, str] | None:
+        """The engine tells of all ranks; those on other nodes have no log of their own."""
+        gone = [rank for rank, node in enumerate(self.nodes()) if node.fault("crash-while-loading")]
+        return _gone(gone) if gone else None
+
     def addresses(self) -> list[str]:
         return [member["ip"] for member in self.members]
 
@@ -125,7 +130,7 @@ class RayRanks(Ranks):
             "\x1b[33m(raylet)\x1b[0m Raylet is terminated. Termination is unexpected. Possible reasons include: (1) SIGKILL by the user or "
             "system OOM killer, (2) Invalid memory access from Raylet causing SIGSEGV or SIGBUS, (3) Other termination signals."
         )
-        voices.core.error("ray_executor_v2.py:522", "RayWorkerProc rank=[1] died unexpectedly, shutting down executor.")
+        voices.core.error(*_gone([1]))
         voices.core.error(
             "core.py:1512",
             "EngineCore encountered a fatal error.\nTraceback (most recent call last):\nRuntimeError: cancelled",
@@ -135,3 +140,7 @@ class RayRanks(Ranks):
         super().close()
         if self.channel:
             self.channel.close()
+
+
+def _gone(ranks: list[int]) -> tuple[str, str]:
+    return "ray_executor_v2.py:522", f"RayWorkerProc rank={ranks} died unexpectedly, shutting down executor."

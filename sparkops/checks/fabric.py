@@ -46,9 +46,9 @@ def usable(here: Here) -> Iterator[Said]:
     if isinstance(found, Unread):
         problem = found.reason
     elif not found.devices:
-        problem = f"{found.address} is on {found.interface}, which has no active RDMA device"
+        problem = f"the fabric address {found.address} is on {found.interface}, which has no active RDMA device"
     if problem:
-        yield fail(f"no usable CX7 link: {problem}", _hint(problem), _shown(here))
+        yield fail(problem, _hint(problem), _shown(here))
     else:
         yield good(evidence=_shown(here))
 

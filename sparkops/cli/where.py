@@ -47,7 +47,7 @@ def target(ask_become_pass: bool = False) -> Target:
     named = inventory(context)
     password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
     flags = line(context).flags
-    return Target(named, flags.get("limit"), password, _names_lab(context), flags.get("wait", 0.0))
+    return Target(named, flags.get("limit"), password, flags.get("wait", 0.0))
 
 
 def on_nodes(function: Function) -> Function:

@@ -110,8 +110,20 @@ KNOWN = {
         "NCCL could not use the link between the nodes",
         "check the cable, link and addresses of the CX7 ports on every node (`sparkops facts`)",
     ),
+    "rank-0-died": _Known(
+        r"RayWorkerProc rank=\[0[\d, ]*\] died unexpectedly",
+        "the vLLM process of rank 0, on this node, died",
+        "the lines above this one in the log say why: `sparkops logs --previous`; `journalctl -k` on the node shows "
+        "whether the kernel killed it",
+    ),
     "peer-died": _Known(
-        r"RayWorkerProc rank=\[([\d, ]+)\] died unexpectedly|Raylet is terminated\. Termination is unexpected",
+        r"RayWorkerProc rank=\[([\d, ]+)\] died unexpectedly",
+        "the vLLM process of rank {0}, on another node, died, or that node is down",
+        "read the other node's log (`sparkops logs --previous`), then run `journalctl -k` on that node",
+        elsewhere=True,
+    ),
+    "raylet-died": _Known(
+        r"Raylet is terminated\. Termination is unexpected",
         "a vLLM process (rank) on another node died, or the other node is down",
         "read the other node's log (`sparkops logs --previous`), then run `journalctl -k` on that node",
         elsewhere=True,

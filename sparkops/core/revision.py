@@ -129,11 +129,11 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") 
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             lines += differences(before, after, f"{where}.")
         else:
-            lines.append(f"{where} {_short(before)} -> {_short(after)}")
+            lines.append(f"{where} {short(before)} -> {short(after)}")
     return tuple(lines)
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
     if value is None:
         text = "unset"

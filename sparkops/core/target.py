@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 class Target:
     """Which nodes, and how to become root on them. `inventory` None means the usual places (`files/inventory.py`).
 
-    `lab`: `-i lab` named the emulated nodes. `wait`: seconds to wait for a lock that another run holds.
+    `wait`: seconds to wait for a lock that another run holds.
     """
 
     inventory: str | None = None
     limit: str | None = None
     become_password: str | None = field(default=None, repr=False)
-    lab: bool = False
     wait: float = 0.0
 
 

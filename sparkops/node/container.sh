@@ -24,6 +24,9 @@ find_it() {
 keep_log() {
     record "folder $logs" 2>/dev/null
     mkdir -p "$logs" 2>/dev/null && docker logs "$name" 2>&1 | tail -n 20000 >"$logs/$name.log" 2>/dev/null
+    # the log is as old as the end of the container, which may have been removed long after that
+    ended=$(docker inspect --format '{{.State.Running}} {{.State.FinishedAt}}' "$name" 2>/dev/null)
+    case $ended in 'false '*) touch -d "${ended#* }" "$logs/$name.log" 2>/dev/null ;; esac
     own "${ours%/state/*}" "${ours%/*}" "$ours" "$ours/manifest" "$logs" "$logs/$name.log"
     return 0
 }

@@ -36,6 +36,7 @@ identity() {
         text=''
         [ ! -e "$root/etc/nv_tegra_release" ] || text=${text}tegra$nl
         [ ! -e "$root/etc/nvidia/cx7-hotplug-enabled" ] || text=${text}cx7-hotplug$nl
+        [ ! -e "$root/etc/sparkops-lab" ] || text=${text}lab$nl
         end 0 "${text%"$nl"}"
     fi
     tell lscpu lscpu

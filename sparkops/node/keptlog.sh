@@ -1,5 +1,6 @@
 #!/bin/sh
-# The end of the newest log that was kept of a removed container.
+# The end of the newest log that was kept of a removed container; before it a line with the time of that container's end,
+# in seconds since 1970.
 #
 #   keptlog DIR DEPLOYMENT LINES       an empty DEPLOYMENT means any
 set -u
@@ -8,4 +9,4 @@ for file in "$1"/sparkops-"${2:+$2-}"*.log; do
     [ -f "$file" ] || continue
     if [ -z "$newest" ] || [ -n "$(find "$file" -newer "$newest")" ]; then newest=$file; fi
 done
-[ -z "$newest" ] || tail -n "$3" "$newest"
+[ -z "$newest" ] || { stat -c %Y "$newest" && tail -n "$3" "$newest"; }

@@ -167,7 +167,7 @@ if [ -z "$report" ] && [ "$answered" = ok ] && [ "$seconds" -lt 20 ]; then lacki
 verdict=ready
 if [ -n "$reason" ]; then
     verdict="wait $reason"
-    [ -z "$container" ] || ! ended || verdict="never $reason, and the engine ended"
+    [ -z "$container" ] || ! ended || verdict="never ${reason% (still loading?)}, and its container ended"
 fi
 echo "$verdict"
 echo "health $status"

@@ -5,6 +5,7 @@ import getpass
 import json
 import os
 import platform
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -66,10 +67,9 @@ class Held(Exception):
     def holder(self) -> str:
         """The run in words."""
         found = {"user": "somebody", "machine": "somewhere", "since": "?", "run": "?", "pid": "?"} | self.owner
-        typed = str(found.get("command", "")).removeprefix("sparkops ")  # hints about `sparkops` get this run's -i
-        command = f": `{typed}`" if typed else ""
-        where = f"run {found['run']}, pid {found['pid']}"
-        return f"{found['user']}@{found['machine']} since {found['since']} ({where}){command}"
+        command = f': "{found["command"]}"' if found.get("command") else ""
+        since = re.sub(r"^([\d-]+)T([\d:]+)\+00:00$", r"\1 \2 UTC", str(found["since"]))
+        return f"{found['user']}@{found['machine']} since {since} (run {found['run']}, pid {found['pid']}){command}"
 
 
 def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
@@ -81,7 +81,7 @@ def refusal(refused: Mapping[str, Held | NodeLost]) -> Locked | Unreachable:
             f"{', '.join(nodes)} {'is' if len(nodes) == 1 else 'are'} locked by {holder}"
             for holder, nodes in by_holder.items()
         )
-        hint = "add --wait to wait until that run ends; if it was killed, its lock is released within 90 s"
+        hint = "add --wait to wait until that run ends"
         return Locked("; ".join(told), holder=held[0].owner, node=held[0].node, hint=hint)
     name, error = next(iter(refused.items()))
     return Unreachable(f"{name}: {error}", node=name, hint=error.hint if isinstance(error, Unreached) else None)

@@ -13,6 +13,7 @@ from sparkops.errors import SparkopsError
 from sparkops.report.text import Ink, indented, tail
 
 LAST_LINES = 12
+WHOLE_LOG = "read the engine's whole log: `sparkops logs --previous`"
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,14 @@ class ReadFailure:
     node: str | None = None
     """The node of the diagnosed log."""
 
+    engine: bool = False
+    """An engine did not come up, and its container was removed again; its log was kept."""
+
     @property
     def hints(self) -> tuple[str, ...]:
-        found = (self.diagnosis and self.diagnosis.hint, self.error.hint)
-        return tuple(dict.fromkeys(hint for hint in found if hint))
+        known = self.diagnosis.hint if self.diagnosis else ""
+        whole = WHOLE_LOG if self.engine and "logs --previous" not in known else ""
+        return tuple(dict.fromkeys(hint for hint in (known, whole, self.error.hint) if hint))
 
 
 def read(error: SparkopsError, failed: Sequence[Event]) -> ReadFailure:
@@ -39,7 +44,9 @@ def read(error: SparkopsError, failed: Sequence[Event]) -> ReadFailure:
     node = None if index is None else texts[index][0]
     told = [one for at, one in enumerate(texts) if at == index or not logs[at].data.get("log")]
     shown = tuple((node, tail(text, LAST_LINES)) for node, text in told if tail(text, LAST_LINES) not in error.message)
-    return ReadFailure(error, shown, diagnosis, node)
+    loads = [event for event in failed if event.kind == "failed" and (event.step or "").startswith("load.")]
+    engine = bool(error.rolled_back and loads)
+    return ReadFailure(error, shown, diagnosis, node, engine)
 
 
 def document(failure: ReadFailure) -> dict[str, Any]:

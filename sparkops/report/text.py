@@ -16,7 +16,9 @@ _CODES = {"good": "32", "bad": "31", "warn": "33", "dim": "2", "bold": "1"}
 WIDTH = 116
 """Width in characters at which text is wrapped."""
 
-_ADVICE = re.compile(r"(?<![\w./-])sparkops ([a-z]+)(?![\w./-])")
+_ADVICE = re.compile(r"(?<![\w./\"-])sparkops ([a-z]+)(?![\w./-])")
+"""A command in double quotes is no advice: someone typed it so."""
+
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from sparkops.core.facts.reading import grouped
 from sparkops.core.plan import NodeLost
 from sparkops.errors import Unreachable
 
@@ -22,6 +23,16 @@ class AwayNodes(dict[str, NodeLost]):
     def error(self) -> Unreachable | None:
         """The error of the first node, or None."""
         return next((unreachable(lost) for lost in self.values()), None)
+
+    @property
+    def errors(self) -> Unreachable | None:
+        """The errors of all nodes as one, with the hint of the first node; None without any."""
+        first = self.error
+        if first is None:
+            return None
+        told = grouped((lost.reason, node) for node, lost in self.items())
+        message = "; ".join(f"{', '.join(nodes)}: {reason}" for reason, nodes in told.items())
+        return Unreachable(message, node=first.node, hint=first.hint)
 
 
 def unreachable(lost: NodeLost) -> Unreachable:

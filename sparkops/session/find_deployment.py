@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sparkops.core.facts import Facts
+from sparkops.core.facts import Facts, Lock
 from sparkops.core.schema import nearest
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
@@ -83,6 +83,18 @@ def unknown_deployment(session: Session, here: Iterable[DeployedRevision], name:
     told = f"running: {', '.join(running)}" if running else "nothing runs on these nodes"
     near = nearest(name, [one.stored.deployment for one in known])
     return UsageError(f'no deployment "{name}"; {told}' + (f"; did you mean {near}?" if near else ""), hint=hint)
+
+
+def lock_for(session: Session, name: str | None) -> None:
+    """Lock the selected nodes, but refuse a name that no deployment has before that.
+
+    While another run holds a lock, the name is not judged: that run may be starting this deployment.
+    """
+    if name is not None:
+        facts = session.what_runs()
+        if not any(isinstance(known.lock, Lock) and known.lock.held for known in facts.values()):
+            on_selected(session, deployed_revisions(facts), name)
+    session.lock(node.name for node in session.selected)
 
 
 def on_selected(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:

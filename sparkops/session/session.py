@@ -50,7 +50,8 @@ class Session:
     """`selected` are the nodes that `--limit` names.
 
     `changed`: a plan of this run changed something on a node, and that was not undone. `wait`: seconds to wait for
-    locks of another run. `cut_off`: runs on the selected nodes that never ended, known after `containers`.
+    locks of another run. `cut_off`: runs on the selected nodes that never ended, known after `containers`; `told`:
+    those of which this run has warned.
     For the nodes' history: `trouble` is the exit code of the first plan that was not done, `load` what a deploy
     started; `deployment` and `settled` are those of a `Note`.
     """
@@ -66,6 +67,7 @@ class Session:
     changed: bool = False
     wait: float = 0.0
     cut_off: tuple[PastRun, ...] = ()
+    told: tuple[PastRun, ...] = ()
     load: Load | None = None
     deployment: str = ""
     settled: tuple[str, ...] = ()
@@ -192,9 +194,10 @@ class Session:
         """Find the runs that were cut off on the selected nodes; a run with locks says so once."""
         past = {name: known.lock.history for name, known in facts.items() if isinstance(known.lock, Lock)}
         found = tuple(run for run in history.cut_off(past) if set(run.nodes) & set(self.names))
-        news, self.cut_off = [run for run in found if run not in self.cut_off], found
+        self.cut_off = found
         if self.locked:
-            self.warn_cut_off(news)
+            self.warn_cut_off(run for run in found if run not in self.told)
+            self.told = found
 
     def warn_cut_off(self, runs: Iterable[PastRun]) -> None:
         for run in runs:

@@ -11,7 +11,7 @@ from sparkops.testing.docker import docker
 from sparkops.testing.engine import SimulatedContainer
 from sparkops.testing.facts import capture
 from sparkops.testing.jobs import Starter, job
-from sparkops.testing.node import Handler, SimulatedNode, said
+from sparkops.testing.node import EPOCH, Handler, SimulatedNode, said
 
 
 def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -30,6 +30,7 @@ def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resu
         path = f"{words[3]}/logs/{name}.log"
         node.files.pop(path, None)  # so that the newest log is last
         node.files[path] = "".join(f"{line}\n" for line in one.log)
+        node.times[path] = node.now if one.running or one.finished is None else one.finished
     node.engine.stop(name, node.now)
     if verb == "remove":
         node.engine.remove(name, force=True)
@@ -78,10 +79,16 @@ def follow(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 
 
 def keptlog(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`keptlog DIR DEPLOYMENT LINES`: the end of the newest kept log; an empty DEPLOYMENT means any."""
+    """`keptlog DIR DEPLOYMENT LINES`: when the container of the newest kept log ended, and the log's end."""
     start = f"{words[0]}/sparkops-{words[1]}{words[1] and '-'}"
-    kept = [text for path, text in node.files.items() if path.startswith(start) and path.endswith(".log")]
-    return said("".join(kept[-1].splitlines(keepends=True)[-int(str(words[2])) :]) if kept else "")
+    kept = [path for path in node.files if path.startswith(start) and path.endswith(".log")]
+    if not kept:
+        return said()
+    newest = max(kept, key=lambda path: node.times.get(path, 0.0))
+    return said(
+        f"{int(EPOCH + node.times.get(newest, 0.0))}\n"
+        + "".join(node.files[newest].splitlines(keepends=True)[-int(str(words[2])) :])
+    )
 
 
 def probe(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
@@ -125,7 +132,8 @@ def serving(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result
         told = (f"ray {ray} {ray}\n" if ray != "0" else "") + _ranks(node, options)
         return said("ready\nhealth 200\nmodel yes\nanswer ok\n" + told)
     if one is not None and (one.state != "running" or one.restarts > int(options.get("--restarts", "0"))):
-        return said(f"never {REFUSED}, and the engine ended\nhealth refused\n{_tail(one)}")
+        ended = f"{REFUSED.removesuffix(' (still loading?)')}, and its container ended"
+        return said(f"never {ended}\nhealth refused\n{_tail(one)}")
     ranks = _ranks(node, options)
     here, wanted = len(ranks.split()) - 1, int(options.get("--ranks", "0"))
     reason = f"{here} of {wanted} ranks are here" if 0 < here < wanted else REFUSED

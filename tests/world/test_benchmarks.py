@@ -41,6 +41,13 @@ def test_a_run_is_kept_with_what_ran_and_shown_without_the_key(served: Lab) -> N
     assert served.key() not in json.dumps(kept(served, found["id"])) + shown.told + ran.told
 
 
+def test_a_run_on_emulated_nodes_is_marked_however_the_inventory_is_named(served: Lab) -> None:
+    assert served.json("bench", "run", *ONE)["record"]["lab"] is False
+    served.node("node1").probes["markers"] = (0, "cx7-hotplug\nlab")
+    assert served.json("bench", "run", *ONE)["record"]["lab"] is True
+    assert "(lab)" in served.cli("bench", "list", code=0).out
+
+
 def test_a_home_that_cannot_be_written_is_said_before_anything_is_measured(served: Lab) -> None:
     (served.home / "file").write_text("")
     ran = served.cli("bench", "run", *ONE, XDG_STATE_HOME=str(served.home / "file"), code=2)

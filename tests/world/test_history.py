@@ -70,6 +70,7 @@ def test_a_run_that_was_killed_is_told_by_status_and_the_next_commands_until_one
         assert ran.told.count(warning) == 1, words
         assert f"`-i {lab.inventory} deploy --topology cluster`. Run it again" in ran.told
     assert lab.cli("status", "--limit", "node1").out.count("was cut off") == 1
+    assert f"exit code 5: run {cut['run']} was cut off" in lab.cli("status", "--strict", code=5).err
     assert warning in lab.cli("deploy", "--topology", "cluster", code=0).err
     assert lab.json("status")["cut_off"] == []
     assert "cut off" not in lab.cli("status", code=0).told
@@ -124,6 +125,26 @@ def test_cleanup_takes_the_history_along_and_leaves_none(lab: Lab) -> None:
     assert not [path for node in lab.world.nodes.values() for path in node.files if "sparkops" in path]
 
 
+@pytest.mark.parametrize("verb", ["stop", "start", "restart", "rollback", "key rotate --deployment"])
+def test_a_name_that_no_deployment_has_is_refused_before_the_lock(lab: Lab, verb: str) -> None:
+    lab.deploy("solo")
+    before = runs(lab)
+    lab.mark()
+    assert 'no deployment "nope"; running: openai-gpt-oss-120b' in lab.cli(*verb.split(), "nope", code=2).err
+    assert (runs(lab), lab.changed()) == (before, [])
+
+
+def test_a_name_is_not_judged_while_another_run_may_be_starting_it(lab: Lab) -> None:
+    locked(lab, "node1")
+    assert "is locked by ann@laptop" in lab.cli("stop", "gpt", code=Locked.exit_code).err
+
+
+def test_a_cut_off_run_is_told_by_a_command_that_names_a_deployment(lab: Lab) -> None:
+    lab.deploy("solo")
+    assert lab.killed(12, "deploy", "--topology", "cluster")
+    assert lab.cli("stop", "openai-gpt-oss-120b").told.count("was cut off") == 1
+
+
 # The lock of another run.
 
 
@@ -135,9 +156,9 @@ def locked(lab: Lab, name: str, run: str = "cafe0001", command: str = "sparkops 
 def test_a_lock_is_refused_with_the_holders_command_and_a_cure_that_works(lab: Lab) -> None:
     locked(lab, "node2", command="sparkops key rotate \x1b[2J")
     ran = lab.cli("stop", code=Locked.exit_code)
-    assert "node2 is locked by ann@laptop since 2026-11-25T12:03:00+00:00 (run cafe0001, pid 7)" in ran.err
-    assert "`key rotate \\x1b[2J`" in ran.err
-    assert "add --wait" in ran.err
+    assert "node2 is locked by ann@laptop since 2026-11-25 12:03:00 UTC (run cafe0001, pid 7)" in ran.err
+    assert '"sparkops key rotate \\x1b[2J"' in ran.err
+    assert "next: add --wait to wait until that run ends\n" in ran.err
     error = lab.json("stop", code=Locked.exit_code)["error"]
     assert (error["holder"]["user"], error["holder"]["command"]) == ("ann", "sparkops key rotate \\x1b[2J")
     assert runs(lab) == [], "it changed nothing"
@@ -152,7 +173,7 @@ def test_a_run_that_waits_says_for_whom_once_a_minute_and_again_when_another_one
     lab.world.later(110, lambda: setattr(lab.node("node1"), "lock", None))
     ran = lab.cli("deploy", "--topology", "cluster", "--wait", "10m", code=0)
     lines = [line for line in ran.err.splitlines() if "waiting" in line]
-    assert ["`deploy`" in line for line in lines] == [True, True, False]
+    assert ['"sparkops deploy"' in line for line in lines] == [True, True, False]
     assert lab.world.now() >= 100
 
 

@@ -33,8 +33,8 @@ def test_docker_that_cannot_be_asked_for_lack_of_a_sudo_password_is_unknown_not_
     for name in lab.names:
         lab.node(name).probes["docker-ps"] = (1, "sudo: a password is required")
     ran = lab.cli("status", code=4)
-    told = "unknown: Docker cannot be asked (sudo needs a password: --ask-become-pass)"
-    assert ran.out.splitlines() == [f"{name}: {told}" for name in lab.names]
+    told = "Docker cannot be asked (sudo needs a password: --ask-become-pass)"
+    assert (ran.out, ran.err.splitlines()[0]) == ("", f"error: node1, node2: {told}")
 
 
 def test_a_restart_is_a_warning_with_the_exit_code_in_the_log_for_a_day(lab: Lab) -> None:
@@ -94,11 +94,67 @@ def test_strict_counts_what_does_not_stop_the_service(tmp_path: Path, kind: str,
     assert quiet.out == ""
 
 
+@pytest.mark.parametrize("role", ["proxy", "server"])
+def test_a_container_that_was_stopped_is_the_cause_and_the_next_step_starts_it(lab: Lab, role: str) -> None:
+    lab.deploy("2x-solo")
+    (name,) = (one for node, one in lab.containers() if node == "node1" and f"-{role}-" in one)
+    lab.on("node1", "docker", "stop", name)
+    (shown,) = lab.json("status", code=5)["deployments"]
+    assert shown["cause"] == f"the {role} on node1 is not running"
+    lab.cli(*shown["next"].split("`")[1].split()[3:], code=0)
+    assert lab.state() == {"openai-gpt-oss-120b": "serving"}
+
+
+def test_a_proxy_that_runs_and_does_not_answer_is_named_if_its_servers_serve(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    (proxy,) = (one for one in lab.node("node1").engine.listed() if "-proxy-" in one.name)
+    proxy.silent = "health"
+    (shown,) = lab.json("status", code=5)["deployments"]
+    assert shown["cause"] == "the proxy on node1 does not answer, but the servers behind it do"
+
+
+@pytest.mark.parametrize("topology", ["cluster", "2x-solo"])
+def test_what_a_silent_node_runs_is_unknown_and_its_error_is_told_once(tmp_path: Path, topology: str) -> None:
+    lab = Lab(tmp_path)
+    lab.deploy(topology)
+    lab.fault("node1", "unreachable")
+    ran = lab.cli("status", code=4)
+    assert ran.told.count("no answer from the node") == 1
+    assert "not listening" not in ran.told
+    (shown,) = lab.json("status", code=4)["deployments"]
+    assert (shown["reason"], shown["cause"]) == ("", "node1: no answer from the node")
+
+
+def test_strict_says_why_the_exit_code_is_not_0(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.fault("node2", "gpu-wedged")
+    for words in ((), ("--quiet",)):
+        ran = lab.cli("status", "--strict", *words, code=5)
+        assert ran.err.splitlines()[0] == "exit code 5: warning gpu-clock on node2"
+    assert lab.json("status", "--strict", code=5)["reasons"] == [{"exit_code": 5, "text": "warning gpu-clock on node2"}]
+    assert lab.json("status")["reasons"] == []
+    lab.cli("stop")
+    assert "exit code 5: no deployment serves" in lab.cli("status", "--strict", "--quiet", code=5).err
+
+
 def test_a_named_deployment_that_serves_does_not_depend_on_other_nodes(lab: Lab) -> None:
     lab.deploy("solo", "--limit", "node1")
     lab.fault("node2", "unreachable")
     lab.cli("status", code=4)
     lab.cli("status", "openai-gpt-oss-120b", code=0)
+
+
+def test_the_previous_log_is_that_of_the_failed_deploy_even_if_an_older_deployment_was_kept(lab: Lab) -> None:
+    for tokens in (2048, 4096):
+        lab.deploy("solo", "--set", f"args.max-model-len={tokens}")
+    crash = EngineBoot(crashes=True, log=("ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: 1)",))
+    lab.node("node1").engine.boots.insert(0, BootRule(lambda _image, words: "7777" in words, crash))
+    failed = lab.cli("deploy", "--topology", "solo", "--set", "args.max-model-len=7777", code=5)
+    assert "logs --previous`" in failed.err
+    for words in ((), ("openai-gpt-oss-120b",)):
+        assert "died unexpectedly" in lab.cli("logs", *words, "--previous", code=0).out
+    lab.cli("stop")
+    assert "died unexpectedly" not in lab.cli("logs", "--previous", code=0).out
 
 
 def test_a_deploy_that_fails_after_a_node_rebooted_names_the_reboot_and_that_node(tmp_path: Path) -> None:

@@ -107,6 +107,11 @@ class Facts:
         return Identity("not", f"its CPU, board and /etc/dgx-release are not those of a GB10, and {reason}")
 
     @property
+    def emulated(self) -> bool:
+        """Whether this is a node of the lab."""
+        return "lab" in known(self.markers, frozenset())
+
+    @property
     def memory(self) -> Memory:
         """All zero where it could not be read; `meminfo` says why."""
         return known(self.meminfo, Memory())

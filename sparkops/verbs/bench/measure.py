@@ -96,7 +96,7 @@ class Run:
             versions,
             (),
             about.lock,
-            lab=self.options.where.lab,
+            lab=about.lab,
         )
 
     def _same(self, kept: Record) -> None:

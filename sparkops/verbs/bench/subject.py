@@ -36,6 +36,7 @@ class Subject:
     """`measure` runs llama-benchy, `watch` samples the nodes during the run, `verify` returns problems after it.
 
     `node` is named in progress lines: the node that answers, or the host of a URL. `context` is `--max-model-len`.
+    `lab`: the nodes are emulated.
     """
 
     target: BenchTarget
@@ -45,6 +46,7 @@ class Subject:
     lock: Mapping[str, Any] | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     context: int | None = None
+    lab: bool = False
     watch: Callable[[list[Sample]], AbstractContextManager[None]] = lambda into: nullcontext()
     verify: Callable[[], list[str]] = lambda: []
 
@@ -103,6 +105,7 @@ def of_deployment(options: BenchOptions, session: Session) -> Subject:
         lock.document,
         versions,
         _context(revision),
+        any(facts[name].emulated for name in engines),
         watch=lambda into: watched(session, engines, into),
         verify=lambda: _wrong(session, facts, revision),
     )

@@ -9,6 +9,7 @@ from sparkops.core.playbook.names import Names
 from sparkops.core.playbook.uses import known
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.revision import differences
+from sparkops.core.revision_changes import in_words
 from sparkops.core.situation import Situation
 from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
@@ -31,13 +32,14 @@ class OwnPlay:
 
 @dataclass(frozen=True)
 class Compiled:
-    """A plan with all that it was made from. `changes` describes the differences in words."""
+    """A plan with all that it was made from. `changes` names keys of the revision, `differences` says them in words."""
 
     draft: Draft
     situation: Situation
     plan: Plan
     findings: tuple[Finding, ...]
     changes: tuple[str, ...]
+    differences: tuple[str, ...]
 
 
 def judge(situation: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:
@@ -60,15 +62,20 @@ def compile_plan(situation: Situation, draft: Draft, session: Session, own: OwnP
     return with_sudo(whole, session.sudo)
 
 
-def changes(situation: Situation) -> tuple[str, ...]:
-    """Return the differences from the running revision of this deployment, or what starts and is replaced."""
+def changes(situation: Situation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the differences from the running revision of this deployment, or what starts and is replaced.
+
+    By the keys of the revision, and in words.
+    """
     name = situation.revision.deployment
     old = next((stored for _, stored, _ in situation.replaced if stored.deployment == name), None)
     if old is not None:
-        return differences(old.data, situation.revision.data)
+        both = old.data, situation.revision.data
+        return differences(*both), in_words(*both)
     gone = sorted({f"{stored.deployment} {stored.hash[:8]}" for _, stored, _ in situation.replaced})
     switches = tuple(f"replaces {title}; loading the new model takes minutes" for title in gone)
-    return switches or (f"starts {name} {situation.revision.hash[:8]}",)
+    told = switches or (f"starts {name} {situation.revision.hash[:8]}",)
+    return told, told
 
 
 def _keeps_other_keys(situation: Situation, plan: Plan) -> None:

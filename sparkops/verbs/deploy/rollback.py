@@ -14,7 +14,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import nothing_kept, on_selected, ours_to_change
+from sparkops.session.find_deployment import lock_for, nothing_kept, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -28,7 +28,7 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
         session.require(node.name for node in session.selected)
         session.deployment = options.deployment or ""
         if not options.check:
-            session.lock(node.name for node in session.selected)
+            lock_for(session, options.deployment)
         return _rollback(options, session)
 
 

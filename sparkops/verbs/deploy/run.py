@@ -97,7 +97,7 @@ def decide(options: PlanOptions, session: Session, first: Draft, own: OwnPlay | 
     plan = compile_plan(situation, draft, session, own)
     if options.expect not in (None, plan.id):
         raise Refused(f"the plan's id is {plan.id}, not {options.expect}", hint="read the new plan: `sparkops plan`")
-    return Compiled(draft, situation, plan, findings, changes(situation) if plan.changes else ())
+    return Compiled(draft, situation, plan, findings, *(changes(situation) if plan.changes else ((), ())))
 
 
 def _benchmark(options: PlanOptions, recipe: Recipe, report: Report) -> "after_deploy.WantedBench | None":

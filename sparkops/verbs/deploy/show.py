@@ -27,7 +27,7 @@ def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from columns([[node["name"], node.get("address"), node.get("role")] for node in nodes], "  ")
     if changed := document.get("changed", document.get("changes")):
         yield ink.bold("Changes")
-        yield from (f"  {change}" for change in document.get("changes") or ())
+        yield from (f"  {change}" for change in document.get("differences") or ())
     yield from _settings(document.get("settings", ()), ink)
     yield from _findings(document.get("rules", ()), ink)
     steps = document.get("steps", ())

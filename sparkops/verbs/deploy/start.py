@@ -17,7 +17,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import find_deployment, nothing_kept, on_selected, ours_to_change
+from sparkops.session.find_deployment import find_deployment, lock_for, nothing_kept, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -103,7 +103,7 @@ def outage(turns: int) -> str:
 def _read(session: Session, options: StartOptions) -> Mapping[str, Facts]:
     session.deployment = options.deployment or ""
     if not options.check:
-        session.lock(node.name for node in session.selected)
+        lock_for(session, options.deployment)
     return session.containers()
 
 

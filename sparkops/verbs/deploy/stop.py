@@ -12,7 +12,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import tried
-from sparkops.session.find_deployment import on_selected, ours_to_change
+from sparkops.session.find_deployment import lock_for, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.options import StopOptions
@@ -22,7 +22,7 @@ def stop(options: StopOptions, report: Report) -> Answer:
     """Stop the deployment (or all) on all nodes; remove what could not be started again, with `remove` everything."""
     with reached(options.where, report) as session:
         session.deployment = options.deployment or ""
-        session.lock(node.name for node in session.selected)
+        lock_for(session, options.deployment)
         return _stop(options, session)
 
 

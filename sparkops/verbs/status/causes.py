@@ -10,6 +10,7 @@ from sparkops.core.condition import State
 from sparkops.core.diagnosis import most_telling, since_meeting
 from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.stored import Stored, StoredMember
+from sparkops.session.away import AwayNodes, unreachable
 
 Place = tuple[StoredMember, Container | None]
 """A member of a deployment, and its container if there is one."""
@@ -26,15 +27,19 @@ STARTS_BY_ITSELF = 600.0
 LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
 READ = "read the logs: `sparkops logs`; to start it again: `sparkops restart`"
+REACH = "find out why: `sparkops preflight --only ssh,host-key`"
 
 NEXT: Mapping[State, str] = {
     "starting": WAIT,
     "degraded": READ,
     "failed": READ,
     "stopped": "start it again: `sparkops start`",
-    "unreachable": "reach the node again: `sparkops preflight --only ssh,host-key`",
+    "unreachable": REACH,
 }
 """What to do about a state if its cause is not known."""
+
+_ENDED = ("created", "exited", "dead")
+"""States of a container that Docker does not start again by itself."""
 
 _CODE = re.compile(r"sparkops: the engine ended with exit code (\d+)")
 
@@ -59,8 +64,15 @@ def cut_off(stored: Stored, facts: Mapping[str, Facts]) -> dict[str, str]:
 
 
 def cause(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts], logs: Logs) -> Reason | None:
-    """The first of these: a link that is down, a reboot, what the logs say."""
-    return next(chain(_links(stored, facts), _reboots(places, facts), _said(places, logs)), None)
+    """The first of these: a link that is down, a reboot, what the logs say, a container that does not run."""
+    known = chain(_links(stored, facts), _reboots(places, facts), _said(places, logs), _down(stored, places, facts))
+    return next(known, None)
+
+
+def silence(places: Sequence[Place], away: AwayNodes) -> Reason | None:
+    """Why the state of a deployment is unknown: the first of its nodes that could not be reached."""
+    lost = next((away[member.name] for member, _ in places if member.name in away), None)
+    return Reason(lost.node, f"{lost.node}: {lost.reason}", unreachable(lost).hint or REACH) if lost else None
 
 
 def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Reason]:
@@ -95,6 +107,19 @@ def _said(places: Sequence[Place], logs: Logs) -> Iterator[Reason]:
         node = read[index][0]
         hint = diagnosis.hint.replace("logs --previous", "logs")  # the container is still there
         yield Reason(node, f"{node}: {diagnosis.cause}", hint)
+
+
+def _down(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts]) -> Iterator[Reason]:
+    """Containers that do not run; if `places` are only proxies, also one that runs and does not answer."""
+    for member, container in places:
+        what, name = f"the {member.role} on {member.name}", stored.deployment
+        if container is None and member.name in facts:
+            again = "deploy it again: `sparkops deploy --topology ...`"
+            yield Reason(member.name, f"{what} has no container", again)
+        elif container is not None and container.state in _ENDED:
+            yield Reason(member.name, f"{what} is not running", f"start it: `sparkops start {name}`")
+        elif all(other.role == "proxy" for other, _ in places):
+            yield Reason(member.name, f"{what} does not answer, but the servers behind it do", READ)
 
 
 def last_exit_code(container: Container, log: str) -> int | None:

@@ -16,9 +16,13 @@ from sparkops.verbs.status.options import Client, EndpointOptions, FactsOptions,
 """)
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False, type=DEPLOYMENT)
-@click.option("--strict", is_flag=True, help="For monitors: warnings, silent nodes and nothing that serves count too.")
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="For monitors: count also warnings, silent nodes and nothing that serves; stderr says why.",
+)
 @click.option("--short", is_flag=True, help="Print one line a deployment: name, state, model, endpoint.")
-@click.option("--quiet", is_flag=True, help="Print no answer, only errors; the exit code tells.")
+@click.option("--quiet", is_flag=True, help="Print nothing on stdout; on stderr why the exit code is not 0.")
 @BECOME
 @click.pass_context
 def status(context: click.Context, /, ask_become_pass: bool, **given: Any) -> StatusOptions:

@@ -15,7 +15,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import digest, new_key, old_keys, read_key, readers, reads_home_key
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import find_deployment, ours_to_change
+from sparkops.session.find_deployment import find_deployment, lock_for, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import steps
@@ -28,7 +28,7 @@ def key(options: KeyOptions, report: Report) -> Answer:
     with reached(options.where, report) as session:
         session.deployment = options.deployment or ""
         if options.rotate and not options.check:
-            session.lock(node.name for node in session.selected)
+            lock_for(session, options.deployment)
         return _key(options, session)
 
 

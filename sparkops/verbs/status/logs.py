@@ -14,6 +14,7 @@ from sparkops.report.report import Report
 from sparkops.session.find_deployment import find_deployment, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
+from sparkops.verbs.status.causes import seconds
 from sparkops.verbs.status.follow import follow
 from sparkops.verbs.status.options import LogsOptions
 
@@ -61,15 +62,25 @@ def _in_order(result: Result) -> str:
 
 
 def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, Facts]) -> list[dict[str, Any]]:
-    """Return the logs of stopped containers, else of removed ones, whose logs were kept as files."""
+    """Return the logs of what ended last: of removed containers, whose logs were kept as files, or of stopped ones."""
     stopped = [
         one for one in deployed_revisions(facts) if not one.runs and options.deployment in (None, one.stored.deployment)
     ]
-    if stopped:
-        newest = max(stopped, key=lambda one: one.ended)
-        return read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in newest.parts])
+    newest = max(stopped, key=lambda one: one.ended, default=None)
+    if removed := _kept_logs(options, session, facts, after=seconds(newest.ended) if newest else 0.0):
+        return removed
+    parts = newest.parts if newest else ()
+    return read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in parts])
+
+
+def _kept_logs(
+    options: LogsOptions, session: Session, facts: Mapping[str, Facts], after: float
+) -> list[dict[str, Any]]:
+    """The newest kept log of each node, if its container ended later than that (seconds since 1970)."""
     wanted = [
         (n, "the last one removed", scripts.newest_kept_log(state_dir(known), options.deployment, options.tail))
         for n, known in facts.items()
     ]
-    return [entry for entry in read_logs(session, wanted) if entry["text"]]
+    entries = read_logs(session, wanted)
+    told = [(entry, *entry["text"].partition("\n")[::2]) for entry in entries]
+    return [{**entry, "text": text} for entry, ended, text in told if ended.isdecimal() and int(ended) >= after]

@@ -42,6 +42,12 @@ class Looked:
     def state(self) -> State:
         return condition(self.parts, self.fronts, self.engines)
 
+    @property
+    def suspects(self) -> Sequence[Place]:
+        """Where the cause may be: only at the proxies if every server behind them serves."""
+        proxies = [place for place in self.places if place[0].role == "proxy"]
+        return proxies if proxies and all(one.serves for one in self.engines) else self.places
+
 
 @dataclass(frozen=True)
 class Answers:
@@ -53,7 +59,7 @@ class Answers:
 
 
 def ask(session: Session, facts: Mapping[str, Facts], revisions: Iterable[DeployedRevision]) -> Answers:
-    """One wave over all nodes; an API that gives no answer has the verdict `wait`."""
+    """One wave over all nodes. An API of a silent node whose answer did not reach another node is unknown."""
     apis = [found for one in revisions if one.runs for found in _questions(facts, one)]
     here = [name for name in session.names if name in facts]
     cron = [name for name in here if isinstance(found := facts[name].schedule, Scheduled) and found.last]
@@ -62,15 +68,16 @@ def ask(session: Session, facts: Mapping[str, Facts], revisions: Iterable[Deploy
         [(name, GPU) for name in here],
         [(name, caches.runs(SAMPLES)) for name in cron],
     )
-    silent = ServingProbe("wait", "no answer")
     return Answers(
-        {
-            key: serving_probe(answer.stdout) if isinstance(answer, Result) else silent
-            for (_, key, _), answer in zip(apis, told, strict=True)
-        },
+        {key: _heard(asker, key[0], answer) for (asker, key, _), answer in zip(apis, told, strict=True)},
         {**facts, **{name: _with_load(facts[name], answer) for name, answer in zip(here, loads, strict=True)}},
         {name: answer.stdout for name, answer in zip(cron, drops, strict=True) if isinstance(answer, Result)},
     )
+
+
+def _heard(asker: str, node: str, answer: Result | NodeLost | None) -> ServingProbe:
+    heard = serving_probe(answer.stdout) if isinstance(answer, Result) else ServingProbe("wait", "no answer")
+    return heard if asker == node or heard.serves else ServingProbe("wait")
 
 
 def _questions(

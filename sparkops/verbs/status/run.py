@@ -16,7 +16,7 @@ from sparkops.session.find_deployment import current, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
-from sparkops.verbs.status.causes import NEXT, Logs, cause
+from sparkops.verbs.status.causes import NEXT, Logs, cause, silence
 from sparkops.verbs.status.look import Answers, Looked, ask, look, read_causes
 from sparkops.verbs.status.options import StatusOptions
 from sparkops.verbs.status.ranks import ranks
@@ -38,20 +38,53 @@ def status(options: StatusOptions, report: Report) -> Answer:
         unknown = AwayNodes({node: lost for node, lost in session.lost.items() if node not in silent})
         if options.deployment is not None:
             unknown = unknown.among(member.name for one in looked for member in one.stored.members)
+        reasons = list(_reasons(options, session, looked, unknown, silent, found))
+        for code, reason in reasons if options.strict or options.quiet else ():
+            report.note(f"exit code {code}: {reason}")
         document = {
-            "deployments": [_deployment(one, answers.facts, logs) for one in looked],
+            "deployments": [_deployment(one, answers.facts, logs, session.away) for one in looked],
             "cut_off": [one.document for one in session.cut_off],
             "warnings": warnings.document(found),
             "unreachable": session.lost.reasons,
+            "unknown": list(unknown),
+            "reasons": [{"exit_code": code, "text": reason} for code, reason in reasons],
         } | ({"short": True} if options.short else {})
-        lost = [Unreachable.exit_code] if unknown or (options.strict and silent) else []
-        strict = [StepFailed.exit_code] if options.strict and (found or session.cut_off or not _serves(looked)) else []
-        code = worst(*(EXIT_CODES[one.state] for one in looked), *lost, *strict)
-        return Answer({} if options.quiet else document, exit_code=code, error=unknown.error)
+        code = worst(*(code for code, _ in reasons))
+        return Answer({} if options.quiet else document, exit_code=code, error=_error(unknown))
 
 
-def _serves(looked: Sequence[Looked]) -> bool:
-    return any(one.state == "serving" for one in looked)
+def _error(unknown: AwayNodes) -> Unreachable | None:
+    error = unknown.errors
+    if error is not None:
+        error.hint = error.hint or NEXT["unreachable"]
+    return error
+
+
+def _reasons(
+    options: StatusOptions,
+    session: Session,
+    looked: Sequence[Looked],
+    unknown: AwayNodes,
+    silent: AwayNodes,
+    found: Sequence[Finding],
+) -> Iterator[tuple[int, str]]:
+    """Each reason for an exit code other than 0, with that code."""
+    for one in looked:
+        if code := EXIT_CODES[one.state]:
+            yield code, f"{one.stored.deployment} is {one.state}"
+    for node in unknown:
+        yield Unreachable.exit_code, f"what {node} runs is unknown"
+    if not options.strict:
+        return
+    for node in silent:
+        yield Unreachable.exit_code, f"{node} cannot be reached"
+    for warning in found:
+        if warning.node not in silent:
+            yield StepFailed.exit_code, f"warning {warning.id} on {warning.node}"
+    for run in session.cut_off:
+        yield StepFailed.exit_code, f"run {run.begin.run} was cut off"
+    if not any(one.state == "serving" for one in looked):
+        yield StepFailed.exit_code, "no deployment serves"
 
 
 def _silent(session: Session, looked: Sequence[Looked]) -> AwayNodes:
@@ -70,13 +103,13 @@ def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: Aw
             yield from warnings.of_restarts(one.revision.parts, answers.facts, logs)
 
 
-def _deployment(one: Looked, facts: Mapping[str, Facts], logs: Logs) -> dict[str, Any]:
+def _deployment(one: Looked, facts: Mapping[str, Facts], logs: Logs, away: AwayNodes) -> dict[str, Any]:
     stored = one.stored
     few = any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
-    known = None
+    known = silence(one.places, away) if one.state == "unreachable" else None
     if one.state not in ("serving", "stopped", "unreachable"):
-        known = cause(stored, one.places, facts, logs if unwell else {})
+        known = cause(stored, one.suspects, facts, logs if unwell else {})
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
         "name": stored.deployment,

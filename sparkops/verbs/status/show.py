@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sparkops.core.endpoints import WITHOUT_KEY
 from sparkops.core.history import cut_off_text
@@ -22,13 +22,14 @@ def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("short"):
         yield from columns([_line(item, found, ink) for item in deployments])
         return
+    unknown = document.get("unknown", ())  # the error, below the answer, says why
     for item in deployments:
-        yield from _deployment(item, ink)
+        yield from _deployment(item, ink, unknown)
     for one in found:
         yield f"{ink.warn('warning:')} {one['node']}: {one['text']} [{one['id']}]"
         yield f"  {ink.bold('next:')} {one['next']}"
-    warned = {one["node"] for one in found if one["id"] == "management"}
-    rest = {node: reason for node, reason in (document.get("unreachable") or {}).items() if node not in warned}
+    told = {*unknown, *(one["node"] for one in found if one["id"] == "management")}
+    rest = {node: reason for node, reason in (document.get("unreachable") or {}).items() if node not in told}
     yield from away({"unreachable": rest}, ink)
 
 
@@ -41,11 +42,11 @@ def _line(item: Document, found: Sequence[Document], ink: Ink) -> list[str]:
     return [str(item["name"]), told, str(item.get("model")), next((e["url"] for e in item.get("endpoints", ())), "")]
 
 
-def _deployment(item: Document, ink: Ink) -> Iterator[str]:
+def _deployment(item: Document, ink: Ink, unknown: Collection[str]) -> Iterator[str]:
     state = _state(str(item.get("state")), ink)
     shape = f"{item.get('recipe')} as {item.get('topology')}, {str(item.get('hash') or '')[:8]}"
     yield f"{ink.bold(str(item['name']))}  {state}  {ink.dim(shape)}"
-    yield from _why(item, ink)
+    yield from _why(item, ink, told=any(node["name"] in unknown for node in item.get("nodes", ())))
     if not item.get("api_key", True):
         yield ink.warn(f"  {WITHOUT_KEY}")
     if item.get("newer"):
@@ -61,30 +62,34 @@ def _deployment(item: Document, ink: Ink) -> Iterator[str]:
         yield from _running(item, ink)
 
 
-def _why(item: Document, ink: Ink) -> Iterator[str]:
-    """Why it does not serve, and what to do."""
+def _why(item: Document, ink: Ink, told: bool) -> Iterator[str]:
+    """Why it does not serve, and what to do; with `told`, the error of the run says so."""
     if item.get("state") == "serving":
         return
-    if known := item.get("cause"):
+    if (known := item.get("cause")) and not told:
         yield f"  {ink.bold('cause:')} {clip(known, LONGEST_REASON)}"
     elif item.get("reason"):
         yield f"  {item['reason']}"
-    if item.get("next"):
+    if item.get("next") and not told:
         yield f"  {ink.bold('next:')} {item['next']}"
 
 
 def _running(item: Document, ink: Ink) -> Iterator[str]:
     """What only a deployment that runs has: ranks, CUDA graphs, endpoints."""
-    if ray := item.get("ray"):
-        told = ray.get("nodes") is not None
-        yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs" if told else "  ray: gave no answer"
+    silent = {node["name"] for node in item.get("nodes", ()) if not node.get("reachable", True)}
+    ray = item.get("ray") or {}
+    if ray.get("nodes") is not None:
+        yield f"  ray: {ray['nodes']} nodes, {ray['gpus']} GPUs"
+    elif ray and not silent:
+        yield "  ray: gave no answer"
     if (ranks := item.get("ranks")) and ranks.get("here") is not None:
         yield from _ranks(ranks, ink)
     if hung := item.get("graphs_hung"):
         text = "CUDA graphs hung at the first request, so it runs without them; remembered for this image on"
         yield ink.warn(f"  {text} {', '.join(hung)}")
     for endpoint in item.get("endpoints", ()):
-        health = ink.good("answers") if endpoint.get("healthy") else ink.bad("does not answer")
+        health = ink.bad("unknown" if endpoint.get("node") in silent else "does not answer")
+        health = ink.good("answers") if endpoint.get("healthy") else health
         yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"
 
 

@@ -4,12 +4,14 @@ import contextlib
 import io
 import json
 import socket
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import pytest
 
 from sparklab.engine.flags import parse
 from sparklab.engine.ranks import Ranks
+from sparklab.engine.ray_ranks import RayRanks
 from sparklab.engine.settings import Settings, StartError
 from sparklab.tools import curl
 from sparklab.tree import memory
@@ -90,6 +92,22 @@ def test_a_fault_ends_it_amid_the_weights(nodes):
     assert (code, "died unexpectedly (exit code: -9)" in log) == (1, True)
     assert "  0% Completed" in log
     assert "100% Completed" not in log
+
+
+def test_a_crash_is_told_of_the_rank_and_by_the_executor_as_vllm_does(nodes):
+    def ranks(kind, rank=0):
+        return kind(SimpleNamespace(node=nodes.one if rank == 0 else nodes.two, rank=rank))
+
+    over_ray = ranks(RayRanks)
+    over_ray.members = [{"node": node.directory, "ip": node.fabric[0]} for node in (nodes.one, nodes.two)]
+    nodes.fault("crash-while-loading", node=nodes.two)
+    assert "RayWorkerProc rank=[1] died unexpectedly" in over_ray.crashed()[1]
+    assert ranks(Ranks).crashed() is None
+    assert "VllmWorker-1 died unexpectedly (exit code: -9)" in ranks(Ranks, 1).crashed()[1]
+    nodes.fault("crash-while-loading", off=True, node=nodes.two)
+    nodes.fault("crash-while-loading", node=nodes.one)
+    assert "RayWorkerProc rank=[0] died unexpectedly" in over_ray.crashed()[1]
+    nodes.fault("crash-while-loading", off=True, node=nodes.one)
 
 
 def test_qwen3_next_starts_as_its_recipe_says(nodes):

@@ -38,6 +38,10 @@ def test_its_files_are_those_of_a_spark(nodes):
     assert files.read(nodes.one.root("etc", "dgx-release")).count("DGX Spark") == 2
 
 
+def test_it_says_that_it_is_emulated(nodes):
+    assert "emulated" in files.read(nodes.one.root("etc", "sparkops-lab"))
+
+
 def test_its_own_fabric_answers_pings_and_no_stranger_does(nodes):
     assert nodes.says("ping", "-c", "1", nodes.two.fabric[0]).code == 0
     assert nodes.says("ping", "-c", "1", "10.9.8.7").code == 1

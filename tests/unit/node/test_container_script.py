@@ -22,7 +22,7 @@ def act(node: NodeShell, verb: str, deployment: str = "mine", state: str = "") -
 def test_removing_keeps_the_log_first_and_happens_where_it_cannot_be_kept_too(node: NodeShell) -> None:
     node.tool("docker", DOCKER)
     assert act(node, "remove", state=f"{node.home}/state") == (0, "")
-    assert calls(node) == ["ps", "logs", "stop", "rm"]
+    assert calls(node) == ["ps", "logs", "inspect", "stop", "rm"]
     assert (node.home / "state/logs/c.log").read_text() == "the log\n"
     (node.home / "gone").unlink()
     (node.home / "file").write_text("where a directory should be")
@@ -36,6 +36,12 @@ def test_what_is_stopped_or_removed_may_finish_its_requests(node: NodeShell) -> 
         assert node.run("container", verb, "c", "mine", str(node.home), "90").returncode == 0
     log = (node.home / "docker.log").read_text().splitlines()
     assert [line for line in log if line.startswith("stop")] == ["stop -t 90 1234"] * 2
+
+
+def test_the_log_of_a_container_that_had_ended_is_as_old_as_its_end(node: NodeShell) -> None:
+    node.tool("docker", DOCKER.replace("rm)", "inspect) echo false 2026-01-01T00:00:07.123456789Z ;;\nrm)"))
+    assert act(node, "remove", state=f"{node.home}/state") == (0, "")
+    assert int((node.home / "state/logs/c.log").stat().st_mtime) == 1_767_225_607
 
 
 def test_a_strangers_container_of_our_name_is_neither_touched_nor_started(node: NodeShell) -> None:

@@ -38,6 +38,6 @@ def test_the_newest_kept_log_of_a_deployment_is_shown(node: NodeShell) -> None:
     for number, name in enumerate(("sparkops-a-head-1.log", "sparkops-a-head-2.log", "sparkops-b-head-3.log")):
         (logs / name).write_text(f"one\n{name}\n")
         os.utime(logs / name, (number * 100, number * 100))
-    assert node.run("keptlog", str(logs), "a", "1").stdout == "sparkops-a-head-2.log\n"
-    assert node.run("keptlog", str(logs), "", "1").stdout == "sparkops-b-head-3.log\n"
+    assert node.run("keptlog", str(logs), "a", "1").stdout == "100\nsparkops-a-head-2.log\n"
+    assert node.run("keptlog", str(logs), "", "1").stdout == "200\nsparkops-b-head-3.log\n"
     assert node.run("keptlog", str(node.home / "none"), "", "1").stdout == ""

@@ -7,14 +7,14 @@ from sparkops.errors import Locked
 from sparkops.remote.lock import Held, owner_here, refusal
 
 OWNER = {"user": "ada", "machine": "laptop", "run": "cafe0001", "pid": 42, "since": "2026-11-23T10:00:00+00:00"}
-TOLD = "ada@laptop since 2026-11-23T10:00:00+00:00 (run cafe0001, pid 42)"
+TOLD = "ada@laptop since 2026-11-23 10:00:00 UTC (run cafe0001, pid 42)"
 
 
 def test_the_owner_of_a_lock_is_named_with_the_command_and_cannot_steer_the_terminal() -> None:
     assert Held("a", OWNER).holder == TOLD
     assert Held("a", {}).holder == "somebody@somewhere since ? (run ?, pid ?)"
     held = Held("a", {**OWNER, "command": "sparkops stop \x1b[2J", "user": ["x"]})
-    assert held.holder == TOLD.replace("ada", "somebody") + ": `stop \\x1b[2J`"
+    assert held.holder == TOLD.replace("ada", "somebody") + ': "sparkops stop \\x1b[2J"'
     assert held.owner["command"] == "sparkops stop \\x1b[2J"
 
 
