@@ -111,7 +111,7 @@ class Undo:
 
     def _stuck(self, step: Step, text: str) -> None:
         self.stuck.append(step.id)
-        self._tell("stuck", step, f"undo: {step.title}", text)
+        self._tell("stuck", step, _words(step).doing or f"undo: {step.title}", text)
 
     def _tell(self, kind: EventKind, step: Step, title: str, text: str = "") -> None:
         self._emit(Event(kind, text, step.node, step.id, title))
