@@ -25,13 +25,14 @@ LONGEST_LOAD = 86_400
 class Load:
     """What a deploy started, and the seconds from the first stop to the last answer. Equal ones should take as long.
 
-    `revision` is the hash of what answered, empty in notes of earlier versions.
+    `seconds` is None if some engine ran already. `revision` is the hash of what answered, empty in notes of earlier
+    versions.
     """
 
     recipe: str
     image: str
     topology: str
-    seconds: int = field(compare=False)
+    seconds: int | None = field(compare=False)
     revision: str = field(default="", compare=False)
 
 
@@ -131,20 +132,26 @@ def runs(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
             again = {last[name] for name, note in noted if note.event == "begin" and note.at == since}
             ended = end if end and (end.at > since or again == {"end"}) else None  # times are whole seconds
             found.append(PastRun(begins[0], tuple(dict.fromkeys(name for name, _ in noted)), ended, run in holders))
-    return tuple(sorted(found, key=lambda one: one.begin.at))
+    begun = [note.run for history in nodes.values() for note in history.notes if note.event == "begin"]
+    return tuple(sorted(found, key=lambda one: (one.begin.at, begun.index(one.begin.run))))
 
 
 def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     """The runs that never ended and that no later run made up for on all their nodes, newest last.
 
-    A run that settled a deployment did so on all nodes of this deployment, also on those that it did not have to lock.
+    A run that settled a deployment did so on all nodes of this deployment, also on those that it did not have to lock;
+    but it had to lock one of them.
     """
+    where: dict[str, set[str]] = {}
+    for name, history in nodes.items():
+        for note in history.notes:
+            where.setdefault(note.run, set()).add(name)
     ends = [note for history in nodes.values() for note in history.notes if note.event == "end"]
     left = {
         name: {
             run
             for run, begin in _left_open(history.notes).items()
-            if not any(begin.deployment in end.settled and end.at > begin.at for end in ends)
+            if not any(_settled_elsewhere(end, begin) and where[end.run] & where[run] for end in ends)
         }
         for name, history in nodes.items()
     }
@@ -183,6 +190,10 @@ def _makes_up_for(end: Note, begin: Note) -> bool:
     return again or not {EVERYTHING, begin.deployment}.isdisjoint(end.settled)
 
 
+def _settled_elsewhere(end: Note, begin: Note) -> bool:
+    return begin.deployment in end.settled and end.at > begin.at
+
+
 def _note(text: str) -> Note | None:
     try:
         told = json.loads(text)
@@ -208,9 +219,11 @@ def _note(text: str) -> Note | None:
 
 
 def _load(told: Any) -> Load | None:
-    seconds = told.get("seconds") if isinstance(told, Mapping) else None
-    if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= LONGEST_LOAD:
+    if not isinstance(told, Mapping):
         return None
+    seconds = told.get("seconds")
+    if not isinstance(seconds, int) or isinstance(seconds, bool) or not 0 <= seconds <= LONGEST_LOAD:
+        seconds = None
     names = (_text(told, "recipe"), _text(told, "image", OUTCOME), _text(told, "topology"))
     return Load(*names, seconds, _text(told, "revision"))
 

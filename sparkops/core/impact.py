@@ -43,13 +43,14 @@ def impact(s: Situation) -> Impact:
     front = s.revision.fronts[0]
     if (replaced or s.existing(front)) and _new_key(s, front.name):
         lines.append("the API key changes; print the new one: `sparkops key`")
-    last = next((one.seconds for one in loads(s.facts[front.name]) if one == load(s.revision, 0)), None)
-    return Impact(after, replaced, tuple(lines), last)
+    last = (one.seconds for one in loads(s.facts[front.name]) if one == load(s.revision, None))
+    return Impact(after, replaced, tuple(lines), next((one for one in last if one is not None), None))
 
 
-def load(revision: Revision, seconds: float) -> Load:
+def load(revision: Revision, seconds: float | None) -> Load:
     """What a deploy leaves in the history of its nodes, for the next plan."""
-    return Load(revision.recipe, revision.image.reference, revision.topology, round(seconds), revision.hash)
+    took = None if seconds is None else round(seconds)
+    return Load(revision.recipe, revision.image.reference, revision.topology, took, revision.hash)
 
 
 def loads(known: Facts) -> Iterator[Load]:
@@ -60,7 +61,8 @@ def loads(known: Facts) -> Iterator[Load]:
 
 def usual_seconds(facts: Mapping[str, Facts], revisions: Iterable[Stored]) -> int | None:
     """How long the last deploys of these revisions took, the longest of them; None if one is not known."""
-    seconds = {one.revision: one.seconds for known in facts.values() for one in reversed([*loads(known)])}
+    known = [one for node in facts.values() for one in reversed([*loads(node)])]
+    seconds = {one.revision: one.seconds for one in known if one.seconds is not None}
     found = [seconds.get(stored.hash) for stored in revisions]
     return max((one for one in found if one is not None), default=None) if None not in found else None
 

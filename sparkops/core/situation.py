@@ -94,6 +94,11 @@ class Situation:
             return "keep"
         return "restart" if own else "replace"
 
+    @property
+    def loads_all(self) -> bool:
+        """Whether every engine loads its model now."""
+        return all(self.todo(member) != "keep" for member in self.revision.engines)
+
     def is_broken(self, member: Member) -> bool:
         """Whether the member must be replaced; a cluster's members are replaced together, as any rank may hang."""
         together = self.revision.engines if self.revision.topology == "cluster" else (member,)

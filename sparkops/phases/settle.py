@@ -39,11 +39,13 @@ def _kept(s: Situation) -> frozenset[str]:
 
 
 def _superseded(s: Situation, one: DeployedRevision, keep: frozenset[str]) -> Iterator[NodeContainer]:
-    """The containers of a revision that go; of one that is kept or runs beside this one, none that can run."""
-    here = {node for node, _ in one.parts} & {member.name for member in s.revision.members}
-    stays = one.stored.hash in {s.revision.hash, *keep, *s.choices.keep} or (
-        one.runs and one.stored.hash not in s.unproven
-    )
-    for node, container in one.parts if here and not one.stored.newer else ():
-        if not (stays and (container.runs or container.kept)):
+    """The containers of a revision that go; of one that is kept or runs beside this one, none that can run.
+
+    Other nodes than those that this deploy acts on anyway need not be there now.
+    """
+    ours = {member.name for member in s.revision.members} | {node for node, _, _ in s.replaced}
+    runs = one.runs and one.stored.hash not in s.unproven
+    stays = runs or one.stored.hash in {s.revision.hash, *keep, *s.choices.keep}
+    for node, container in one.parts if not one.stored.newer else ():
+        if node in ours and not (stays and (container.runs or container.kept)):
             yield node, container

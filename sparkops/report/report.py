@@ -52,6 +52,11 @@ class Report(Ending):
             until = None if seconds is None else self._clock() + seconds
             self._board = replace(self._board, until=until)
 
+    def rest(self) -> None:
+        """No plan is under way."""
+        with self._lock:
+            self._board = board.Board()
+
     def line(self, label: str, text: str) -> None:
         """Print a line of the answer before the rest is known."""
         with self._lock:

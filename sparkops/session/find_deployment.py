@@ -7,6 +7,7 @@ from sparkops.core.schema import nearest
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.session.away import AwayNodes
 from sparkops.session.session import Session
 
 
@@ -91,15 +92,18 @@ def lock_for(session: Session, name: str | None) -> None:
     While another run holds a lock, the name is not judged: that run may be starting this deployment.
     """
     if name is not None:
+        away = AwayNodes(session.away)
         facts = session.what_runs()
         if not any(isinstance(known.lock, Lock) and known.lock.held for known in facts.values()):
             on_selected(session, deployed_revisions(facts), name)
+        session.away = away  # a node may be back when another run has ended
     session.lock(node.name for node in session.selected)
 
 
 def on_selected(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:
     """The revisions with a container on the selected nodes, and with that name if one is given."""
-    if name is not None and name not in {one.stored.deployment for one in everything}:
+    begun = {run.begin.deployment for run in session.cut_off}
+    if name is not None and name not in {one.stored.deployment for one in everything} | begun:
         raise unknown_deployment(session, everything, name)
     selected = {node.name for node in session.selected}
     return [one for one in everything if name in (None, one.stored.deployment) and {n for n, _ in one.parts} & selected]
@@ -107,12 +111,13 @@ def on_selected(session: Session, everything: Sequence[DeployedRevision], name: 
 
 def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision]) -> SparkopsError:
     """The error when no revision that was stopped on these nodes can be started again."""
-    halves = [one for one in here if not one.runs and one.missing]
+    halves = [one for one in here if one.missing]
     if not halves:
         text = f"nothing to {purpose}: these nodes keep no stopped deployment"
         return Refused(text, hint="see what runs: `sparkops status`; start a model: `sparkops deploy --topology ...`")
     half = max(halves, key=lambda one: one.ended)
     session.require(member.name for member in half.missing)
     text = f"nothing to {purpose}: {half.title} is not whole, {half.missing[0].name} lacks its container"
-    again = f"--recipe {half.stored.recipe} --topology {half.stored.topology}"
+    named = "" if half.stored.deployment == half.stored.recipe else f" --name {half.stored.deployment}"
+    again = f"--recipe {half.stored.recipe} --topology {half.stored.topology}{named}"
     return Refused(text, hint=f"deploy it again: `sparkops deploy {again}`")

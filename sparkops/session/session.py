@@ -50,8 +50,8 @@ class Session:
     """`selected` are the nodes that `--limit` names.
 
     `changed`: a plan of this run changed something on a node, and that was not undone. `wait`: seconds to wait for
-    locks of another run. `cut_off`: runs on the selected nodes that never ended, known after `containers`; `told`:
-    those of which this run has warned.
+    locks of other runs in all, `waited`: those that have passed. `cut_off`: runs on the selected nodes that never
+    ended, known after `containers`; `told`: those of which this run has warned.
     For the nodes' history: `trouble` is the exit code of the first plan that was not done, `load` what a deploy
     started; `deployment` and `settled` are those of a `Note`.
     """
@@ -66,6 +66,7 @@ class Session:
     sudo_password: bool = False
     changed: bool = False
     wait: float = 0.0
+    waited: float = 0.0
     cut_off: tuple[PastRun, ...] = ()
     told: tuple[PastRun, ...] = ()
     load: Load | None = None
@@ -112,9 +113,9 @@ class Session:
         wanted = [name for name in dict.fromkeys(nodes) if name not in self.away and name not in self.locked]
         if not wanted:
             return False
-        begun, told = self.fleet.now(), None
+        begun, told = self.fleet.now() - self.waited, None
         while (held := self._taken(wanted)) is not None:
-            waited = self.fleet.now() - begun
+            self.waited = waited = self.fleet.now() - begun
             if waited >= self.wait:
                 held.hint = "run the command again when that run has ended" if self.wait else held.hint
                 raise held
@@ -279,6 +280,7 @@ class Session:
     def run(self, plan: Plan, emit: Emit | None = None) -> Outcome:
         """Execute a plan. Failures on nodes are in the outcome; a bug is raised."""
         outcome = execute(plan, self.fleet, emit or self.report.emit)
+        self.report.rest()
         changing = {step.id for step in plan.steps if step.changes}
         self.trouble = self.trouble or ENDED[outcome.status]
         self.changed |= not changing.isdisjoint(set(outcome.sent) - set(outcome.undone))

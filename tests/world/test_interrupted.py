@@ -173,3 +173,30 @@ def test_a_copy_interrupted_at_any_send_is_completed_by_the_same_command(
         assert lab.cli(*words).code == 130, at
         lab.anew()
         lab.cli(*words, code=0)
+
+
+def test_a_deploy_removes_nothing_on_nodes_on_which_it_does_nothing_else(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    lab.deploy(*SOLO)
+    elsewhere = {one for one in lab.containers() if one[0] == "node2"}
+    assert lab.deploy(*SOLO, *SHORT)["changed"]
+    assert {one for one in lab.containers() if one[0] == "node2"} == elsewhere
+
+
+def test_what_hangs_is_kept_for_a_rollback_although_another_command_was_cut_off(lab: Lab) -> None:
+    lab.deploy(*SOLO)
+    lab.deploy("solo", "--set", "args.max-num-seqs=4")
+    assert lab.killed(2, "cache", "drop")
+    ((_, name),) = hangs = lab.running()
+    lab.node("node1").engine.containers[name].silent = "health"
+    lab.deploy("solo", *SHORT)
+    assert hangs < lab.containers()
+
+
+def test_a_deploy_that_left_nothing_can_be_settled_by_its_name(lab: Lab) -> None:
+    lab.deploy("solo")
+    assert lab.killed(3, "deploy", "--topology", "solo", "--name", "x", "--alongside", "--limit", "node2")
+    assert len(lab.json("status")["cut_off"]) == 1
+    lab.json("stop", "x")
+    assert lab.json("status")["cut_off"] == []
+    assert lab.json("stop", "x", code=2)["error"]["message"].startswith("no deployment")

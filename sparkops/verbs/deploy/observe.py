@@ -76,23 +76,24 @@ def _broken(situation: Situation, session: Session) -> frozenset[str]:
 
 
 def _unproven(situation: Situation, session: Session) -> frozenset[str]:
-    """Return the hashes of replaced revisions that a cut-off run may have begun and that are not known to have served.
+    """Return the hashes of replaced revisions that a cut-off run may have begun and that never came up.
 
-    One that answers is, and so is one with a stopped container or with the note of a deploy that ended well.
+    Not of one with a stopped container or with the note of a deploy that ended well, nor if nothing older is kept.
     """
-    cut = {node for run in session.cut_off for node in run.nodes}
-    doubtful = {stored.hash: stored for node, stored, _ in situation.replaced if node in cut}
-    for one in deployed_revisions(situation.facts):
-        if one.kept:
-            doubtful.pop(one.stored.hash, None)
-    for known in situation.facts.values():
-        for load in loads(known):
-            doubtful.pop(load.revision, None)
-    return frozenset(it for it, stored in doubtful.items() if not _answers(stored, situation.facts, session))
+    cut = {(run.begin.deployment, node) for run in session.cut_off for node in run.nodes}
+    replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
+    doubtful = {it for it, one in replaced.items() if {(one.deployment, m.name) for m in one.members} & cut}
+    doubtful -= {load.revision for known in situation.facts.values() for load in loads(known)}
+    everything = deployed_revisions(situation.facts)
+    doubtful -= {one.stored.hash for one in everything if one.kept}
+    kept = {node for one in everything if not one.runs and one.complete for node, _ in one.parts}
+    doubtful = {it for it in doubtful if kept.intersection(member.name for member in replaced[it].members)}
+    return frozenset(it for it in doubtful if not _came_up(replaced[it], situation.facts, session))
 
 
-def _answers(stored: Stored, facts: Mapping[str, Facts], session: Session) -> bool:
-    fronts = {front.name: front for front in stored.fronts if front.name in facts}
-    questions = {n: scripts.serving(stored_question(facts, stored, f), REPLACE_SECONDS) for n, f in fronts.items()}
+def _came_up(stored: Stored, facts: Mapping[str, Facts], session: Session) -> bool:
+    """Whether an engine listens: it does so once the model is loaded."""
+    engines = [one for one in stored.engines if one.port is not None and one.name in facts]
+    questions = {one.name: scripts.serving(stored_question(facts, stored, one), REPLACE_SECONDS) for one in engines}
     told = session.ask(questions).values()
-    return any(isinstance(one, Result) and serving_probe(one.stdout).answered for one in told)
+    return any(isinstance(one, Result) and not serving_probe(one.stdout).coming for one in told)

@@ -6,9 +6,10 @@ order of the steps on the nodes.
 
 from typing import TYPE_CHECKING
 
-from sparkops.core.history import EVERYTHING
-from sparkops.core.impact import load, told
+from sparkops.core.history import EVERYTHING, Load
+from sparkops.core.impact import load, loads, told
 from sparkops.core.recipe import Recipe
+from sparkops.core.situation import Situation
 from sparkops.errors import Refused
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -80,14 +81,21 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
         impact = documents.impact(compiled)
         for label, text in told(impact):
             session.report.note(f"{label}: {text}")
-        session.report.expect(impact["seconds"])
+        session.report.expect(impact["seconds"] if compiled.situation.loads_all else None)
     began = session.fleet.now()
     execute(compiled.plan, session)
     gone = (stored.deployment for _, stored, _ in compiled.situation.replaced)
     session.settled = (session.deployment, *gone, *(() if options.alongside else (EVERYTHING,)))
-    if compiled.plan.changes:
-        session.load = load(compiled.situation.revision, session.fleet.now() - began)
+    session.load = _noted(compiled.situation, session.fleet.now() - began)
     return compiled
+
+
+def _noted(s: Situation, seconds: float) -> Load | None:
+    """What the history keeps: the time of a whole load, else only once that this revision answered."""
+    if s.loads_all:
+        return load(s.revision, seconds)
+    known = {one.revision for facts in s.facts.values() for one in loads(facts)}
+    return None if s.revision.hash in known else load(s.revision, None)
 
 
 def decide(options: PlanOptions, session: Session, first: Draft, own: OwnPlay | None = None) -> Compiled:

@@ -53,8 +53,10 @@ def _stop(options: StopOptions, session: Session) -> Answer:
 
 
 def _settled(options: StopOptions, chosen: Iterable[DeployedRevision]) -> tuple[str, ...]:
+    if options.deployment:
+        return (options.deployment,)
     names = tuple(one.stored.deployment for one in chosen if one.stored.hash not in options.but)
-    return names if options.deployment or options.but else (*names, EVERYTHING)
+    return names if options.but else (*names, EVERYTHING)
 
 
 def _ended(act: str, targets: Iterable[DeployedRevision], done: Container[str]) -> Iterator[dict[str, str]]:

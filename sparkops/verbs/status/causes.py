@@ -27,6 +27,7 @@ STARTS_BY_ITSELF = 600.0
 LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
 READ = "read the logs: `sparkops logs`; to start it again: `sparkops restart`"
+AGAIN = "deploy it again: `sparkops deploy --topology ...`"
 REACH = "find out why: `sparkops preflight --only ssh,host-key`"
 
 NEXT: Mapping[State, str] = {
@@ -114,10 +115,10 @@ def _down(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts]) -
     for member, container in places:
         what, name = f"the {member.role} on {member.name}", stored.deployment
         if container is None and member.name in facts:
-            again = "deploy it again: `sparkops deploy --topology ...`"
-            yield Reason(member.name, f"{what} has no container", again)
+            yield Reason(member.name, f"{what} has no container", AGAIN)
         elif container is not None and container.state in _ENDED:
-            yield Reason(member.name, f"{what} is not running", f"start it: `sparkops start {name}`")
+            mend = f"start it: `sparkops start {name}`" if container.kept else AGAIN
+            yield Reason(member.name, f"{what} is not running", mend)
         elif all(other.role == "proxy" for other, _ in places):
             yield Reason(member.name, f"{what} does not answer, but the servers behind it do", READ)
 

@@ -109,6 +109,7 @@ def test_a_run_that_was_cut_off_is_told_until_it_is_made_up_for_by(after: str) -
 def test_a_settled_deployment_is_settled_on_all_nodes_everything_only_where_it_was_noted() -> None:
     assert left((CUT, end("b", 3, settled=("tiny",))), (CUT,)) == []
     assert left((CUT, end("b", 3, "stop", settled=("*",))), (CUT,)) == [("a", ("node2",))]
+    assert left((end("b", 3, settled=("tiny",)),), (CUT,)) == [("a", ("node2",))], "it was on none of its nodes"
     anything = begin("a", 1, "stop")
     assert left((anything, end("b", 3, settled=("tiny",)))) == [("a", ("node1",))], "it was about all of them"
     assert left((anything, end("b", 3, "stop"))) == []

@@ -6,6 +6,7 @@ SHOWN = {
     ("deploy", "--set", "args.max-num-batched-tokens=8192"): "deploy --set args.max-num-batched-tokens=8192",
     ("deploy", "--", "--tokenizer", "acme/tiny"): "deploy -- --tokenizer acme/tiny",
     ("deploy", "--", "--hf-overrides", '{"num_tokens": 4}'): """deploy -- --hf-overrides '{"num_tokens": 4}'""",
+    ("deploy", "--", "--hf-overrides", '{"pad_token": "x"}'): """deploy -- --hf-overrides '{"pad_token": "x"}'""",
     ("image", "pull", "ghcr.io/a/token:1.2"): "image pull ghcr.io/a/token:1.2",
     ("deploy", "--no-api-key", "--alongside"): "deploy --no-api-key --alongside",
     ("stop", "--ask-become-pass", "tiny"): "stop --ask-become-pass tiny",
@@ -26,6 +27,7 @@ MASKED = {
     ("deploy", "--", "--kv", '{"secret_store": {"id": "x"}, "port": 1}'): """deploy -- --kv '{"secret_store": ***'""",
     ("deploy", "--set", "args.kv={port: 1, token: 7}"): "deploy --set 'args.kv={port: 1, token: ***}'",
     ("play", "https://me:hush@host/x"): "play 'https://***@host/x'",
+    ("play", "https://ghp_abcdefghijklmnopqrstuvwxyz@host/x"): "play 'https://***@host/x'",
     ("play", "hf_abcdefghijklmnopqrstuvwxyz"): "play ***",
 }
 
