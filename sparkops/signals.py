@@ -22,8 +22,12 @@ def listen() -> None:
 
 
 def over() -> None:
-    """The run has ended: from now on they do nothing, so that its exit code stands."""
-    _handle(lambda: None)
+    """The run has ended: from now on they are ignored, so that its exit code stands.
+
+    Not by a handler of ours: Python takes these away while it ends, and then a signal would end it.
+    """
+    for number in _handle(lambda: None):
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

@@ -31,6 +31,12 @@ except KeyboardInterrupt:
     ways.append("raised")
 signals.over()
 signal.raise_signal(number)
+
+class Late:
+    def __del__(self, send=signal.raise_signal):
+        send(number)  # while Python ends
+
+late = Late()
 print(*ways, Interrupted("this became of it").message)
 """
 
