@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.testing import Trouble
+from sparkops.testing import EngineBoot, Trouble
 from sparkops.testing.store import Store
 from support.world import Lab, Ran
 
@@ -183,14 +183,25 @@ def test_a_deploy_removes_nothing_on_nodes_on_which_it_does_nothing_else(lab: La
     assert {one for one in lab.containers() if one[0] == "node2"} == elsewhere
 
 
-def test_what_hangs_is_kept_for_a_rollback_although_another_command_was_cut_off(lab: Lab) -> None:
+@pytest.mark.parametrize(
+    ("cut", "noted", "kept"),
+    [(("key", "rotate"), False, True), (("stop", GPT), True, True), (("stop", GPT), False, False)],
+    ids=["another command", "its deploy ended well", "nothing speaks for it"],
+)
+def test_what_does_not_answer_is_kept_for_a_rollback_unless_a_cut_off_run_may_have_begun_it(
+    lab: Lab, cut: tuple[str, ...], noted: bool, kept: bool
+) -> None:
     lab.deploy(*SOLO)
-    lab.deploy("solo", "--set", "args.max-num-seqs=4")
-    assert lab.killed(2, "cache", "drop")
-    ((_, name),) = hangs = lab.running()
-    lab.node("node1").engine.containers[name].silent = "health"
-    lab.deploy("solo", *SHORT)
-    assert hangs < lab.containers()
+    lab.deploy(*SOLO, "--set", "args.max-num-seqs=4")
+    node = lab.node("node1")
+    if not noted:
+        del node.files[f"{node.state_dir}/history"]
+    ((_, name),) = running = lab.running()
+    assert any(lab.killed(at, *cut) and lab.json("status", code=None)["cut_off"] for at in range(1, 6))
+    assert lab.running() == running, "it was cut off before it stopped anything"
+    node.engine.containers[name].boot = EngineBoot(never=True)
+    lab.deploy(*SOLO, *SHORT)
+    assert (running < lab.containers()) is kept
 
 
 def test_a_deploy_that_left_nothing_can_be_settled_by_its_name(lab: Lab) -> None:
