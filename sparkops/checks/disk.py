@@ -22,7 +22,10 @@ LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
         "engine cannot write its caches."
     ),
     source="joeynyc/spark-doctor and similar tools (model size plus 10 %); eugr/spark-vllm-docker (image 25 GB)",
-    hint="to free space: sparkops image prune, sparkops model prune; see Docker's use, on the node: docker system df",
+    hint=(
+        "to free space: sparkops image prune, sparkops model prune, or sparkops model prune NAME for one of "
+        "sparkops model list; see Docker's use, on the node: docker system df"
+    ),
     severity="fail",
     reads=("disk", "model", "models", "images"),
     deploys=True,

@@ -182,7 +182,7 @@ def devices(here: Here) -> Iterator[Said]:
 
 
 def _hint(problem: str) -> str:
-    go_on = "or use plain Ethernet, which is many times slower: --allow cx7-usable"
+    go_on = "or use plain Ethernet, which is many times slower: deploy with --allow cx7-usable"
     if "no active RDMA" in problem:
         return (
             "on the node: sudo modprobe -a mlx5_ib ib_uverbs rdma_cm; then check: rdma link; if no device is ACTIVE: "

@@ -38,6 +38,7 @@ class _Known:
     elsewhere: bool = False
 
 
+SERVED = r"sparkops: the engine ended with exit code \d+ after it had served"
 MET = r"sparkops: all \d+ ranks are here"
 
 
@@ -285,11 +286,17 @@ _RAISED = r"\b(?:[A-Za-z_]\w*\.)*([A-Z]\w*(?:Error|Exception|Interrupt): .+)"
 
 def diagnose(lines: Iterable[str]) -> Diagnosis | None:
     """The most trusted reading of these lines, or None if no line is known."""
-    log = list(messages(lines))
+    log = _since_it_served(list(messages(lines)))
     reached = progress(log)
     phase = reached.name if reached else ""
     ends = [name for name in KNOWN if name not in _WAITS]
     return _read(ends, log, phase) or _first_error(log) or _read(_WAITS, log, phase)
+
+
+def _since_it_served(log: list[str]) -> list[str]:
+    """Without what an engine logged that served before the one that starts now: that end is made up for."""
+    ends = [at for at, line in enumerate(log, 1) if re.search(SERVED, line)]
+    return log[ends[-1] :] if ends and progress(log[ends[-1] :]) else log
 
 
 def since_meeting(log: str) -> list[str]:

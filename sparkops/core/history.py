@@ -163,6 +163,12 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     return tuple(one for one in found if one.nodes)
 
 
+def under_way_text(run: Mapping[str, Any]) -> str:
+    """What to say of a run that holds locks now; `run` is its document."""
+    since = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"
+    return f'{run["operator"]} changes these nodes now, since {since}: "{run["command"]}" (run {run["run"]})'
+
+
 def cut_off_text(run: Mapping[str, Any]) -> str:
     """What to say of a run that was cut off, and the next step; `run` is its document."""
     when = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"

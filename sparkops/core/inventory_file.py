@@ -237,6 +237,8 @@ def _address(text: str, value: Located, path: str) -> str:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
+        if set(text) <= set("0123456789."):
+            fail(value, path, f"{text} is not an IP address: that has four numbers from 0 to 255")
         problem = (
             f"must be an IP address, not the host name {text!r}: under load, name resolution (mDNS) takes nodes down"
         )

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Acts on one container of ours: it must have both our name and our label, so a stranger's is never touched.
 #
-#   container remove|stop|start|aside|back NAME DEPLOYMENT STATE_DIR [SECONDS]
+#   container remove|drop|stop|start|aside|back NAME DEPLOYMENT STATE_DIR [SECONDS]
 #
+# `drop` removes it as `remove` does, but gives it one second only, not SECONDS: for one that has served nobody yet.
 # `stop` and `remove` give it SECONDS to end (default 30).
 # `aside` stops it and gives its name free, to be NAME.aside until its successor is verified; `back` takes that back.
 # All are safe to repeat. The log is kept in STATE_DIR/logs before a container is removed; a full disk does not prevent
@@ -37,9 +38,10 @@ remove() {
 
 id=$(find_it "$name") || exit
 case $verb in
-    remove)
+    remove | drop)
         [ -n "$id" ] || exit 0
         keep_log
+        [ "$verb" = remove ] || seconds=1
         docker stop -t "$seconds" "$id" >/dev/null 2>&1
         remove "$id" "$name"
         ;;

@@ -76,7 +76,8 @@ def lacks(repo: Repo, wanted: Manifest, words: str) -> dict[str, Any]:
 def send(repo: Repo, blobs: Iterable[str], words: str, names: Iterable[str]) -> int:
     """Write a tar stream to stdout, with holes; `relay.sh` reads the progress from this process's counters."""
     line = ["tar", "-C", repo.folder, "-cSf", "-", *(f"./{repo.member(blob)}" for blob in blobs)]
-    line += ["-C", os.path.abspath(words), *names] if words else []
+    files = list(names)
+    line += ["-C", os.path.abspath(words), *files] if files else []  # tar fails at a -C without a file after it
     with subprocess.Popen(line, stdout=subprocess.PIPE) as tar:
         assert tar.stdout is not None
         try:

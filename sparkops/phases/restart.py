@@ -1,6 +1,6 @@
 """Plans that restart what runs, for itself or with a new API key: all at once, or behind a proxy in turns."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sparkops.core.endpoints import api_url
@@ -27,12 +27,16 @@ class Turn:
     nodes: tuple[str, ...] = ()
 
 
-def restart_turns(one: DeployedRevision) -> list[Turn]:
-    """The servers behind a proxy one after the other, those that do not run first; the proxy itself goes on."""
+def restart_turns(one: DeployedRevision, silent: Container[str] = ()) -> list[Turn]:
+    """The servers behind a proxy one after the other; the proxy itself goes on.
+
+    Those that do not run come first, then those on nodes in `silent`, which do not answer: as long as the proxy asks
+    them, its endpoint may not answer either.
+    """
     if not _replicas(one):
         return [Turn(tuple((one, part) for part in (*one.running, *one.kept)))]
     stopped = [part for part in one.kept if part[1].role == "proxy"]
-    return [Turn(((one, part),)) for part in (*stopped, *_servers(one))]
+    return [Turn(((one, part),)) for part in (*stopped, *_servers(one, silent))]
 
 
 def rotation_turns(targets: Sequence[DeployedRevision], nodes: Sequence[str]) -> list[Turn]:
@@ -97,9 +101,9 @@ def _replicas(one: DeployedRevision) -> bool:
     return any(member.role == "proxy" for member in one.stored.members)
 
 
-def _servers(one: DeployedRevision) -> list[NodeContainer]:
+def _servers(one: DeployedRevision, silent: Container[str]) -> list[NodeContainer]:
     servers = [part for part in (*one.running, *one.kept) if part[1].role != "proxy"]
-    return sorted(servers, key=lambda part: part[1].state == "running")
+    return sorted(servers, key=lambda part: (part[1].state == "running", part[0] not in silent))
 
 
 def _asks(

@@ -75,7 +75,7 @@ def start(s: Situation) -> Iterator[Step]:
             begin, undo, ended = scripts.container("start", *owner), scripts.container("stop", *owner), "stopped"
         else:
             container = _proxy(s, member) if member.role == "proxy" else _engine(s, member)
-            begin, undo, ended = docker.run(container), scripts.container("remove", *owner), "removed"
+            begin, undo, ended = docker.run(container), scripts.container("drop", *owner), "removed"
         told = Undoing(done=f"{ended} {name}")
         yield step(f"start.{member.name}.{member.role}", member.name, f"start {name}", begin, undo, told)
         if member.role != "proxy":

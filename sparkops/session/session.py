@@ -50,8 +50,9 @@ class Session:
     """`selected` are the nodes that `--limit` names.
 
     `changed`: a plan of this run changed something on a node, and that was not undone. `wait`: seconds to wait for
-    locks of other runs in all, `waited`: those that have passed. `cut_off`: runs on the selected nodes that never
-    ended, known after `containers`; `told`: those of which this run has warned.
+    locks of other runs in all, `waited`: those that have passed. Known after `containers`, of the selected nodes:
+    `cut_off`, the runs that never ended, and `under_way`, those that hold a lock; `told`: those of `cut_off` of which
+    this run has warned.
     For the nodes' history: `trouble` is the exit code of the first plan that was not done, `load` what a deploy
     started; `deployment` and `settled` are those of a `Note`.
     """
@@ -68,6 +69,7 @@ class Session:
     wait: float = 0.0
     waited: float = 0.0
     cut_off: tuple[PastRun, ...] = ()
+    under_way: tuple[PastRun, ...] = ()
     told: tuple[PastRun, ...] = ()
     load: Load | None = None
     deployment: str = ""
@@ -196,6 +198,7 @@ class Session:
         past = {name: known.lock.history for name, known in facts.items() if isinstance(known.lock, Lock)}
         found = tuple(run for run in history.cut_off(past) if set(run.nodes) & set(self.names))
         self.cut_off = found
+        self.under_way = tuple(run for run in history.runs(past) if run.runs and set(run.nodes) & set(self.names))
         if self.locked:
             self.warn_cut_off(run for run in found if run not in self.told)
             self.told = found

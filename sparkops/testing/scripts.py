@@ -26,13 +26,13 @@ def container(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Resu
     if verb == "start":
         node.engine.start(name, node.now)
         return said()
-    if verb == "remove":
+    if verb in ("remove", "drop"):
         path = f"{words[3]}/logs/{name}.log"
         node.files.pop(path, None)  # so that the newest log is last
         node.files[path] = "".join(f"{line}\n" for line in one.log)
         node.times[path] = node.now if one.running or one.finished is None else one.finished
     node.engine.stop(name, node.now)
-    if verb == "remove":
+    if verb in ("remove", "drop"):
         node.engine.remove(name, force=True)
     if verb == "aside":
         node.engine.containers.pop(f"{name}.aside", None)

@@ -1,6 +1,7 @@
 """What `status` asks, and what it says of nodes that it cannot ask. `transcripts/status.txt` has what a person sees."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -166,3 +167,25 @@ def test_a_deploy_that_fails_after_a_node_rebooted_names_the_reboot_and_that_nod
     error = lab.json("deploy", "--topology", "cluster", code=5)["error"]
     assert error["diagnosis"]["id"] == "node-rebooted"
     assert "node2" in {log["node"] for log in error["logs"]}
+
+
+def test_status_names_the_run_that_changes_the_nodes_now(lab: Lab) -> None:
+    seen: list[Any] = []
+    lab.meets(8, lambda other: seen.extend((other.json("status", code=None), other.cli("status"))))
+    lab.deploy("cluster")
+    document, ran = seen
+    (run,) = document["under_way"]
+    assert (run["verb"], run["state"], run["nodes"]) == ("deploy", "running", ["node1", "node2"])
+    assert "changes these nodes now, since " in ran.out
+    assert lab.json("status")["under_way"] == []
+    assert "changes these nodes now" not in lab.cli("status").out
+
+
+def test_what_a_run_stopped_that_was_cut_off_is_no_wish_of_the_operator(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    at = next(at for at in range(8, 40) if lab.killed(at, "deploy", "--topology", "cluster") and not lab.running())
+    assert at
+    (why,) = lab.json("status", code=5)["reasons"]
+    assert "is stopped since run " in why["text"]
+    lab.cli("stop", code=0)
+    lab.cli("status", code=0)

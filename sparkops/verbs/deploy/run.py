@@ -104,7 +104,10 @@ def decide(options: PlanOptions, session: Session, first: Draft, own: OwnPlay | 
     findings = (*draft.findings, *judge(situation, options.allow))
     plan = compile_plan(situation, draft, session, own)
     if options.expect not in (None, plan.id):
-        raise Refused(f"the plan's id is {plan.id}, not {options.expect}", hint="read the new plan: `sparkops plan`")
+        raise Refused(
+            f"the plan's id is {plan.id}, not {options.expect}",
+            hint="read the new plan: `sparkops plan` with the options of this command",
+        )
     return Compiled(draft, situation, plan, findings, *(changes(situation) if plan.changes else ((), ())))
 
 

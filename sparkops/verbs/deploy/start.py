@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 
+from sparkops.core.condition import REPLACE_SECONDS, serving_probe
 from sparkops.core.facts import Facts
 from sparkops.core.impact import usual_seconds
-from sparkops.core.plan import Phase, Plan
+from sparkops.core.plan import Phase, Plan, Result
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
+from sparkops.node_commands import scripts
+from sparkops.phases import parts
 from sparkops.phases.beside import in_the_way, startable
 from sparkops.phases.kept import compile_rollback
 from sparkops.phases.orphans import compile_orphans
@@ -70,7 +73,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
             f"{one.title} lacks a container on {one.missing[0].name}",
             hint="deploy it again: `sparkops deploy --topology ...`",
         )
-    turns = restart_turns(one)
+    turns = restart_turns(one, _silent(session, facts, one))
     plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
     restarted = [{"node": node, "container": part.name} for turn in turns for _, (node, part) in turn.held]
     document = {"changed": True, **served([one]), "restarted": restarted, "in_turns": len(turns) > 1}
@@ -84,6 +87,14 @@ def _restart(options: StartOptions, session: Session) -> Answer:
         execute(with_sudo(plan, session.sudo), session)
     session.settled = (name,)
     return Answer(document)
+
+
+def _silent(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> frozenset[str]:
+    """The nodes whose server runs and does not answer."""
+    servers = [member for member in one.stored.engines if member.port is not None and member.name in facts]
+    asked = {m.name: scripts.serving(parts.question(facts, one.stored, m), REPLACE_SECONDS) for m in servers}
+    told = session.ask(asked)
+    return frozenset(n for n, it in told.items() if not isinstance(it, Result) or not serving_probe(it.stdout).serves)
 
 
 def starts(one: DeployedRevision) -> str:

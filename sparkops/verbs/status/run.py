@@ -7,6 +7,7 @@ from sparkops.core.condition import EXIT_CODES, ServingProbe
 from sparkops.core.endpoints import api_url
 from sparkops.core.facts import HOW_IT_RUNS, Container, Facts, Left
 from sparkops.core.findings import Finding
+from sparkops.core.history import PastRun
 from sparkops.core.stored import Stored
 from sparkops.errors import StepFailed, Unreachable, worst
 from sparkops.report.answer import Answer
@@ -16,10 +17,13 @@ from sparkops.session.find_deployment import current, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
-from sparkops.verbs.status.causes import NEXT, Logs, cause, silence
+from sparkops.verbs.status.causes import NEXT, Logs, cause, now, seconds, silence
 from sparkops.verbs.status.look import Answers, Looked, ask, look, read_causes
 from sparkops.verbs.status.options import StatusOptions
 from sparkops.verbs.status.ranks import ranks
+
+FORMING = 180.0
+"""Seconds after a start in which a node that has not joined is no cause yet."""
 
 
 def status(options: StatusOptions, report: Report) -> Answer:
@@ -43,6 +47,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
             report.note(f"exit code {code}: {reason}")
         document = {
             "deployments": [_deployment(one, answers.facts, logs, session.away) for one in looked],
+            "under_way": [one.document for one in session.under_way],
             "cut_off": [one.document for one in session.cut_off],
             "warnings": warnings.document(found),
             "unreachable": session.lost.reasons,
@@ -72,6 +77,8 @@ def _reasons(
     for one in looked:
         if code := EXIT_CODES[one.state]:
             yield code, f"{one.stored.deployment} is {one.state}"
+        elif one.state == "stopped" and (cut := _stopped_by(one, session.cut_off)):
+            yield StepFailed.exit_code, f"{one.stored.deployment} is stopped since run {cut} was cut off"
     for node in unknown:
         yield Unreachable.exit_code, f"what {node} runs is unknown"
     if not options.strict:
@@ -85,6 +92,12 @@ def _reasons(
         yield StepFailed.exit_code, f"run {run.begin.run} was cut off"
     if not any(one.state == "serving" for one in looked):
         yield StepFailed.exit_code, "no deployment serves"
+
+
+def _stopped_by(one: Looked, runs: Sequence[PastRun]) -> str | None:
+    """The last run that was cut off on a node of this deployment, and may have stopped it for another one."""
+    nodes = {member.name for member in one.stored.members}
+    return next((run.begin.run for run in reversed(runs) if run.begin.deployment and nodes & set(run.nodes)), None)
 
 
 def _silent(session: Session, looked: Sequence[Looked]) -> AwayNodes:
@@ -105,7 +118,7 @@ def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: Aw
 
 def _deployment(one: Looked, facts: Mapping[str, Facts], logs: Logs, away: AwayNodes) -> dict[str, Any]:
     stored = one.stored
-    few = any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
+    few = not _forms(one, facts) and any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = silence(one.places, away) if one.state == "unreachable" else None
     if one.state not in ("serving", "stopped", "unreachable"):
@@ -132,6 +145,15 @@ def _deployment(one: Looked, facts: Mapping[str, Facts], logs: Logs, away: AwayN
         "ranks": ranks(stored, one.fronts, one.parts, logs),
         "graphs_hung": [node for node, container in one.revision.parts if _graphs_hung(facts[node], container)],
     }
+
+
+def _forms(one: Looked, facts: Mapping[str, Facts]) -> bool:
+    """Whether a container started so short ago that the others may still be on their way to it."""
+    return any(
+        container is not None and now(facts[member.name]) - seconds(container.started_at) < FORMING
+        for member, container in one.places
+        if member.name in facts
+    )
 
 
 def _graphs_hung(facts: Facts, container: Container) -> bool:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sparkops.core.endpoints import WITHOUT_KEY
-from sparkops.core.history import cut_off_text
+from sparkops.core.history import cut_off_text, under_way_text
 from sparkops.report.text import Document, How, Ink, away, clip, columns
 from sparkops.verbs.deploy.show import checked
 
@@ -14,6 +14,8 @@ LONGEST_REASON = 200
 
 
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    for run in document.get("under_way", ()):
+        yield ink.dim(under_way_text(run))
     for run in document.get("cut_off", ()):
         yield ink.warn(how.again(cut_off_text(run)))
     deployments, found = document.get("deployments", ()), document.get("warnings", ())
