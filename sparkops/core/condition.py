@@ -119,7 +119,9 @@ def condition(
     all_up = all(part.up for part in parts)
     if all_up and fronts and all(front.serves for front in (*fronts, *engines)):
         return "serving"
-    if any(front.serves for front in fronts):
+    # a proxy in front of a server that hangs answers or not, by the server that it chose
+    asked = any(front.health == "200" for front in fronts) and any(engine.hangs for engine in engines)
+    if any(front.serves for front in fronts) or (asked and any(engine.serves for engine in engines)):
         return "degraded"
     in_front = () if any(engine.coming for engine in engines) else fronts  # they answer when these do
     if all_up and fronts and all(ask.serves or ask.coming for ask in (*in_front, *engines)):

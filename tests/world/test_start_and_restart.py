@@ -59,6 +59,28 @@ def test_rollback_after_stop_starts_what_was_stopped_and_says_so_before(lab: Lab
     assert lab.running() == served
 
 
+def test_a_rollback_to_a_hash_may_run_twice(lab: Lab) -> None:
+    good = lab.deploy("cluster")["hash"][:8]
+    served = lab.running()
+    lab.deploy("2x-solo")
+    assert lab.json("rollback", "--to", good)["changed"] is True
+    assert lab.running() == served
+    changed_nothing(lab, "rollback", "--to", good)
+    assert lab.json("rollback", "--to", good)["restored"] == []
+    error = lab.json("rollback", "--to", "nope", code=2)["error"]
+    assert error["message"].startswith("no deployment has the hash nope; these nodes have: ")
+
+
+def test_a_rollback_to_a_hash_stops_only_what_is_in_the_way(lab: Lab) -> None:
+    old = lab.deploy("solo", *HALF)["hash"]
+    lab.deploy("solo", "--set", "args.max-num-seqs=4", *HALF)
+    lab.deploy("solo", "--alongside", "--name", "second", *HALF)
+    beside = {one for one in lab.running() if "second" in one[1]}
+    done = lab.json("rollback", "--to", old)
+    assert (len(done["replaced"]), done["hash"]) == (1, old)
+    assert beside < lab.running()
+
+
 def test_the_check_of_a_rollback_shows_its_commands_and_takes_no_lock(lab: Lab) -> None:
     lab.deploy("cluster")
     lab.deploy("solo")
@@ -208,6 +230,15 @@ def test_a_restart_begins_with_the_server_that_is_down(lab: Lab) -> None:
     watched.watch(60)
     lab.json("restart")
     assert (watched.fewest, lab.state()) == (1, {GPT: "serving"})
+
+
+@pytest.mark.parametrize("frozen", ["node1", "node2"])
+def test_a_restart_begins_with_the_server_that_does_not_answer(lab: Lab, frozen: str) -> None:
+    lab.deploy("2x-solo")
+    (server,) = (one for one in lab.node(frozen).engine.listed() if "-server-" in one.name)
+    server.silent = "health"
+    order = [one["node"] for one in lab.json("restart", "--check")["restarted"]]
+    assert (order[0], set(order)) == (frozen, {"node1", "node2"})
 
 
 @pytest.mark.parametrize("at", range(1, 40, 3))

@@ -114,6 +114,21 @@ def test_a_proxy_that_runs_and_does_not_answer_is_named_if_its_servers_serve(lab
     assert shown["cause"] == "the proxy on node1 does not answer, but the servers behind it do"
 
 
+@pytest.mark.parametrize("proxy_answers", [True, False])
+def test_one_server_that_hangs_is_named_whichever_server_the_proxy_asked(lab: Lab, proxy_answers: bool) -> None:
+    lab.deploy("2x-solo")
+    (server,) = (one for one in lab.node("node2").engine.listed() if "-server-" in one.name)
+    (proxy,) = (one for one in lab.node("node1").engine.listed() if "-proxy-" in one.name)
+    server.silent, proxy.silent = "health", "" if proxy_answers else "answer"
+    (shown,) = lab.json("status", code=5)["deployments"]
+    assert (shown["state"], shown["cause"]) == (
+        "degraded", "the server on node2 does not answer, but the other servers do"
+    )  # fmt: skip
+    proxy.silent = ""
+    lab.cli(*shown["next"].split("`")[1].split()[3:], code=0)
+    assert lab.state() == {"openai-gpt-oss-120b": "serving"}
+
+
 @pytest.mark.parametrize("topology", ["cluster", "2x-solo"])
 def test_what_a_silent_node_runs_is_unknown_and_its_error_is_told_once(tmp_path: Path, topology: str) -> None:
     lab = Lab(tmp_path)

@@ -157,10 +157,13 @@ def restart(**given: Any) -> StartOptions:
 
 @example("sparkops rollback --check")
 @click.command(cls=VerbCommand)
+@click.option("--to", metavar="HASH", help="Start the deployment whose hash begins with HASH, as `rollback --check` "
+              "shows it. If it serves already, nothing changes.")
 @_again
-def rollback(stall: float, deadline: float, **given: Any) -> RollbackOptions:
+def rollback(stall: float, deadline: float, to: str | None, **given: Any) -> RollbackOptions:
     """Start the previous deployment again.
 
-    sparkops first stops the deployment that replaced it. After `sparkops stop`, this starts what was stopped.
+    sparkops first stops the deployment that replaced it. After `sparkops stop`, this starts what was stopped. A second
+    `rollback` starts again what the first one stopped; with --to it changes nothing.
     """
-    return RollbackOptions(limits=WaitLimits(stall, deadline), **given)
+    return RollbackOptions(limits=WaitLimits(stall, deadline), to=frozenset(filter(None, [to])), **given)

@@ -65,7 +65,7 @@ class StartOptions:
 
 @dataclass(frozen=True)
 class RollbackOptions:
-    """`to` are hashes of the only revisions to serve; empty means what the last deploy replaced.
+    """`to` begins the hashes of the revisions that must serve; empty means what the last deploy replaced.
 
     `check` changes nothing.
     """

@@ -7,7 +7,7 @@ from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import UsageError
 from sparkops.files.playbooks import built_in
-from sparkops.phases.beside import startable
+from sparkops.phases.beside import in_the_way, startable
 from sparkops.phases.kept import compile_rollback
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.sudo import with_sudo
@@ -21,9 +21,11 @@ from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import RollbackOptions
 from sparkops.verbs.deploy.start import starts
 
+SEE = "`sparkops rollback --check` shows what would be started"
+
 
 def rollback(options: RollbackOptions, report: Report) -> Answer:
-    """Stop what runs and start what it replaced, also under another deployment name; with `check` only show it."""
+    """Stop what runs and start what it replaced, also under another deployment name, or what `to` names."""
     with reached(options.where, report) as session:
         session.require(node.name for node in session.selected)
         session.deployment = options.deployment or ""
@@ -37,42 +39,57 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     session.require(node.name for node in session.selected)
     everything = deployed_revisions(facts)
     chosen = on_selected(session, everything, options.deployment)
-    running = [one for one in chosen if one.runs and one.stored.hash not in options.to]
-    ours_to_change(one.stored for one in running)
-    previous = _previous(session, everything, running, options.to)
+    if options.to:
+        running, previous = _named(session, everything, chosen, options.to)
+    else:
+        running = [one for one in chosen if one.runs]
+        previous = _previous(session, everything, running)
+    ours_to_change(one.stored for one in (*running, *previous))
     choices = Choices(limits=options.limits)
     plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
-    titles = {"restored": [one.title for one in previous], "replaced": [one.title for one in running]}
-    done = {"changed": True, **served(previous), **titles}
+    names = [one.title for one in previous if one.kept]
+    done = {"changed": bool(names), **served(previous), "restored": names, "replaced": [one.title for one in running]}
     if options.check:
         return Answer({**done, "check": True, "steps": steps(plan)})
     if session.lock(step.node for step in plan.steps):
         return _rollback(options, session)
-    for text in (*(f"stops {one.title}" for one in running), *map(starts, previous)):
+    for text in (*(f"stops {one.title}" for one in running), *(starts(one) for one in previous if one.kept)):
         session.report.note(text)
-    session.report.expect(usual_seconds(facts, [one.stored for one in previous]))
+    session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
     execute(plan, session)
-    names = tuple(one.stored.deployment for one in (*previous, *running))
-    session.settled = names if options.deployment else (*names, EVERYTHING)
+    settled = tuple(one.stored.deployment for one in (*previous, *running))
+    session.settled = settled if options.deployment or options.to else (*settled, EVERYTHING)
     return Answer(done)
 
 
+def _named(
+    session: Session, everything: Sequence[DeployedRevision], chosen: Sequence[DeployedRevision], to: frozenset[str]
+) -> tuple[list[DeployedRevision], list[DeployedRevision]]:
+    """What runs in the way of the revisions with these hashes, and these revisions; they may run already."""
+    known = [one for one in chosen if one.stored.hash.startswith(tuple(to))]
+    if len(known) != len(to):
+        fit, have = "no" if len(known) < len(to) else "more than one", ", ".join(one.title for one in chosen)
+        wanted = " or ".join(sorted(to))
+        raise UsageError(f"{fit} deployment has the hash {wanted}; these nodes have: {have or 'nothing'}", hint=SEE)
+    if halves := [one for one in known if one.missing]:
+        raise nothing_kept(session, "roll back to", halves)
+    others = [one for one in everything if one.runs and one not in known]
+    stopping = [other for one in known if one.kept for other in in_the_way(one, others)]
+    return list({one.title: one for one in stopping}.values()), known
+
+
 def _previous(
-    session: Session, everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], to: frozenset[str]
+    session: Session, everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
 ) -> list[DeployedRevision]:
     """Return the stopped revisions to start: all that the running ones replaced, else what served last."""
-    beside = {node for one in running for node, _ in one.parts} if not to else set()
-    where = beside or {node.name for node in session.selected}
+    where = {node for one in running for node, _ in one.parts} or {node.name for node in session.selected}
     stopped = [one for one in everything if not one.runs and {node for node, _ in one.parts} & where]
     candidates = [one for one in stopped if one.complete]
-    ours_to_change(one.stored for one in candidates)
-    if to:
-        candidates = [one for one in candidates if one.stored.hash in to]
-    elif len({one.stored.deployment for one in running}) > 1:
+    if len({one.stored.deployment for one in running}) > 1:
         candidates = _replaced_all(candidates, running)
     if not candidates:
         raise nothing_kept(session, "roll back to", stopped)
-    gone = to or {digest for one in running for digest in one.replaced}
+    gone = {digest for one in running for digest in one.replaced}
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         return replaced
     if not running and (found := startable(candidates, [one for one in everything if one.runs])):

@@ -14,6 +14,8 @@ from sparkops.verbs.bench import show
 _REVISION = re.compile(r"('sparkops\.revision=)[^']*'")
 """The label with the whole revision, a page of JSON; shown only with `-v`."""
 
+NOTHING = "Nothing to change: the nodes already run this."
+
 _CARRIED = re.compile(r"^\. \./(\w+)\.sh$", re.MULTILINE)
 
 
@@ -35,7 +37,7 @@ def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if how.verbose:
         yield from _scripts(steps, ink)
     if not changed:
-        yield ink.good("Nothing to change: the nodes already run this.")
+        yield ink.good(NOTHING)
     elif document.get("id"):
         yield ink.dim(
             f"To run this plan: `{how.command} deploy` with the options of this command. With "
@@ -83,6 +85,9 @@ def ask(endpoint: Document, how: How, *, with_key: bool) -> Iterator[str]:
 
 
 def rollback(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if document.get("check") and not document.get("changed"):
+        yield ink.good(NOTHING)
+        return
     if document.get("check"):
         yield from (f"would stop {title}" for title in document.get("replaced", ()))
         yield from (f"would start {title}" for title in document.get("restored", ()))
@@ -96,7 +101,7 @@ def start(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not document.get("check"):
         yield from deploy(document, ink, how)
     elif not document.get("started"):
-        yield ink.good("Nothing to change: the nodes already run this.")
+        yield ink.good(NOTHING)
     else:
         yield from (f"would start {title}" for title in document["started"])
         yield from checked(document, ink, how)

@@ -1,7 +1,7 @@
 """Why a deployment does not serve, as far as facts and logs tell it."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -64,10 +64,16 @@ def cut_off(stored: Stored, facts: Mapping[str, Facts]) -> dict[str, str]:
     return {node: link.reason for node, link in found.items() if isinstance(link, Unread)}
 
 
-def cause(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts], logs: Logs) -> Reason | None:
-    """The first of these: a link that is down, a reboot, what the logs say, a container that does not run."""
-    known = chain(_links(stored, facts), _reboots(places, facts), _said(places, logs), _down(stored, places, facts))
-    return next(known, None)
+def cause(
+    stored: Stored,
+    places: Sequence[Place],
+    silent: Collection[StoredMember],
+    facts: Mapping[str, Facts],
+    logs: Logs,
+) -> Reason | None:
+    """The first of these: a link that is down, a reboot, what the logs say, a container that ended or is `silent`."""
+    down = _down(stored, places, silent, facts)
+    return next(chain(_links(stored, facts), _reboots(places, facts), _said(places, logs), down), None)
 
 
 def silence(places: Sequence[Place], away: AwayNodes) -> Reason | None:
@@ -110,8 +116,9 @@ def _said(places: Sequence[Place], logs: Logs) -> Iterator[Reason]:
         yield Reason(node, f"{node}: {diagnosis.cause}", hint)
 
 
-def _down(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts]) -> Iterator[Reason]:
-    """Containers that do not run; if `places` are only proxies, also one that runs and does not answer."""
+def _down(
+    stored: Stored, places: Sequence[Place], silent: Collection[StoredMember], facts: Mapping[str, Facts]
+) -> Iterator[Reason]:
     for member, container in places:
         what, name = f"the {member.role} on {member.name}", stored.deployment
         if container is None and member.name in facts:
@@ -119,8 +126,10 @@ def _down(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts]) -
         elif container is not None and container.state in _ENDED:
             mend = f"start it: `sparkops start {name}`" if container.kept else AGAIN
             yield Reason(member.name, f"{what} is not running", mend)
-        elif all(other.role == "proxy" for other, _ in places):
-            yield Reason(member.name, f"{what} does not answer, but the servers behind it do", READ)
+        elif member in silent:
+            others = "servers behind it" if member.role == "proxy" else "other servers"
+            but = f", but the {others} do" if len(places) < len(stored.members) else ""
+            yield Reason(member.name, f"{what} does not answer{but}", f"restart it: `sparkops restart {name}`")
 
 
 def last_exit_code(container: Container, log: str) -> int | None:

@@ -44,9 +44,23 @@ class Looked:
 
     @property
     def suspects(self) -> Sequence[Place]:
-        """Where the cause may be: only at the proxies if every server behind them serves."""
-        proxies = [place for place in self.places if place[0].role == "proxy"]
-        return proxies if proxies and all(one.serves for one in self.engines) else self.places
+        """Where the cause may be: not at a server that serves, and at a proxy only if no server is to blame."""
+        servers = self._servers
+        front = [place for place in self.places if place[0].role == "proxy"]
+        if not front or not any(asked.serves for asked in servers.values()):
+            return self.places
+        return [place for place in self.places if place[0] in servers and not servers[place[0]].serves] or front
+
+    @property
+    def silent(self) -> Sequence[StoredMember]:
+        """Servers that accept connections and do not answer; else proxies in front of servers that do."""
+        servers = self._servers
+        suspects = [member for member, _ in self.suspects if member.role in ("server", "proxy")]
+        return [one for one in suspects if (servers[one].hangs if one in servers else one not in self.stored.engines)]
+
+    @property
+    def _servers(self) -> Mapping[StoredMember, ServingProbe]:
+        return dict(zip((m for m in self.stored.engines if m.port is not None), self.engines, strict=True))
 
 
 @dataclass(frozen=True)

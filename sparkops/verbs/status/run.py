@@ -122,7 +122,7 @@ def _deployment(one: Looked, facts: Mapping[str, Facts], logs: Logs, away: AwayN
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = silence(one.places, away) if one.state == "unreachable" else None
     if one.state not in ("serving", "stopped", "unreachable"):
-        known = cause(stored, one.suspects, facts, logs if unwell else {})
+        known = cause(stored, one.suspects, one.silent, facts, logs if unwell else {})
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
         "name": stored.deployment,

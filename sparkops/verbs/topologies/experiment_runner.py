@@ -153,7 +153,7 @@ def restore(wanted: Before, where: Target, report: Report) -> Restored:
         now = frozenset(before(serving(where, report)).hashes)
         if due - now:
             rollback(RollbackOptions(where, to=due), report)
-        elif now - due:
+        if now - due:
             stop(StopOptions(where, but=due), report)
     except SparkopsError as error:
         text = f"what served before could not be restored: {error.message}"

@@ -73,6 +73,14 @@ def test_a_stream_that_ends_early_leaves_whole_files_only_and_the_rest_is_enough
     assert other.result("verify", MODEL)["problems"] == []
 
 
+def test_a_node_that_has_the_vocabulary_is_sent_the_rest_only(home: Any, other: Any, tmp_path: Path) -> None:
+    home.result("fetch", MODEL)
+    manifest(home, other)
+    (blob,) = other.result("lacks", MODEL, manifest(home, other))["missing"][:1]
+    sent = home.piped("send", MODEL, "--vocabulary", str(tmp_path / "words"), "--only", blob)
+    assert (sent.returncode, sent.stderr) == (0, b"")
+
+
 def test_a_file_that_was_changed_on_the_way_does_not_count(home: Any, other: Any) -> None:
     home.result("fetch", MODEL)
     manifest(home, other)

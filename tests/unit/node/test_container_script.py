@@ -38,6 +38,13 @@ def test_what_is_stopped_or_removed_may_finish_its_requests(node: NodeShell) -> 
     assert [line for line in log if line.startswith("stop")] == ["stop -t 90 1234"] * 2
 
 
+def test_what_has_served_nobody_is_dropped_at_once_and_keeps_its_log(node: NodeShell) -> None:
+    node.tool("docker", DOCKER)
+    assert act(node, "drop", state=f"{node.home}/state") == (0, "")
+    assert "stop -t 1 1234" in (node.home / "docker.log").read_text().splitlines()
+    assert (node.home / "state/logs/c.log").read_text() == "the log\n"
+
+
 def test_the_log_of_a_container_that_had_ended_is_as_old_as_its_end(node: NodeShell) -> None:
     node.tool("docker", DOCKER.replace("rm)", "inspect) echo false 2026-01-01T00:00:07.123456789Z ;;\nrm)"))
     assert act(node, "remove", state=f"{node.home}/state") == (0, "")
