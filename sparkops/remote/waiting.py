@@ -12,6 +12,8 @@ LOG = "\nlog\n"
 """Separates evidence that counts as progress from lines that each probe itself adds to."""
 TELL_SECONDS = 60.0
 """How often an unchanged wait says so."""
+NO_ANSWER = "wait no answer yet"
+"""What is told while the first probe takes long."""
 GARBLED = 3
 """Unreadable answers in a row that end a wait: the probe itself is broken."""
 
@@ -48,6 +50,18 @@ def answer(result: Result) -> ProbeAnswer:
     return ProbeAnswer(word, reason.strip(), evidence.rstrip("\n"))
 
 
+class _Reminder:
+    """The wait's Cancel while a probe runs, which may take minutes: every look at it may tell that the wait goes on."""
+
+    def __init__(self, cancel: Cancel, remind: Callable[[], None]) -> None:
+        self._cancel, self._remind = cancel, remind
+        self.set = cancel.set
+
+    def is_set(self) -> bool:
+        self._remind()
+        return self._cancel.is_set()
+
+
 class Waiting:
     """One wait on one node. `told` is called with the probe's output whenever it changed, and each minute."""
 
@@ -69,7 +83,7 @@ class Waiting:
 
     def _look(self, cancel: Cancel) -> Waited | None:
         try:
-            result = self._world.send(self._node, self._wait.probe, cancel)
+            result = self._world.send(self._node, self._wait.probe, _Reminder(cancel, self._remind))
         except NodeLost as lost:
             return self._away(lost)
         if self._lost_since is not None:
@@ -109,6 +123,10 @@ class Waiting:
             self._progress, self._moved = progress, self._world.now()
         self._seen = now.evidence
         self._tell(shown)
+
+    def _remind(self) -> None:
+        if self._world.now() - self._told_at >= TELL_SECONDS:
+            self._tell(self._shown or NO_ANSWER)
 
     def _tell(self, text: str) -> None:
         now = self._world.now()

@@ -190,6 +190,7 @@ class Engine:
         one = self.find(reference)
         if one.state in ("exited", "created"):
             one.state, one.looks, one.started, one.restarts, one.log = "running", 0, now, 0, []
+            one.silent = ""  # another process
             one.key = self._files.get(one.key_file or "")
             one.boot = self._boot(one.image, one.words)
 

@@ -104,6 +104,23 @@ def test_progress_is_told_when_the_evidence_changes_and_stalls_end_the_wait():
     assert len(kinds(events, "progress")) == 3
 
 
+class SlowAnswers(SimulatedWorld):
+    """Every command takes 150 seconds, as the first request to an engine that compiles its kernels."""
+
+    def send(self, node, command, cancel):
+        for _ in range(15):
+            self.pause(10.0, cancel)
+        return super().send(node, command, cancel)
+
+
+def test_a_wait_whose_one_probe_takes_long_says_so_each_minute():
+    probe = Command((Script("serving"), "--api", "http://192.0.2.1:8000"), reads=True)
+    step = Step("ask", "spark1", "ask", Action(wait=Wait(probe, stall=20.0, deadline=60.0)))
+    _, events = run(Plan("deploy", None, (Phase("ask", (step,)),)), SlowAnswers())
+    told = [event.text for event in events if event.kind == "progress"]
+    assert told[:2] == ["wait no answer yet"] * 2
+
+
 def test_when_one_node_fails_the_others_are_looked_at_once_more_for_the_cause():
     world = world_of()
     world.boot(BootRule.flag("--bad", EngineBoot(crashes=True, log=("boom",))))
