@@ -37,7 +37,7 @@ class _Mark:
 _LOADER = r"(?:(?:fast)?safetensors )?(?:checkpoint shards|using \w[\w ]* loader|using Runai Model Streamer)"
 
 MARKS = (
-    _Mark("ready", 100, r"Application startup complete", "engine is up"),
+    _Mark("ready", 100, r"Application startup complete", "its API is up"),
     _Mark("http", 98, r"Starting vLLM (?:API )?server", "opening the API port"),
     _Mark("warm", 97, r"init engine \(profile, create kv cache, warmup model\) took ([\d.]+) s", "warmed up"),
     _Mark("capture", 96, r"Graph capturing finished in (\d+) secs", "captured CUDA graphs in {0} s"),

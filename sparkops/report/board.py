@@ -119,8 +119,10 @@ def _left(board: Board, now: float) -> str:
     if board.until is None:
         return ""
     left = board.until - now
-    if left < 0:
+    if left <= -A_MINUTE:
         return f"{clock(-left)} longer than last time"
+    if left < 1:
+        return "about as long as last time"
     return f"about {left / A_MINUTE:.0f} min left" if left >= 1.5 * A_MINUTE else f"about {left:.0f} s left"
 
 

@@ -22,7 +22,7 @@ SCHEMA = 1
 """Version of the JSON documents."""
 
 LOOKED = (0, Refused.exit_code)
-"""Exit codes that start no log of their own: scripts may run `status` every minute."""
+"""Exit codes of errors that start no log of their own."""
 
 Show = Callable[[Mapping[str, Any], Ink, How], Iterator[str]]
 """Turns the document of one verb into lines of text."""
@@ -96,7 +96,7 @@ class Ending:
         code = answer.code
         self.leave(answer)
         error = {"error": self._error_document(answer.error)} if answer.error else {}
-        if self._log and (self._log.path or code not in LOOKED):
+        if self._log and (self._log.path or (answer.error and code not in LOOKED)):
             self._log.write("end", exit_code=code, **error)
         body = {"seconds": self.seconds, **answer.document}
         if self._json:

@@ -93,7 +93,7 @@ class Report(Ending):
     def _keep(self, event: Event) -> None:
         if event.kind == "failed" or event.data.get("log"):
             self._failed.append(event)
-        if self._log:
+        if self._log and (self._log.path or event.kind != "note"):  # a monitor's `status` has notes only
             self._log.write(
                 event.kind, node=event.node, step=event.step, title=event.title, text=event.text, data=dict(event.data)
             )

@@ -71,7 +71,14 @@ def opened(chosen: Selected, report: Report) -> Iterator[Session]:
 
 
 def _failure(error: BaseException, session: Session) -> BaseException:
-    """The error, but `StepFailed` for one whose exit code 3 would promise that nothing was changed."""
+    """The error, but `StepFailed` for one whose exit code 3 would promise that nothing was changed.
+
+    An interrupt before the first change says so.
+    """
+    if isinstance(error, KeyboardInterrupt) and session.locked:
+        error = Interrupted()
+    if isinstance(error, Interrupted) and session.locked and not session.changed:
+        error.rolled_back = error.rolled_back or "Nothing was changed."
     if isinstance(error, Refused) and session.changed:
         return StepFailed(error.message, node=error.node, hint=error.hint)
     return error

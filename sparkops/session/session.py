@@ -154,7 +154,10 @@ class Session:
         ended = history.Note("end", self.report.run, self._now(), verb=self.report.verb, deployment=deployment)
         how = replace(ended, exit_code=code, changed=self.changed, outcome=told)
         note = replace(how, settled=tuple(dict.fromkeys(settled)), load=self.load)
-        self.fleet.note(history.line(note), sorted(self.locked))
+        here, beside = self.locked.intersection(self.names), self.locked.difference(self.names)
+        self.fleet.note(history.line(note), sorted(here))
+        named = tuple(one for one in note.settled if one != history.EVERYTHING)
+        self.fleet.note(history.line(replace(note, settled=named)), sorted(beside))
 
     def _now(self) -> str:
         return datetime.fromtimestamp(network().clock(), UTC).isoformat(timespec="seconds")

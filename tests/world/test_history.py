@@ -239,3 +239,14 @@ def test_a_state_folder_that_cannot_be_written_stops_no_command(lab: Lab) -> Non
     broken = {"XDG_STATE_HOME": str(lab.home / "no folder")}
     assert lab.json("status", **broken)["deployments"]
     assert lab.json("stop", **broken)["changed"]
+
+
+def test_a_run_settles_everything_on_its_selected_nodes_only(lab: Lab) -> None:
+    lab.deploy("cluster")
+    schedule = ("cache", "schedule", "--every", "30m", "--limit", "node2")
+    assert any(lab.killed(at, *schedule) and lab.json("status", code=None)["cut_off"] for at in range(2, 9))
+    lab.deploy("solo", "--limit", "node1")
+    (left,) = lab.json("status", code=None)["cut_off"]
+    assert (left["verb"], left["nodes"]) == ("cache schedule", ["node2"])
+    lab.cli("stop", code=0)
+    assert lab.json("status", code=None)["cut_off"] == []

@@ -211,3 +211,11 @@ def test_a_deploy_that_left_nothing_can_be_settled_by_its_name(lab: Lab) -> None
     lab.json("stop", "x")
     assert lab.json("status")["cut_off"] == []
     assert lab.json("stop", "x", code=2)["error"]["message"].startswith("no deployment")
+
+
+def test_an_interrupt_before_the_first_change_says_that_nothing_was_changed(lab: Lab) -> None:
+    lab.deploy("solo")
+    lab.anew(troubles=[Trouble("interrupt", 3)])
+    ran = lab.cli("deploy", "--topology", "cluster", code=130)
+    assert "Nothing was changed." in ran.err
+    assert "Rolled back" not in ran.err

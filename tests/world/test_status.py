@@ -204,3 +204,13 @@ def test_what_a_run_stopped_that_was_cut_off_is_no_wish_of_the_operator(lab: Lab
     assert "is stopped since run " in why["text"]
     lab.cli("stop", code=0)
     lab.cli("status", code=0)
+
+
+def test_a_monitor_of_what_does_not_serve_leaves_no_run_logs(lab: Lab, tmp_path: Path) -> None:
+    lab.deploy("solo")
+    ((node, name),) = lab.running()
+    lab.on(node, "docker", "pause", name)
+    kept = set(tmp_path.rglob("*.jsonl"))
+    for words in ((), ("--quiet",), ("--strict",), ("--json",)):
+        assert "log: " not in lab.cli("status", *words, code=5).err
+    assert (len(kept), set(tmp_path.rglob("*.jsonl"))) == (1, kept)

@@ -147,7 +147,7 @@ def test_a_home_that_cannot_be_written_is_said_once_and_ends_nothing(
 ) -> None:
     (tmp_path / "sparkops").touch()
     desk = Desk(log=RunLog({"XDG_STATE_HOME": str(tmp_path)}, "deploy", "cafe0001"))
-    desk.report.emit(Event("note", "working", "spark1"))
+    desk.report.emit(Event("warning", "working", "spark1"))
     assert desk.report.finish(Answer({"changed": True})) == 0
     assert capsys.readouterr().err.count("the run log cannot be written") == 1
 
@@ -156,7 +156,7 @@ def test_a_secret_never_reaches_the_run_log(log: RunLog) -> None:
     desk = Desk(log=log)
     secret = 'pa"ss\\word'
     desk.report.hide(secret, None, "")
-    desk.report.emit(Event("note", f"the node said {secret}", "spark1"))
+    desk.report.emit(Event("warning", f"the node said {secret}", "spark1"))
     text = Path(log.path).read_text(encoding="utf-8")
     assert "pa" not in json.loads(text)["text"]
     assert "***" in text
