@@ -21,6 +21,11 @@ class Diagnosis:
     hint: str
     line: str
 
+    @property
+    def follows(self) -> bool:
+        """Whether it tells only of a wait for another node, or of its loss."""
+        return self.id in (*_LOST, *_WAITS)
+
 
 @dataclass(frozen=True)
 class _Known:

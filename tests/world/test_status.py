@@ -208,9 +208,19 @@ def test_what_a_run_stopped_that_was_cut_off_is_no_wish_of_the_operator(lab: Lab
 
 def test_a_monitor_of_what_does_not_serve_leaves_no_run_logs(lab: Lab, tmp_path: Path) -> None:
     lab.deploy("solo")
-    ((node, name),) = lab.running()
-    lab.on(node, "docker", "pause", name)
+    next(iter(lab.node("node1").engine.listed())).silent = "health"
     kept = set(tmp_path.rglob("*.jsonl"))
     for words in ((), ("--quiet",), ("--strict",), ("--json",)):
         assert "log: " not in lab.cli("status", *words, code=5).err
     assert (len(kept), set(tmp_path.rglob("*.jsonl"))) == (1, kept)
+
+
+def test_a_worker_that_a_cut_off_run_did_not_start_comes_before_what_its_head_waits_for(lab: Lab) -> None:
+    lab.deploy("cluster")
+    worker = next(name for node, name in lab.running() if node == "node2")
+    lab.on("node2", "docker", "stop", worker)
+    lab.on("node2", "docker", "rm", worker)
+    (head,) = lab.node("node1").engine.listed()
+    head.boot, head.log = EngineBoot(never=True, log=("sparkops: Ray has 1 of 2 nodes",)), []
+    (shown,) = lab.json("status", code=5)["deployments"]
+    assert shown["cause"] == "the worker on node2 has no container"

@@ -109,8 +109,11 @@ def _said(places: Sequence[Place], logs: Logs) -> Iterator[Reason]:
         for member, container in places
         if container is not None and (member.name, container.name) in logs
     ]
+    down = any(container is None or container.state in _ENDED for _, container in places)
     if found := most_telling(text for _, text in read):
         index, diagnosis = found
+        if down and diagnosis.follows:
+            return
         node = read[index][0]
         hint = diagnosis.hint.replace("logs --previous", "logs")  # the container is still there
         yield Reason(node, f"{node}: {diagnosis.cause}", hint)
