@@ -105,7 +105,7 @@ class Ending:
             self._write(self._out, [_json({**head, **advised})])
         elif answer.document:
             self._write(self._out, self.lines(self.verb, self._advised(body), self._out_ink))
-        if answer.error and not self._json:
+        if answer.error:
             self._write(self._err, map(self.how.again, self._last_words(_printable(answer.error))))
         if self._log:
             self._write(self._err, [printable(f"log: {self.run_log}")] if code and self.run_log else [])

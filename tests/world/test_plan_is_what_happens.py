@@ -59,6 +59,11 @@ def test_the_same_facts_make_the_same_plan(lab: Lab) -> None:
     assert not [step for step in after["steps"] if step["changes"]]
 
 
+def test_a_script_may_deploy_the_expected_plan_twice(lab: Lab) -> None:
+    expected = ("cluster", "--expect", lab.json("plan", "--topology", "cluster")["id"])
+    assert [lab.deploy(*expected)["changed"] for _ in range(2)] == [True, False]
+
+
 def test_another_plan_than_the_expected_one_is_refused_and_nothing_changes(lab: Lab) -> None:
     lab.deploy("cluster")
     before = lab.running()

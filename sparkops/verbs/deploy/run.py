@@ -103,7 +103,7 @@ def decide(options: PlanOptions, session: Session, first: Draft, own: OwnPlay | 
     draft, situation = observe(options, session, first)
     findings = (*draft.findings, *judge(situation, options.allow))
     plan = compile_plan(situation, draft, session, own)
-    if options.expect not in (None, plan.id):
+    if plan.changes and options.expect not in (None, plan.id):
         raise Refused(
             f"the plan's id is {plan.id}, not {options.expect}",
             hint="read the new plan: `sparkops plan` with the options of this command",
