@@ -158,8 +158,12 @@ def restart(**given: Any) -> StartOptions:
 
 @example("sparkops rollback --check")
 @click.command(cls=VerbCommand)
-@click.option("--to", metavar="HASH", help="Start the deployment whose hash begins with HASH, as `rollback --check` "
-              "shows it. If it serves already, nothing changes.")
+@click.option(
+    "--to",
+    metavar="HASH",
+    help="Start the deployment whose hash begins with HASH, as `rollback --check` "
+    "shows it. If it serves already, nothing changes.",
+)
 @_again
 def rollback(stall: float, deadline: float, to: str | None, **given: Any) -> RollbackOptions:
     """Start the previous deployment again.
