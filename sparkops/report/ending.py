@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from sparkops.core.printable import all_printable, printable
-from sparkops.errors import BUG, Locked, Refused, SparkopsError
+from sparkops.errors import BUG, Locked, Refused, SparkopsError, UsageError
 from sparkops.report.answer import Answer
 from sparkops.report.text import How, Ink
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the JSON documents."""
 
-LOOKED = (0, Refused.exit_code)
+LOOKED = (0, UsageError.exit_code, Refused.exit_code)
 """Exit codes of errors that start no log of their own."""
 
 Show = Callable[[Mapping[str, Any], Ink, How], Iterator[str]]
