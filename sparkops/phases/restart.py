@@ -27,16 +27,20 @@ class Turn:
     nodes: tuple[str, ...] = ()
 
 
-def restart_turns(one: DeployedRevision, silent: Container[str] = ()) -> list[Turn]:
-    """The servers behind a proxy one after the other; the proxy itself goes on.
+def restart_turns(one: DeployedRevision, silent: Container[tuple[str, str]] = ()) -> list[Turn]:
+    """The servers behind a proxy one after the other; a proxy that answers goes on.
 
-    Those that do not run come first, then those on nodes in `silent`, which do not answer: as long as the proxy asks
-    them, its endpoint may not answer either.
+    `silent` are the nodes and names of containers that do not answer. Servers that do not run come first, then silent
+    ones: as long as the proxy asks them, its endpoint may not answer either.
     """
     if not _replicas(one):
         return [Turn(tuple((one, part) for part in (*one.running, *one.kept)))]
-    stopped = [part for part in one.kept if part[1].role == "proxy"]
-    return [Turn(((one, part),)) for part in (*stopped, *_servers(one, silent))]
+    proxies = [
+        (node, it)
+        for node, it in (*one.running, *one.kept)
+        if it.role == "proxy" and (not it.runs or (node, it.name) in silent)
+    ]
+    return [Turn(((one, part),)) for part in (*proxies, *_servers(one, silent))]
 
 
 def rotation_turns(targets: Sequence[DeployedRevision], nodes: Sequence[str]) -> list[Turn]:
@@ -101,9 +105,9 @@ def _replicas(one: DeployedRevision) -> bool:
     return any(member.role == "proxy" for member in one.stored.members)
 
 
-def _servers(one: DeployedRevision, silent: Container[str]) -> list[NodeContainer]:
+def _servers(one: DeployedRevision, silent: Container[tuple[str, str]]) -> list[NodeContainer]:
     servers = [part for part in (*one.running, *one.kept) if part[1].role != "proxy"]
-    return sorted(servers, key=lambda part: (part[1].state == "running", part[0] not in silent))
+    return sorted(servers, key=lambda part: (part[1].state == "running", (part[0], part[1].name) not in silent))
 
 
 def _asks(

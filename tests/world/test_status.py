@@ -112,6 +112,8 @@ def test_a_proxy_that_runs_and_does_not_answer_is_named_if_its_servers_serve(lab
     proxy.silent = "health"
     (shown,) = lab.json("status", code=5)["deployments"]
     assert shown["cause"] == "the proxy on node1 does not answer, but the servers behind it do"
+    lab.cli(*shown["next"].split("`")[1].split()[3:], code=0)
+    assert lab.state() == {"openai-gpt-oss-120b": "serving"}
 
 
 @pytest.mark.parametrize("proxy_answers", [True, False])

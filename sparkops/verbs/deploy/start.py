@@ -89,12 +89,14 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     return Answer(document)
 
 
-def _silent(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> frozenset[str]:
-    """The nodes whose server runs and does not answer."""
-    servers = [member for member in one.stored.engines if member.port is not None and member.name in facts]
-    asked = {m.name: scripts.serving(parts.question(facts, one.stored, m), REPLACE_SECONDS) for m in servers}
-    told = session.ask(asked)
-    return frozenset(n for n, it in told.items() if not isinstance(it, Result) or not serving_probe(it.stdout).serves)
+def _silent(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> frozenset[tuple[str, str]]:
+    """Nodes and containers whose API does not answer; a proxy that listens may only wait for a server."""
+    asked = [member for member in one.stored.members if member.port is not None and member.name in facts]
+    questions = [(m.name, scripts.serving(parts.question(facts, one.stored, m), REPLACE_SECONDS)) for m in asked]
+    (told,) = session.ask_in_turns(questions)
+    heard = [(m, serving_probe(it.stdout if isinstance(it, Result) else "")) for m, it in zip(asked, told, strict=True)]
+    silent = (m for m, it in heard if not it.serves and not (m.role == "proxy" and it.health == "200"))
+    return frozenset((member.name, one.stored.container(member)) for member in silent)
 
 
 def starts(one: DeployedRevision) -> str:

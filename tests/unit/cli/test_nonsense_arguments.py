@@ -42,14 +42,6 @@ def test_a_home_of_nobody_in_an_inventory_is_a_key_that_does_not_exist(sparkops:
     assert sparkops("-i", "inv.yml", "status").code == 4
 
 
-def test_bytes_that_are_no_text_reach_the_run_log_as_escapes(sparkops: Callable[..., Ran]) -> None:
-    Path("inv.yml").write_text("all: {hosts: {a: {address: 127.0.0.1, port: 1}}}\n")
-    told = sparkops("-i", "inv.yml", "bench", "run", "--url", "http://x", "--model", "m", "--suite", "n\udce9\udc9b")
-    assert told.code == 2
-    logs = list(Path("xdg_state_home").rglob("*.jsonl"))
-    assert r"n\udce9\udc9b" in "".join(path.read_text() for path in logs)
-
-
 def test_a_pipe_that_someone_writes_to_is_read_to_its_end() -> None:
     """As in `sparkops lint <(make-recipe)`."""
     reader, writer = os.pipe()

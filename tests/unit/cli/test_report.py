@@ -162,6 +162,11 @@ def test_a_secret_never_reaches_the_run_log(log: RunLog) -> None:
     assert "***" in text
 
 
+def test_bytes_that_are_no_text_reach_the_run_log_as_escapes(log: RunLog) -> None:
+    Desk(log=log).report.emit(Event("warning", "n\udce9\udc9b"))
+    assert r"n\udce9\udc9b" in Path(log.path).read_text(encoding="utf-8")
+
+
 def test_a_bug_leaves_its_traceback_in_the_log_and_the_path_on_the_screen(log: RunLog) -> None:
     desk = Desk(log=log)
     with pytest.raises(KeyError) as caught:
