@@ -142,6 +142,9 @@ class FlagTable:
             return f"must be a number, not {value[:40]!r}"
         if name.endswith("-parallel-size") and isinstance(value, int) and value < 1:
             return f"must be 1 or more, not {value}"
+        if name == "gpu-memory-utilization" and isinstance(value, (int, float)) and not 0 < value <= 1:
+            meant = f"; did you mean {value / 100:g}?" if 1 < value <= 100 else ""
+            return f"must be a share of the memory, above 0 and at most 1, not {value:g}{meant}"
         return None
 
     def walk(self, given: Iterable[str]) -> "Iterator[Given]":
