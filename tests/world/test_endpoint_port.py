@@ -126,3 +126,16 @@ def test_a_damaged_load_in_the_history_of_a_node_is_ignored(lab):
         files[path] = re.sub(r'"seconds":\d+', damage, files[path])
         assert lab.json("plan", "--topology", "solo")["impact"]["seconds"] is None, damage
         files[path] = re.sub(r'"seconds":[^}]+', '"seconds":3', files[path])
+
+
+def test_too_little_context_for_claude_code_is_warned_of_beside_the_variables(lab):
+    lab.deploy("solo")
+    told = lab.cli("endpoint", "--for", "claude-code", code=0)
+    assert told.err == (
+        "warning: Claude Code needs about 32768 tokens of context; this deployment has 4096: "
+        "deploy it with --recipe openai-gpt-oss-120b-community\n"
+    )
+    assert "warning" not in told.out
+    assert lab.cli("endpoint", "--for", "openai", code=0).err == ""
+    lab.deploy("cluster")
+    assert lab.cli("endpoint", "--for", "claude-code", code=0).err == ""
