@@ -27,8 +27,9 @@ class TopologyType(NameType):
 
 
 _engine_options = together(
-    click.option("--topology", required=True, type=TopologyType("topologies", "T"), help="solo (one node), 2x-solo, 3x-solo, ... (one copy of "
-                 "the model on each of 2, 3, ... nodes) or cluster (one model over several nodes)."),
+    click.option("--topology", required=True, type=TopologyType("topologies", "T"),
+                 help="solo (one node), 2x-solo, 3x-solo, ... (one copy of the model on each of "
+                 "2, 3, ... nodes) or cluster (one model over several nodes)."),
     click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file [default: "
                  "the recipe in the inventory, else openai-gpt-oss-120b]."),
     click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's name]."),
@@ -170,8 +171,12 @@ def restart(**given: Any) -> StartOptions:
 
 @example("sparkops rollback --check")
 @click.command(cls=VerbCommand)
-@click.option("--to", metavar="HASH", help="Start the deployment whose hash begins with HASH, as `rollback --check` "
-              "shows it. If it serves already, nothing changes.")
+@click.option(
+    "--to",
+    metavar="HASH",
+    help="Start the deployment whose hash begins with HASH, as `rollback --check` "
+    "shows it. If it serves already, nothing changes.",
+)
 @_again
 def rollback(stall: float, deadline: float, to: str | None, **given: Any) -> RollbackOptions:
     """Start the previous deployment again.
