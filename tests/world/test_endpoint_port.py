@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 
 import pytest
 
@@ -102,6 +103,15 @@ def test_a_short_plan_has_no_settings_and_no_steps_but_the_same_id(lab):
     assert {*whole} - {*short} == {"settings", "steps"}
     assert short["id"] == whole["id"]
     assert len(lab.cli("plan", "--topology", "solo", "--short", code=0).out.splitlines()) < 20
+
+
+def test_a_plan_ends_with_the_command_that_runs_it(lab):
+    options = ("--topology", "solo", "--short", "--set", 'args.limit-mm-per-prompt={"image": 1}', "--", "--seed", 7)
+    last = lab.cli("--limit", "node2", "plan", *options, code=0).out.splitlines()[-1]
+    command = shlex.split(last.partition("`")[2].rstrip("`"))
+    assert (command[0], "--short" in command) == ("sparkops", False)
+    lab.cli(*command[1:], lab=False, code=0)
+    assert lab.serves("node2")
 
 
 def test_how_long_a_deploy_takes_is_known_from_the_last_one_of_the_same_recipe_image_and_topology(lab):
