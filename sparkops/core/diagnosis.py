@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkops.core.enginelog import messages, progress
+from sparkops.core.enginelog import MET, messages, progress
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,6 @@ class _Known:
 
 
 SERVED = r"sparkops: the engine ended with exit code \d+ after it had served"
-MET = r"sparkops: all \d+ ranks are here"
-
 
 KNOWN = {
     "node-rebooted": _Known(
@@ -302,11 +300,6 @@ def _since_it_served(log: list[str]) -> list[str]:
     """Without what an engine logged that served before the one that starts now: that end is made up for."""
     ends = [at for at, line in enumerate(log, 1) if re.search(SERVED, line)]
     return log[ends[-1] :] if ends and progress(log[ends[-1] :]) else log
-
-
-def since_meeting(log: str) -> list[str]:
-    """The lines since all ranks of executor mp met last; what is above has another cause."""
-    return re.split(rf"{MET}\n", log)[-1].splitlines()
 
 
 def most_telling(logs: Iterable[str]) -> tuple[int, Diagnosis] | None:
