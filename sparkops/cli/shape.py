@@ -27,6 +27,8 @@ class CommandLine:
     verb: str = "sparkops"
     flags: dict[str, Any] = field(default_factory=dict)
     """The global options, wherever on the line they were given."""
+    given: tuple[str, ...] = ()
+    """The words after the verb."""
     extra: tuple[str, ...] = ()
 
 
@@ -93,6 +95,7 @@ class VerbCommand(Helped):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         _begin(ctx)
+        line(ctx).given = tuple(args)
         if self.flags_behind_dashes and "--" in args:
             cut = args.index("--")
             line(ctx).extra = tuple(args[cut + 1 :])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sparkops.core.enginelog import messages, progress
+from sparkops.core.enginelog import MET, messages, progress
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,6 @@ class _Known:
 
 
 SERVED = r"sparkops: the engine ended with exit code \d+ after it had served"
-MET = r"sparkops: all \d+ ranks are here"
-
 
 KNOWN = {
     "node-rebooted": _Known(
@@ -166,6 +164,11 @@ KNOWN = {
         "the engine has no local copy of gpt-oss's tiktoken vocabulary and could not download it",
         "deploy without `--allow env-per-image`, and keep the mount `tiktoken_rs` in the recipe",
     ),
+    "port-taken-named": _Known(
+        r"(?i)bind.*\W(\d+)\W+address already in use",
+        "another program uses port {0}, which the container needs",
+        "find the program on the node: `sudo ss -ltnp 'sport = :{0}'`; stop it, or deploy with another --port",
+    ),
     "port-taken": _Known(
         r"(?i)^(?!sparkops: cannot listen ).*address already in use",
         "another program uses a port that the engine needs",
@@ -200,9 +203,9 @@ KNOWN = {
         during=("ray",),
     ),
     "rank-not-listening": _Known(
-        r"sparkops: cannot listen at (\S+): (.+)",
-        "rank 0 cannot listen at {0}, where the other ranks must reach it: {1}",
-        "find the program that uses the port with `sudo ss -ltnp` on the node, and stop it",
+        r"sparkops: cannot listen at (\S+:(\d+)): (.+)",
+        "rank 0 cannot listen at {0}, where the other ranks must reach it: {2}",
+        "find the program on the node: `sudo ss -ltnp 'sport = :{1}'`, and stop it",
         until=rf"sparkops: \d+ of \d+ ranks are here|{MET}",
     ),
     "ranks-missing": _Known(
@@ -304,11 +307,6 @@ def _since_it_served(log: list[str]) -> list[str]:
     return log[ends[-1] :] if ends and progress(log[ends[-1] :]) else log
 
 
-def since_meeting(log: str) -> list[str]:
-    """The lines since all ranks of executor mp met last; what is above has another cause."""
-    return re.split(rf"{MET}\n", log)[-1].splitlines()
-
-
 def most_telling(logs: Iterable[str]) -> tuple[int, Diagnosis] | None:
     """Choose the log that explains a failure best: its index and its diagnosis; None if no log has a known line.
 
@@ -325,7 +323,8 @@ def _read(names: Iterable[str], log: list[str], phase: str) -> Diagnosis | None:
         known = KNOWN[name]
         for line in _counting(known, log, phase):
             if found := re.search(known.pattern, line):
-                return Diagnosis(name, known.cause.format(*found.groups("")), known.hint, line.strip())
+                cause, hint = (text.format(*found.groups("")) for text in (known.cause, known.hint))
+                return Diagnosis(name, cause, hint, line.strip())
     return None
 
 

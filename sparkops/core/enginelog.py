@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+MET = r"sparkops: all \d+ ranks are here"
+
 _UNPRINTED = re.compile(
     r"\x1b\[[0-9;]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f]"
 )
@@ -110,6 +112,11 @@ def progress(lines: Iterable[str]) -> BootPhase | None:
             if found := re.search(mark.pattern, message):
                 return _phase(mark, found)
     return None
+
+
+def since_meeting(log: str) -> list[str]:
+    """The lines since all ranks of executor mp met last; what is above has another cause."""
+    return re.split(rf"{MET}\n", log)[-1].splitlines()
 
 
 def mxfp4_backend(lines: Iterable[str]) -> str | None:

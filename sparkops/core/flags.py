@@ -140,9 +140,7 @@ class FlagTable:
             return "needs a value"
         if known.type in ("int", "float") and isinstance(value, str):
             return f"must be a number, not {value[:40]!r}"
-        if name.endswith("-parallel-size") and isinstance(value, int) and value < 1:
-            return f"must be 1 or more, not {value}"
-        return None
+        return _out_of_range(name, value) if isinstance(value, (int, float)) else None
 
     def walk(self, given: Iterable[str]) -> "Iterator[Given]":
         """The flags of a command line in order; a word that belongs to no flag has no name."""
@@ -211,6 +209,15 @@ def _word(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _out_of_range(name: str, value: float) -> str | None:
+    if name.endswith("-parallel-size") and value < 1:
+        return f"must be 1 or more, not {value}"
+    if name == "gpu-memory-utilization" and not 0 < value <= 1:
+        meant = f"; did you mean {value / 100:g}?" if 1 < value <= 100 else ""
+        return f"must be a share of the memory, above 0 and at most 1, not {value:g}{meant}"
+    return None
 
 
 def _flag(name: str, entry: Mapping[str, Any]) -> Flag:

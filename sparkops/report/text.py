@@ -54,6 +54,9 @@ class How:
     verbose: bool = False
     command: str = "sparkops"
     verbs: frozenset[str] = frozenset()
+    verb: str = ""
+    typed: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """The words before and after the verb."""
 
     def again(self, text: str) -> str:
         """The text with each `sparkops VERB` replaced by the command that reaches the same nodes."""

@@ -121,3 +121,12 @@ def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision
     named = "" if half.stored.deployment == half.stored.recipe else f" --name {half.stored.deployment}"
     again = f"--recipe {half.stored.recipe} --topology {half.stored.topology}{named}"
     return Refused(text, hint=f"deploy it again: `sparkops deploy {again}`")
+
+
+def in_use(names: Iterable[str], deployments: Iterable[str]) -> Refused:
+    """The error of a prune that leaves all that was named; without `deployments`, other containers use it."""
+    users = sorted(set(deployments))
+    who = ", ".join(users) or "a container that sparkops did not start"
+    stops = ", ".join(f"`sparkops stop --remove {user}`" for user in users)
+    hint = f"run {stops}, then this again" if stops else "find the container, on the node: `docker ps --all`"
+    return Refused(f"nothing was removed: {', '.join(names)} is in use by {who}", hint=hint)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shlex
 
 import pytest
 
@@ -104,6 +105,15 @@ def test_a_short_plan_has_no_settings_and_no_steps_but_the_same_id(lab):
     assert len(lab.cli("plan", "--topology", "solo", "--short", code=0).out.splitlines()) < 20
 
 
+def test_a_plan_ends_with_the_command_that_runs_it(lab):
+    options = ("--topology", "solo", "--short", "--set", 'args.limit-mm-per-prompt={"image": 1}', "--", "--seed", 7)
+    last = lab.cli("--limit", "node2", "plan", *options, code=0).out.splitlines()[-1]
+    command = shlex.split(last.partition("`")[2].rstrip("`"))
+    assert (command[0], "--short" in command) == ("sparkops", False)
+    lab.cli(*command[1:], lab=False, code=0)
+    assert lab.serves("node2")
+
+
 def test_how_long_a_deploy_takes_is_known_from_the_last_one_of_the_same_recipe_image_and_topology(lab):
     def seconds(topology):
         return lab.json("plan", "--topology", topology)["impact"]["seconds"]
@@ -126,3 +136,16 @@ def test_a_damaged_load_in_the_history_of_a_node_is_ignored(lab):
         files[path] = re.sub(r'"seconds":\d+', damage, files[path])
         assert lab.json("plan", "--topology", "solo")["impact"]["seconds"] is None, damage
         files[path] = re.sub(r'"seconds":[^}]+', '"seconds":3', files[path])
+
+
+def test_too_little_context_for_claude_code_is_warned_of_beside_the_variables(lab):
+    lab.deploy("solo")
+    told = lab.cli("endpoint", "--for", "claude-code", code=0)
+    assert told.err == (
+        "warning: Claude Code needs about 32768 tokens of context; this deployment has 4096: "
+        "deploy it with --recipe openai-gpt-oss-120b-community\n"
+    )
+    assert "warning" not in told.out
+    assert lab.cli("endpoint", "--for", "openai", code=0).err == ""
+    lab.deploy("cluster")
+    assert lab.cli("endpoint", "--for", "claude-code", code=0).err == ""

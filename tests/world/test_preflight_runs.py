@@ -261,3 +261,10 @@ def test_a_raw_capture_is_a_fixture_and_facts_are_a_document(lab: Lab) -> None:
     assert {one.node for one in lab.received()} == {"node1"}
     unknown = lab.json("facts", "node3", code=2)["error"]["message"]
     assert unknown == "no node node3 in the inventory (did you mean node2?)"
+
+
+def test_a_fix_of_healthy_nodes_says_that_nothing_needs_one(lab: Lab) -> None:
+    said = "nothing needs a fix\n"
+    assert lab.cli("preflight", "--fix", code=0).err == said
+    with lab.trouble("node1", "port-taken"):
+        assert said not in lab.cli("preflight", "--fix", code=3).err

@@ -38,7 +38,7 @@ def read(value: Located, path: str, scope: Scope, beside: Beside) -> PlayStep:
         given.setdefault("timeout", _REBOOT_SECONDS)
     if register := given.get("register"):
         scope.registered.add(register)
-    return PlayStep(name or _title(action, given), value.where, action, **given)
+    return PlayStep(name or _title(action), value.where, action, **given)
 
 
 def _action(value: Located, entries: Mapping[str, Located], path: str, scope: Scope, beside: Beside) -> Action:
@@ -102,7 +102,7 @@ def _refuse_useless(entries: Mapping[str, Located], action: Action, path: str) -
             fail(item, f"{path}: {key}", "has no effect" + (" without until" if key in ("retries", "delay") else ""))
 
 
-def _title(action: Action, given: Mapping[str, Any]) -> str:
+def _title(action: Action) -> str:
     match action:
         case RunPhase(phase):
             return phase
@@ -112,4 +112,4 @@ def _title(action: Action, given: Mapping[str, Any]) -> str:
             return f"copy {dest}"
         case RebootNode():
             return "reboot"
-    return str(given["message"])[:60]
+    return "message"

@@ -1,10 +1,11 @@
 """The verbs that put a model on nodes and take it away: plan, deploy, stop, start, restart, rollback."""
 
+import re
 from typing import Any
 
 import click
 
-from sparkops.cli.completion import DEPLOYMENT, RECIPE, RULE, TOPOLOGY
+from sparkops.cli.completion import DEPLOYMENT, RECIPE, RULE, NameType
 from sparkops.cli.shape import EngineCommand, VerbCommand, example, line
 from sparkops.cli.shared_options import DEADLINE, STALL, together
 from sparkops.cli.where import WAIT, access, api_key, on_nodes_by_sudo
@@ -13,9 +14,22 @@ from sparkops.core.plan import WaitLimits
 from sparkops.core.recipe import PORTS
 from sparkops.verbs.deploy.options import PlanOptions, RollbackOptions, StartOptions, StopOptions
 
+_NAMED = re.compile(r"cluster|(\d+x-)?solo")
+
+
+class TopologyType(NameType):
+    """A topology; where it is missing, the error lists them."""
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
+        stray = next(filter(_NAMED.fullmatch, line(ctx).given), "") if ctx else ""
+        meant = f"; did you mean `{ctx.command_path} --topology {stray}`?" if ctx and stray else ""
+        return f"It is solo, 2x-solo, 3x-solo, ... or cluster{meant}"
+
+
 _engine_options = together(
-    click.option("--topology", required=True, type=TOPOLOGY, help="solo (one node), 2x-solo, 3x-solo, ... (one copy of "
-                 "the model on each of 2, 3, ... nodes) or cluster (one model over several nodes)."),
+    click.option("--topology", required=True, type=TopologyType("topologies", "T"),
+                 help="solo (one node), 2x-solo, 3x-solo, ... (one copy of the model on each of "
+                 "2, 3, ... nodes) or cluster (one model over several nodes)."),
     click.option("--recipe", type=RECIPE, help="A name from `sparkops recipe list`, or a file [default: "
                  "the recipe in the inventory, else openai-gpt-oss-120b]."),
     click.option("--name", metavar="NAME", help="The deployment's name [default: the recipe's name]."),

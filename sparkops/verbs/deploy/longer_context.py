@@ -16,23 +16,24 @@ LITTLE = 8192
 def longer_context(settings: Effective, kind: Kind) -> dict[str, Any] | None:
     """The recipe of this model with the most context in this topology; None if the deploy has enough or the most."""
     context = _context(settings)
-    if not 0 < context < LITTLE:
-        return None
-    others = {
-        name: _context(effective(recipe, kind, Overrides())) for name, recipe in _same_model(settings.recipe, kind)
-    }
+    return with_more(settings.model, kind, context) if 0 < context < LITTLE else None
+
+
+def with_more(model: str, kind: Kind, context: int) -> dict[str, Any] | None:
+    """The recipe of this model with the most context in this topology; None if none has more than `context`."""
+    others = {name: _context(effective(recipe, kind, Overrides())) for name, recipe in _same_model(model, kind)}
     best = max(others, key=lambda name: others[name], default="")
     return {"recipe": best, "context": others[best]} if best and others[best] > context else None
 
 
-def _same_model(of: Recipe, kind: Kind) -> list[tuple[str, Recipe]]:
+def _same_model(model: str, kind: Kind) -> list[tuple[str, Recipe]]:
     found, meant = [], "cluster" if kind == "cluster" else "solo"
     for name in recipes.recipe_names():
         try:
             recipe = recipes.recipe(name)
         except UsageError:  # a broken file of the user's own directory; `recipe list` names it
             continue
-        if recipe.model == of.model and meant in shapes.kinds(recipe):
+        if recipe.model == model and meant in shapes.kinds(recipe):
             found.append((name, recipe))
     return found
 

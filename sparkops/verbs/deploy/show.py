@@ -1,6 +1,7 @@
 """Answers of the verbs that change nodes, and of the plan that shows it first."""
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
@@ -39,11 +40,16 @@ def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not changed:
         yield ink.good(NOTHING)
     elif document.get("id"):
-        yield ink.dim(
-            f"To run this plan: `{how.command} deploy` with the options of this command. With "
-            f"`--expect {document['id']}` it refuses any other plan."
-            + (" * marks steps that change a node." if steps else "")
-        )
+        yield ink.dim(_to_run(document["id"], how) + (". * marks steps that change a node." if steps else ""))
+
+
+def _to_run(plan: str, how: How) -> str:
+    """The command that runs this plan and no other; if a playbook made the plan, nobody typed its options."""
+    if how.verb != "plan":
+        return f"`deploy --expect {plan}` refuses any other plan"
+    before, after = how.typed
+    words = ["sparkops", *before, "deploy", "--expect", plan, *(word for word in after if word != "--short")]
+    return f"To run this plan and no other: `{shlex.join(words)}`"
 
 
 def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:

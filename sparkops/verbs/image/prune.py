@@ -1,6 +1,6 @@
 """`image prune`: remove named images, or those without a name; never what a deployment or its rollback needs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -20,6 +20,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
+from sparkops.session.find_deployment import in_use
 from sparkops.session.open import reached
 from sparkops.verbs.image.list import document, normal, stores
 
@@ -53,16 +54,20 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         gone = [PruneTarget(one, name) for one in free for name in names if name in one.tags]
         if not names:
             gone = [PruneTarget(one) for one in free if not one.tags and not one.digests]
-        shown = {
+        kept = [one for one in found if one not in free and {*one.tags} & {*names}]
+        shown: dict[str, Any] = {
             "images": [document(one.image) | {"name": one.name or None} for one in gone],
             "size_bytes": sum(one.image.size_bytes for one in gone if len(one.image.tags) < 2),
-            "kept": sorted({name for one in found if one not in free for name in names if name in one.tags}),
+            "kept": sorted({name for one in kept for name in names if name in one.tags}),
             "unneeded": [] if names else _unneeded(free),
         }
         removed = bool(gone) and _agreed(gone, options, report)
         if removed:
             execute(with_sudo(_removal(gone), session.sudo), session)
-        return session.answer({**shown, "removed": removed})
+        users = chain.from_iterable(needed.get(one.fingerprint, ()) for one in kept)
+        return session.answer(
+            {**shown, "removed": removed}, in_use(shown["kept"], users) if kept and not gone else None
+        )
 
 
 def _agreed(gone: Sequence[PruneTarget], options: PruneOptions, report: Report) -> bool:
@@ -83,12 +88,14 @@ def _unknown(names: Iterable[str], found: Iterable[StoredImage]) -> str:
     return next((f"no node has the image {name}{did_you_mean(name, here)}" for name in names if name not in here), "")
 
 
-def _needed(facts: Mapping[str, Facts]) -> frozenset[str]:
-    """Fingerprints of the images of all revisions that serve or are kept for a rollback, on any node."""
-    images: Iterator[Any] = (
-        stored.data.get(key) for _, stored, _ in deployed(facts) for key in ("image", "proxy_image")
-    )
-    return frozenset(str(image.get("fingerprint", "")) for image in images if isinstance(image, Mapping))
+def _needed(facts: Mapping[str, Facts]) -> dict[str, set[str]]:
+    """By fingerprint of an image the deployments that serve with it or keep it for a rollback, on any node."""
+    found: dict[str, set[str]] = {}
+    for _, stored, _ in deployed(facts):
+        for image in (stored.data.get("image"), stored.data.get("proxy_image")):
+            if isinstance(image, Mapping):
+                found.setdefault(str(image.get("fingerprint", "")), set()).add(stored.deployment)
+    return found
 
 
 def _removal(gone: Iterable[PruneTarget]) -> Plan:

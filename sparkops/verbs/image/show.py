@@ -61,13 +61,15 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     gone, kept = document.get("images", ()), document.get("kept", ())
+    if kept and not gone:
+        return  # the error says who uses it
     if kept:
         yield f"Kept, because a container, a deployment or its rollback needs it: {', '.join(kept)}."
     if unneeded := document.get("unneeded"):
         yield f"Built by sparkops, but used by no deployment or recipe: {', '.join(unneeded)}."
         yield ink.dim(f"Remove one: `{how.command} image prune NAME`")
     if not gone:
-        yield "Nothing to remove." if kept else "Nothing to remove: every image has a name or is in use."
+        yield "Nothing to remove: every image has a name or is in use."
     elif document.get("removed"):
         yield ink.good(f"Removed {len(gone)} images, {gb(document['size_bytes'])}.")
     else:

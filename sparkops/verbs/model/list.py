@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sparkops.core.facts import Facts
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Command, NodeLost, Plan, Result
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import bytes_text
+from sparkops.core.stored import Stored
 from sparkops.core.target import NodesOptions, PruneOptions
 from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.node_commands import images as jobs
@@ -19,6 +19,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import unreachable
 from sparkops.session.execute import execute, follow_job
+from sparkops.session.find_deployment import in_use
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 
@@ -52,7 +53,8 @@ def prune(options: PruneOptions, report: Report) -> Answer:
     names = [model_name(text) for text in options.names]
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
-        needed = _needed(session.containers())
+        here = deployed(session.containers())
+        needed = _needed(stored for _, stored, _ in here)
         found = caches(session)
         if unknown := _unknown(names, found):
             raise session.lost.error or UsageError(unknown)
@@ -68,7 +70,8 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         if wanted:
             cache_of = {node.name: node.cache_dir for node in session.selected}
             execute(compile_prune({node: tuple(targets) for node, targets in gone.items()}, cache_of), session)
-        return session.answer({**document, "removed": wanted})
+        users = [stored.deployment for _, stored, _ in here if {one.model for one in stored.models} & {*kept}]
+        return session.answer({**document, "removed": wanted}, in_use(kept, users) if kept and not gone else None)
 
 
 def caches(session: Session) -> dict[str, dict[str, Any]]:
@@ -135,10 +138,10 @@ def _problem_text(problem: Mapping[str, str]) -> str:
     return problem["problem"] if problem["file"] == "*" else f"{problem['file']} ({problem['problem']})"
 
 
-def _needed(facts: Mapping[str, Facts]) -> dict[str, frozenset[str]]:
+def _needed(revisions: Iterable[Stored]) -> dict[str, frozenset[str]]:
     """Return by model the revisions that a deployment or its rollback needs; "" means any revision."""
     found: dict[str, set[str]] = {}
-    for _, stored, _ in deployed(facts):
+    for stored in revisions:
         for name in stored.models:
             found.setdefault(name.model, set()).add(name.revision)
     return {model: frozenset(revisions) for model, revisions in found.items()}

@@ -30,6 +30,8 @@ def listed(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    if document["kept"] and not document["models"]:
+        return  # the error says who uses it
     for model in document["kept"]:
         yield f"{model}: a deployment or its rollback needs this model, so sparkops keeps it."
     if not document["models"]:

@@ -1,5 +1,6 @@
 """The verbs of the operator's own procedures: play, playbook, run."""
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -102,7 +103,7 @@ def lint(file: str, extra: Mapping[str, Any]) -> PlaybookOptions:
     sparkops run -- uptime
     sparkops run --become --limit spark1 -- dmesg --level err
 """)
-@click.command(cls=NodeCommand)
+@click.command(cls=NodeCommand, context_settings={"allow_extra_args": True, "allow_interspersed_args": False})
 @click.option("--become", is_flag=True, help="Run the command through sudo.")
 @seconds("--timeout", "1m", "Stop the command on a node after this time.")
 @BECOME
@@ -113,6 +114,8 @@ def run(context: click.Context, /, ask_become_pass: bool, **given: Any) -> RunOp
     The words after `--` are sent unchanged; no shell interprets them.
     """
     words = line(context).extra
+    if context.args:
+        raise click.UsageError(f"write -- before the command: `sparkops run -- {shlex.join(context.args)}`", context)
     if not words:
         raise click.UsageError("the command is missing: `sparkops run -- COMMAND`", context)
     return RunOptions(target(ask_become_pass), words, **given)

@@ -77,7 +77,8 @@ def _with_fixes(
 def _refused(options: PreflightOptions, session: Session, shown: dict[str, Any]) -> Refused | None:
     """Show the fixes and ask; returns the refusal unless the answer is yes."""
     if not shown["plan"]:
-        session.report.note("--fix can fix none of these problems")
+        healthy = shown["verdict"] == "pass" and not session.lost
+        session.report.note("nothing needs a fix" if healthy else "--fix can fix none of these problems")
     elif not options.yes:
         session.report.show(shown)
         if not session.report.confirm(f"Run these {len(shown['plan'])} steps?"):

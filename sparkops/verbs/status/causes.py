@@ -7,7 +7,8 @@ from datetime import datetime
 from itertools import chain
 
 from sparkops.core.condition import State
-from sparkops.core.diagnosis import most_telling, since_meeting
+from sparkops.core.diagnosis import most_telling
+from sparkops.core.enginelog import since_meeting
 from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.session.away import AwayNodes, unreachable

@@ -3,11 +3,14 @@
 from typing import Any, NamedTuple
 
 from sparkops.core.endpoints import api_url
+from sparkops.core.impact import service
+from sparkops.core.stored import Stored
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.api_key import read_key
 from sparkops.session.find_deployment import find_deployment, front_of
 from sparkops.session.open import opened, selected
+from sparkops.verbs.deploy.longer_context import with_more
 from sparkops.verbs.status.options import Client, EndpointOptions
 
 
@@ -49,6 +52,9 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """A short request by the kind of model: path below the base URL, and body."""
 
+CODING = 32768
+"""Least tokens of context with which Claude Code is of use: its prompt and tools alone take above 15000."""
+
 ANY_KEY = "none"
 """What clients send that insist on a key, to a deployment without one."""
 
@@ -70,7 +76,19 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
             "api_key": not stored.without_key,
             "example": reads.example,
         }
+        if options.client == "claude-code" and (little := _little_context(stored)):
+            report.warn(little)
         if options.client == "curl":
             path, body = REQUESTS.get(stored.kind, REQUESTS["chat"])
             document["request"] = {"path": path, "body": {"model": stored.served, **body}}
         return Answer(document)
+
+
+def _little_context(stored: Stored) -> str:
+    """What to do if the deployment has too little context for Claude Code; empty if it has enough."""
+    context = service(stored).context
+    if context is None or context >= CODING:
+        return ""
+    longer = with_more(stored.models[0].model, "cluster" if stored.topology == "cluster" else "solo", CODING - 1)
+    how = f"--recipe {longer['recipe']}" if longer else f"--set args.max-model-len={CODING}"
+    return f"Claude Code needs about {CODING} tokens of context; this deployment has {context}: deploy it with {how}"

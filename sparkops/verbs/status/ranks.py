@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sparkops.core.condition import MemberContainer, ServingProbe
-from sparkops.core.diagnosis import diagnose, since_meeting
+from sparkops.core.diagnosis import diagnose
+from sparkops.core.enginelog import since_meeting
 from sparkops.core.stored import Stored
 from sparkops.verbs.status.causes import Logs
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.core.diagnosis import KNOWN, diagnose, most_telling, since_meeting
-from sparkops.core.enginelog import MARKS, mxfp4_backend, progress
+from sparkops.core.diagnosis import KNOWN, diagnose, most_telling
+from sparkops.core.enginelog import MARKS, mxfp4_backend, progress, since_meeting
 from support import golden
 
 HERE = Path(__file__).parent
