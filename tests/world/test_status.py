@@ -1,5 +1,6 @@
 """What `status` asks, and what it says of nodes that it cannot ask. `transcripts/status.txt` has what a person sees."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -226,3 +227,15 @@ def test_a_worker_that_a_cut_off_run_did_not_start_comes_before_what_its_head_wa
     head.boot, head.log = EngineBoot(never=True, log=("sparkops: Ray has 1 of 2 nodes",)), []
     (shown,) = lab.json("status", code=5)["deployments"]
     assert shown["cause"] == "the worker on node2 has no container"
+
+
+def test_the_next_step_names_the_nodes_where_two_deployments_have_one_name(lab_of: Callable[[int], Lab]) -> None:
+    lab = lab_of(4)
+    for nodes in ("node1,node2", "node3,node4"):
+        lab.deploy("2x-solo", "--limit", nodes)
+    (server,) = (one for one in lab.node("node4").engine.listed() if "-server-" in one.name)
+    server.silent = "health"
+    (shown,) = (one for one in lab.json("status", code=5)["deployments"] if one["state"] != "serving")
+    before = lab.starts()
+    lab.cli(*shown["next"].split("`")[1].split()[3:], code=0)
+    assert {node for (node, name), at in lab.starts().items() if before[node, name] != at} == {"node3", "node4"}

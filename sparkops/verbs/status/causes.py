@@ -71,9 +71,13 @@ def cause(
     silent: Collection[StoredMember],
     facts: Mapping[str, Facts],
     logs: Logs,
+    typed: str,
 ) -> Reason | None:
-    """The first of these: a link that is down, a reboot, what the logs say, a container that ended or is `silent`."""
-    down = _down(stored, places, silent, facts)
+    """The first of these: a link that is down, a reboot, what the logs say, a container that ended or is `silent`.
+
+    `typed`: how a command line names the deployment.
+    """
+    down = _down(stored, places, silent, facts, typed)
     return next(chain(_links(stored, facts), _reboots(places, facts), _said(places, logs), down), None)
 
 
@@ -121,19 +125,19 @@ def _said(places: Sequence[Place], logs: Logs) -> Iterator[Reason]:
 
 
 def _down(
-    stored: Stored, places: Sequence[Place], silent: Collection[StoredMember], facts: Mapping[str, Facts]
+    stored: Stored, places: Sequence[Place], silent: Collection[StoredMember], facts: Mapping[str, Facts], typed: str
 ) -> Iterator[Reason]:
     for member, container in places:
-        what, name = f"the {member.role} on {member.name}", stored.deployment
+        what = f"the {member.role} on {member.name}"
         if container is None and member.name in facts:
             yield Reason(member.name, f"{what} has no container", AGAIN)
         elif container is not None and container.state in _ENDED:
-            mend = f"start it: `sparkops start {name}`" if container.kept else AGAIN
+            mend = f"start it: `sparkops start {typed}`" if container.kept else AGAIN
             yield Reason(member.name, f"{what} is not running", mend)
         elif member in silent:
             others = "servers behind it" if member.role == "proxy" else "other servers"
             but = f", but the {others} do" if len(places) < len(stored.members) else ""
-            yield Reason(member.name, f"{what} does not answer{but}", f"restart it: `sparkops restart {name}`")
+            yield Reason(member.name, f"{what} does not answer{but}", f"restart it: `sparkops restart {typed}`")
 
 
 def last_exit_code(container: Container, log: str) -> int | None:

@@ -10,6 +10,7 @@ from sparkops.core.findings import Finding
 from sparkops.core.history import PastRun
 from sparkops.core.stored import Stored
 from sparkops.errors import StepFailed, Unreachable, worst
+from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
@@ -46,7 +47,9 @@ def status(options: StatusOptions, report: Report) -> Answer:
         for code, reason in reasons if options.strict or options.quiet else ():
             report.note(f"exit code {code}: {reason}")
         document = {
-            "deployments": [_deployment(one, answers.facts, logs, session.away) for one in looked],
+            "deployments": [
+                _deployment(one, _typed(one.stored, here), answers.facts, logs, session.away) for one in looked
+            ],
             "under_way": [one.document for one in session.under_way],
             "cut_off": [one.document for one in session.cut_off],
             "warnings": warnings.document(found),
@@ -116,13 +119,20 @@ def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: Aw
             yield from warnings.of_restarts(one.revision.parts, answers.facts, logs)
 
 
-def _deployment(one: Looked, facts: Mapping[str, Facts], logs: Logs, away: AwayNodes) -> dict[str, Any]:
+def _typed(stored: Stored, here: Sequence[DeployedRevision]) -> str:
+    """How a command line names this deployment: with its nodes, if others have the same name."""
+    alike = [one for one in here if one.stored.deployment == stored.deployment]
+    nodes = ",".join(dict.fromkeys(member.name for member in stored.members))
+    return f"{stored.deployment} --limit {nodes}" if len(alike) > 1 else stored.deployment
+
+
+def _deployment(one: Looked, typed: str, facts: Mapping[str, Facts], logs: Logs, away: AwayNodes) -> dict[str, Any]:
     stored = one.stored
     few = not _forms(one, facts) and any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = silence(one.places, away) if one.state == "unreachable" else None
     if one.state not in ("serving", "stopped", "unreachable"):
-        known = cause(stored, one.suspects, one.silent, facts, logs if unwell else {})
+        known = cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
         "name": stored.deployment,
