@@ -1,5 +1,6 @@
 """What `status` asks, and what it says of nodes that it cannot ask. `transcripts/status.txt` has what a person sees."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def test_a_container_that_was_stopped_is_the_cause_and_the_next_step_starts_it(l
     lab.on("node1", "docker", "stop", name)
     (shown,) = lab.json("status", code=5)["deployments"]
     assert shown["cause"] == f"the {role} on node1 is not running"
-    lab.cli(*shown["next"].split("`")[1].split()[3:], code=0)
+    lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
     assert lab.state() == {"openai-gpt-oss-120b": "serving"}
 
 
@@ -113,7 +114,7 @@ def test_a_proxy_that_runs_and_does_not_answer_is_named_if_its_servers_serve(lab
     proxy.silent = "health"
     (shown,) = lab.json("status", code=5)["deployments"]
     assert shown["cause"] == "the proxy on node1 does not answer, but the servers behind it do"
-    lab.cli(*shown["next"].split("`")[1].split()[3:], code=0)
+    lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
     assert lab.state() == {"openai-gpt-oss-120b": "serving"}
 
 
@@ -128,7 +129,7 @@ def test_one_server_that_hangs_is_named_whichever_server_the_proxy_asked(lab: La
         "degraded", "the server on node2 does not answer, but the other servers do"
     )  # fmt: skip
     proxy.silent = ""
-    lab.cli(*shown["next"].split("`")[1].split()[3:], code=0)
+    lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
     assert lab.state() == {"openai-gpt-oss-120b": "serving"}
 
 
@@ -237,5 +238,5 @@ def test_the_next_step_names_the_nodes_where_two_deployments_have_one_name(lab_o
     server.silent = "health"
     (shown,) = (one for one in lab.json("status", code=5)["deployments"] if one["state"] != "serving")
     before = lab.starts()
-    lab.cli(*shown["next"].split("`")[1].split()[3:], code=0)
+    lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
     assert {node for (node, name), at in lab.starts().items() if before[node, name] != at} == {"node3", "node4"}

@@ -22,7 +22,7 @@ def why(created: float, started: float, booted: float, log: str = "") -> Reason 
     """The cause for a container with these times, in seconds before now."""
     facts = replace(absent("x"), clock=Clock(NOW, True), boot=Boot("1", booted))
     one = Container("1", "c", "running", "image", created_at=at(created), started_at=at(started))
-    return cause(SOLO, [(MEMBER, one)], {"node1": facts}, {("node1", "c"): log})
+    return cause(SOLO, [(MEMBER, one)], (), {"node1": facts}, {("node1", "c"): log}, "gpt")
 
 
 def test_a_reboot_is_the_cause_only_if_it_ended_the_container_and_was_a_short_time_ago() -> None:
