@@ -85,7 +85,8 @@ class Evening:
         text = text.replace(str(self.lab.home), "~")
         text = re.sub(r"\bsk-[\w-]{20,}", lambda found: self.keys.setdefault(found[0], self._key()), text)
         text = re.sub(r"(?<=\dZ-)([a-z]+-)([0-9a-f]{6})\b", lambda found: found[1] + self._record(found[2]), text)
-        text = re.sub(r"(locked on |\"locked\": \")[\d-]{10}\b", r"\1TODAY", text)  # by this machine's clock
+        # by this machine's clock
+        text = re.sub(r"(locked on |lock file of |\"locked\": \")[\d-]{10}\b", r"\1TODAY", text)
         text = re.sub(r"\b\d{8}T\d{6}Z?-[\w-]*?[0-9a-f]{8}\b", "RUN", text)
         text = re.sub(r"\brun [0-9a-f]{8}\b", "run ID", text)
         text = re.sub(r'"seconds": [\d.]+', '"seconds": 0.0', text)
