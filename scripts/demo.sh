@@ -32,7 +32,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
 run sparkops lab up --nodes 2
-run sparkops -i lab plan --topology cluster
+run sparkops -i lab plan --topology cluster --short
 run sparkops -i lab deploy --topology cluster
 
 # shellcheck disable=SC2016  # printed as it is typed, run below

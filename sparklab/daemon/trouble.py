@@ -69,6 +69,8 @@ class Trouble:
                 await asyncio.to_thread(self._run, "docker", *(("rm", "-f", STRANGER) if off else STRANGE))
             case "port-taken":
                 await self.host.squat(off)
+            case "disk-full" | "disk-low" if not off:
+                files.write(self.node.path(models.WHEN_FULL), str(models.size(self.node)))
             case "model-torn":
                 self._tear(off)
 
@@ -80,10 +82,12 @@ class Trouble:
         processes.send(found, number)
 
     def _tear(self, off: bool) -> None:
-        """Hide the first shard of each model, or bring it back."""
-        for shard in models.hub(self.node).glob("*/snapshots/*/*-00001-of-*.safetensors*"):
-            if off == shard.name.endswith(ASIDE):
-                os.rename(shard, str(shard).removesuffix(ASIDE) if off else f"{shard}{ASIDE}")
+        """Hide the content of the first shard of each model, or bring it back."""
+        for shard in models.hub(self.node).glob("*/snapshots/*/*-00001-of-*.safetensors"):
+            here = os.path.realpath(shard)
+            gone, come = (here + ASIDE, here) if off else (here, here + ASIDE)
+            if os.path.exists(gone) and not os.path.exists(come):
+                os.rename(gone, come)
 
     def _move_models(self, away: bool) -> None:
         here, aside = models.hub(self.node), Path(self.node.path("models-aside"))

@@ -51,7 +51,13 @@ def at_start(settings: Settings) -> str:
 
 
 def while_reading_config(settings: Settings) -> str:
-    """More ranks than GPUs without Ray or nnodes; a model with its own code without trust_remote_code."""
+    """A context beyond the model's; more ranks than GPUs without Ray or nnodes; own code without trust_remote_code."""
+    if settings.context > settings.longest and os.environ.get("VLLM_ALLOW_LONG_MAX_MODEL_LEN") != "1":
+        return (
+            f"ValueError: User-specified max_model_len ({settings.context}) is greater than the derived max_model_len "
+            f"(max_position_embeddings={settings.longest} or model_max_length=None in model's config.json). To allow "
+            "overriding this maximum, set the env var VLLM_ALLOW_LONG_MAX_MODEL_LEN=1."
+        )
     if settings.executor != "ray" and settings.world > settings.nnodes:
         return (
             f"ValueError: World size ({settings.world}) is larger than the number of available GPUs (1) in this node. If this is intentional "

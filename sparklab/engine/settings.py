@@ -39,8 +39,8 @@ class Settings:
         self.sequences: int = given.get("max_num_seqs", 256)
         self.config = _model_config(self.model, given.get("revision"))
         self._draft()
-        longest = int(self.config.get("max_position_embeddings", 32768))
-        self.context: int = given["max_model_len"] if given.get("max_model_len", -1) > 0 else longest
+        self.longest = int(self.config.get("max_position_embeddings", 32768))
+        self.context: int = given["max_model_len"] if given.get("max_model_len", -1) > 0 else self.longest
         self.eager: bool = bool(given.get("enforce_eager")) or self._no_graphs()
         keys = given.get("api_key") or [os.environ.get("VLLM_API_KEY", "")]
         self.api_keys = [key for key in keys if key]

@@ -107,6 +107,7 @@ def remove(node: Node, options: dict[str, Any], names: list[str]) -> int:
         for tag in image["RepoTags"]:
             out(f"Untagged: {tag}")
         out(f"Deleted: {image['Id']}")
+        repairs.end(node, "disk-full", "disk-low")
     return 0
 
 

@@ -65,6 +65,8 @@ def main(name: str, words: list[str]) -> int:
     elif words[0] == "-lgc" and words[1:]:  # changes nothing: the lab's heat does not come from a clock
         low, _, high = words[1].partition(",")
         out(f'GPU clocks set to "(gpuClkMin {low}, gpuClkMax {high or low})" for GPU 0000000F:01:00.0\nAll done.')
+    elif words == ["-rgc"]:
+        out("Reset all GPU clocks to default values for GPU 0000000F:01:00.0.\nAll done.")
     else:
         refusal = "Invalid combination of input arguments. Please run 'nvidia-smi -h' for help."
         return fail(f'{refusal}\nOption "{words[0]}" is not recognized.')

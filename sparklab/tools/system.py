@@ -4,8 +4,9 @@ import os
 
 from sparklab import files
 from sparklab.layout import USER, Node, captured, here
+from sparklab.tools import repairs
 from sparklab.tools.say import fail, out
-from sparklab.tree import ailments, network
+from sparklab.tree import ailments, models, network
 
 UNAME = {
     "s": "Linux",
@@ -87,6 +88,7 @@ def df(node: Node, words: list[str]) -> int:
             fail(f"df: {path}: No such file or directory")
     if not there:
         return 1
+    _end_if_freed(node)
     used = DISK_KB if node.fault("disk-full") else DISK_KB - DISK_LOW_KB if node.fault("disk-low") else DISK_USED_KB
     if any("h" in word for word in words if word.startswith("-") and not word.startswith("--")):
         out("Filesystem      Size  Used Avail Use% Mounted on\n/dev/nvme0n1p2  3.7T   89G  3.4T   3% /")
@@ -95,6 +97,13 @@ def df(node: Node, words: list[str]) -> int:
         for _ in there:
             out(f"/dev/nvme0n1p2 {DISK_KB} {used} {DISK_KB - used}       3% /")
     return 0 if len(there) == len(paths) else 1
+
+
+def _end_if_freed(node: Node) -> None:
+    """A disk is no longer full once models were removed from it; `docker rmi` ends that fault by itself."""
+    mark = node.path(models.WHEN_FULL)
+    if os.path.exists(mark) and models.size(node) < int(files.read(mark)):
+        repairs.end(node, "disk-full", "disk-low")
 
 
 def _free(node: Node) -> str:

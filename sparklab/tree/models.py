@@ -12,6 +12,9 @@ from sparklab.layout import Node, captured
 from sparklab.tree import tokenizer, weights
 
 GIB = 1024**3
+WHEN_FULL = "models-when-full"
+"""The file of a node with the size of its models when its disk became full."""
+
 TOKEN = "hf_lab"
 """The token that opens the gated model."""
 
@@ -57,6 +60,11 @@ MODELS = {name: Model(**about) for name, about in json.loads(captured("models.js
 
 def hub(node: Node) -> Path:
     return Path(node.home, ".cache", "huggingface", "hub")
+
+
+def size(node: Node) -> int:
+    """The bytes that the models seem to take: their content takes no room."""
+    return sum(blob.stat().st_size for blob in hub(node).glob("*/blobs/*"))
 
 
 def place(node: Node) -> None:

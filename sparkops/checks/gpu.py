@@ -143,7 +143,10 @@ def _stuck(load: GpuLoad) -> bool:
     title="The node is not too hot",
     why="Under load, a GPU stays below 88 °C, sensors below 98 °C. More, or heat at idle, means dust or a bad fan.",
     source="owners' measurements: 46 °C without load, 90 to 97 °C under load",
-    hint="clear the air vents; until then limit the GPU clock, on the node: sudo nvidia-smi -lgc 300,2200",
+    hint=(
+        "clear the air vents; until then limit the GPU clock, on the node: sudo nvidia-smi -lgc 300,2200 "
+        "(sudo nvidia-smi -rgc ends that)"
+    ),
     reads=("gpu-load", "thermal"),
 ).each_facts
 def thermals(facts: Facts) -> Iterator[Said]:

@@ -127,7 +127,9 @@ def _evidence(model: Model | Unread) -> str:
 def _how_to_get(here: Here, need: NeededModel, part: str = "") -> str:
     """The command; `part` says what it gets of a model that is there."""
     if need.name.local:
-        return f"copy the model to {need.name.model} on every node: sparkops does not download local models"
+        fetch = f"sparkops model fetch {shlex.quote(need.name.model)}"
+        there = any(need.usable(facts) for facts in here.s.facts.values())
+        return fetch if there else f"copy the model to {need.name.model} on one node, then to all: {fetch}"
     what = part or _size(here, need)
     pinned = here.s.revision.model_revision if need.role == "model" else None
     name = f"{need.name.model}@{pinned}" if pinned else str(need.name)

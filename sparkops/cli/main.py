@@ -111,8 +111,8 @@ def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
         click.echo(error.format_message(), err=True)
         return UsageError.exit_code
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "sparkops"
-        raise UsageError(error.format_message(), hint=f"`{path} --help`") from error
+        path = error.ctx.command_path if error.ctx else f"sparkops {line.verb}".removesuffix(" sparkops")
+        raise UsageError(" ".join(error.format_message().split()), hint=f"`{path} --help`") from error
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
 
@@ -150,7 +150,9 @@ def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending
     settings: dict[str, Any] = {
         "run": run,
         "as_json": bool(line.flags.get("json")) or "--json" in _ours(words),
-        "how": How(bool(line.flags.get("verbose")), command, registry.NEED_NODES, line.verb, typed),
+        "how": How(
+            bool(line.flags.get("verbose")), command, registry.NEED_NODES, line.verb, typed, line.flags.get("limit", "")
+        ),
         "show": registry.show,
         "ink": (Ink(_colour(sys.stdout)), Ink(_colour(sys.stderr))),
     }

@@ -43,8 +43,13 @@ def _remember(context: click.Context, parameter: click.Parameter, value: Any) ->
     return value
 
 
+def _path(context: click.Context) -> str:
+    """The words of the command after `sparkops`."""
+    return context.command_path.removeprefix("sparkops").strip()
+
+
 def _begin(context: click.Context) -> None:
-    line(context).verb = context.command_path.removeprefix("sparkops").strip() or "sparkops"
+    line(context).verb = _path(context) or "sparkops"
 
 
 def _invocation(options: Any, context: click.Context, logged: bool = True) -> Invocation:
@@ -138,17 +143,20 @@ class VerbGroup(Helped, click.Group):
         return result if ctx.invoked_subcommand else _invocation(result, ctx)
 
     def similar(self, ctx: click.Context, word: str) -> list[str]:
-        """The commands that may be meant by an unknown word."""
-        return difflib.get_close_matches(word, self.list_commands(ctx), n=1, cutoff=0.5)
+        """The whole commands that may be meant by an unknown word: one of this name elsewhere, or one like it here."""
+        root = ctx.find_root()
+        if isinstance(root.command, click.Group) and root.command.get_command(root, word):
+            return [word]
+        near = difflib.get_close_matches(word, self.list_commands(ctx), n=1, cutoff=0.5)
+        return [" ".join(filter(None, (_path(ctx), name))) for name in near]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not (ctx.resilient_parsing or args[0].startswith("-") or self.get_command(ctx, args[0])):
-            path = ctx.command_path.removeprefix("sparkops").strip()
-            near = [f"`{' '.join(filter(None, ('sparkops', path, name)))}`" for name in self.similar(ctx, args[0])]
+            near = [f"`sparkops {command}`" for command in self.similar(ctx, args[0])]
             known = f"did you mean {', '.join(near)}?" if near else "see --help"
-            raise click.UsageError(f"no such command: {' '.join(filter(None, (path, args[0])))}; {known}", ctx)
+            raise click.UsageError(f"no such command: {' '.join(filter(None, (_path(ctx), args[0])))}; {known}", ctx)
         return super().resolve_command(ctx, args)
 
 

@@ -83,6 +83,11 @@ KNOWN = {
         "one request of {0} tokens does not fit into the KV cache",
         "set a shorter context: `--set args.max-model-len=TOKENS`; or use `--topology cluster`",
     ),
+    "context-beyond-model": _Known(
+        r"User-specified max_model_len \((\d+)\) is greater than the derived max_model_len \(\w+=([\d.]+)",
+        "max-model-len {0} is above the {1} tokens that the model has",
+        "set a context that the model has: `--set args.max-model-len=TOKENS`",
+    ),
     "ray-memory": _Known(
         r"ray\.exceptions\.OutOfMemoryError|workers? \(?.*were killed due to the node running low on memory",
         "Ray killed a worker because the node ran low on memory",

@@ -32,6 +32,10 @@ FAMILIES = (
     Family("Qwen3.5", ("qwen3_5", "qwen3_5_moe"), "qwen3_coder", "qwen3", "", CARDS),
     Family("Qwen3-Coder", ("qwen3_moe", "qwen3_next"), "qwen3_coder", "", "coder", INCLUDED),
     Family(
+        "Qwen3-Instruct", ("qwen3", "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_moe"), "hermes", "", "instruct",
+        "its authors' page on the hub: this model does not think",
+    ),
+    Family(
         "Qwen3", ("qwen3", "qwen3_moe", "qwen3_next", "qwen3_vl", "qwen3_vl_moe"), "hermes", "qwen3", "",
         "the pages of Qwen and of vLLM, read in November 2026",
     ),

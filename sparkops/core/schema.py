@@ -18,6 +18,8 @@ _WORDS |= {"true": True, "yes": True, "on": True, "false": False, "no": False, "
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*(_[0-9]+)*)")
 _FLOAT = re.compile(r"[-+]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][-+]?[0-9]+)?")
 _LONGEST_NUMBER = 20
+_FEW = 24
+"""Names that fit in one message: the keys of a step of a playbook are the longest list."""
 _UNPRINTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
@@ -96,7 +98,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     known = sorted(known)
     if close := nearest(name, known):
         return f" (did you mean {close}?)"
-    return f" (there are: {', '.join(known)})" if 0 < len(known) <= 16 else ""  # noqa: PLR2004
+    return f" (there are: {', '.join(known)})" if 0 < len(known) <= _FEW else ""
 
 
 def kind_of(value: Any) -> str:

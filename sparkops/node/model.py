@@ -49,11 +49,13 @@ def _about(repo: Repo) -> dict[str, Any]:
     snapshots = sorted(os.listdir(repo.path("snapshots"))) if os.path.isdir(repo.path("snapshots")) else []
     revisions = []
     for revision in snapshots:
-        paths = [repo.file(revision, path) for path, _ in repo.entries(revision)]
+        entries = dict(repo.entries(revision))
+        paths = [repo.file(revision, path) for path in entries]
+        missing = sorted(repo.lacks(revision, entries))
         taken = sum({os.path.realpath(path): length_of(path) for path in paths}.values())
-        verified = all(repo.notes["verified"].get(blob) for _, blob in repo.entries(revision))
+        verified = not missing and all(map(repo.proven, entries.values()))
         about = {"revision": revision, "refs": list(repo.refs(revision)), "pinned": repo.pinned(revision)}
-        revisions.append({**about, "files": len(paths), "bytes": taken, "verified": verified})
+        revisions.append({**about, "files": len(paths), "bytes": taken, "verified": verified, "missing": missing})
     half = sum(length_of(repo.path("blobs", name)) for name in repo.halves())
     return {"model": repo.model, "revisions": revisions, "half": half}
 

@@ -34,7 +34,7 @@ class CacheTrouble(Exception):
         self.hint = hint
 
 
-MAKE_ROOM = "`sparkops model prune` and `sparkops image prune` remove models and images that no deployment needs"
+MAKE_ROOM = "`sparkops model prune` and `sparkops image prune` show what no deployment needs, and remove it"
 
 
 def say(word: str, text: str) -> None:
@@ -236,13 +236,19 @@ class Repo:
             found = stream.read().strip()
         return found if os.path.isdir(self.path("snapshots", found)) else ""
 
+    def proven(self, name: str) -> bool:
+        """Whether a note has the hash of this blob, for its size and time."""
+        with contextlib.suppress(OSError):
+            return bool(self.notes["verified"].get(name) == self.stamp(name))
+        return False
+
     def holds(self, file: CacheFile) -> bool:
-        """Whether the blob is complete; its hash is computed unless a note has it for this size and time."""
+        """Whether the blob is complete; its hash is computed unless it is proven."""
         try:
             stamp = self.stamp(file.blob)
         except FileNotFoundError:
             return False
-        if stamp[0] == file.length and self.notes["verified"].get(file.blob) == stamp:
+        if stamp[0] == file.length and self.proven(file.blob):
             return True
         if stamp[0] == file.length and digest(self.blob(file.blob), file.blob) == file.blob:
             self.notes["verified"][file.blob] = stamp
@@ -289,6 +295,11 @@ class Repo:
             if shard := re.fullmatch(r"(.*-)(\d{5})-of-(\d{5})(\.\w+)", path):
                 wanted |= {f"{shard[1]}{number:05d}-of-{shard[3]}{shard[4]}" for number in range(1, int(shard[3]) + 1)}
         return wanted if revision else set()
+
+    def lacks(self, revision: str, entries: Iterable[str]) -> set[str]:
+        """Files of a snapshot that do not exist: those that were noted, else those that an engine needs."""
+        here = {path for path in entries if os.path.exists(self.file(revision, path))}
+        return (set(self.notes["revisions"].get(revision, ())) or self.needs(revision, entries)) - here
 
     def problem(self, path: str, blob: str, length: int | None) -> str:
         """What is wrong with a file of a snapshot, empty when nothing is."""

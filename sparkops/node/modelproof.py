@@ -37,8 +37,9 @@ def verify(repo: Repo, wanted: str) -> dict[str, Any]:
         problems["*"] = "not in the cache"
     entries = dict(repo.entries(revision)) if revision else {}
     noted: dict[str, Any] = repo.notes["revisions"].get(revision, {})
-    for path in (set(noted) or repo.needs(revision, entries)) - set(entries):
-        problems[path] = "missing"
+    absent = repo.lacks(revision, entries) - set(entries) if revision else set()
+    problems |= dict.fromkeys(absent, "missing")
+    answer["files"] = len(absent)
     _hash(repo, revision, entries, dict(noted.values()), problems, answer)
     with contextlib.suppress(OSError), repo.lock(wait=False):  # what is fetched meanwhile keeps its own notes
         repo.keep_notes()

@@ -115,6 +115,8 @@ class ModelHub:
             return UsageError(f"{name.model} has no revision {name.revision}", hint=f"revisions: {page}/commits/main")
         if error.code in (401, 403, 404):
             private = "is $HF_TOKEN right?" if self._token else "if it is private, set $HF_TOKEN"
+            if "/" not in name.model:
+                return UsageError(f"{self.endpoint} has no model {name.model}", hint="name it as ORG/NAME")
             return UsageError(f"{self.endpoint} has no model {name.model}", hint=f"check the name: {page}; {private}")
         return Unreachable(f"the model hub {self.endpoint} answers HTTP {error.code}", hint=f"try again; {_OFFLINE}")
 

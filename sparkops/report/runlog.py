@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,9 @@ from sparkops.core.printable import printable
 
 KEPT_RUNS = 500
 """A new run log removes the oldest ones beyond this number."""
+
+SHORT = 16
+"""Characters from which on a secret is no part of another word by chance, as a made key is not."""
 
 
 def folder(environ: Mapping[str, str]) -> Path:
@@ -31,7 +35,7 @@ class RunLog:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         self._path = folder(environ) / f"{stamp}-{verb}-{run}.jsonl"
         self._run = run
-        self._hidden: list[str] = []
+        self._hidden: list[re.Pattern[str]] = []
         self._file: TextIO | None = None
         self._log: Any = None
         self._warned = False
@@ -43,7 +47,7 @@ class RunLog:
 
     def hide(self, secrets: Iterable[str]) -> None:
         for secret in filter(None, secrets):
-            self._hidden += [secret, json.dumps(secret, ensure_ascii=False)[1:-1]]
+            self._hidden += map(_hidden, {secret, json.dumps(secret, ensure_ascii=False)[1:-1]})
 
     def write(self, kind: str, **keys: Any) -> None:
         """Write one line. A full disk does not end a run on nodes; the first error is reported."""
@@ -85,8 +89,16 @@ class RunLog:
 
     def masked(self, text: str) -> str:
         for secret in self._hidden:
-            text = text.replace(secret, "***")
+            text = secret.sub("***", text)
         return text
+
+
+def _hidden(secret: str) -> re.Pattern[str]:
+    """Where a secret stands. A short one counts as a whole word only: `***ops` would tell that it is `spark`."""
+    pattern = re.escape(secret)
+    if len(secret) < SHORT:
+        pattern = rf"(?:(?<!\w)|(?<=\\[bfnrt])){pattern}(?!\w)"
+    return re.compile(pattern)
 
 
 def _private(path: Path) -> TextIO:

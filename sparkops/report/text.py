@@ -57,6 +57,8 @@ class How:
     verb: str = ""
     typed: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     """The words before and after the verb."""
+    limit: str = ""
+    """The value of `--limit`."""
 
     def again(self, text: str) -> str:
         """The text with each `sparkops VERB` replaced by the command that reaches the same nodes."""

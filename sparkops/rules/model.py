@@ -15,6 +15,9 @@ NGC_MOE = "VLLM_USE_FLASHINFER_MXFP4_MOE"
 TIKTOKEN = "TIKTOKEN_RS_CACHE_DIR"
 QWEN_FORBIDDEN = ("VLLM_USE_FLASHINFER_MOE_FP8", "VLLM_FLASHINFER_MOE_BACKEND")
 QWEN_ARGS = {"trust-remote-code": True, "enable-chunked-prefill": True, "max-num-seqs": 16}
+EXTENDS = ("hf-overrides", "rope-scaling", "VLLM_ALLOW_LONG_MAX_MODEL_LEN")
+"""Flags and a variable that raise a model's longest context."""
+
 HARMONY = {"tool-call-parser": "openai", "reasoning-parser": "openai_gptoss"}
 
 QWEN = "Qwen/Qwen3-Next-80B-A3B-Instruct-FP8"
@@ -159,3 +162,25 @@ def qwen3_next(effective: Effective, _shape: Shape) -> Verdict | None:
     changes = set_args(effective, wanted)
     changes += set_env(effective, {"VLLM_USE_DEEP_GEMM": "0"} | dict.fromkeys(QWEN_FORBIDDEN))
     return fix("Qwen3-Next needs these settings on this GPU", changes)
+
+
+@partial(
+    Rule,
+    id="context-beyond-model",
+    actions=("refuse",),
+    title="--max-model-len is at most the model's own maximum",
+    why=(
+        "vLLM exits if --max-model-len is above the maximum of the model's config.json. A model whose context is "
+        "extended by --hf-overrides, or by VLLM_ALLOW_LONG_MAX_MODEL_LEN, has no such limit."
+    ),
+    source="vllm-project/vllm #7080, #3676 (its error: greater than the derived max_model_len)",
+    example_hit=Example(args={"max-model-len": 999999}),
+    example_miss=Example(args={"max-model-len": 131072}),
+)
+def context_beyond_model(effective: Effective, _shape: Shape) -> Verdict | None:
+    known, context = effective.known_model, int(effective.number("max-model-len", 0))
+    extended = any(name.startswith(EXTENDS) for name in (*effective.args, *effective.env))
+    if known is None or extended or not 0 < known.context < context:
+        return None
+    message = f"--max-model-len {context} is above the {known.context} tokens that {effective.model} has"
+    return refuse(message, f"use --set args.max-model-len={known.context} or less")

@@ -1,5 +1,6 @@
 """Find the deployment that a command names."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Facts, Lock
@@ -37,6 +38,15 @@ def _leftover(revision: DeployedRevision, facts: Mapping[str, Facts]) -> bool:
     )
 
 
+def called(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -> str:
+    """How a command line names this deployment: with its nodes, if others have or may have the same name."""
+    alike = [one for one in here if one.stored.deployment == stored.deployment]
+    nodes = ",".join(dict.fromkeys(member.name for member in stored.members))
+    name = shlex.quote(stored.deployment)
+    whole = len(session.selected) == len(session.inventory.nodes)
+    return name if whole and len(alike) < 2 else f"{name} --limit {shlex.quote(nodes)}"
+
+
 def front_of(revision: DeployedRevision) -> StoredMember:
     """The first member that clients talk to."""
     if not revision.stored.fronts:
@@ -69,7 +79,8 @@ def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | No
         raise Refused("nothing is deployed on these nodes", hint="start one: `sparkops deploy --topology ...`")
     if len(chosen) > 1:
         names = ", ".join(revision.title for revision in chosen)
-        raise UsageError(f"several deployments are on these nodes: {names}", hint="name one of them, or use --limit")
+        ways = " or ".join(dict.fromkeys(called(session, revision.stored, chosen) for revision in chosen))
+        raise UsageError(f"several deployments are on these nodes: {names}", hint=f"name one of them: {ways}")
     return chosen[0]
 
 

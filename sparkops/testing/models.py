@@ -139,7 +139,7 @@ def _has(node: SimulatedNode, names: Sequence[str], given: Sequence[str]) -> Ans
 
 
 def _list(node: SimulatedNode, _names: Sequence[str], _given: Sequence[str]) -> Answer:
-    about = {"refs": ["main"], "pinned": False, "files": len(SIZES), "bytes": WHOLE, "verified": True}
+    about = {"refs": ["main"], "pinned": False, "files": len(SIZES), "bytes": WHOLE, "verified": True, "missing": []}
     models = [
         {"model": name, "revisions": [{"revision": commit, **about}], "half": 0} for name, commit in node.models.items()
     ]

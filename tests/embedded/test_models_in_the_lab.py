@@ -58,6 +58,27 @@ def test_a_model_is_downloaded_once_copied_to_the_others_and_mended_where_it_is_
     assert (len(hub.asked), left(lab)) == (3, [])
 
 
+def test_a_torn_model_is_listed_as_such_and_fetched_anew_from_another_node(lab: Any, asks: dict[str, str]) -> None:
+    big = "openai/gpt-oss-120b"
+    with lab.trouble("node2", "model-torn"):
+        nodes = lab.json("model", "list")["nodes"]
+        about = [next(one for one in node["models"] if one["model"] == big)["revisions"][0] for node in nodes]
+        assert [len(one["missing"]) for one in about] == [0, 1, 0]
+        found = lab.json("model", "fetch", big, "--offline", **asks)
+        assert [one["copied"] > 0 for one in found["nodes"]] == [False, True, False]
+        assert lab.json("model", "verify", big, **asks)["ok"] is True
+
+
+def test_a_full_disk_has_room_again_when_a_model_that_nothing_needs_is_removed(lab: Any) -> None:
+    with lab.trouble("node3", "disk-full"):
+        unneeded = lab.json("model", "prune", "--limit", "node3")["unneeded"]
+        assert unneeded
+        assert "disk-full" in lab.json("lab", "status")["nodes"][2]["faults"]
+        lab.json("model", "prune", unneeded[0]["model"], "--limit", "node3", "--yes")
+        lab.json("model", "list", "--limit", "node3")
+        assert not lab.json("lab", "status")["nodes"][2]["faults"]
+
+
 def test_a_gated_model_says_what_to_do_and_the_token_is_seen_nowhere(lab: Any, hub: Any, asks: dict[str, str]) -> None:
     hub.add("acme/gated", FIRST, hub.models[MODEL]["main"][1])
     hub.gated.add("acme/gated")

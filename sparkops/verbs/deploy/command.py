@@ -76,7 +76,9 @@ def _plan_options(
 """)
 @click.command(cls=EngineCommand)
 @_engine_options
-@click.option("--short", is_flag=True, help="Show what changes and what it costs, without settings and steps.")
+@click.option(
+    "--short", is_flag=True, help="Show what changes and what it costs, without settings, steps and reasons of rules."
+)
 def plan(**given: Any) -> PlanOptions:
     """Show every command that deploy would run.
 

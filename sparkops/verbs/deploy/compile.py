@@ -46,7 +46,8 @@ def judge(situation: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:
     """Return the findings of the checks; raises one `Refused` for all that refuse."""
     ours_to_change(stored for _, stored, _ in situation.replaced)
     found = checks.findings(situation, allow)
-    refuse(found)
+    local = (need for need in situation.needed if need.name.local)
+    refuse(found, setup=all(need.usable(facts) for need in local for facts in situation.facts.values()))
     return found
 
 

@@ -129,8 +129,11 @@ def supposed(name: str | None, kind: str | None, chosen: Selected, report: Repor
     return Draft(asked, settings, placement, findings)
 
 
-def refuse(findings: tuple[Finding, ...]) -> None:
-    """Raise one `Refused` for all findings that refuse, with their hints; --allow is offered if it can help."""
+def refuse(findings: tuple[Finding, ...], *, setup: bool = False) -> None:
+    """Raise one `Refused` for all findings that refuse, with their hints; --allow is offered if it can help.
+
+    `setup`: whether `deploy --setup` can get every missing model; it never gets one in a directory.
+    """
     bad = [finding for finding in findings if finding.action in ("refuse", "fail")]
     if not bad:
         return
@@ -140,7 +143,7 @@ def refuse(findings: tuple[Finding, ...]) -> None:
     lines = [f"{', '.join(nodes)}: {text}" if nodes else text for text, nodes in told.items()]
     ids = dict.fromkeys(finding.id for finding in bad)
     advice = list(dict.fromkeys(finding.hint for finding in bad if finding.hint and finding.follows not in ids))
-    if ids.keys() <= GOT_BY_SETUP:
+    if setup and ids.keys() <= GOT_BY_SETUP:
         advice.append(SETUP)
     if not any(finding.final for finding in bad):
         advice.append("to deploy anyway: " + " ".join(f"--allow {name}" for name in ids))

@@ -32,7 +32,7 @@ def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.bold("Changes")
         yield from (f"  {change}" for change in document.get("differences") or ())
     yield from _settings(document.get("settings", ()), ink)
-    yield from _findings(document.get("rules", ()), ink)
+    yield from _findings(document.get("rules", ()), ink, reasons="steps" in document)
     steps = document.get("steps", ())
     yield from _steps(steps, ink, how)
     if how.verbose:
@@ -64,7 +64,7 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield ink.good(f"{_title(document)} serves{took}")
     yield from columns([[item["url"], item.get("model"), item.get("node")] for item in endpoints], "  ")
     yield from _without_key(document, ink)
-    yield from ask(endpoints[0], how, with_key=document.get("api_key", True))
+    yield from _ask(document, endpoints[0], how)
     if document.get("bench"):
         yield from show.run(document["bench"], ink, how)
 
@@ -80,13 +80,15 @@ def _without_key(document: Document, ink: Ink) -> Iterator[str]:
         yield ink.warn(f"  {WITHOUT_KEY}")
 
 
-def ask(endpoint: Document, how: How, *, with_key: bool) -> Iterator[str]:
+def _ask(document: Document, endpoint: Document, how: How) -> Iterator[str]:
     """A request to paste; it reads the key when it runs, so the key is never printed."""
     base = endpoint["url"].rstrip("/").removesuffix("/v1")
     body = f'{{"model": "{endpoint.get("model")}", "messages": [{{"role": "user", "content": "Hello"}}]}}'
     yield "Ask it:"
-    key = f' -H "Authorization: Bearer $({how.command} key)"' if with_key else ""
-    yield f"  curl {base}/v1/chat/completions{key} \\"
+    limit = ["--limit", how.limit] if how.limit else []
+    key = f"{how.command} key --deployment {shlex.join([str(document.get('deployment')), *limit])}"
+    header = f' -H "Authorization: Bearer $({key})"' if document.get("api_key", True) else ""
+    yield f"  curl {base}/v1/chat/completions{header} \\"
     yield f"    -H 'Content-Type: application/json' -d '{body}'"
 
 
@@ -158,8 +160,8 @@ def _settings(settings: Sequence[Document], ink: Ink) -> Iterator[str]:
     yield from columns(rows, "  ")
 
 
-def _findings(findings: Sequence[Document], ink: Ink) -> Iterator[str]:
-    """The findings of rules and checks: equal ones of several nodes together, each reason once."""
+def _findings(findings: Sequence[Document], ink: Ink, *, reasons: bool) -> Iterator[str]:
+    """The findings of rules and checks: equal ones of several nodes together, and with `reasons` each reason once."""
     if not findings:
         return
     paint = {"refuse": ink.bad, "fail": ink.bad, "warn": ink.warn, "fix": ink.good}
@@ -171,7 +173,7 @@ def _findings(findings: Sequence[Document], ink: Ink) -> Iterator[str]:
             nodes = ", ".join(one["node"] for one in members if one.get("node"))
             mark = paint.get(action, ink.dim)(f"{action:<7}")
             yield f"  {mark} {ink.bold(found_by)}: {f'{nodes}: ' if nodes else ''}{message}"
-            if members[0].get("why", "") != why:
+            if reasons and members[0].get("why", "") != why:
                 why = members[0].get("why", "")
                 yield from (ink.dim(line) for line in wrapped(why, "          "))
             yield from wrapped(hint or "", "          ")

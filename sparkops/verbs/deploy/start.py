@@ -73,6 +73,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
             f"{one.title} lacks a container on {one.missing[0].name}",
             hint="deploy it again: `sparkops deploy --topology ...`",
         )
+    session.report.note(f"asks its servers; what does not answer within {REPLACE_SECONDS:.0f} s restarts first")
     turns = restart_turns(one, _silent(session, facts, one))
     plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
     restarted = [{"node": node, "container": part.name} for turn in turns for _, (node, part) in turn.held]

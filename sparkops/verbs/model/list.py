@@ -61,7 +61,12 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         gone = {node: targets for node, about in found.items() if (targets := _gone(about, names, needed))}
         freed = sum(size for targets in gone.values() for size in targets.values())
         kept = sorted({name.model for name in names} & set(needed))
-        document = {"models": {n: list(targets) for n, targets in gone.items()}, "size_bytes": freed, "kept": kept}
+        document = {
+            "models": {node: list(targets) for node, targets in gone.items()},
+            "size_bytes": freed,
+            "kept": kept,
+            "unneeded": [] if names else _unneeded(found, gone, needed),
+        }
         for node, targets in gone.items():
             for target, size in targets.items():
                 what = " of partial downloads" if target.endswith("@") else ""
@@ -150,6 +155,21 @@ def _needed(revisions: Iterable[Stored]) -> dict[str, frozenset[str]]:
 def _unknown(names: Iterable[ModelName], found: Mapping[str, Mapping[str, Any]]) -> str:
     here = {one["model"] for about in found.values() for one in about["models"]}
     return next((f"no node has {n.model}{did_you_mean(n.model, here)}" for n in names if n.model not in here), "")
+
+
+def _unneeded(
+    found: Mapping[str, Mapping[str, Any]],
+    gone: Mapping[str, Mapping[str, int]],
+    needed: Mapping[str, frozenset[str]],
+) -> list[dict[str, Any]]:
+    """What stays although no deployment needs it, by node, the largest first: only its name removes it."""
+    rows = []
+    for node, about in found.items():
+        for one in about["models"]:
+            all_of_it = _gone({"models": [one]}, [model_name(one["model"])], needed)
+            if size := sum(size for target, size in all_of_it.items() if target not in gone.get(node, {})):
+                rows.append({"node": node, "model": one["model"], "size_bytes": size})
+    return sorted(rows, key=lambda row: -row["size_bytes"])
 
 
 def _gone(about: Mapping[str, Any], names: Iterable[ModelName], needed: Mapping[str, frozenset[str]]) -> dict[str, int]:

@@ -35,17 +35,24 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for model in document["kept"]:
         yield f"{model}: a deployment or its rollback needs this model, so sparkops keeps it."
     if not document["models"]:
-        yield "Nothing to remove."
+        yield "Nothing to remove without a name." if document["unneeded"] else "Nothing to remove."
     elif document["removed"]:
         yield f"Removed {bytes_text(document['size_bytes'])}."
     else:
         yield f"Nothing was removed. To free {bytes_text(document['size_bytes'])}, run the command again with --yes."
+    if document["unneeded"]:
+        yield "No deployment needs these models:"
+        rows = [[one["node"], one["model"], bytes_text(one["size_bytes"])] for one in document["unneeded"]]
+        yield from columns(rows, "  ")
+        yield ink.dim(f"Remove one: `{how.command} model prune MODEL`")
 
 
 def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:
     for model in node["models"]:
         for one in model["revisions"]:
             proven = ink.good("verified") if one["verified"] else ink.dim("not verified")
+            if one["missing"]:
+                proven = ink.bad(f"not complete, missing: {', '.join(one['missing'])}")
             revision = f"{one['revision'][:12]} {','.join(one['refs'])}".strip()
             yield [node["name"], model["model"], revision, bytes_text(one["bytes"]), proven]
         if model["half"]:

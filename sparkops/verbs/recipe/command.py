@@ -86,7 +86,7 @@ def recipe_add(**given: Any) -> AddOptions:
 @click.option("--from", "folder", metavar="DIR", help="Read this directory (the files, or a cache) instead of the hub.")
 @click.option("-o", "--output", metavar="FILE", help="The file to write [default: recipes/NAME.yml].")
 @click.option("--topology", type=click.Choice(["solo", "cluster"]), help="[default: the smallest that fits].")
-@click.option("--memory", type=click.Choice(["64", "128"]), default="128", help="GB of each node [default: 128].")
+@click.option("--memory", type=click.Choice(["64", "128"]), default="128", help="GB of each node.")
 @click.option("--force", is_flag=True, help="Overwrite the file.")
 @click.pass_context
 def recipe_new(context: click.Context, /, memory: str, **given: Any) -> NewOptions:

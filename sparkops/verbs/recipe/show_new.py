@@ -29,9 +29,11 @@ def written(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def _next(document: Document, how: How) -> Iterator[str]:
     file, model = shlex.quote(document["file"]), str(document["model"])
-    if not model.startswith("/"):
-        name = f"{model}@{document['revision']}" if document.get("revision") else model
-        yield f"Next: {how.command} model fetch {shlex.quote(name)}"
+    name = shlex.quote(f"{model}@{document['revision']}" if document.get("revision") else model)
+    yield f"Next: {how.command} model fetch {name}"
+    if "://" not in document["origin"] and not document.get("commit"):
+        yield f"  or, if the hub does not have this model: copy its directory to one node, set model in {file} to its"
+        yield f"  absolute path there, and {how.command} model fetch PATH"
     yield f"then: {how.command} plan --recipe {file} --topology {document['topology']}"
 
 

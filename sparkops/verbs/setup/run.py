@@ -30,10 +30,8 @@ from sparkops.verbs.setup.options import InitOptions
 
 SSH_PORT = 22
 
-SUDOERS_HINT = (
-    'echo "$USER ALL=(root) NOPASSWD: /usr/bin/tee /proc/sys/vm/drop_caches" '
-    "| sudo tee /etc/sudoers.d/sparkops-drop-caches && sudo chmod 440 /etc/sudoers.d/sparkops-drop-caches"
-)
+DOCKER_HINT = "on the node: sudo usermod -aG docker $USER, then log in again"
+SUDOERS_HINT = "allow it once for all nodes: sparkops cache permit --ask-become-pass"
 
 
 def trust(options: ConfirmOptions, report: Report) -> Answer:
@@ -195,9 +193,7 @@ def _found(facts: Facts) -> dict[str, Any]:
     fabric = facts.fabric()
     missing = []
     if problem := docker_problem(facts):
-        missing.append(
-            {"message": f"Docker cannot be used: {problem}", "hint": "sudo usermod -aG docker $USER, then log in again"}
-        )
+        missing.append({"message": f"Docker cannot be used: {problem}", "hint": DOCKER_HINT})
     if isinstance(facts.sudo, Sudo) and not facts.sudo.drop_caches:
         missing.append({"message": "the login user needs a password to drop the page cache", "hint": SUDOERS_HINT})
     return {"fabric_address": fabric.address if fabric else None, "missing": missing}

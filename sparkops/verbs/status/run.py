@@ -10,11 +10,10 @@ from sparkops.core.findings import Finding
 from sparkops.core.history import PastRun
 from sparkops.core.stored import Stored
 from sparkops.errors import StepFailed, Unreachable, worst
-from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
-from sparkops.session.find_deployment import current, unknown_deployment
+from sparkops.session.find_deployment import called, current, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
@@ -43,13 +42,15 @@ def status(options: StatusOptions, report: Report) -> Answer:
         unknown = AwayNodes({node: lost for node, lost in session.lost.items() if node not in silent})
         if options.deployment is not None:
             unknown = unknown.among(member.name for one in looked for member in one.stored.members)
-        reasons = list(_reasons(options, session, looked, unknown, silent, found))
+        rows = [
+            _deployment(one, called(session, one.stored, here), answers.facts, logs, session.away) for one in looked
+        ]
+        causes = [row["cause"] for row in rows]
+        reasons = list(_reasons(options, session, looked, causes, unknown, silent, found))
         for code, reason in reasons if options.strict or options.quiet else ():
             report.note(f"exit code {code}: {reason}")
         document = {
-            "deployments": [
-                _deployment(one, _typed(one.stored, here), answers.facts, logs, session.away) for one in looked
-            ],
+            "deployments": rows,
             "under_way": [one.document for one in session.under_way],
             "cut_off": [one.document for one in session.cut_off],
             "warnings": warnings.document(found),
@@ -72,14 +73,15 @@ def _reasons(
     options: StatusOptions,
     session: Session,
     looked: Sequence[Looked],
+    causes: Sequence[str | None],
     unknown: AwayNodes,
     silent: AwayNodes,
     found: Sequence[Finding],
 ) -> Iterator[tuple[int, str]]:
-    """Each reason for an exit code other than 0, with that code."""
-    for one in looked:
+    """Each reason for an exit code other than 0, with that code; `causes` are those of the deployments."""
+    for one, why in zip(looked, causes, strict=True):
         if code := EXIT_CODES[one.state]:
-            yield code, f"{one.stored.deployment} is {one.state}"
+            yield code, f"{one.stored.deployment} is {one.state}" + (f": {why}" if why else "")
         elif one.state == "stopped" and (cut := _stopped_by(one, session.cut_off)):
             yield StepFailed.exit_code, f"{one.stored.deployment} is stopped since run {cut} was cut off"
     for node in unknown:
@@ -117,13 +119,6 @@ def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: Aw
         if one.revision.runs:
             yield from warnings.of_schedule(one.stored, answers.facts)
             yield from warnings.of_restarts(one.revision.parts, answers.facts, logs)
-
-
-def _typed(stored: Stored, here: Sequence[DeployedRevision]) -> str:
-    """How a command line names this deployment: with its nodes, if others have the same name."""
-    alike = [one for one in here if one.stored.deployment == stored.deployment]
-    nodes = ",".join(dict.fromkeys(member.name for member in stored.members))
-    return f"{stored.deployment} --limit {nodes}" if len(alike) > 1 else stored.deployment
 
 
 def _deployment(one: Looked, typed: str, facts: Mapping[str, Facts], logs: Logs, away: AwayNodes) -> dict[str, Any]:

@@ -36,12 +36,14 @@ def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 
 def _line(item: Document, found: Sequence[Document], ink: Ink) -> list[str]:
-    """Name, state with the number of warnings, model and endpoint."""
+    """Name, state with the number of warnings, topology with hash, model and endpoint."""
     here = {node["name"] for node in item.get("nodes", ())}
     many = sum(one["node"] in here for one in found)
     state = _state(str(item.get("state")), ink)
     told = f"{state} ({many} warning{'s' if many > 1 else ''})" if many else state
-    return [str(item["name"]), told, str(item.get("model")), next((e["url"] for e in item.get("endpoints", ())), "")]
+    shape = f"{item.get('topology')} {str(item.get('hash') or '')[:8]}"
+    url = next((one["url"] for one in item.get("endpoints", ())), "")
+    return [str(item["name"]), told, ink.dim(shape), str(item.get("model")), url]
 
 
 def _deployment(item: Document, ink: Ink, unknown: Collection[str]) -> Iterator[str]:
@@ -152,11 +154,9 @@ def endpoint(document: Document, ink: Ink, how: How) -> Iterator[str]:
 def _curl(document: Document, how: How) -> Iterator[str]:
     """The request reads the key when it runs, so the key is not printed."""
     base, request = next(iter(document["variables"].values())), document["request"]
-    own = shlex.quote(str(document["deployment"]))
-    key = (
-        f' -H "Authorization: Bearer $({how.command} key --deployment {own})"' if document.get("api_key", True) else ""
-    )
-    yield f"curl {shlex.quote(base + request['path'])}{key} \\"
+    key = f"{how.command} key --deployment {document['named']}"
+    header = f' -H "Authorization: Bearer $({key})"' if document.get("api_key", True) else ""
+    yield f"curl {shlex.quote(base + request['path'])}{header} \\"
     yield f"  -H 'Content-Type: application/json' -d {shlex.quote(json.dumps(request['body']))}"
 
 

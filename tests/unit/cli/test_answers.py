@@ -55,7 +55,7 @@ def test_the_request_to_paste_is_what_a_shell_makes_of_it() -> None:
     endpoint = {"url": "http://10.0.0.1:8000/v1", "model": "m", "node": "a"}
     lines = told("deploy", {"changed": True, "deployment": "gpt", "endpoints": [endpoint], "seconds": 92.4})
     request = " ".join(line.strip().removesuffix("\\") for line in lines[-2:])
-    words = shlex.split(request.replace("$(sparkops -i lab key)", "KEY"))
+    words = shlex.split(request.replace("$(sparkops -i lab key --deployment gpt)", "KEY"))
     assert words[:2] == ["curl", "http://10.0.0.1:8000/v1/chat/completions"]
     assert "Authorization: Bearer KEY" in words
 

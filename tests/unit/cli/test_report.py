@@ -162,6 +162,17 @@ def test_a_secret_never_reaches_the_run_log(log: RunLog) -> None:
     assert "***" in text
 
 
+def test_a_short_secret_is_not_shown_by_the_gap_that_it_leaves_in_a_word(log: RunLog) -> None:
+    desk = Desk(log=log)
+    desk.report.hide("spark", "s" * 20)
+    assert desk.report.masked('sparkops -i spark1 run spark "spark" é: spark') == (
+        'sparkops -i spark1 run *** "***" é: ***'
+    )
+    assert desk.report.masked("key=" + "s" * 21) == "key=***s"
+    desk.report.emit(Event("warning", "line\nspark\tspark", "spark1"))
+    assert "spark\\t" not in Path(log.path).read_text(encoding="utf-8")
+
+
 def test_bytes_that_are_no_text_reach_the_run_log_as_escapes(log: RunLog) -> None:
     Desk(log=log).report.emit(Event("warning", "n\udce9\udc9b"))
     assert r"n\udce9\udc9b" in Path(log.path).read_text(encoding="utf-8")

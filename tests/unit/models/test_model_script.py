@@ -253,6 +253,20 @@ def test_the_list_tells_what_is_there_what_is_half_and_what_was_proven(home: Any
     ]
 
 
+def test_a_model_with_a_file_lost_or_written_since_is_not_called_verified(home: Any) -> None:
+    home.result("fetch", MODEL)
+    blob = home.blob(SHARD)
+    os.utime(blob, (1, 1))
+    (written,) = home.result("list")["models"][0]["revisions"]
+    blob.unlink()
+    (lost,) = home.result("list")["models"][0]["revisions"]
+    assert [(one["verified"], one["missing"]) for one in (written, lost)] == [(False, []), (False, [SHARD])]
+    (home.snapshot() / SHARD).unlink()
+    assert home.result("list")["models"][0]["revisions"][0]["missing"] == [SHARD]
+    found = home.result("verify", MODEL)
+    assert (found["hashed"], found["files"]) == (5, 6)
+
+
 def test_prune_keeps_the_blobs_that_another_revision_needs(home: Any) -> None:
     home.result("fetch", MODEL)
     home.hub.add(MODEL, SECOND, {**home.hub.models[MODEL]["main"][1], "config.json": b'{"changed": true}'})
