@@ -26,7 +26,7 @@ def gb(count: float) -> str:
 
 
 def bytes_text(count: float) -> str:
-    """Bytes of a model, from B to GiB; as `node/modelcache.py` prints them."""
+    """Bytes of a model, from B to GiB; as `node/modelmeter.py` prints them."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1000:
             return f"{count:.0f} {unit}"

@@ -25,10 +25,11 @@ import os
 import sys
 from typing import Any
 
-from sparkops.node.modelcache import MAKE_ROOM, CacheTrouble, Repo, free, length_of, say
+from sparkops.node.modelcache import MAKE_ROOM, CacheTrouble, Repo, free, length_of
 from sparkops.node.modelcopy import lacks, manifest, named, read_manifest, send, take
 from sparkops.node.modelfetch import fetch
 from sparkops.node.modelfolder import repo_of
+from sparkops.node.modelmeter import say
 from sparkops.node.modelproof import offline, verify
 from sparkops.node.modelvocabulary import VOCABULARY, fetch_vocabulary, vocabulary_file
 

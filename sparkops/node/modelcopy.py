@@ -15,18 +15,8 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sparkops.node.modelcache import (
-    AT_ONCE,
-    CacheFile,
-    CacheTrouble,
-    Meter,
-    Repo,
-    digest,
-    free,
-    length_of,
-    no_room,
-    size,
-)
+from sparkops.node.modelcache import AT_ONCE, CacheFile, CacheTrouble, Repo, digest, free, length_of, no_room
+from sparkops.node.modelmeter import Meter, size
 from sparkops.node.modelvocabulary import VOCABULARY, vocabulary_file
 
 INCOMING = "incoming.sparkops"

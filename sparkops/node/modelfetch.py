@@ -8,19 +8,9 @@ import os
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
-from sparkops.node.modelcache import (
-    AT_ONCE,
-    CacheFile,
-    CacheTrouble,
-    Meter,
-    Repo,
-    digest,
-    free,
-    length_of,
-    no_room,
-    remove,
-)
+from sparkops.node.modelcache import AT_ONCE, CacheFile, CacheTrouble, Repo, digest, free, length_of, no_room, remove
 from sparkops.node.modelhub import Hub
+from sparkops.node.modelmeter import Meter
 
 LEFT_OUT = ("original/*", "metal/*")
 

@@ -9,7 +9,8 @@ import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-from sparkops.node.modelcache import AT_ONCE, NOTES, CacheFile, CacheTrouble, Repo, digest, size
+from sparkops.node.modelcache import AT_ONCE, NOTES, CacheFile, CacheTrouble, Repo, digest
+from sparkops.node.modelmeter import size
 
 
 class Folder(Repo):

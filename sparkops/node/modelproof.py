@@ -7,7 +7,8 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sparkops.node.modelcache import AT_ONCE, CacheTrouble, Meter, Repo, length_of, say
+from sparkops.node.modelcache import AT_ONCE, CacheTrouble, Repo, length_of
+from sparkops.node.modelmeter import Meter, say
 from sparkops.node.modelvocabulary import VOCABULARY, vocabulary_file
 
 

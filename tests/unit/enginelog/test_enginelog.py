@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.core.diagnosis import KNOWN, diagnose, most_telling
+from sparkops.core.diagnosis import diagnose, most_telling
 from sparkops.core.enginelog import MARKS, mxfp4_backend, progress, since_meeting
+from sparkops.core.known_ends import KNOWN
 from support import golden
 
 HERE = Path(__file__).parent
