@@ -88,7 +88,9 @@ class Situation:
         known = self.facts[member.name]
         own = found.key_file in (None, key_path(known))
         if found.state != "running":
-            return "start" if own else "replace"
+            # its label is for good, and a rollback starts what it names: what this deploy replaces, if it does
+            replaces = frozenset(self.replaces)
+            return "start" if own and replaces in (frozenset(), frozenset(found.replaced)) else "replace"
         given = self.given.get((member.name, found.key_file or ""), known.key_digest)
         if member.port is None or self.revision.without_key or given == self.key_digest:
             return "keep"

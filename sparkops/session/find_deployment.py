@@ -13,20 +13,31 @@ from sparkops.session.session import Session
 
 
 def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
-    """Revisions on these nodes: all that run, and for each deployment that does not run the one stopped last."""
+    """Revisions on these nodes: all that run, and of each deployment what was stopped last.
+
+    What was stopped earlier, or runs as another revision on one of its nodes, is left out.
+    """
     wanted = set(nodes)
     here = [
         revision
         for revision in deployed_revisions(facts)
         if wanted & ({member.name for member in revision.stored.members} | {node for node, _ in revision.parts})
     ]
-    running = [revision for revision in here if revision.runs]
-    names = {revision.stored.deployment for revision in running}
-    stopped: dict[str, DeployedRevision] = {}
-    for revision in sorted(here, key=lambda one: one.ended):
-        if revision.stored.deployment not in names and not _leftover(revision, facts):
-            stopped[revision.stored.deployment] = revision
-    return [*running, *stopped.values()]
+    found = [revision for revision in here if revision.runs]
+    for revision in sorted(here, key=lambda one: one.ended, reverse=True):
+        if (
+            not revision.runs
+            and not _leftover(revision, facts)
+            and not any(_same_place(revision, one) for one in found)
+        ):
+            found.append(revision)
+    return found
+
+
+def _same_place(one: DeployedRevision, other: DeployedRevision) -> bool:
+    """Whether both are of one deployment, on a common node."""
+    nodes, others = ({member.name for member in revision.stored.members} for revision in (one, other))
+    return one.stored.deployment == other.stored.deployment and bool(nodes & others)
 
 
 def _leftover(revision: DeployedRevision, facts: Mapping[str, Facts]) -> bool:

@@ -1,5 +1,6 @@
 """`stop`, `start`, `restart`, `rollback --check`: what comes back, and what serves meanwhile."""
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,6 +80,57 @@ def test_a_rollback_to_a_hash_stops_only_what_is_in_the_way(lab: Lab) -> None:
     done = lab.json("rollback", "--to", old)
     assert (len(done["replaced"]), done["hash"]) == (1, old)
     assert beside < lab.running()
+
+
+def test_a_rollback_starts_what_the_last_deploy_replaced_not_what_an_earlier_one_did(lab: Lab) -> None:
+    lab.deploy("2x-solo", "--name", "first")
+    lab.deploy("2x-solo", "--name", "again")
+    lab.json("rollback")
+    lab.json("stop", "first")
+    lab.deploy("solo", "--limit", "node2", "--name", "other")
+    served = lab.running()
+    lab.deploy("2x-solo", "--name", "again")
+    done = lab.json("rollback")
+    assert [one.split()[0] for one in done["restored"]] == ["other"]
+    assert lab.running() == served
+
+
+def test_a_rollback_to_two_deployments_names_both(lab: Lab) -> None:
+    for name, node in (("one", "node1"), ("two", "node2")):
+        lab.deploy("solo", "--name", name, "--limit", node)
+    served = lab.running()
+    lab.deploy("cluster")
+    ran = lab.cli("rollback", code=0)
+    assert "one, two serve after " in ran.out
+    assert "key --deployment one)" in ran.out
+    assert lab.running() == served
+
+
+def test_the_check_of_a_stop_is_what_a_stop_does(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    changed_nothing(lab, "stop", "--check")
+    told = lab.json("stop", "--check")["stopped"]
+    assert lab.json("stop")["stopped"] == told
+
+
+def test_a_stopped_deployment_is_shown_beside_one_of_its_name_on_other_nodes(lab: Lab) -> None:
+    for node in ("node1", "node2"):
+        lab.deploy("solo", "--limit", node)
+    lab.json("stop")
+    shown = {one["nodes"][0]["name"]: one for one in lab.json("status")["deployments"]}
+    assert {node: (one["state"], one["next"]) for node, one in shown.items()} == {
+        node: ("stopped", f"start it again: `sparkops -i {lab.inventory} start {GPT} --limit {node}`")
+        for node in ("node1", "node2")
+    }
+
+
+def test_what_another_deployment_replaced_is_told_how_to_come_back(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "old")
+    lab.deploy("cluster")
+    old = next(one for one in lab.json("status")["deployments"] if one["name"] == "old")
+    assert "runs in its place; to go back: `sparkops" in old["next"]
+    lab.cli(*shlex.split(old["next"].split("`")[1])[3:], code=0)
+    assert lab.state() == {"old": "serving", GPT: "stopped"}
 
 
 def test_the_check_of_a_rollback_shows_its_commands_and_takes_no_lock(lab: Lab) -> None:

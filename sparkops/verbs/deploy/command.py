@@ -120,9 +120,10 @@ def deploy(bench: str | None, no_bench: bool, **given: Any) -> PlanOptions:
 
 
 _DEPLOYMENT = click.argument("deployment", required=False, type=DEPLOYMENT)
+_CHECK = click.option("--check", is_flag=True, help="Change nothing; show what would be done.")
 _again = together(
     _DEPLOYMENT,
-    click.option("--check", is_flag=True, help="Change nothing; show what would be done."),
+    _CHECK,
     STALL, DEADLINE, WAIT, on_nodes_by_sudo,
 )  # fmt: skip
 
@@ -131,13 +132,14 @@ _again = together(
 @click.command(cls=VerbCommand)
 @_DEPLOYMENT
 @click.option("--remove", is_flag=True, help="Also remove the containers, so that `start` cannot start them again.")
+@_CHECK
 @WAIT
 @on_nodes_by_sudo
 def stop(**given: Any) -> StopOptions:
     """Stop what sparkops started.
 
-    Without a name, this stops every deployment on these nodes. The containers stay, without memory, for `sparkops
-    start`. It never touches containers that sparkops did not start.
+    Without a name, this stops every deployment that has a container on these nodes, also its containers on other nodes.
+    The containers stay, without memory, for `sparkops start`. It never touches containers that sparkops did not start.
     """
     return StopOptions(**given)
 

@@ -136,7 +136,8 @@ def settings(effective: Effective) -> list[dict[str, Any]]:
 
 def endpoints(revision: Revision | Stored) -> list[dict[str, Any]]:
     """Return the OpenAI base URL of each front."""
-    return [{"url": f"{api_url(front)}/v1", "model": revision.served, "node": front.name} for front in revision.fronts]
+    about = {"deployment": revision.deployment, "model": revision.served}
+    return [{"url": f"{api_url(front)}/v1", "node": front.name, **about} for front in revision.fronts]
 
 
 def rule(finding: Finding) -> dict[str, Any]:

@@ -45,11 +45,15 @@ class PlanOptions:
 
 @dataclass(frozen=True)
 class StopOptions:
-    """`remove` keeps nothing for `start`. `but` are hashes of revisions that must not be stopped."""
+    """`remove` keeps nothing for `start`. `but` are hashes of revisions that must not be stopped.
+
+    `check` changes nothing.
+    """
 
     where: Target
     deployment: str | None = None
     remove: bool = False
+    check: bool = False
     but: frozenset[str] = frozenset()
 
 

@@ -91,7 +91,8 @@ def _previous(
         raise nothing_kept(session, "roll back to", stopped)
     gone = {digest for one in running for digest in one.replaced}
     if replaced := [one for one in candidates if one.stored.hash in gone]:
-        return replaced
+        together = startable(replaced, ())  # earlier releases left labels that name more than the last deploy replaced
+        return [one for one in replaced if one in together]
     if not running and (found := startable(candidates, [one for one in everything if one.runs])):
         return found
     newest = max(candidates, key=lambda one: one.ended)

@@ -61,8 +61,11 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
         return
     seconds = document.get("seconds")
     took = f" after {seconds:.0f} s" if isinstance(seconds, int | float) and document.get("changed") else ""
-    yield ink.good(f"{_title(document)} serves{took}")
-    yield from columns([[item["url"], item.get("model"), item.get("node")] for item in endpoints], "  ")
+    names = list(dict.fromkeys(item["deployment"] for item in endpoints))
+    several = len(names) > 1
+    yield ink.good(f"{', '.join(names)} serve{took}" if several else f"{_title(document)} serves{took}")
+    rows = [[item["url"], item.get("model"), item.get("node"), item["deployment"]] for item in endpoints]
+    yield from columns(rows if several else [row[:3] for row in rows], "  ")
     yield from _without_key(document, ink)
     yield from _ask(document, endpoints[0], how)
     if document.get("bench"):
@@ -86,7 +89,7 @@ def _ask(document: Document, endpoint: Document, how: How) -> Iterator[str]:
     body = f'{{"model": "{endpoint.get("model")}", "messages": [{{"role": "user", "content": "Hello"}}]}}'
     yield "Ask it:"
     limit = ["--limit", how.limit] if how.limit else []
-    key = f"{how.command} key --deployment {shlex.join([str(document.get('deployment')), *limit])}"
+    key = f"{how.command} key --deployment {shlex.join([endpoint['deployment'], *limit])}"
     header = f' -H "Authorization: Bearer $({key})"' if document.get("api_key", True) else ""
     yield f"  curl {base}/v1/chat/completions{header} \\"
     yield f"    -H 'Content-Type: application/json' -d '{body}'"
@@ -132,14 +135,17 @@ def checked(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def stop(document: Document, ink: Ink, how: How) -> Iterator[str]:
     stopped, removed = document.get("stopped", ()), document.get("removed", ())
+    check = document.get("check")
     if not (stopped or removed):
         yield "No sparkops deployment was running on these nodes."
         return
-    for title, rows in (("Stopped:", stopped), ("Removed:", removed)):
+    for word, rows in (("stop", stopped), ("remove", removed)):
         if rows:
-            yield ink.good(title)
+            yield ink.good(f"Would {word}:" if check else {"stop": "Stopped:", "remove": "Removed:"}[word])
             yield from columns([[item["node"], item["container"]] for item in rows], "  ")
-    if stopped:
+    if check:
+        yield from checked(document, ink, how)
+    elif stopped:
         yield f"To start again what was stopped: `{how.command} start`"
 
 

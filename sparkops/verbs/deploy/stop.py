@@ -1,6 +1,7 @@
 """`stop`: end what runs, and keep its containers for `start`."""
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import Any
 
 from sparkops.core.history import EVERYTHING
 from sparkops.core.plan import Plan
@@ -15,6 +16,7 @@ from sparkops.session.execute import tried
 from sparkops.session.find_deployment import lock_for, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
+from sparkops.verbs.deploy.document import steps
 from sparkops.verbs.deploy.options import StopOptions
 
 
@@ -22,7 +24,8 @@ def stop(options: StopOptions, report: Report) -> Answer:
     """Stop the deployment (or all) on all nodes; remove what could not be started again, with `remove` everything."""
     with reached(options.where, report) as session:
         session.deployment = options.deployment or ""
-        lock_for(session, options.deployment)
+        if not options.check:
+            lock_for(session, options.deployment)
         return _stop(options, session)
 
 
@@ -37,6 +40,9 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     stops = compile_stop(built_in("stop"), facts, targets, frozenset(one.stored.hash for one in kept))
     # A second plan, which a failure stops: a note may only be removed after the container that it names.
     plans = (stops, Plan("stop", None, orphans, on_failure="stop"))
+    if options.check:
+        checked = {"check": True, "steps": [row for plan in plans for row in steps(plan)]}
+        return Answer(_document(targets, {step.id for step in stops.steps}) | checked)
     if session.lock(step.node for plan in plans for step in plan.steps):
         return _stop(options, session)
     outcome, error = tried(with_sudo(plans[0], session.sudo), session)
@@ -47,9 +53,13 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     if error is None:
         session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
+    return Answer(_document(targets, done), error=error)
+
+
+def _document(targets: Sequence[DeployedRevision], done: Container[str]) -> dict[str, Any]:
+    """The containers that these steps stop or remove."""
     ended = {act: list(_ended(act, targets, done)) for act in ("stop", "remove")}
-    document = {"stopped": ended["stop"], "removed": ended["remove"], "changed": any(ended.values())}
-    return Answer(document, error=error)
+    return {"stopped": ended["stop"], "removed": ended["remove"], "changed": any(ended.values())}
 
 
 def _settled(options: StopOptions, chosen: Iterable[DeployedRevision]) -> tuple[str, ...]:
@@ -60,7 +70,7 @@ def _settled(options: StopOptions, chosen: Iterable[DeployedRevision]) -> tuple[
 
 
 def _ended(act: str, targets: Iterable[DeployedRevision], done: Container[str]) -> Iterator[dict[str, str]]:
-    """The containers whose step `stop` or `remove` was done."""
+    """The containers whose step `stop` or `remove` is one of these."""
     for node, container in (part for target in targets for part in target.parts):
         if f"{act}.{node}.{container.name}" in done:
             yield {"node": node, "container": container.name}

@@ -1,7 +1,10 @@
 """Answers of `trust` and `init`."""
 
+import shlex
 from collections.abc import Iterator
+from pathlib import Path
 
+from sparkops.files.inventory import inventory_places
 from sparkops.report.text import Document, How, Ink
 
 
@@ -21,4 +24,6 @@ def init(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("inventory"):
         yield ink.good(f"wrote {document['inventory']}")
         missing = any(node.get("missing") for node in document.get("nodes", ()))
-        yield f"Next: {'give the nodes these rights, then ' if missing else ''}{how.command} preflight"
+        usual = Path(document["inventory"]) in inventory_places()
+        command = how.command if usual else f"{how.command} -i {shlex.quote(document['inventory'])}"
+        yield f"Next: {'give the nodes these rights, then ' if missing else ''}{command} preflight"

@@ -35,7 +35,6 @@ NEXT: Mapping[State, str] = {
     "starting": WAIT,
     "degraded": READ,
     "failed": READ,
-    "stopped": "start it again: `sparkops start`",
     "unreachable": REACH,
 }
 """What to do about a state if its cause is not known."""

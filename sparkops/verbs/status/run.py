@@ -10,6 +10,8 @@ from sparkops.core.findings import Finding
 from sparkops.core.history import PastRun
 from sparkops.core.stored import Stored
 from sparkops.errors import StepFailed, Unreachable, worst
+from sparkops.phases.beside import in_the_way
+from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
@@ -24,6 +26,9 @@ from sparkops.verbs.status.ranks import ranks
 
 FORMING = 180.0
 """Seconds after a start in which a node that has not joined is no cause yet."""
+
+SKEW = 300.0
+"""Seconds by which the clocks of a node and of the operator's machine may differ."""
 
 
 def status(options: StatusOptions, report: Report) -> Answer:
@@ -42,9 +47,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
         unknown = AwayNodes({node: lost for node, lost in session.lost.items() if node not in silent})
         if options.deployment is not None:
             unknown = unknown.among(member.name for one in looked for member in one.stored.members)
-        rows = [
-            _deployment(one, called(session, one.stored, here), answers.facts, logs, session.away) for one in looked
-        ]
+        rows = [_deployment(session, one, here, answers.facts, logs) for one in looked]
         causes = [row["cause"] for row in rows]
         reasons = list(_reasons(options, session, looked, causes, unknown, silent, found))
         for code, reason in reasons if options.strict or options.quiet else ():
@@ -83,7 +86,7 @@ def _reasons(
         if code := EXIT_CODES[one.state]:
             yield code, f"{one.stored.deployment} is {one.state}" + (f": {why}" if why else "")
         elif one.state == "stopped" and (cut := _stopped_by(one, session.cut_off)):
-            yield StepFailed.exit_code, f"{one.stored.deployment} is stopped since run {cut} was cut off"
+            yield StepFailed.exit_code, f"{one.stored.deployment} is stopped since run {cut.begin.run} was cut off"
     for node in unknown:
         yield Unreachable.exit_code, f"what {node} runs is unknown"
     if not options.strict:
@@ -99,10 +102,11 @@ def _reasons(
         yield StepFailed.exit_code, "no deployment serves"
 
 
-def _stopped_by(one: Looked, runs: Sequence[PastRun]) -> str | None:
-    """The last run that was cut off on a node of this deployment, and may have stopped it for another one."""
-    nodes = {member.name for member in one.stored.members}
-    return next((run.begin.run for run in reversed(runs) if run.begin.deployment and nodes & set(run.nodes)), None)
+def _stopped_by(one: Looked, runs: Sequence[PastRun]) -> PastRun | None:
+    """The last run that was cut off on a node of this deployment, unless this was stopped before."""
+    nodes, ended = {member.name for member in one.stored.members}, seconds(one.revision.ended) + SKEW
+    found = (run for run in reversed(runs) if run.begin.deployment and nodes & set(run.nodes))
+    return next((run for run in found if seconds(run.begin.at) <= ended), None)
 
 
 def _silent(session: Session, looked: Sequence[Looked]) -> AwayNodes:
@@ -121,11 +125,13 @@ def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: Aw
             yield from warnings.of_restarts(one.revision.parts, answers.facts, logs)
 
 
-def _deployment(one: Looked, typed: str, facts: Mapping[str, Facts], logs: Logs, away: AwayNodes) -> dict[str, Any]:
-    stored = one.stored
+def _deployment(
+    session: Session, one: Looked, here: Sequence[DeployedRevision], facts: Mapping[str, Facts], logs: Logs
+) -> dict[str, Any]:
+    stored, typed = one.stored, called(session, one.stored, here)
     few = not _forms(one, facts) and any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
-    known = silence(one.places, away) if one.state == "unreachable" else None
+    known = silence(one.places, session.away) if one.state == "unreachable" else None
     if one.state not in ("serving", "stopped", "unreachable"):
         known = cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
@@ -139,7 +145,11 @@ def _deployment(one: Looked, typed: str, facts: Mapping[str, Facts], logs: Logs,
         "state": one.state,
         "reason": reason,
         "cause": known.text if known else None,
-        "next": known.next if known else NEXT.get(one.state),
+        "next": known.next
+        if known
+        else _start_again(one, here, typed)
+        if one.state == "stopped"
+        else NEXT.get(one.state),
         "newer": stored.newer,
         "endpoints": [
             {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": asked.serves}
@@ -150,6 +160,15 @@ def _deployment(one: Looked, typed: str, facts: Mapping[str, Facts], logs: Logs,
         "ranks": ranks(stored, one.fronts, one.parts, logs),
         "graphs_hung": [node for node, container in one.revision.parts if _graphs_hung(facts[node], container)],
     }
+
+
+def _start_again(one: Looked, here: Sequence[DeployedRevision], typed: str) -> str:
+    """How a stopped deployment starts again, also if another one runs in its place."""
+    others = in_the_way(one.revision, [other for other in here if other.runs])
+    if not others:
+        return f"start it again: `sparkops start {typed}`"
+    titles = " and ".join(dict.fromkeys(other.title for other in others))
+    return f"{titles} runs in its place; to go back: `sparkops rollback --to {one.stored.hash[:8]}`"
 
 
 def _forms(one: Looked, facts: Mapping[str, Facts]) -> bool:

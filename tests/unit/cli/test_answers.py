@@ -52,7 +52,7 @@ def test_a_verbose_plan_shows_the_revision_and_the_text_of_each_script_it_names_
 
 
 def test_the_request_to_paste_is_what_a_shell_makes_of_it() -> None:
-    endpoint = {"url": "http://10.0.0.1:8000/v1", "model": "m", "node": "a"}
+    endpoint = {"url": "http://10.0.0.1:8000/v1", "model": "m", "node": "a", "deployment": "gpt"}
     lines = told("deploy", {"changed": True, "deployment": "gpt", "endpoints": [endpoint], "seconds": 92.4})
     request = " ".join(line.strip().removesuffix("\\") for line in lines[-2:])
     words = shlex.split(request.replace("$(sparkops -i lab key --deployment gpt)", "KEY"))
