@@ -1,12 +1,15 @@
 """Nodes and groups, and which of them are selected."""
 
 import fnmatch
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from sparkops.core.schema import did_you_mean
 from sparkops.errors import UsageError
+
+SSH_PORT = 22
 
 
 @dataclass(frozen=True)
@@ -16,13 +19,20 @@ class Node:
     name: str
     address: str
     user: str | None = None
-    port: int = 22
+    port: int = SSH_PORT
     key_file: str | None = None
     become: Literal["none", "sudo"] = "none"
     cache_dir: str | None = None
     api_port: int = 8000
     fabric_address: str | None = None
     proxy_image: str | None = None
+
+    @property
+    def ssh(self) -> str:
+        """The command that logs in as sparkops does; a name in the inventory is no name for SSH."""
+        port = ["-p", str(self.port)] if self.port != SSH_PORT else []
+        key = ["-i", self.key_file] if self.key_file else []
+        return shlex.join(["ssh", *port, *key, f"{self.user}@{self.address}" if self.user else self.address])
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ _PLAIN = re.compile(r"[A-Za-z][\w./-]*(?: [\w./-]+)*", re.ASCII)
 _WORDS = {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 
 
-def text(proposal: Proposal, today: str) -> str:
-    """The whole file; `today` is the date for its metadata."""
+def text(proposal: Proposal) -> str:
+    """The whole file. It has no date of verification: the values are estimated."""
     snapshot = proposal.snapshot
     at = f" at commit {snapshot.commit}" if snapshot.commit else ""
     lines = [
@@ -34,7 +34,7 @@ def text(proposal: Proposal, today: str) -> str:
         f"mounts: {_value(list(MOUNTS))}",
         "",
         "metadata:",
-        *(f"  {key}: {_value(value)}" for key, value in _metadata(proposal, today)),
+        *(f"  {key}: {_value(value)}" for key, value in _metadata(proposal)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -47,13 +47,12 @@ def _group(lines: Iterable[Line], prefix: str) -> Iterator[str]:
             yield f"{indent}{line.key.removeprefix('args.')}: {_value(line.value)}"
 
 
-def _metadata(proposal: Proposal, today: str) -> Iterator[tuple[str, Any]]:
+def _metadata(proposal: Proposal) -> Iterator[tuple[str, Any]]:
     snapshot, found = proposal.snapshot, proposal.snapshot.architecture
     kind = "a mixture of experts" if snapshot.moe else "a dense model"
     seen = ", with images or sound as input" if snapshot.multimodal else ""
     yield "description", f"{snapshot.model}, {kind} in {snapshot.quantisation}{seen}"
     yield "source", [f"config.json and file sizes at {snapshot.origin}"]
-    yield "verified", today
     yield "hardware", f"estimated for {proposal.shape.nodes} x GB10 with {proposal.estimate.total:.0f} GiB"
     yield "weights-gib", round(snapshot.weights_gib, 1)
     if not isinstance(found, str):

@@ -140,7 +140,7 @@ if [ "$ray" -gt 0 ]; then
     if [ -z "$report" ]; then
         lacking='ray status shows no nodes'
     elif [ "$report" != "$ray $ray" ]; then
-        lacking="Ray shows ${report% *} nodes and ${report#* } GPUs, but must show $ray of each"
+        lacking="Ray shows ${report% *} of $ray nodes and ${report#* } of $ray GPUs"
     fi
 fi
 

@@ -9,7 +9,7 @@ from typing import Any
 import paramiko
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_fixed
 
-from sparkops.core.inventory import Node
+from sparkops.core.inventory import SSH_PORT, Node
 from sparkops.remote import ssh_keys
 from sparkops.remote.connect_errors import HEALS, Unreached, unreached
 from sparkops.remote.handshake import handshake
@@ -17,7 +17,6 @@ from sparkops.remote.login import Proof, offer
 from sparkops.remote.trust import KnownHosts, SeenHostKey, fetch_host_key
 
 KEEPALIVE = 15
-SSH_PORT = 22
 _TRIES = 3
 
 

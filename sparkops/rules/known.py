@@ -80,7 +80,7 @@ def _said(effective: Effective, name: str) -> str:
 
 
 def _wrong_values(effective: Effective) -> Iterator[Verdict]:
-    """Values outside a flag's choices; of upstream's, images that are not current may have others.
+    """Values outside a flag's choices; images that are not current may have other ones than upstream.
 
     The mxfp4 image has one version only, so its own flags are always judged.
     """
@@ -93,16 +93,18 @@ def _wrong_values(effective: Effective) -> Iterator[Verdict]:
         flag, value = effective.recipe.flags.find(name), setting.value
         if not (flag and flag.choices and isinstance(value, str)) or value in flag.choices:
             continue
-        typing_mistake = name in PLUGIN and nearest(value, flag.choices, SLIP) is not None
-        if (image(effective).current or typing_mistake) and PLUGIN.get(name) not in effective.args:
+        typing_mistake = nearest(value, flag.choices, SLIP) is not None
+        judged = image(effective).current or typing_mistake or name not in PLUGIN
+        if judged and PLUGIN.get(name) not in effective.args:
             yield _wrong(effective, name, value, flag.choices)
 
 
 def _wrong(effective: Effective, name: str, value: str, choices: Iterable[str]) -> Verdict:
     setting, table = effective.args[name], effective.recipe.flags
-    said = f"--{name} {value} ({_short(setting)}): it must be one of {', '.join(choices)}"
     if name not in PLUGIN:
-        return warn(said, where=setting.origin)
+        known = name in FORK or image(effective).current
+        which = "it must be one of" if known else f"sparkops knows its values of vLLM {table.version} only:"
+        return warn(f"--{name} {value} ({_short(setting)}): {which} {', '.join(choices)}", where=setting.origin)
     has = f"{table.image} has" if table.image else f"vLLM {table.version} has"
     hint = f"list what an image knows: `sparkops image flags {table.image or effective.image} --json`"
     said = f"--{name} {value} ({_short(setting)}): {has} no parser of this name{did_you_mean(value, choices)}"

@@ -180,7 +180,7 @@ class Session:
             try:
                 found[name] = parse(result.stdout)
             except Unreadable as error:
-                self.away[name] = _unreadable(name, result, error)
+                self.away[name] = _unreadable(self.nodes[name], result, error)
         return found
 
     def containers(self, facts: Mapping[str, Facts] | None = None, but: Iterable[str] = ()) -> dict[str, Facts]:
@@ -314,10 +314,14 @@ def _pause(run: str) -> float:
     return 1.0 + crc32(run.encode()) % 1000 / 500
 
 
-def _unreadable(node: str, result: Result, error: Unreadable) -> Unreached:
+def _unreadable(node: Node, result: Result, error: Unreadable) -> Unreached:
     """After a wrong sudo password, or for example if the login shell prints something."""
     said = result.stderr.strip()[-500:]
     if PASSWORD_REFUSED in said:
-        return Unreached(node, "sudo", "sudo refused the password", "type the password of the login user on this node")
-    hint = None if said else f"`ssh {node} true` must print nothing: check the login shell's files, such as ~/.bashrc"
-    return Unreached(node, "config", f"sparkops could not read the facts of this node: {said or error}", hint)
+        return Unreached(
+            node.name, "sudo", "sudo refused the password", "type the password of the login user on this node"
+        )
+    hint = f"`{node.ssh} true` must print nothing: check the login shell's files, such as ~/.bashrc"
+    return Unreached(
+        node.name, "config", f"sparkops could not read the facts of this node: {said or error}", None if said else hint
+    )

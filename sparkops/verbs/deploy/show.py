@@ -40,7 +40,10 @@ def plan(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not changed:
         yield ink.good(NOTHING)
     elif document.get("id"):
-        yield ink.dim(_to_run(document["id"], how) + (". * marks steps that change a node." if steps else ""))
+        if steps:
+            scripts = "" if how.verbose else "; @NAME is a script of sparkops, and -v shows its text"
+            yield ink.dim(f"* marks steps that change a node{scripts}.")
+        yield ink.dim(_to_run(document["id"], how))
 
 
 def _to_run(plan: str, how: How) -> str:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,7 @@ def new(options: NewOptions, report: Report) -> Answer:
     names, warnings = known_nodes(options.nodes)
     nodes = WantedNodes(len(names) if names else LIKELY_NODES, GB10_KIB * options.memory // GB, options.topology)
     found = propose(_snapshot(name, options, report), nodes, recipes.flag_table())
-    text = proposal_file.text(found, datetime.now(UTC).strftime("%Y-%m-%d"))
+    text = proposal_file.text(found)
     recipe = recipes.from_text(text, path)
     checked = [linted(recipe, str(path), topologies.parse(kind)) for kind in shapes.kinds(recipe)]
     if refused := [one["message"] for entry in checked for one in entry["findings"] if one["action"] == "refuse"]:

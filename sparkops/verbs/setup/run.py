@@ -10,7 +10,7 @@ from typing import Any
 from sparkops.checks.docker import docker_problem
 from sparkops.cli.where import secret
 from sparkops.core.facts import Facts, Sudo
-from sparkops.core.inventory import Inventory, Node
+from sparkops.core.inventory import SSH_PORT, Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
 from sparkops.core.target import ConfirmOptions
 from sparkops.errors import Refused, Unreachable, UsageError
@@ -27,8 +27,6 @@ from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes, unreachable
 from sparkops.session.open import Selected, connected, login
 from sparkops.verbs.setup.options import InitOptions
-
-SSH_PORT = 22
 
 DOCKER_HINT = "on the node: sudo usermod -aG docker $USER, then log in again"
 SUDOERS_HINT = "allow it once for all nodes: sparkops cache permit --ask-become-pass"
@@ -72,7 +70,8 @@ def init(options: InitOptions, report: Report) -> Answer:
         session.require(session.nodes)
     own_files.write(output, _inventory([_detected(node, facts[node.name]) for node in nodes]))
     shown = [{**entry, **_found(facts[entry["name"]])} for entry in entries]
-    return Answer({"inventory": str(output), "known_hosts": str(pins), "nodes": shown})
+    found = output in load_inventory.inventory_places()
+    return Answer({"inventory": str(output), "found": found, "known_hosts": str(pins), "nodes": shown})
 
 
 def _pinned(

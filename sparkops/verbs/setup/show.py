@@ -2,9 +2,7 @@
 
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 
-from sparkops.files.inventory import inventory_places
 from sparkops.report.text import Document, How, Ink
 
 
@@ -24,6 +22,5 @@ def init(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("inventory"):
         yield ink.good(f"wrote {document['inventory']}")
         missing = any(node.get("missing") for node in document.get("nodes", ()))
-        usual = Path(document["inventory"]) in inventory_places()
-        command = how.command if usual else f"{how.command} -i {shlex.quote(document['inventory'])}"
-        yield f"Next: {'give the nodes these rights, then ' if missing else ''}{command} preflight"
+        own = "" if document.get("found") else f" -i {shlex.quote(document['inventory'])}"
+        yield f"Next: {'give the nodes these rights, then ' if missing else ''}{how.command}{own} preflight"

@@ -65,6 +65,8 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
         facts = session.what_runs()
         revision = find_deployment(session, facts, options.deployment)
         stored, reads = revision.stored, CLIENTS[options.client]
+        if not revision.runs:
+            report.warn(f"{revision.title} is stopped; start it: `sparkops start {stored.deployment}`")
         document = {
             "client": options.client,
             "deployment": stored.deployment,

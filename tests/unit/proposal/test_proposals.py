@@ -67,7 +67,7 @@ def test_every_proposal_passes_the_rules_and_fits_by_the_estimate_of_its_own_fil
                 found = propose(snapshot(name), nodes, recipes.flag_table())
             except (Refused, UsageError):
                 continue
-            recipe = recipes.from_text(proposal_file.text(found, "2026-11-25"), Path("mine.yml"))
+            recipe = recipes.from_text(proposal_file.text(found), Path("mine.yml"))
             kinds = shapes.kinds(recipe)
             assert found.shape.kind in kinds, name
             refused = [one for kind in kinds for one in linted(recipe, "mine.yml", topology.parse(kind))["findings"]]
@@ -156,7 +156,7 @@ def test_no_value_of_a_configuration_confuses_it(changed: dict[str, Any], name: 
         found = propose(made, TWO, recipes.flag_table())
     except (Refused, UsageError):
         return
-    recipe = recipes.from_text(proposal_file.text(found, "2026-11-25"), Path("mine.yml"))
+    recipe = recipes.from_text(proposal_file.text(found), Path("mine.yml"))
     assert recipe.model == name
 
 
