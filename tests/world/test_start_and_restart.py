@@ -191,6 +191,21 @@ def test_a_removed_deployment_takes_its_stopped_containers_along(lab: Lab) -> No
     assert {name.partition("-server")[0] for _, name in lab.containers()} == {f"sparkops-{QWEN}"}
 
 
+def test_a_stop_that_missed_a_node_is_told_so_and_ended_by_a_second_one(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    lab.world.lose("node2")
+    assert f"sparkops -i {lab.inventory} stop {GPT}` again" in lab.json("stop", GPT, code=4)["error"]["hint"]
+    lab.deploy("solo", "--limit", "node1", "--name", "instead")
+    lab.world.heal("node2")
+    served = {one for one in lab.running() if "instead" in one[1]}
+    shown = next(one for one in lab.json("status", code=5)["deployments"] if one["name"] == GPT)
+    assert shown["cause"] == "a stop could not reach node2, where the server still runs"
+    assert "cannot run beside instead" in lab.json("start", GPT, code=3)["error"]["message"]
+    lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
+    assert lab.running() == served
+    assert lab.state() == {"instead": "serving", GPT: "stopped"}
+
+
 def test_what_was_stopped_with_a_node_away_starts_when_it_is_back(lab: Lab) -> None:
     lab.deploy("cluster")
     served = lab.running()

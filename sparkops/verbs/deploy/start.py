@@ -129,7 +129,7 @@ def _to_start(session: Session, everything: Sequence[DeployedRevision], name: st
     running = [one for one in everything if one.runs]
     if found := startable(stopped, running):
         return found
-    if already := [one for one in here if one.runs and one.complete]:
+    if already := [one for one in here if one.runs and one.complete and not one.kept]:
         return already
     if not stopped:
         raise nothing_kept(session, "start", here)

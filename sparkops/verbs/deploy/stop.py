@@ -50,6 +50,10 @@ def _stop(options: StopOptions, session: Session) -> Answer:
         _, error = tried(with_sudo(plans[1], session.sudo), session)
     if error is None and _matters(session, targets):
         error = session.away.error
+        if error is not None:
+            again = " ".join(filter(None, ("sparkops stop", options.deployment)))
+            what = f"what {error.node} runs may still serve; when it is back, run `{again}` again"
+            error.hint = "\n".join(filter(None, (error.hint, what)))
     if error is None:
         session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}

@@ -86,6 +86,16 @@ def silence(places: Sequence[Place], away: AwayNodes) -> Reason | None:
     return Reason(lost.node, f"{lost.node}: {lost.reason}", unreachable(lost).hint or REACH) if lost else None
 
 
+def missed(places: Sequence[Place], facts: Mapping[str, Facts], typed: str) -> Reason | None:
+    """What a stop could not reach, so that it left a note about it."""
+    noted = {(note.address, note.container) for known in facts.values() for note in known.orphans}
+    for member, container in places:
+        if container is not None and container.runs and (member.address, container.name) in noted:
+            text = f"a stop could not reach {member.name}, where the {member.role} still runs"
+            return Reason(member.name, text, f"stop it again: `sparkops stop {typed}`")
+    return None
+
+
 def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Reason]:
     for node, reason in cut_off(stored, facts).items():
         yield Reason(node, f"the CX7 link of {node} is down: {reason}", LINK)

@@ -19,7 +19,7 @@ from sparkops.session.find_deployment import called, current, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
-from sparkops.verbs.status.causes import NEXT, Logs, cause, now, seconds, silence
+from sparkops.verbs.status.causes import NEXT, Logs, cause, missed, now, seconds, silence
 from sparkops.verbs.status.look import Answers, Looked, ask, look, read_causes
 from sparkops.verbs.status.options import StatusOptions
 from sparkops.verbs.status.ranks import ranks
@@ -133,7 +133,8 @@ def _deployment(
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = silence(one.places, session.away) if one.state == "unreachable" else None
     if one.state not in ("serving", "stopped", "unreachable"):
-        known = cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
+        known = missed(one.places, facts, typed)
+        known = known or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
         "name": stored.deployment,
