@@ -32,6 +32,12 @@ KNOWN = {
         "the node rebooted during the load",
         "find out why (`last -x reboot`, `journalctl -b -1 -e` on the node), then deploy again",
     ),
+    "node-silent": KnownEnd(
+        r"sparkops: this node does not answer any more",
+        "this node went away during the load: it is down, it reboots, or its network is down",
+        "check that it is on; when it is back, find out why (`last -x reboot`, `journalctl -b -1 -e` on the node), "
+        "then deploy again",
+    ),
     "marlin-lm-head": KnownEnd(
         r"Invalid thread config: .*MKN = \[\d+, \d+, \d+\].*num_bits = 4",
         "Marlin cannot split lm_head (the output layer) over the nodes: each part's width must be a multiple of 128",

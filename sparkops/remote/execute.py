@@ -1,6 +1,5 @@
 """Execute a plan over a World: send each step, wait, and on failure undo every step that was sent. No IO of its own."""
 
-import contextlib
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -18,6 +17,9 @@ from sparkops.remote.waiting import Waiting, answer
 
 Emit = Callable[[Event], None]
 Status = Literal["done", "failed", "lost", "interrupted"]
+
+SILENT = "sparkops: this node does not answer any more"
+"""In the place of the log of a node that went away before another one failed."""
 
 
 @dataclass(frozen=True)
@@ -215,8 +217,11 @@ class _Run:
         """Probe once more when another node failed first: an engine that ended or still waits here may be the cause."""
         evidence = ""
         if self.failures:
-            with contextlib.suppress(NodeLost):
+            try:
                 result = self._world.send(step.node, wait.probe, self._world.cancel())
+            except NodeLost:
+                evidence = SILENT
+            else:
                 last = answer(result)
                 if last.word == "never":
                     return self._failed(step, last.reason, last.evidence, result)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from sparkops.core.plan import Action, Command, Event, Phase, Plan, Script, Step, Wait
-from sparkops.remote.execute import execute
+from sparkops.remote.execute import SILENT, execute
 from sparkops.testing import BootRule, Crash, EngineBoot, SimulatedWorld, Trouble
 from support.plans import begin, halt, held, load, replacing, world_of, write
 
@@ -273,6 +273,23 @@ def test_a_wait_survives_a_connection_that_comes_back():
     outcome = execute(Plan("deploy", None, (Phase("s", (start,)), Phase("w", (wait,)))), world, emit)
     assert lost
     assert outcome.status == "done"
+
+
+def test_a_node_that_is_away_when_another_one_fails_is_told_as_such(crashing):
+    world = world_of()
+    world.boot(crashing, BootRule.flag("--slow", EngineBoot(never=True)))
+    starts = (begin("spark1", "new", "--bad"), begin("spark2", "new", "--slow"))
+    waits = (load("spark1", world, "new"), load("spark2", world, "new"))
+    told: list[Event] = []
+
+    def emit(event: Event) -> None:
+        told.append(event)
+        if event.kind == "failed":
+            world.lose("spark2")
+
+    execute(Plan("deploy", None, (Phase("start", starts), Phase("wait", waits))), world, emit)
+    (skipped,) = [event for event in told if event.kind == "skipped"]
+    assert (skipped.node, skipped.data["log"]) == ("spark2", SILENT)
 
 
 def test_a_wait_ends_at_once_when_the_node_refuses_the_login():
