@@ -66,7 +66,7 @@ class Trouble:
             case "gpu-held":
                 memory.change(self.node, used={"somebody": 0 if off else HELD})
             case "gpu-stranger":
-                await asyncio.to_thread(self._run, "docker", *(("rm", "-f", STRANGER) if off else STRANGE))
+                await asyncio.to_thread(self._stranger, off)
             case "port-taken":
                 await self.host.squat(off)
             case "disk-full" | "disk-low" if not off:
@@ -80,6 +80,12 @@ class Trouble:
             p for p in processes.family([f"SPARKLAB_NODE={self.node.directory}"]) if processes.carries(p.pid, [ENGINE])
         ]
         processes.send(found, number)
+
+    def _stranger(self, off: bool) -> None:
+        """Remove somebody's container, and start it anew: one that was stopped has its name."""
+        self._run("docker", "rm", "-f", STRANGER)
+        if not off:
+            self._run("docker", *STRANGE)
 
     def _tear(self, off: bool) -> None:
         """Hide the content of the first shard of each model, or bring it back."""

@@ -90,7 +90,11 @@ def df(node: Node, words: list[str]) -> int:
         return 1
     _end_if_freed(node)
     used = DISK_KB if node.fault("disk-full") else DISK_KB - DISK_LOW_KB if node.fault("disk-low") else DISK_USED_KB
-    if any("h" in word for word in words if word.startswith("-") and not word.startswith("--")):
+    if "--output=pcent" in words:
+        out("Use%")
+        for _ in there:
+            out(f"{used * 100 // DISK_KB:3}%")
+    elif any("h" in word for word in words if word.startswith("-") and not word.startswith("--")):
         out("Filesystem      Size  Used Avail Use% Mounted on\n/dev/nvme0n1p2  3.7T   89G  3.4T   3% /")
     else:
         out("Filesystem     1024-blocks     Used Available Capacity Mounted on")

@@ -34,6 +34,11 @@ def _in_strange_containers(here: Here) -> bool:
     return {one.container for one in foreign(here)} <= {one.id for one in stranger_containers(here)}
 
 
+def _whose_unknown(here: Here) -> bool:
+    """Whether the GPU is used in containers that may be those of sparkops: Docker does not say."""
+    return isinstance(here.facts.docker_ps, Unread) and any(one.container for one in foreign(here))
+
+
 def _always(_here: Here) -> bool:
     return True
 
@@ -52,6 +57,7 @@ class Cause:
 
 CAUSES = (
     Cause("sudo", ("docker-usable", "drop-permitted")),
+    Cause("docker-usable", ("gpu-free", "memory-fits"), _whose_unknown),
     Cause("reboot-pending", ("driver", "driver-loaded"), _driver_updated),
     Cause("reboot-pending", ("kernel-same",), _kernel_waits),
     Cause("reboot-pending", ("uptime",)),

@@ -23,8 +23,8 @@ LEAST_LEFT, LITTLE_LEFT = 2 * GIB_KIB, 20 * GIB_KIB
     ),
     source="joeynyc/spark-doctor and similar tools (model size plus 10 %); eugr/spark-vllm-docker (image 25 GB)",
     hint=(
-        "to free space: sparkops model prune, sparkops image prune; both also list what no deployment needs; see "
-        "Docker's use, on the node: docker system df"
+        "to free space: sparkops model prune, sparkops image prune; the first also lists the models that no deployment "
+        "needs; see Docker's use, on the node: docker system df"
     ),
     severity="fail",
     reads=("disk", "model", "models", "images"),

@@ -151,7 +151,8 @@ def _holder(where: str, kib: float, stored: Stored | None, container: str | None
         return Holder(
             f"the container {container}", kib, f"if it is yours, stop it, on the node: docker stop {container}"
         )
-    return Holder(where, kib, f"stop {where} if it is yours")
+    told = where if "(pid " in where else f"the container {where[:12]}"
+    return Holder(told, kib, f"stop {told} if it is yours")
 
 
 def cache_in_the_way(here: Here) -> bool:

@@ -134,4 +134,4 @@ def _how_to_get(here: Here, need: NeededModel, part: str = "") -> str:
     pinned = here.s.revision.model_revision if need.role == "model" else None
     name = f"{need.name.model}@{pinned}" if pinned else str(need.name)
     left_out = "".join(f" --exclude '{glob}'" for glob in need.exclude)
-    return f"sparkops model fetch {shlex.quote(name)}{left_out}" + (f" ({what})" if what else "")
+    return (f"get it ({what}): " if what else "") + f"sparkops model fetch {shlex.quote(name)}{left_out}"

@@ -47,6 +47,9 @@ VANISHED = {
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG])")
 _SCALE = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+LEAST_PERCENT = 5
+"""A share of the memory from this number on is meant in percent."""
+
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _LEVEL = re.compile(r"-O=?(\d)")
 
@@ -140,6 +143,8 @@ class FlagTable:
             return "needs a value"
         if known.type in ("int", "float") and isinstance(value, str):
             return f"must be a number, not {value[:40]!r}"
+        if known.type == "size" and isinstance(value, str) and value != "auto":
+            return f"must be a number such as 32768 or 32k, not {value[:40]!r}"
         return _out_of_range(name, value) if isinstance(value, (int, float)) else None
 
     def walk(self, given: Iterable[str]) -> "Iterator[Given]":
@@ -215,7 +220,7 @@ def _out_of_range(name: str, value: float) -> str | None:
     if name.endswith("-parallel-size") and value < 1:
         return f"must be 1 or more, not {value}"
     if name == "gpu-memory-utilization" and not 0 < value <= 1:
-        meant = f"; did you mean {value / 100:g}?" if 1 < value <= 100 else ""
+        meant = f"; did you mean {value / 100:g}?" if LEAST_PERCENT <= value <= 100 else ""
         return f"must be a share of the memory, above 0 and at most 1, not {value:g}{meant}"
     return None
 

@@ -48,6 +48,8 @@ class Inventory:
 
     def select(self, limit: str | None = None) -> tuple[Node, ...]:
         """The nodes that `--limit` names: names, groups, globs, `!not`, by commas; the first is the head."""
+        if limit is not None and not limit.strip():
+            raise UsageError("--limit is empty", hint="name nodes, or leave out --limit for all of them")
         terms = [term.strip() for term in (limit or "all").split(",") if term.strip()]
         wanted = [self._names(term, limit) for term in terms if not term.startswith("!")]
         unwanted = {name for term in terms if term.startswith("!") for name in self._names(term[1:], limit)}

@@ -54,7 +54,7 @@ def _metadata(proposal: Proposal) -> Iterator[tuple[str, Any]]:
     yield "description", f"{snapshot.model}, {kind} in {snapshot.quantisation}{seen}"
     yield "source", [f"config.json and file sizes at {snapshot.origin}"]
     yield "hardware", f"estimated for {proposal.shape.nodes} x GB10 with {proposal.estimate.total:.0f} GiB"
-    yield "weights-gib", round(snapshot.weights_gib, 1)
+    yield "weights-gib", round(snapshot.weights_gib, 1) or round(snapshot.weights_gib, 4)
     if not isinstance(found, str):
         numbers = {key.replace("_", "-"): value for key, value in vars(found).items() if value}
         yield "architecture", {**numbers, "full": found.full}

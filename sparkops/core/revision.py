@@ -109,13 +109,17 @@ class Revision:
         return container_name(self.deployment, member.role, self.hash)
 
 
+LONGEST_NAME = 120
+"""Characters of a deployment's name: files on the nodes have it, with more, in names of at most 255 bytes."""
+
+
 def container_name(deployment: str, role: str, digest: str) -> str:
     return f"sparkops-{deployment}-{role}-{digest[:8]}"
 
 
 def deployment_name(text: str) -> str:
-    """A recipe's name as Docker accepts it in the name of a container."""
-    return re.sub(r"[^a-z0-9_.]+", "-", text.lower()).strip("-.") or "deployment"
+    """A recipe's name as Docker accepts it in the name of a container, short enough for a file on a node."""
+    return re.sub(r"[^a-z0-9_.]+", "-", text.lower())[:LONGEST_NAME].strip("-.") or "deployment"
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], path: str = "") -> tuple[str, ...]:

@@ -96,7 +96,9 @@ def parse(text: str) -> Topology:
     if match := _SOLO.fullmatch(text):
         count = int(match[1] or 1)
         return Topology("n-solo" if count > 1 else "solo", count)
-    close = nearest(text.lower().replace("_", "-"), NAMES)
+    copies = re.fullmatch(r"(\d+)[-_ ]*x?[-_ ]*solo", text.lower())
+    meant = f"{copies[1]}x-solo" if copies else ""
+    close = meant if _SOLO.fullmatch(meant) else nearest(text.lower().replace("_", "-"), NAMES)
     suggestion = f"did you mean {close}?" if close else "there are: solo, <n>x-solo such as 2x-solo, cluster"
     raise UsageError(f"no such topology: {text!r} ({suggestion})")
 

@@ -1,27 +1,44 @@
 """Inventories: where they are looked for, and reading them. Verbs without nodes do not import this."""
 
 import os
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
 from sparkops.core import inventory_file
 from sparkops.core.inventory import Inventory
+from sparkops.core.schema import one_line
 from sparkops.errors import UsageError
 from sparkops.files import recipes
+
+_INI = re.compile(rb"^\[[\w.:-]+\]\s*$", re.MULTILINE)
+"""The head of a group."""
 
 
 def inventory(path: str | None = None) -> Inventory:
     """The named inventory, else the first that exists in the usual places."""
     if path is not None:
-        return inventory_file.read(recipes.document(Path(path)))
+        return _read(Path(path))
     places = list(inventory_places())
     for place in places:
         if os.path.isfile(place):
-            return inventory_file.read(recipes.document(place))
+            return _read(place)
     raise UsageError(
         f"no inventory found; sparkops looked for {' and '.join(map(str, places))}",
         hint="write an inventory: `sparkops init IP…`; or name one: -i FILE; or use emulated nodes: -i lab",
     )
+
+
+def _read(path: Path) -> Inventory:
+    try:
+        return inventory_file.read(recipes.document(path))
+    except UsageError:
+        if path.is_file() and _INI.search(recipes.content(path)):
+            told = one_line(f"{path}: is an inventory in INI, and sparkops reads YAML")
+            convert = f"ansible-inventory -i {shlex.quote(str(path))} --list --yaml --export"
+            raise UsageError(told, hint=f"convert it: `{convert}`") from None
+        raise
 
 
 def inventory_places() -> Iterator[Path]:

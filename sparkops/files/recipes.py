@@ -1,8 +1,10 @@
 """Recipes and the data that comes with sparkops, read from files; each value knows its place."""
 
+import contextlib
 import json
 import os
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -50,6 +52,13 @@ def from_text(text: str, path: Path) -> Recipe:
 def recipe_names(directory: Path = Path("recipes")) -> tuple[str, ...]:
     """All recipes that can be named, without those of catalogues."""
     return _folders(directory).names()
+
+
+def readable() -> Iterator[tuple[str, Recipe]]:
+    """Names and recipes of all files that can be read; `recipe list` names a broken one."""
+    for name in recipe_names():
+        with contextlib.suppress(UsageError):
+            yield name, recipe(name)
 
 
 def names_recipe(text: str) -> bool:

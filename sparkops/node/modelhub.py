@@ -20,7 +20,7 @@ TRIES = 5
 NAP = float(os.environ.get("SPARKOPS_RETRY_SECONDS", "1"))
 FULL = 23
 NO_RANGE = 33
-TOKEN = "`sparkops model fetch --token-stdin`, or `hf auth login` on the node"
+TOKEN = "`sparkops model fetch {} --token-stdin`, or `hf auth login` on the node"
 CERTIFICATE = (35, 58, 60, 77)
 MALFORMED = (1, 3, 43)
 
@@ -143,18 +143,18 @@ class Hub:
     def refusal(self, answer: HubAnswer, model: str, revision: str) -> CacheTrouble:
         """The error for a failed answer, with a hint about licence, token or name."""
         page, kind = f"{self.endpoint}/{model}", answer.headers.get("x-error-code", "")
-        told = answer.headers.get("x-error-message", f"HTTP {answer.status}")
+        told, give = answer.headers.get("x-error-message", f"HTTP {answer.status}"), TOKEN.format(model)
         if answer.status in (401, 403) and kind == "GatedRepo":
             return _gated(model, page, bool(self.token))
         if kind == "RevisionNotFound":
             return CacheTrouble(f"{model} has no revision {revision}", f"all revisions: {page}/commits/main")
         if answer.status == 401 and self.token and "invalid" in told.lower():
-            return CacheTrouble(f"{self.endpoint} does not know this token", f"give a valid token: {TOKEN}")
+            return CacheTrouble(f"{self.endpoint} does not know this token", "give a valid token: " + give)
         if answer.status in (401, 404):
-            private = "" if self.token else f"; if the model is private, give a token: {TOKEN}"
+            private = "" if self.token else f"; if the model is private, give a token: {give}"
             return CacheTrouble(f"{self.endpoint} has no model {model}", f"check the name: {page}{private}")
         if answer.status == 403:
-            return CacheTrouble(f"{page}: {told}", f"give a token that may read this model: {TOKEN}")
+            return CacheTrouble(f"{page}: {told}", f"give a token that may read this model: {give}")
         return CacheTrouble(f"{self.endpoint} cannot be reached: {answer.words}", _how_to_reach())
 
 
@@ -163,7 +163,7 @@ def _gated(model: str, page: str, token: bool) -> CacheTrouble:
         told = f"{model} is gated, and this token's account has no access to it"
         return CacheTrouble(told, f"accept the licence at {page}, or wait until the owner of the model gives access")
     told = f"{model} is gated: you must accept its licence on Hugging Face, and use a token of that account"
-    return CacheTrouble(told, f"accept the licence at {page}, then give your token: {TOKEN}")
+    return CacheTrouble(told, f"accept the licence at {page}, then give your token: {TOKEN.format(model)}")
 
 
 def _how_to_reach() -> str:

@@ -7,6 +7,7 @@ from typing import Literal
 import paramiko
 
 from sparkops.core.plan import NodeLost
+from sparkops.remote.handshake import SilentServer
 
 Kind = Literal["refused", "route", "timeout", "auth", "key", "unknown-key", "changed-key", "config", "ended", "sudo"]
 
@@ -28,6 +29,13 @@ class Unreached(NodeLost):
         self.hint = hint
 
 
+def _silent(node: str, where: str, *, open_port: bool) -> Unreached:
+    if open_port:
+        hint = "the node may be out of memory; wait some minutes, or switch it off and on"
+        return Unreached(node, "timeout", f"SSH on {where} accepts the connection and says nothing", hint)
+    return Unreached(node, "timeout", f"no answer from {where}", "check that the node is on and the address is right")
+
+
 def unreached(node: str, address: str, port: int, error: Exception) -> Unreached:
     """An exception raised while connecting, as Unreached; raises any other again."""
     where = f"{address} port {port}"
@@ -38,9 +46,7 @@ def unreached(node: str, address: str, port: int, error: Exception) -> Unreached
     if isinstance(error, socket.gaierror):
         return Unreached(node, "config", f"{address} has no IP address: {error.strerror}")
     if isinstance(error, TimeoutError) or getattr(error, "errno", None) == errno.ETIMEDOUT:
-        return Unreached(
-            node, "timeout", f"no answer from {where}", "check that the node is on and the address is right"
-        )
+        return _silent(node, where, open_port=isinstance(error, SilentServer))
     if isinstance(error, OSError) and error.errno in _NO_ROUTE:
         return Unreached(node, "route", f"no route to {where}", "check that this machine is on the node's network")
     if isinstance(error, paramiko.SSHException | EOFError | OSError):

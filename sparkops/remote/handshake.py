@@ -35,6 +35,10 @@ def resolve(name: str) -> str:
     return str(best[4][0])
 
 
+class SilentServer(TimeoutError):
+    """The connection is open, but the SSH server says nothing in time."""
+
+
 def handshake(
     address: str,
     port: int,
@@ -57,7 +61,7 @@ def handshake(
     transport.start_client(event=done)
     if not done.wait(timeout):
         transport.close()
-        raise TimeoutError("no SSH handshake")
+        raise SilentServer
     if not transport.is_active():
         error = transport.get_exception() or EOFError("connection closed")
         transport.close()

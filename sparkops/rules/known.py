@@ -54,8 +54,9 @@ def _unknown(effective: Effective, name: str) -> Verdict:
 def _certain(effective: Effective, name: str) -> bool:
     """Whether the engine certainly lacks this flag.
 
-    It does if the image's own table lacks it. Else a name similar to a known flag is a typing mistake on any image,
-    and a flag that vLLM removed is missing in images that are new enough.
+    It does if the image's own table lacks it, and in the mxfp4 image, which has one version, older than ours. Else a
+    name similar to a known flag is a typing mistake on any image, and a flag that vLLM removed is missing in images
+    that are new enough.
     """
     table = effective.recipe.flags
     if table.exact and table.image in ("", effective.image):
@@ -64,7 +65,9 @@ def _certain(effective: Effective, name: str) -> bool:
         return False
     if name in VANISHED:
         return image(effective).current
-    return not effective.recipe.mods and table.nearest(name, SLIP) is not None
+    if effective.recipe.mods:
+        return False
+    return image(effective).kind == "mxfp4" or table.nearest(name, SLIP) is not None
 
 
 def _said(effective: Effective, name: str) -> str:

@@ -1,5 +1,6 @@
 """`stop`, `start`, `restart`, `rollback --check`: what comes back, and what serves meanwhile."""
 
+import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -131,6 +132,22 @@ def test_what_another_deployment_replaced_is_told_how_to_come_back(lab: Lab) -> 
     assert "runs in its place; to go back: `sparkops" in old["next"]
     lab.cli(*shlex.split(old["next"].split("`")[1])[3:], code=0)
     assert lab.state() == {"old": "serving", GPT: "stopped"}
+
+
+def test_a_stop_keeps_what_has_parts_outside_of_its_inventory_and_tells_of_them(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    served = lab.running()
+    whole = lab.inventory.read_text()
+    hosts = json.loads(whole)["all"]["hosts"]
+    lab.inventory.write_text(json.dumps({"all": {"hosts": {"node1": hosts["node1"]}}}))
+    shown = lab.json("status", code=5)["deployments"][0]
+    assert "a part runs on node2 (192.0.2.2), which is not in the inventory" in shown["cause"]
+    stopped = lab.json("stop", code=4)
+    assert "also has a part on node2 (192.0.2.2)" in stopped["error"]["message"]
+    assert ({one["node"] for one in stopped["stopped"]}, stopped["removed"]) == ({"node1"}, [])
+    lab.inventory.write_text(whole)
+    lab.json("start")
+    assert lab.running() == served
 
 
 def test_the_check_of_a_rollback_shows_its_commands_and_takes_no_lock(lab: Lab) -> None:

@@ -13,10 +13,13 @@ PROBES: Mapping[str, Parser] = {
     if get_origin(hint) is Annotated
 }
 
-WHAT_RUNS = ("id", "lock", "state", "docker-version", "docker-ps", "docker-ours", "docker-logs")
-"""Probes for the containers: whose they are, how they ended, which key they read, and which run began them."""
+WHAT_RUNS = ("id", "lock", "state", "docker-version", "docker-ps", "docker-ours", "docker-logs", "ip-addr")
+"""Probes for the containers: whose they are, how they ended, which key they read, and which run began them.
 
-HOW_IT_RUNS = ("clock", "boot", "meminfo", "thermal", "ip-addr", "net", "schedule", "disk")
+The addresses tell which node of this inventory a label means; another inventory may use other names.
+"""
+
+HOW_IT_RUNS = ("clock", "boot", "meminfo", "thermal", "net", "schedule", "disk")
 """Probes for the state of a node with a deployment that read files or ask the kernel, so a sick driver delays none."""
 
 CONFUSED = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError, StopIteration)

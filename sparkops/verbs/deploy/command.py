@@ -9,6 +9,7 @@ from sparkops.cli.completion import DEPLOYMENT, RECIPE, RULE, NameType
 from sparkops.cli.shape import EngineCommand, VerbCommand, example, line
 from sparkops.cli.shared_options import DEADLINE, STALL, together
 from sparkops.cli.where import WAIT, access, api_key, on_nodes_by_sudo
+from sparkops.core import topology
 from sparkops.core.hub_access import Access
 from sparkops.core.plan import WaitLimits
 from sparkops.core.recipe import PORTS
@@ -18,7 +19,14 @@ _NAMED = re.compile(r"cluster|(\d+x-)?solo")
 
 
 class TopologyType(NameType):
-    """A topology; where it is missing, the error lists them."""
+    """A topology; where it is missing, the error lists them.
+
+    It is judged with the command line, which a playbook reads before its first play.
+    """
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        topology.parse(str(value))
+        return value
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str:
         stray = next(filter(_NAMED.fullmatch, line(ctx).given), "") if ctx else ""

@@ -6,7 +6,6 @@ from sparkops.core import shapes
 from sparkops.core.effective import Effective, Overrides, effective
 from sparkops.core.recipe import Recipe
 from sparkops.core.topology import Kind
-from sparkops.errors import UsageError
 from sparkops.files import recipes
 
 LITTLE = 8192
@@ -27,15 +26,8 @@ def with_more(model: str, kind: Kind, context: int) -> dict[str, Any] | None:
 
 
 def _same_model(model: str, kind: Kind) -> list[tuple[str, Recipe]]:
-    found, meant = [], "cluster" if kind == "cluster" else "solo"
-    for name in recipes.recipe_names():
-        try:
-            recipe = recipes.recipe(name)
-        except UsageError:  # a broken file of the user's own directory; `recipe list` names it
-            continue
-        if recipe.model == model and meant in shapes.kinds(recipe):
-            found.append((name, recipe))
-    return found
+    meant = "cluster" if kind == "cluster" else "solo"
+    return [(name, one) for name, one in recipes.readable() if one.model == model and meant in shapes.kinds(one)]
 
 
 def _context(settings: Effective) -> int:

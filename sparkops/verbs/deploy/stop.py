@@ -5,6 +5,7 @@ from typing import Any
 
 from sparkops.core.history import EVERYTHING
 from sparkops.core.plan import Plan
+from sparkops.errors import Unreachable
 from sparkops.files.playbooks import built_in
 from sparkops.phases.kept import compile_stop
 from sparkops.phases.orphans import compile_orphans
@@ -34,7 +35,7 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     chosen = on_selected(session, deployed_revisions(facts), options.deployment)
     targets = [one for one in chosen if (options.remove or _stops(one)) and one.stored.hash not in options.but]
     ours_to_change(target.stored for target in targets)
-    kept = [] if options.remove else [one for one in targets if all(m.name in session.away for m in one.missing)]
+    kept = [] if options.remove else [one for one in targets if all(m.name not in facts for m in one.missing)]
     stays = {(node, container.name) for one in kept for node, container in one.parts}
     orphans = compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes}, stays)
     stops = compile_stop(built_in("stop"), facts, targets, frozenset(one.stored.hash for one in kept))
@@ -55,9 +56,25 @@ def _stop(options: StopOptions, session: Session) -> Answer:
             what = f"what {error.node} runs may still serve; when it is back, run `{again}` again"
             error.hint = "\n".join(filter(None, (error.hint, what)))
     if error is None:
+        error = _elsewhere(session, targets)
+    if error is None:
         session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
     return Answer(_document(targets, done), error=error)
+
+
+def _elsewhere(session: Session, targets: Sequence[DeployedRevision]) -> Unreachable | None:
+    """The error for parts of what was stopped on nodes that this inventory does not have."""
+    for target in targets:
+        for member in target.stored.members:
+            if member.name not in session.nodes:
+                told = f"{target.title} also has a part on {member.name} ({member.address})"
+                return Unreachable(
+                    f"{told}, which is not in the inventory {session.inventory.source}",
+                    node=member.name,
+                    hint="stop it there with an inventory that has this node",
+                )
+    return None
 
 
 def _document(targets: Sequence[DeployedRevision], done: Container[str]) -> dict[str, Any]:

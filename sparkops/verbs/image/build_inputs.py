@@ -87,8 +87,7 @@ def build_of(target: str) -> Build:
                 hint=image_source(recipe.container, recipe).command,
             )
         return _beside(building.read(recipe.container, given, recipe.source), recipe.source)
-    for name in names:
-        recipe = recipes.recipe(name)
+    for _, recipe in recipes.readable():
         if recipe.build and _plain(recipe.container) == _plain(target):
             return _beside(building.read(target, recipe.build, recipe.source), recipe.source)
     if given := building.known(target):

@@ -79,7 +79,7 @@ def _agreed(gone: Sequence[PruneTarget], options: PruneOptions, report: Report) 
 
 def _unneeded(free: Iterable[StoredImage]) -> list[str]:
     """Names of images that sparkops built and that no deployment or included recipe uses."""
-    asked = {normal(name) for name in (*KNOWN, *(recipes.recipe(name).container for name in recipes.recipe_names()))}
+    asked = {normal(name) for name in (*KNOWN, *(recipe.container for _, recipe in recipes.readable()))}
     return sorted({name for one in free if LABEL in one.labels for name in one.tags} - asked)
 
 

@@ -100,8 +100,9 @@ class _Playing:
             self.report.note(f"would run: sparkops {verb}")
             self.documents.append({"name": one.name, "verb": verb, "decided": "in the run"})
             return
+        options = replace(ask.options, short=not self.report.how.verbose) if verb == "plan" else ask.options
         try:
-            answer = registry.run(verb)(ask.options, self.report)
+            answer = registry.run(verb)(options, self.report)
         except UsageError as error:
             text = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
             raise UsageError(text, node=error.node, step=error.step, hint=error.hint) from None

@@ -83,9 +83,4 @@ def _usual_name(name: ModelName) -> str:
 
 def _others(model: str) -> Iterator[str]:
     """The recipes that can be named and that serve this model."""
-    for name in recipes.recipe_names():
-        try:
-            if recipes.recipe(name).model.lower() == model.lower():
-                yield name
-        except UsageError:
-            continue
+    return (name for name, recipe in recipes.readable() if recipe.model.lower() == model.lower())

@@ -10,6 +10,7 @@ from sparkops.core.condition import State
 from sparkops.core.diagnosis import most_telling
 from sparkops.core.enginelog import since_meeting
 from sparkops.core.facts import Container, Facts, Unread
+from sparkops.core.inventory import Inventory
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.session.away import AwayNodes, unreachable
 
@@ -27,7 +28,7 @@ STARTS_BY_ITSELF = 600.0
 
 LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
-READ = "read the logs: `sparkops logs`; to start it again: `sparkops restart`"
+READ = "read the logs: `sparkops logs {0}`; to start it again: `sparkops restart {0}`"
 AGAIN = "deploy it again: `sparkops deploy --topology ...`"
 REACH = "find out why: `sparkops preflight --only ssh,host-key`"
 
@@ -37,7 +38,7 @@ NEXT: Mapping[State, str] = {
     "failed": READ,
     "unreachable": REACH,
 }
-"""What to do about a state if its cause is not known."""
+"""What to do about a state if its cause is not known; {0} is how a command line names the deployment."""
 
 _ENDED = ("created", "exited", "dead")
 """States of a container that Docker does not start again by itself."""
@@ -84,6 +85,16 @@ def silence(places: Sequence[Place], away: AwayNodes) -> Reason | None:
     """Why the state of a deployment is unknown: the first of its nodes that could not be reached."""
     lost = next((away[member.name] for member, _ in places if member.name in away), None)
     return Reason(lost.node, f"{lost.node}: {lost.reason}", unreachable(lost).hint or REACH) if lost else None
+
+
+def outside(stored: Stored, inventory: Inventory) -> Reason | None:
+    """A part on a node that this inventory does not have, under its name or its address."""
+    known = {place for node in inventory.nodes for place in (node.name, node.address)}
+    for member in stored.members:
+        if not {member.name, member.address} & known:
+            text = f"a part runs on {member.name} ({member.address}), which is not in the inventory {inventory.source}"
+            return Reason(member.name, text, "use an inventory with all of its nodes: -i FILE")
+    return None
 
 
 def missed(places: Sequence[Place], facts: Mapping[str, Facts], typed: str) -> Reason | None:

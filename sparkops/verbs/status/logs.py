@@ -11,7 +11,7 @@ from sparkops.node_commands import scripts
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.find_deployment import find_deployment, unknown_deployment
+from sparkops.session.find_deployment import current, find_deployment, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status.causes import seconds
@@ -32,11 +32,14 @@ def logs(options: LogsOptions, report: Report) -> Answer:
             if options.deployment is not None and not entries and not _has(known, options.deployment):
                 raise unknown_deployment(session, known, options.deployment)
         else:
-            revision = find_deployment(session, facts, options.deployment)
+            running = [one for one in current(facts, session.names) if one.runs]
+            one_of = options.deployment is not None or options.follow or len(running) < 2
+            shown = [find_deployment(session, facts, options.deployment)] if one_of else running
             if options.follow:
-                return follow(session, revision, options.tail)
-            wanted = tuple(member.name for member in revision.stored.members)
-            entries = read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in revision.parts])
+                return follow(session, shown[0], options.tail)
+            wanted = tuple(member.name for one in shown for member in one.stored.members)
+            parts = [part for one in shown for part in one.parts]
+            entries = read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in parts])
         return Answer({"logs": entries}, error=session.away.among(wanted).error)
 
 

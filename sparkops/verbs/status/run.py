@@ -19,7 +19,7 @@ from sparkops.session.find_deployment import called, current, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
-from sparkops.verbs.status.causes import NEXT, Logs, cause, missed, now, seconds, silence
+from sparkops.verbs.status.causes import NEXT, Logs, cause, missed, now, outside, seconds, silence
 from sparkops.verbs.status.look import Answers, Looked, ask, look, read_causes
 from sparkops.verbs.status.options import StatusOptions
 from sparkops.verbs.status.ranks import ranks
@@ -133,7 +133,7 @@ def _deployment(
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = silence(one.places, session.away) if one.state == "unreachable" else None
     if one.state not in ("serving", "stopped", "unreachable"):
-        known = missed(one.places, facts, typed)
+        known = missed(one.places, facts, typed) or outside(stored, session.inventory)
         known = known or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
@@ -146,11 +146,7 @@ def _deployment(
         "state": one.state,
         "reason": reason,
         "cause": known.text if known else None,
-        "next": known.next
-        if known
-        else _start_again(one, here, typed)
-        if one.state == "stopped"
-        else NEXT.get(one.state),
+        "next": known.next if known else _next(one, here, typed),
         "newer": stored.newer,
         "endpoints": [
             {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": asked.serves}
@@ -163,8 +159,10 @@ def _deployment(
     }
 
 
-def _start_again(one: Looked, here: Sequence[DeployedRevision], typed: str) -> str:
-    """How a stopped deployment starts again, also if another one runs in its place."""
+def _next(one: Looked, here: Sequence[DeployedRevision], typed: str) -> str | None:
+    """What to do if no cause is known; a stopped deployment starts again, also if another one runs in its place."""
+    if one.state != "stopped":
+        return NEXT.get(one.state, "").format(typed) or None
     others = in_the_way(one.revision, [other for other in here if other.runs])
     if not others:
         return f"start it again: `sparkops start {typed}`"

@@ -63,7 +63,7 @@ def test_the_ssh_config_fills_in_what_the_inventory_leaves_open(options, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("listens", "kind", "told"), [(False, "refused", "connection refused by"), (True, "timeout", "no answer from")]
+    ("listens", "kind", "told"), [(False, "refused", "connection refused by"), (True, "timeout", "SSH on")]
 )
 def test_a_closed_port_is_told_from_a_server_that_says_nothing(options, listens, kind, told):
     with socket.socket() as server:
