@@ -1,6 +1,6 @@
 """Execute a plan, and turn its failures into the one error that the user sees."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from sparkops.core.diagnosis import most_telling
 from sparkops.core.plan import Plan
@@ -22,15 +22,15 @@ def execute(plan: Plan, session: Session) -> Outcome:
 def tried(plan: Plan, session: Session) -> tuple[Outcome, SparkopsError | None]:
     """The outcome beside the error, for callers that report what was done in spite of a failure."""
     outcome = session.run(plan)
-    return outcome, error_of(outcome)
+    return outcome, error_of(plan, outcome)
 
 
-def error_of(outcome: Outcome) -> SparkopsError | None:
+def error_of(plan: Plan, outcome: Outcome) -> SparkopsError | None:
     """The one error that the user sees; None if the whole plan was done."""
     if outcome.status == "done":
         return None
     error = _cause(outcome)
-    error.rolled_back = _rolled_back(outcome)
+    error.rolled_back = _rolled_back(outcome, {step.id: f"{step.node}: {step.title}" for step in plan.steps})
     return error
 
 
@@ -86,8 +86,8 @@ def _error(failure: StepFailure, why: str, hint: str | None) -> SparkopsError:
     return kind(f"{failure.node}: {failure.title}: {why}", node=failure.node, step=failure.title, hint=hint)
 
 
-def _rolled_back(outcome: Outcome) -> str | None:
-    """Sentences; None if nothing was to be undone."""
+def _rolled_back(outcome: Outcome, titles: Mapping[str, str]) -> str | None:
+    """Sentences; None if nothing was to be undone. `titles` has what a step does, by its id."""
     told = []
     if outcome.undone:
         told.append("Rolled back in part." if outcome.stuck else "Rolled back.")
@@ -96,7 +96,9 @@ def _rolled_back(outcome: Outcome) -> str | None:
     elif outcome.revived:
         told.append("What served before serves again.")
     if outcome.stuck:
-        told.append(f"These steps could not be undone: {', '.join(outcome.stuck)}.")
+        told.append(f"These steps could not be undone: {'; '.join(titles[one] for one in outcome.stuck)}.")
     if outcome.unknown:
-        told.append(f"It is unknown whether these steps were done: {', '.join(outcome.unknown)}.")
+        told.append(
+            f"It is unknown whether these steps were done: {'; '.join(titles[one] for one in outcome.unknown)}."
+        )
     return " ".join(told) or None

@@ -10,6 +10,8 @@ from sparkops.cli.shared_options import together
 from sparkops.cli.where import WAIT, api_key, on_nodes_by_sudo
 from sparkops.verbs.bench.options import BenchOptions, CompareOptions, RecordsOptions, TopologiesOptions
 
+FORMATS = ("md", "csv", "json", "html", "svg")
+
 
 @click.group(cls=VerbGroup)
 def bench() -> None:
@@ -82,15 +84,16 @@ def show(name: str) -> RecordsOptions:
 
 @example("""
     sparkops bench export last --format csv -o run.csv
-    sparkops bench export 20261120T1 20261120T2 --format html -o report.html
+    sparkops bench export 20261120T1 20261120T2 -o report.html
 """)
 @bench.command(logged=False)
 @click.argument("names", nargs=-1, required=True)
-@click.option("--format", type=click.Choice(["md", "csv", "json", "html", "svg"]), default="md")
+@click.option("--format", type=click.Choice(FORMATS), help="[default: as the name of the file ends, else md].")
 @click.option("-o", "--output", metavar="FILE", help="The file [default: stdout]; with --format svg, a directory.")
-def export(**given: Any) -> RecordsOptions:
+def export(format: str | None, output: str | None, **given: Any) -> RecordsOptions:  # noqa: A002  the option's name
     """Export runs as tables (md), values (csv, json), a page with charts (html) or charts (svg)."""
-    return RecordsOptions(**given)
+    ending = (output or "").rpartition(".")[2].lower()
+    return RecordsOptions(format=format or (ending if ending in FORMATS else "md"), output=output, **given)
 
 
 @example("""

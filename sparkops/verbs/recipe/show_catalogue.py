@@ -74,7 +74,7 @@ def found(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """Each recipe with the lines that mention the words."""
     for item in document.get("recipes", ()):
         yield ink.bold(str(item["name"]))
-        for line in item.get("mentions", ()):
+        for line in (line for line in item.get("mentions", ()) if line != item["name"]):
             yield from wrapped(line, "  ")
     if not document.get("recipes"):
         yield f"no recipe mentions {' '.join(document.get('words', ()))}"

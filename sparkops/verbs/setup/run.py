@@ -1,6 +1,7 @@
 """`trust` pins host keys; `init` also writes an inventory and shows which rights are missing."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
@@ -12,6 +13,7 @@ from sparkops.cli.where import secret
 from sparkops.core.facts import Facts, Sudo
 from sparkops.core.inventory import SSH_PORT, Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
+from sparkops.core.schema import one_line
 from sparkops.core.target import ConfirmOptions
 from sparkops.errors import Refused, Unreachable, UsageError
 from sparkops.files import inventory as load_inventory
@@ -53,6 +55,8 @@ def init(options: InitOptions, report: Report) -> Answer:
     ]
     if twice := [node.address for node in nodes if sum(node.address == other.address for other in nodes) > 1]:
         raise UsageError(f"{twice[0]} is given twice")
+    if options.key_file and not options.ask_pass and not os.path.isfile(os.path.expanduser(options.key_file)):
+        raise UsageError(one_line(f"--key-file {options.key_file}: no such file"))
     public = own_files.login_key(options.key_file) if options.ask_pass else None
     password = secret("login password on the nodes", "SPARKOPS_PASSWORD") if options.ask_pass else None
     report.hide(password)

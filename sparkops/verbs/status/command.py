@@ -80,13 +80,15 @@ def key(**given: Any) -> KeyOptions:
 @click.option("--deployment", type=DEPLOYMENT, help="Name of the deployment; needed if several serve.")
 @WAIT
 @on_nodes_by_sudo
-def rotate(**given: Any) -> KeyOptions:
+@click.pass_context
+def rotate(context: click.Context, /, deployment: str | None, **given: Any) -> KeyOptions:
     """Change the API key: to $SPARKOPS_API_KEY if it is set, else to a new random key.
 
     Engines and proxies read the key only when they start. So this restarts the deployments that use it, and nothing if
     the key stays the same. With 2x-solo, 3x-solo, ... the servers restart one after the other.
     """
-    return KeyOptions(rotate=True, api_key=api_key(), **given)
+    before = context.parent.params.get("deployment") if context.parent else None  # it may stand before `rotate`
+    return KeyOptions(rotate=True, api_key=api_key(), deployment=deployment or before, **given)
 
 
 @example("""
