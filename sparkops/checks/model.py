@@ -58,7 +58,7 @@ def trouble(need: NeededModel, model: Model | Unread) -> str:
         return f"is not {place}"
     if model.whole(need.role):
         return "is in the cache only by its commit, not as the branch main" if need.nameless(model) else ""
-    gaps = (*model.lacking(need.role), *model.empty, *model.broken)
+    gaps = tuple(dict.fromkeys((*model.lacking(need.role), *model.empty, *model.broken)))
     return f"is not complete; missing or broken: {some(gaps)}" if gaps else "is not complete"
 
 
