@@ -99,10 +99,14 @@ class RebootWait(Wait):
 
 @dataclass(frozen=True)
 class Action:
-    """A command, then an optional wait; a wait alone changes nothing."""
+    """A command, then an optional wait; a wait alone changes nothing.
+
+    `proof` is a short wait of an undo that tells whether what came back answers; it does not fail the undo.
+    """
 
     command: Command | None = None
     wait: Wait | None = None
+    proof: Wait | None = None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
 from sparkops.phases.steps import step
-from sparkops.phases.verify import await_answer, await_stored
+from sparkops.phases.verify import await_answer, await_stored, proof
 
 NodeContainer = tuple[str, Container]
 """A node and a container on it."""
@@ -73,7 +73,10 @@ def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Conta
     """Stop a container; the undo starts it again and waits until it serves."""
     owner = (container.name, stored.deployment, state_dir(facts[node]))
     end, begin = scripts.container("stop", *owner, drain=stored.drain), scripts.container("start", *owner)
-    undo = Action(begin, await_stored(stored, node, container.name, choices))
+    member = stored.member(node, container.name)
+    asks = member is not None and member.port is not None and member.role != "proxy"
+    answers = proof(question(facts, stored, member)) if member and asks else None
+    undo = Action(begin, await_stored(stored, node, container.name, choices), answers)
     told = comes_back(container.name, undo)
     return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, told)
 

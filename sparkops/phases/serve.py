@@ -16,7 +16,7 @@ from sparkops.node_commands import docker, proxy, scripts, vllm
 from sparkops.phases import parts
 from sparkops.phases.prepare import auth_path, config_path, images_dir, mounts
 from sparkops.phases.steps import QUIETLY, step
-from sparkops.phases.verify import FORGIVEN, await_member, restarts_allowed
+from sparkops.phases.verify import FORGIVEN, await_member, proof, question, restarts_allowed
 
 LOW_MEMORY_KIB = 8 * GIB_KIB
 """Drop caches during the load when MemFree falls below 8 GiB (as reported in tonyd2wild's issue 19)."""
@@ -36,7 +36,8 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
     """Put a container aside whose name its successor needs; the undo starts it again only if it served."""
     owner = (own.name, s.revision.deployment, s.state_dir(member.name))
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
-        again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN))
+        asked = proof(question(s, member)) if member.port is not None and member.role != "proxy" else None
+        again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN), asked)
         end = scripts.container("stop", *owner, drain=drain(s.revision.args))
         told = parts.comes_back(own.name, again)
         yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again, told)

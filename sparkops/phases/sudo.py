@@ -33,5 +33,5 @@ def _step(step: Step, nodes: frozenset[str]) -> Step:
 
 def _action(action: Action) -> Action:
     command = become(action.command) if action.command else None
-    wait = replace(action.wait, probe=become(action.wait.probe)) if action.wait else None
-    return Action(command, wait)
+    wait, proof = (one and replace(one, probe=become(one.probe)) for one in (action.wait, action.proof))
+    return Action(command, wait, proof)

@@ -89,6 +89,11 @@ def _asked(s: Situation, member: Member) -> Step:
     return step(f"ask.{member.name}.{member.role}", member.name, title, wait)
 
 
+def proof(asked: scripts.Question) -> Wait:
+    """Whether an engine that came back answers, now that its health is good."""
+    return Wait(scripts.serving(asked, int(ANSWER_STALL)), stall=ANSWER_STALL, deadline=3 * ANSWER_STALL)
+
+
 def await_answer(asked: scripts.Question, choices: Choices) -> Wait:
-    """One short request. The first one compiles kernels, so it may take as long as a load without progress."""
+    """Wait for the answer to a short request. The first compiles kernels, as long as a load without progress."""
     return Wait(scripts.serving(asked, int(choices.limits.stall)), stall=ANSWER_STALL, deadline=choices.limits.stall)

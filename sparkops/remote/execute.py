@@ -40,7 +40,8 @@ class Outcome:
     """How a plan ended. Steps are named by id.
 
     `stuck`: their undo failed. `unknown`: the node was lost while they were sent, and they were not undone. Some of
-    `undone` started something again: `revived` serve again, `unawaited` were not waited for.
+    `undone` started something again: `revived` serve again, `mute` are up and do not answer, `unawaited` were not
+    waited for.
     """
 
     status: Status
@@ -51,6 +52,7 @@ class Outcome:
     sent: tuple[str, ...] = ()
     revived: tuple[str, ...] = ()
     unawaited: tuple[str, ...] = ()
+    mute: tuple[str, ...] = ()
 
 
 def execute(plan: Plan, world: World, emit: Emit) -> Outcome:
@@ -83,6 +85,7 @@ def _executed(plan: Plan, world: World, emit: Emit) -> Outcome:
         tuple(run.sent),
         tuple(undo.revived),
         tuple(undo.unawaited),
+        tuple(undo.mute),
     )
 
 

@@ -14,13 +14,15 @@ from sparkops.remote.waiting import Waiting
 class Undo:
     """`undone` and `stuck` (the undo failed) name steps by id; a step without an undo is in neither.
 
-    Of those undone, `revived` started something that serves again, `unawaited` something that may still be loading.
+    Of those undone, `revived` started something that serves again, `unawaited` something that may still be loading,
+    `mute` something that is up and does not answer.
     """
 
     def __init__(self, world: World, emit: Callable[[Event], None], *, impatient: bool = False) -> None:
         self.undone: list[str] = []
         self.revived: list[str] = []
         self.unawaited: list[str] = []
+        self.mute: list[str] = []
         self.stuck: list[str] = []
         self._world = world
         self._emit = emit
@@ -85,13 +87,20 @@ class Undo:
             return
         starts = step.undo is not None and step.undo.command is not None
         if waited.ready:
-            self.revived += [step.id] if starts else []
-            self._undone(step)
+            answers = self._answers(step)
+            (self.revived if answers else self.mute).extend([step.id] if starts else [])
+            self._undone(step, "" if answers else "it does not answer")
         elif waited.cancelled:
             self.unawaited += [step.id] if starts else []
             self._undone(step, "sparkops did not wait until it was ready")
         else:
             self._stuck(step, "\n".join(part for part in (waited.reason, waited.evidence) if part))
+
+    def _answers(self, step: Step) -> bool:
+        """Whether what the undo started answers, as far as the step says how to ask."""
+        if step.undo is None or step.undo.proof is None or self._waits.is_set():
+            return True
+        return Waiting(self._world, step.node, step.undo.proof, lambda _: None).until_ready(self._waits).ready
 
     def _send(self, node: str, command: Command) -> Result:
         """An undo is safe to repeat: send it once more if the connection broke during the first try."""
@@ -103,11 +112,11 @@ class Undo:
                 raise
             return self._world.send(node, command, cancel)
 
-    def _undone(self, step: Step, unawaited: str = "") -> None:
+    def _undone(self, step: Step, but: str = "") -> None:
         self.undone.append(step.id)
         words = _words(step)
-        title = f"{words.doing}: {unawaited}" if unawaited and words.doing else words.done
-        self._tell("undone", step, title, unawaited)
+        title = f"{words.doing}: {but}" if but and words.doing else words.done
+        self._tell("undone", step, title, but)
 
     def _stuck(self, step: Step, text: str) -> None:
         self.stuck.append(step.id)

@@ -93,6 +93,8 @@ def _rolled_back(outcome: Outcome, titles: Mapping[str, str]) -> str | None:
         told.append("Rolled back in part." if outcome.stuck else "Rolled back.")
     if outcome.unawaited:
         told.append("What served before was started again, but sparkops did not wait until it serves.")
+    elif outcome.mute:
+        told.append("What ran before was started again, but it does not answer.")
     elif outcome.revived:
         told.append("What served before serves again.")
     if outcome.stuck:
