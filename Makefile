@@ -39,6 +39,7 @@ install: $(STAMP)
 
 $(STAMP): pyproject.toml
 	@test -x "$(PY)" || { python=$$(sh scripts/python.sh) && "$$python" -m venv "$(VENV)"; }
+	@echo "installing sparkops and its tools into $(VENV): about a minute"
 	"$(PY)" -m pip install --quiet --disable-pip-version-check --no-compile -e '.[$(EXTRAS)]'
 	@touch "$(STAMP)"
 

@@ -5,6 +5,7 @@ Addresses are IPs: name resolution (mDNS above all) floods under load and takes 
 
 import ipaddress
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
@@ -242,7 +243,7 @@ def _address(text: str, value: Located, path: str) -> str:
         problem = (
             f"must be an IP address, not the host name {text!r}: under load, name resolution (mDNS) takes nodes down"
         )
-        fail(value, path, problem, hint=f"look up the address once: `sparkops init --resolve {text}`")
+        fail(value, path, problem, hint=f"write its IP address here; `ping {shlex.quote(text)}` shows it")
     if address.is_unspecified or address.is_multicast:
         fail(value, path, f"{text} is not the address of a machine")
     return str(address)

@@ -99,12 +99,12 @@ KNOWN = {
     "collective-timeout": KnownEnd(
         r"Watchdog caught collective operation timeout",
         "the nodes lost contact: a collective operation timed out (the link is down, or another node died)",
-        "check the CX7 link on every node (`sparkops facts`), then deploy again",
+        "check the CX7 link on every node (`sparkops preflight`), then deploy again",
     ),
     "nccl": KnownEnd(
         r"(?i)NCCL error|ncclSystemError|ncclRemoteError|ncclUnhandledCudaError|ibv_modify_qp failed",
         "NCCL could not use the link between the nodes",
-        "check the cable, link and addresses of the CX7 ports on every node (`sparkops facts`)",
+        "check the cable, link and addresses of the CX7 ports on every node (`sparkops preflight`)",
     ),
     "rank-0-died": KnownEnd(
         r"RayWorkerProc rank=\[0[\d, ]*\] died unexpectedly",
@@ -184,14 +184,14 @@ KNOWN = {
     "ray-not-joined": KnownEnd(
         r"sparkops: (?:joining|waiting for) the Ray head at (\S+)",
         "this node never joined the Ray head at {0}",
-        "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
+        "check that the CX7 link is up on both nodes (`sparkops preflight`) and that no firewall is between them",
         during=("ray",),
     ),
     "ray-incomplete": KnownEnd(
         r"sparkops: Ray has (\d+) of (\d+) nodes",
         "only {0} of {1} nodes joined Ray",
         "read the logs of the nodes that did not join (`sparkops logs --previous`), and check that the CX7 link is up "
-        "on all nodes (`sparkops facts`)",
+        "on all nodes (`sparkops preflight`)",
         during=("ray",),
     ),
     "rank-not-listening": KnownEnd(
@@ -204,13 +204,13 @@ KNOWN = {
         r"sparkops: (\d+) of (\d+) ranks are here; waiting for (.+)",
         "only {0} of {1} ranks are here, missing: {2}",
         "read the logs of the nodes with these fabric addresses (`sparkops logs`), and check that the CX7 link is up "
-        "on all nodes (`sparkops facts`)",
+        "on all nodes (`sparkops preflight`)",
         until=MET,
     ),
     "rank-not-met": KnownEnd(
         r"sparkops: waiting for (rank \d+ at \S+)",
         "this node never reached {0}",
-        "check that the CX7 link is up on both nodes (`sparkops facts`) and that no firewall is between them",
+        "check that the CX7 link is up on both nodes (`sparkops preflight`) and that no firewall is between them",
         until=rf"sparkops: rank \d+ at \S+ waits for other ranks|{MET}",
     ),
     "rank-gone": KnownEnd(

@@ -25,6 +25,14 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
+def aside(path: Path) -> Path:
+    """Rename a file that will be written anew to `<name>.before`; returns that path, raises `UsageError`."""
+    kept = path.with_name(f"{path.name}.before")
+    with writing(kept):
+        path.replace(kept)
+    return kept
+
+
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turn errors of writing, or of an invalid path, into `UsageError`."""

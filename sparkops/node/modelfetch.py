@@ -17,10 +17,9 @@ LEFT_OUT = ("original/*", "metal/*")
 
 def fetch(repo: Repo, wanted: str, ask: dict[str, Any], exclude: list[str]) -> dict[str, Any]:
     """Download the missing files of a revision; the snapshot and its name are created last."""
-    hub = Hub(ask)
+    revision, listed = (hub := Hub(ask)).listing(repo.model, wanted)
     repo.prepare()
     with repo.lock():
-        revision, listed = hub.listing(repo.model, wanted)
         files = [f for f in listed if not any(fnmatch.fnmatch(f.path, glob) for glob in (*LEFT_OUT, *exclude))]
         if not files:
             raise CacheTrouble(f"{repo.model}@{wanted} has no files")

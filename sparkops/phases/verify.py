@@ -89,9 +89,13 @@ def _asked(s: Situation, member: Member) -> Step:
     return step(f"ask.{member.name}.{member.role}", member.name, title, wait)
 
 
+PROOF_SECONDS = 60
+"""An engine that came back may compile kernels for its first answer."""
+
+
 def proof(asked: scripts.Question) -> Wait:
     """Whether an engine that came back answers, now that its health is good."""
-    return Wait(scripts.serving(asked, int(ANSWER_STALL)), stall=ANSWER_STALL, deadline=3 * ANSWER_STALL)
+    return Wait(scripts.serving(asked, PROOF_SECONDS), stall=ANSWER_STALL, deadline=PROOF_SECONDS)
 
 
 def await_answer(asked: scripts.Question, choices: Choices) -> Wait:

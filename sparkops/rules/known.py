@@ -85,7 +85,7 @@ def _said(effective: Effective, name: str) -> str:
 def _wrong_values(effective: Effective) -> Iterator[Verdict]:
     """Values outside a flag's choices; images that are not current may have other ones than upstream.
 
-    The mxfp4 image has one version only, so its own flags are always judged.
+    The mxfp4 image has one version only, older than ours: its own flags are always judged, and it has no newer values.
     """
     for name in (name for name in FORK if name in effective.args):
         value = str(effective.args[name].value)
@@ -105,9 +105,11 @@ def _wrong_values(effective: Effective) -> Iterator[Verdict]:
 def _wrong(effective: Effective, name: str, value: str, choices: Iterable[str]) -> Verdict:
     setting, table = effective.args[name], effective.recipe.flags
     if name not in PLUGIN:
-        known = name in FORK or image(effective).current
+        older = image(effective).kind == "mxfp4" and not effective.recipe.mods
+        known = older or image(effective).current
         which = "it must be one of" if known else f"sparkops knows its values of vLLM {table.version} only:"
-        return warn(f"--{name} {value} ({_short(setting)}): {which} {', '.join(choices)}", where=setting.origin)
+        verdict = refuse if older else warn
+        return verdict(f"--{name} {value} ({_short(setting)}): {which} {', '.join(choices)}", where=setting.origin)
     has = f"{table.image} has" if table.image else f"vLLM {table.version} has"
     hint = f"list what an image knows: `sparkops image flags {table.image or effective.image} --json`"
     said = f"--{name} {value} ({_short(setting)}): {has} no parser of this name{did_you_mean(value, choices)}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkops.testing import Trouble
+from sparkops.testing import BootRule, EngineBoot, Trouble
 from support.world import Lab
 
 GPT = "openai-gpt-oss-120b"
@@ -335,6 +335,14 @@ def test_after_an_interrupted_restart_all_serves(tmp_path: Path, at: int) -> Non
         lab.cli("restart")
         lab.anew()
         assert (lab.running(), lab.state()) == (served, {GPT: "serving"}), at
+
+
+def test_an_undo_does_not_call_serving_what_does_not_answer(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.world.boot(BootRule(lambda _image, _words: True, EngineBoot(refuses="HTTP 500")))
+    error = lab.json("restart", code=5)["error"]
+    assert error["rolled_back"] == "Rolled back. What ran before was started again, but it does not answer."
+    assert lab.state() == {GPT: "failed"}
 
 
 def test_a_node_that_is_down_ends_a_restart_before_it_stops_anything(lab: Lab) -> None:

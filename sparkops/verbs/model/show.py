@@ -17,7 +17,8 @@ def verified(document: Document, ink: Ink, how: How) -> Iterator[str]:
         text = f"{node['hashed']} of {node['files']} files verified by hash, {bytes_text(node['bytes'])}"
         revision = (node["revision"] or "-")[:12]
         yield f"{node['name']}  {revision}  {ink.good('complete') if good else ink.bad('not complete')}  {text}"
-        yield from (f"    {ink.bad(one['problem'])}: {one['file']}" for one in node["problems"])
+        for one in node["problems"]:
+            yield f"    {ink.bad(one['problem'])}" + (f": {one['file']}" if one["file"] != "*" else "")
         yield from (f"    {ink.warn('partial download')}: {name[:12]}" for name in node["half"])
 
 

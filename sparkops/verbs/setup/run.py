@@ -72,6 +72,8 @@ def init(options: InitOptions, report: Report) -> Answer:
         session.require(session.nodes)
         facts = session.facts()
         session.require(session.nodes)
+    if output.exists():
+        report.note(f"the inventory before is kept as {own_files.aside(output)}")
     own_files.write(output, _inventory([_detected(node, facts[node.name]) for node in nodes]))
     shown = [{**entry, **_found(facts[entry["name"]])} for entry in entries]
     found = output in load_inventory.inventory_places()
