@@ -147,7 +147,7 @@ class VerbGroup(Helped, click.Group):
         root = ctx.find_root()
         if isinstance(root.command, click.Group) and root.command.get_command(root, word):
             return [word]
-        near = difflib.get_close_matches(word, self.list_commands(ctx), n=1, cutoff=0.5)
+        near = difflib.get_close_matches(word, self.list_commands(ctx), n=1, cutoff=0.6)
         return [" ".join(filter(None, (_path(ctx), name))) for name in near]
 
     def resolve_command(

@@ -38,7 +38,9 @@ def image_source(image: str, recipe: Recipe | None = None) -> ImageSource:
     if "/" in image:
         return ImageSource("pull", f"sparkops image pull {image}")
     return ImageSource(
-        None, f"{image} is a local name that no registry has: add the key `build` to the recipe that names this image"
+        None,
+        f"{image} is a local name that no registry has: check it against `sparkops image list`, or add the key `build` "
+        "to the recipe that names this image",
     )
 
 

@@ -12,6 +12,9 @@ from sparkops.files import catalogues
 from sparkops.files.catalogues import Kept
 
 YAML = (".yml", ".yaml")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]*(?<!\.yml)(?<!\.yaml)")
+"""Like the name of a model: an organisation and one word, no file of YAML."""
+
 _WITH_TOPOLOGY = re.compile(r"(.+?)-(solo|\d+x-solo|cluster)")
 
 
@@ -52,6 +55,11 @@ class RecipeFolders:
             names = " > ".join(one.path.stem for one in (*chain, existing[0]))
             raise UsageError(f"{child.label}: extends itself: {names}")
         if is_path(wanted) and candidates:
+            if _HUB_NAME.fullmatch(wanted) and not (child or candidates[0].path.exists()):
+                hint = (
+                    f"for a model of the hub: `sparkops recipe new {wanted}`; recipes by name: `sparkops recipe list`"
+                )
+                raise UsageError(one_line(f"{wanted}: no such file"), hint=hint)
             return candidates[0]
         raise UsageError(one_line(f"no such recipe: {wanted}{self._instead(wanted)}"))
 
