@@ -38,7 +38,7 @@ def line(context: click.Context) -> CommandLine:
 
 
 def _remember(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
-    if parameter.name and (value or value == ""):
+    if parameter.name and (value or (parameter.name == "limit" and value is not None)):
         line(context).flags[parameter.name] = value
     return value
 

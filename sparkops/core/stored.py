@@ -4,11 +4,12 @@ Every later version of sparkops reads these labels, so this reader requires litt
 changed.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from sparkops.core.facts.reading import mapping
+from sparkops.core.inventory import Node
 from sparkops.core.model_name import ModelName
 from sparkops.core.needs import further
 from sparkops.core.revision import SCHEMA, container_name
@@ -121,6 +122,11 @@ class Stored:
     def fronts(self) -> tuple[StoredMember, ...]:
         proxies = tuple(member for member in self.members if member.role == "proxy")
         return proxies or tuple(member for member in self.members if member.port is not None)
+
+    def outside(self, nodes: Iterable[Node]) -> StoredMember | None:
+        """The first member on none of these nodes, by name or address."""
+        known = {place for node in nodes for place in (node.name, node.address)}
+        return next((member for member in self.members if not {member.name, member.address} & known), None)
 
     def member(self, node: str, container: str) -> StoredMember | None:
         """The member that this container on this node belongs to."""

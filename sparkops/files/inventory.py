@@ -20,10 +20,9 @@ def inventory(path: str | None = None) -> Inventory:
     """The named inventory, else the first that exists in the usual places."""
     if path is not None:
         return _read(Path(path))
+    if place := usual_place():
+        return _read(place)
     places = list(inventory_places())
-    for place in places:
-        if os.path.isfile(place):
-            return _read(place)
     raise UsageError(
         f"no inventory found; sparkops looked for {' and '.join(map(str, places))}",
         hint="write an inventory: `sparkops init IP…`; or name one: -i FILE; or use emulated nodes: -i lab",
@@ -39,6 +38,11 @@ def _read(path: Path) -> Inventory:
             convert = f"ansible-inventory -i {shlex.quote(str(path))} --list --yaml --export"
             raise UsageError(told, hint=f"convert it: `{convert}`") from None
         raise
+
+
+def usual_place() -> Path | None:
+    """The inventory that is read without `-i`."""
+    return next(filter(os.path.isfile, inventory_places()), None)
 
 
 def inventory_places() -> Iterator[Path]:

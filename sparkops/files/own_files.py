@@ -1,5 +1,6 @@
 """The user's own files that a verb reads or writes. Each error names the file."""
 
+import itertools
 import os
 import shlex
 import shutil
@@ -25,11 +26,14 @@ def write(path: Path, text: str) -> str:
     return str(path)
 
 
-def aside(path: Path) -> Path:
-    """Rename a file that will be written anew to `<name>.before`; returns that path, raises `UsageError`."""
-    kept = path.with_name(f"{path.name}.before")
+def keep_copy(path: Path) -> Path | None:
+    """Copy a file that will be written anew to `<name>.before`, or the next free name; None if there is no file."""
+    if not path.exists():
+        return None
+    names = (f"{path.name}.before{number or ''}" for number in itertools.count())
+    kept = next(place for name in names if not (place := path.with_name(name)).exists())
     with writing(kept):
-        path.replace(kept)
+        shutil.copy2(path, kept)
     return kept
 
 
@@ -43,6 +47,8 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def refuse_existing(path: Path, force: bool, hint: str = "overwrite it with --force") -> None:
+    if os.path.isdir(path):
+        raise UsageError(one_line(f"{path} is a directory"))
     if os.path.exists(path) and not force:
         raise UsageError(f"{path} already exists", hint=hint)
 
@@ -104,6 +110,11 @@ def free(folder: Path) -> int:
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such directory")
     return shutil.disk_usage(folder).free
+
+
+def refuse_missing_key(key_file: str | None) -> None:
+    if key_file and not os.path.isfile(os.path.expanduser(key_file)):
+        raise UsageError(one_line(f"--key-file {key_file}: no such file"))
 
 
 def login_key(key_file: str | None) -> str:

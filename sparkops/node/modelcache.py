@@ -229,8 +229,10 @@ class Repo:
         return []
 
     def needs(self, revision: str, entries: Iterable[str]) -> set[str]:
-        """Files that an engine needs: the configuration, and every shard by an index or by another shard's name."""
-        here, wanted = set(entries), {"config.json"}
+        """Files that an engine needs: a configuration, and every shard by an index or by another shard's name."""
+        here = set(entries)
+        other = here & {"adapter_config.json", "params.json"} or any(path.endswith(".gguf") for path in here)
+        wanted = set() if other else {"config.json"}
         for path in here:
             if path.endswith((".safetensors.index.json", ".bin.index.json")):
                 with contextlib.suppress(OSError, ValueError, AttributeError):

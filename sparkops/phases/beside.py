@@ -12,12 +12,17 @@ def in_the_way(one: DeployedRevision, others: Iterable[DeployedRevision]) -> lis
     """Those that one cannot run beside: one replaced the other, they need one port, or memory of a node."""
     others = [other for other in others if other != one]
     clashing = [other for other in others if _replaced(one, other) or _ports(one) & _ports(other)]
+    return clashing or _crowding(one, others)
+
+
+def _crowding(one: DeployedRevision, others: Sequence[DeployedRevision]) -> list[DeployedRevision]:
+    """Those on nodes that have too little memory for one beside all of them."""
     full = {
         node
         for node, share in shares(one).items()
         if share + sum(shares(other).get(node, 0.0) for other in others) > WHOLE
     }
-    return clashing or [other for other in others if full & shares(other).keys()]
+    return [other for other in others if full & shares(other).keys()]
 
 
 def startable(stopped: Iterable[DeployedRevision], running: Sequence[DeployedRevision]) -> list[DeployedRevision]:
@@ -25,6 +30,15 @@ def startable(stopped: Iterable[DeployedRevision], running: Sequence[DeployedRev
     found: list[DeployedRevision] = []
     for one in sorted(stopped, key=lambda one: one.ended, reverse=True):
         if not in_the_way(one, (*running, *found)):
+            found.append(one)
+    return found
+
+
+def fitting(stopped: Iterable[DeployedRevision]) -> list[DeployedRevision]:
+    """The newest that have ports and memory beside each other, also if one had replaced another."""
+    found: list[DeployedRevision] = []
+    for one in sorted(stopped, key=lambda one: one.ended, reverse=True):
+        if not any(_ports(one) & _ports(other) for other in found) and not _crowding(one, found):
             found.append(one)
     return found
 

@@ -10,11 +10,13 @@ from sparkops.remote import Cancel, World
 from sparkops.remote.frame import LOCK_LOST, LOCK_LOST_TOLD
 from sparkops.remote.waiting import Waiting
 
+NOT_AWAITED = "sparkops did not wait until it was ready"
+
 
 class Undo:
     """`undone` and `stuck` (the undo failed) name steps by id; a step without an undo is in neither.
 
-    Of those undone, `revived` started something that serves again, `unawaited` something that may still be loading,
+    Of those undone, `revived` started something that serves again, `unawaited` something of which that is not known,
     `mute` something that is up and does not answer.
     """
 
@@ -87,20 +89,27 @@ class Undo:
             return
         starts = step.undo is not None and step.undo.command is not None
         if waited.ready:
-            answers = self._answers(step)
-            (self.revived if answers else self.mute).extend([step.id] if starts else [])
-            self._undone(step, "" if answers else "it does not answer")
+            told, but = self._answers(step)
+            told.extend([step.id] if starts else [])
+            self._undone(step, but)
         elif waited.cancelled:
             self.unawaited += [step.id] if starts else []
-            self._undone(step, "sparkops did not wait until it was ready")
+            self._undone(step, NOT_AWAITED)
         else:
             self._stuck(step, "\n".join(part for part in (waited.reason, waited.evidence) if part))
 
-    def _answers(self, step: Step) -> bool:
-        """Whether what the undo started answers, as far as the step says how to ask."""
-        if step.undo is None or step.undo.proof is None or self._waits.is_set():
-            return True
-        return Waiting(self._world, step.node, step.undo.proof, lambda _: None).until_ready(self._waits).ready
+    def _answers(self, step: Step) -> tuple[list[str], str]:
+        """Ask what came back, as the step says: the list that it belongs to, and what to tell."""
+        proof = step.undo.proof if step.undo else None
+        if proof is None:
+            return self.revived, ""
+        try:
+            asked = Waiting(self._world, step.node, proof, lambda _: None).until_ready(self._waits)
+        except NodeLost as lost:
+            return self.unawaited, f"then {lost.reason}"
+        if asked.cancelled:
+            return self.unawaited, NOT_AWAITED
+        return (self.revived, "") if asked.ready else (self.mute, "it does not answer")
 
     def _send(self, node: str, command: Command) -> Result:
         """An undo is safe to repeat: send it once more if the connection broke during the first try."""

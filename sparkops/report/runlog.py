@@ -97,7 +97,7 @@ def _hidden(secret: str) -> re.Pattern[str]:
     """Where a secret stands. A short one counts as a whole word only: `***ops` would tell that it is `spark`."""
     pattern = re.escape(secret)
     if len(secret) < SHORT:
-        pattern = rf"(?:(?<!\w)|(?<=\\[bfnrt])){pattern}(?!\w)"
+        pattern = rf"(?:(?<!\w)|(?<=\\[bfnrt])|(?<=\\u[0-9a-f]{{4}})|(?<=[0-9;\[]m)){pattern}(?!\w)"
     return re.compile(pattern)
 
 

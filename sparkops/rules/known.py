@@ -47,6 +47,8 @@ def _unknown(effective: Effective, name: str) -> Verdict:
         hints += [f"if the image changed, read its flags again: `sparkops image flags {table.image}`"] * bool(
             table.image
         )
+        read = f"read the image's own flags to know it before the start: `sparkops image flags {effective.image}`"
+        hints = hints or [read] * (name not in VANISHED)
     verdict = refuse if table.find(name) is None and _certain(effective, name) else warn
     return verdict(_said(effective, name), "; ".join(hints), where=effective.args[name].origin)
 
@@ -54,9 +56,8 @@ def _unknown(effective: Effective, name: str) -> Verdict:
 def _certain(effective: Effective, name: str) -> bool:
     """Whether the engine certainly lacks this flag.
 
-    It does if the image's own table lacks it, and in the mxfp4 image, which has one version, older than ours. Else a
-    name similar to a known flag is a typing mistake on any image, and a flag that vLLM removed is missing in images
-    that are new enough.
+    It does if the image's own table lacks it. Else a name similar to a known flag is a typing mistake on any image,
+    and a flag that vLLM removed is missing in images that are new enough.
     """
     table = effective.recipe.flags
     if table.exact and table.image in ("", effective.image):
@@ -65,9 +66,7 @@ def _certain(effective: Effective, name: str) -> bool:
         return False
     if name in VANISHED:
         return image(effective).current
-    if effective.recipe.mods:
-        return False
-    return image(effective).kind == "mxfp4" or table.nearest(name, SLIP) is not None
+    return not effective.recipe.mods and table.nearest(name, SLIP) is not None
 
 
 def _said(effective: Effective, name: str) -> str:
@@ -85,7 +84,7 @@ def _said(effective: Effective, name: str) -> str:
 def _wrong_values(effective: Effective) -> Iterator[Verdict]:
     """Values outside a flag's choices; images that are not current may have other ones than upstream.
 
-    The mxfp4 image has one version only, older than ours: its own flags are always judged, and it has no newer values.
+    The mxfp4 image has one version only, so its own flags are always judged.
     """
     for name in (name for name in FORK if name in effective.args):
         value = str(effective.args[name].value)
@@ -105,10 +104,9 @@ def _wrong_values(effective: Effective) -> Iterator[Verdict]:
 def _wrong(effective: Effective, name: str, value: str, choices: Iterable[str]) -> Verdict:
     setting, table = effective.args[name], effective.recipe.flags
     if name not in PLUGIN:
-        older = image(effective).kind == "mxfp4" and not effective.recipe.mods
-        known = older or image(effective).current
+        known = name in FORK or image(effective).current
         which = "it must be one of" if known else f"sparkops knows its values of vLLM {table.version} only:"
-        verdict = refuse if older else warn
+        verdict = refuse if name in FORK else warn
         return verdict(f"--{name} {value} ({_short(setting)}): {which} {', '.join(choices)}", where=setting.origin)
     has = f"{table.image} has" if table.image else f"vLLM {table.version} has"
     hint = f"list what an image knows: `sparkops image flags {table.image or effective.image} --json`"

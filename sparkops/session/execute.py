@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from sparkops.core.diagnosis import most_telling
 from sparkops.core.plan import Plan
 from sparkops.errors import Interrupted, SparkopsError, StepFailed, Unreachable
+from sparkops.phases.verify import PROOF_SECONDS
 from sparkops.remote.execute import Outcome, StepFailure
 from sparkops.session.session import Session
 
@@ -94,7 +95,7 @@ def _rolled_back(outcome: Outcome, titles: Mapping[str, str]) -> str | None:
     if outcome.unawaited:
         told.append("What served before was started again, but sparkops did not wait until it serves.")
     elif outcome.mute:
-        told.append("What ran before was started again, but it does not answer.")
+        told.append(f"What ran before was started again, but gave no answer within {PROOF_SECONDS} s.")
     elif outcome.revived:
         told.append("What served before serves again.")
     if outcome.stuck:

@@ -52,7 +52,7 @@ def _leftover(revision: DeployedRevision, facts: Mapping[str, Facts]) -> bool:
 def called(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -> str:
     """How a command line names this deployment: with its nodes, if others have or may have the same name."""
     alike = [one for one in here if one.stored.deployment == stored.deployment]
-    nodes = ",".join(dict.fromkeys(member.name for member in stored.members))
+    nodes = ",".join(dict.fromkeys(one.name for one in stored.members if one.name in session.nodes))
     name = shlex.quote(stored.deployment)
     whole = len(session.selected) == len(session.inventory.nodes)
     return name if whole and len(alike) < 2 else f"{name} --limit {shlex.quote(nodes)}"
@@ -78,10 +78,8 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
 def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | None) -> DeployedRevision:
     """The named deployment, else the only one; raises Refused or UsageError."""
     found = current(facts, session.names)
-    if name is not None:
-        chosen = [revision for revision in found if revision.stored.deployment == name]
-    else:
-        chosen = [revision for revision in found if revision.runs] or found
+    named = [revision for revision in found if name in (None, revision.stored.deployment)]
+    chosen = [revision for revision in named if revision.runs] or named
     if not chosen and name is not None:
         raise unknown_deployment(session, found, name)
     if not chosen:

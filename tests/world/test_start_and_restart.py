@@ -96,6 +96,24 @@ def test_a_rollback_starts_what_the_last_deploy_replaced_not_what_an_earlier_one
     assert lab.running() == served
 
 
+def test_a_rollback_starts_all_that_served_beside_each_other_though_one_had_replaced_the_other(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "first", *HALF)
+    lab.deploy("solo", "--name", "second", "--port", "9000", *HALF)
+    lab.deploy("solo", "--name", "first", "--alongside", *HALF)
+    served = lab.running()
+    lab.deploy("cluster")
+    lab.json("rollback")
+    assert (len(served), lab.running()) == (2, served)
+
+
+def test_a_name_means_what_runs_though_another_one_of_it_is_stopped_elsewhere(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    lab.json("stop")
+    lab.deploy("solo", "--limit", "node2")
+    assert lab.cli("key", "--deployment", GPT, code=0).out == lab.cli("key", code=0).out
+    assert lab.json("restart", GPT, "--check")["restarted"][0]["node"] == "node2"
+
+
 def test_a_rollback_to_two_deployments_names_both(lab: Lab) -> None:
     for name, node in (("one", "node1"), ("two", "node2")):
         lab.deploy("solo", "--name", name, "--limit", node)
@@ -140,9 +158,11 @@ def test_a_stop_keeps_what_has_parts_outside_of_its_inventory_and_tells_of_them(
     whole = lab.inventory.read_text()
     hosts = json.loads(whole)["all"]["hosts"]
     lab.inventory.write_text(json.dumps({"all": {"hosts": {"node1": hosts["node1"]}}}))
-    shown = lab.json("status", code=5)["deployments"][0]
-    assert "a part runs on node2 (192.0.2.2), which is not in the inventory" in shown["cause"]
+    assert lab.state() == {GPT: "serving"}, "node1 can ask the server on node2"
     stopped = lab.json("stop", code=4)
+    shown = lab.json("status", code=4)["deployments"][0]
+    assert "a part is on node2 (192.0.2.2), which is not in the inventory" in shown["cause"]
+    assert "also has a part on node2" in lab.json("stop", code=4)["error"]["message"]
     assert "also has a part on node2 (192.0.2.2)" in stopped["error"]["message"]
     assert ({one["node"] for one in stopped["stopped"]}, stopped["removed"]) == ({"node1"}, [])
     lab.inventory.write_text(whole)
@@ -216,7 +236,7 @@ def test_a_stop_that_missed_a_node_is_told_so_and_ended_by_a_second_one(lab: Lab
     lab.world.heal("node2")
     served = {one for one in lab.running() if "instead" in one[1]}
     shown = next(one for one in lab.json("status", code=5)["deployments"] if one["name"] == GPT)
-    assert shown["cause"] == "a stop could not reach node2, where the server still runs"
+    assert shown["cause"] == "an earlier run could not reach node2, where the server still runs"
     assert "cannot run beside instead" in lab.json("start", GPT, code=3)["error"]["message"]
     lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
     assert lab.running() == served
@@ -341,7 +361,7 @@ def test_an_undo_does_not_call_serving_what_does_not_answer(lab: Lab) -> None:
     lab.deploy("cluster")
     lab.world.boot(BootRule(lambda _image, _words: True, EngineBoot(refuses="HTTP 500")))
     error = lab.json("restart", code=5)["error"]
-    assert error["rolled_back"] == "Rolled back. What ran before was started again, but it does not answer."
+    assert error["rolled_back"] == "Rolled back. What ran before was started again, but gave no answer within 60 s."
     assert lab.state() == {GPT: "failed"}
 
 

@@ -7,7 +7,7 @@ from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import UsageError
 from sparkops.files.playbooks import built_in
-from sparkops.phases.beside import in_the_way, startable
+from sparkops.phases.beside import fitting, in_the_way, startable
 from sparkops.phases.kept import compile_rollback
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.sudo import with_sudo
@@ -91,7 +91,7 @@ def _previous(
         raise nothing_kept(session, "roll back to", stopped)
     gone = {digest for one in running for digest in one.replaced}
     if replaced := [one for one in candidates if one.stored.hash in gone]:
-        together = startable(replaced, ())  # earlier releases left labels that name more than the last deploy replaced
+        together = fitting(replaced)  # earlier releases left labels that name more than the last deploy replaced
         return [one for one in replaced if one in together]
     if not running and (found := startable(candidates, [one for one in everything if one.runs])):
         return found

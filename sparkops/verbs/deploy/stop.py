@@ -56,24 +56,23 @@ def _stop(options: StopOptions, session: Session) -> Answer:
             what = f"what {error.node} runs may still serve; when it is back, run `{again}` again"
             error.hint = "\n".join(filter(None, (error.hint, what)))
     if error is None:
-        error = _elsewhere(session, targets)
+        error = _elsewhere(session, chosen)
     if error is None:
         session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
     return Answer(_document(targets, done), error=error)
 
 
-def _elsewhere(session: Session, targets: Sequence[DeployedRevision]) -> Unreachable | None:
-    """The error for parts of what was stopped on nodes that this inventory does not have."""
-    for target in targets:
-        for member in target.stored.members:
-            if member.name not in session.nodes:
-                told = f"{target.title} also has a part on {member.name} ({member.address})"
-                return Unreachable(
-                    f"{told}, which is not in the inventory {session.inventory.source}",
-                    node=member.name,
-                    hint="stop it there with an inventory that has this node",
-                )
+def _elsewhere(session: Session, chosen: Iterable[DeployedRevision]) -> Unreachable | None:
+    """The error for what may run on nodes that this inventory does not have."""
+    for one in chosen:
+        if member := one.stored.outside(session.inventory.nodes):
+            told = f"{one.title} also has a part on {member.name} ({member.address})"
+            return Unreachable(
+                f"{told}, which is not in the inventory {session.inventory.source}",
+                node=member.name,
+                hint="stop it there with an inventory that has this node",
+            )
     return None
 
 

@@ -1,7 +1,6 @@
 """`trust` pins host keys; `init` also writes an inventory and shows which rights are missing."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from ipaddress import ip_address
@@ -13,7 +12,6 @@ from sparkops.cli.where import secret
 from sparkops.core.facts import Facts, Sudo
 from sparkops.core.inventory import SSH_PORT, Inventory, Node
 from sparkops.core.plan import Command, NodeLost, Script
-from sparkops.core.schema import one_line
 from sparkops.core.target import ConfirmOptions
 from sparkops.errors import Refused, Unreachable, UsageError
 from sparkops.files import inventory as load_inventory
@@ -55,8 +53,7 @@ def init(options: InitOptions, report: Report) -> Answer:
     ]
     if twice := [node.address for node in nodes if sum(node.address == other.address for other in nodes) > 1]:
         raise UsageError(f"{twice[0]} is given twice")
-    if options.key_file and not options.ask_pass and not os.path.isfile(os.path.expanduser(options.key_file)):
-        raise UsageError(one_line(f"--key-file {options.key_file}: no such file"))
+    own_files.refuse_missing_key(options.key_file if not options.ask_pass else None)
     public = own_files.login_key(options.key_file) if options.ask_pass else None
     password = secret("login password on the nodes", "SPARKOPS_PASSWORD") if options.ask_pass else None
     report.hide(password)
@@ -72,11 +69,11 @@ def init(options: InitOptions, report: Report) -> Answer:
         session.require(session.nodes)
         facts = session.facts()
         session.require(session.nodes)
-    if output.exists():
-        report.note(f"the inventory before is kept as {own_files.aside(output)}")
+    if kept := own_files.keep_copy(output):
+        report.note(f"the inventory before is kept as {kept}")
     own_files.write(output, _inventory([_detected(node, facts[node.name]) for node in nodes]))
     shown = [{**entry, **_found(facts[entry["name"]])} for entry in entries]
-    found = output in load_inventory.inventory_places()
+    found = load_inventory.usual_place() == output
     return Answer({"inventory": str(output), "found": found, "known_hosts": str(pins), "nodes": shown})
 
 

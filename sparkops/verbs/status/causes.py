@@ -1,6 +1,7 @@
 """Why a deployment does not serve, as far as facts and logs tell it."""
 
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -88,22 +89,22 @@ def silence(places: Sequence[Place], away: AwayNodes) -> Reason | None:
 
 
 def outside(stored: Stored, inventory: Inventory) -> Reason | None:
-    """A part on a node that this inventory does not have, under its name or its address."""
-    known = {place for node in inventory.nodes for place in (node.name, node.address)}
-    for member in stored.members:
-        if not {member.name, member.address} & known:
-            text = f"a part runs on {member.name} ({member.address}), which is not in the inventory {inventory.source}"
-            return Reason(member.name, text, "use an inventory with all of its nodes: -i FILE")
-    return None
+    """A part on a node that this inventory does not have."""
+    member = stored.outside(inventory.nodes)
+    if member is None:
+        return None
+    text = f"a part is on {member.name} ({member.address}), which is not in the inventory {inventory.source}"
+    return Reason(member.name, text, "use an inventory with all of its nodes: -i FILE")
 
 
-def missed(places: Sequence[Place], facts: Mapping[str, Facts], typed: str) -> Reason | None:
-    """What a stop could not reach, so that it left a note about it."""
+def missed(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts]) -> Reason | None:
+    """What an earlier run was to stop and could not reach, so that it left a note about it."""
     noted = {(note.address, note.container) for known in facts.values() for note in known.orphans}
     for member, container in places:
         if container is not None and container.runs and (member.address, container.name) in noted:
-            text = f"a stop could not reach {member.name}, where the {member.role} still runs"
-            return Reason(member.name, text, f"stop it again: `sparkops stop {typed}`")
+            text = f"an earlier run could not reach {member.name}, where the {member.role} still runs"
+            name = shlex.quote(stored.deployment)
+            return Reason(member.name, text, f"stop it there: `sparkops stop {name} --limit {member.name}`")
     return None
 
 

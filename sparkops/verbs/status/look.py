@@ -145,8 +145,8 @@ def look(session: Session, facts: Mapping[str, Facts], revision: DeployedRevisio
 def _part(
     session: Session, facts: Mapping[str, Facts], member: StoredMember, container: Container | None
 ) -> MemberContainer:
-    """A member's container as its node shows it; a node that is not in the inventory counts as reachable."""
-    reachable = member.name in facts or member.name not in session.nodes
+    """A member's container as its node shows it."""
+    reachable = member.name in facts
     if container is None:
         return MemberContainer(member.name, member.role, reachable, None, "missing")
     return MemberContainer(member.name, member.role, reachable, container.name, container.state, container.gave_up)

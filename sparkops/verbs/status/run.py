@@ -131,10 +131,13 @@ def _deployment(
     stored, typed = one.stored, called(session, one.stored, here)
     few = not _forms(one, facts) and any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
-    known = silence(one.places, session.away) if one.state == "unreachable" else None
-    if one.state not in ("serving", "stopped", "unreachable"):
-        known = missed(one.places, facts, typed) or outside(stored, session.inventory)
-        known = known or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
+    known = None
+    if one.state == "unreachable":
+        known = silence(one.places, session.away) or outside(stored, session.inventory)
+    elif one.state not in ("serving", "stopped"):
+        known = missed(stored, one.places, facts) or cause(
+            stored, one.suspects, one.silent, facts, logs if unwell else {}, typed
+        )
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
         "name": stored.deployment,
