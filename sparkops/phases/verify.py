@@ -1,6 +1,7 @@
 """What must answer before a deployment is reported as serving."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sparkops.core.endpoints import ApiPlace, api_url, health_path, health_url
 from sparkops.core.plan import Step, Wait
@@ -94,8 +95,9 @@ PROOF_SECONDS = 60
 
 
 def proof(asked: scripts.Question) -> Wait:
-    """Whether an engine that came back answers, now that its health is good."""
-    return Wait(scripts.serving(asked, PROOF_SECONDS), stall=ANSWER_STALL, deadline=PROOF_SECONDS)
+    """Whether an engine that came back answers, now that its health is good; failed starts before are forgiven."""
+    forgiving = replace(asked, restarts=asked.restarts + FORGIVEN)
+    return Wait(scripts.serving(forgiving, PROOF_SECONDS), stall=ANSWER_STALL, deadline=PROOF_SECONDS)
 
 
 def await_answer(asked: scripts.Question, choices: Choices) -> Wait:
