@@ -170,6 +170,17 @@ def test_a_stop_keeps_what_has_parts_outside_of_its_inventory_and_tells_of_them(
     assert lab.running() == served
 
 
+def test_what_is_left_of_a_node_that_is_gone_for_good_can_be_forgotten(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    lab.json("stop")
+    hosts = json.loads(lab.inventory.read_text())["all"]["hosts"]
+    lab.inventory.write_text(json.dumps({"all": {"hosts": {"node1": hosts["node1"]}}}))
+    (shown,) = lab.json("status", code=4)["deployments"]
+    lab.json(*shlex.split(shown["next"].split("`")[1])[3:], code=4)
+    assert lab.json("status")["deployments"] == []
+    assert lab.json("stop")["changed"] is False
+
+
 def test_the_check_of_a_rollback_shows_its_commands_and_takes_no_lock(lab: Lab) -> None:
     lab.deploy("cluster")
     lab.deploy("solo")

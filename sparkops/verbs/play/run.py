@@ -100,7 +100,8 @@ class _Playing:
             self.report.note(f"would run: sparkops {verb}")
             self.documents.append({"name": one.name, "verb": verb, "decided": "in the run"})
             return
-        options = replace(ask.options, short=not self.report.how.verbose) if verb == "plan" else ask.options
+        short = verb != ask.verb and not self.report.how.verbose
+        options = replace(ask.options, short=True) if short else ask.options
         try:
             answer = registry.run(verb)(options, self.report)
         except UsageError as error:

@@ -88,13 +88,14 @@ def silence(places: Sequence[Place], away: AwayNodes) -> Reason | None:
     return Reason(lost.node, f"{lost.node}: {lost.reason}", unreachable(lost).hint or REACH) if lost else None
 
 
-def outside(stored: Stored, inventory: Inventory) -> Reason | None:
+def outside(stored: Stored, inventory: Inventory, typed: str) -> Reason | None:
     """A part on a node that this inventory does not have."""
     member = stored.outside(inventory.nodes)
     if member is None:
         return None
     text = f"a part is on {member.name} ({member.address}), which is not in the inventory {inventory.source}"
-    return Reason(member.name, text, "use an inventory with all of its nodes: -i FILE")
+    hint = f"use an inventory with all of its nodes: -i FILE; or forget it here: `sparkops stop --remove {typed}`"
+    return Reason(member.name, text, hint)
 
 
 def missed(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts]) -> Reason | None:

@@ -133,7 +133,7 @@ def _deployment(
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = None
     if one.state == "unreachable":
-        known = silence(one.places, session.away) or outside(stored, session.inventory)
+        known = silence(one.places, session.away) or outside(stored, session.inventory, typed)
     elif one.state not in ("serving", "stopped"):
         known = missed(stored, one.places, facts) or cause(
             stored, one.suspects, one.silent, facts, logs if unwell else {}, typed
