@@ -106,7 +106,7 @@ def df(node: Node, words: list[str]) -> int:
 def _end_if_freed(node: Node) -> None:
     """A disk is no longer full once models were removed from it; `docker rmi` ends that fault by itself."""
     mark = node.path(models.WHEN_FULL)
-    if os.path.exists(mark) and models.size(node) < int(files.read(mark)):
+    if os.path.exists(mark) and not node.fault("no-model") and models.size(node) < int(files.read(mark)):
         repairs.end(node, "disk-full", "disk-low")
 
 

@@ -54,7 +54,7 @@ def test_init_with_a_password_makes_an_inventory_that_deploys(lab_with):
     assert first["missing"] == []
     assert first["fabric_address"]
     assert [hint for item in second["missing"] if "usermod -aG docker" in (hint := item["hint"])]
-    assert [hint for item in second["missing"] if "sudoers" in (hint := item["hint"])]
+    assert [hint for item in second["missing"] if "cache permit" in (hint := item["hint"])]
     lab.fault("node2", "no-docker-group", off=True)
     lab.fault("node2", "sudo-password", off=True)
     assert "exists" in lab.cli("init", *addresses, *login[:-1], lab=False, code=2, SPARKOPS_PASSWORD="spark").err

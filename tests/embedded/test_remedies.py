@@ -22,7 +22,7 @@ ONLY_WHILE_SERVING = {
 BY_HAND = {
     "unreachable": "check that sshd runs",
     "node-hangs": "node",
-    "garbage": "node",
+    "garbage": "login shell",
     "bad-host-key": "if you reinstalled the node",
     "cx7-down": "cable",
     "no-cable": "cable",
