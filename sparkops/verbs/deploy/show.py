@@ -64,7 +64,7 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
         return
     seconds = document.get("seconds")
     took = f" after {seconds:.0f} s" if isinstance(seconds, int | float) and document.get("changed") else ""
-    names = list(dict.fromkeys(item["deployment"] for item in endpoints))
+    names = document.get("restored") or document.get("started") or ()
     several = len(names) > 1
     yield ink.good(f"{', '.join(names)} serve{took}" if several else f"{_title(document)} serves{took}")
     rows = [[item["url"], item.get("model"), item.get("node"), item["deployment"]] for item in endpoints]
@@ -91,7 +91,8 @@ def _ask(document: Document, endpoint: Document, how: How) -> Iterator[str]:
     base = endpoint["url"].rstrip("/").removesuffix("/v1")
     body = f'{{"model": "{endpoint.get("model")}", "messages": [{{"role": "user", "content": "Hello"}}]}}'
     yield "Ask it:"
-    limit = ["--limit", how.limit] if how.limit else []
+    where = how.limit or (endpoint["node"] if len(document["endpoints"]) > 1 else "")
+    limit = ["--limit", where] if where else []
     key = f"{how.command} key --deployment {shlex.join([endpoint['deployment'], *limit])}"
     header = f' -H "Authorization: Bearer $({key})"' if document.get("api_key", True) else ""
     yield f"  curl {base}/v1/chat/completions{header} \\"
