@@ -129,6 +129,19 @@ def on_selected(session: Session, everything: Sequence[DeployedRevision], name: 
     return [one for one in everything if name in (None, one.stored.deployment) and {n for n, _ in one.parts} & selected]
 
 
+def elsewhere(session: Session, revisions: Iterable[DeployedRevision]) -> Unreachable | None:
+    """The error for what may run on nodes that this inventory does not have."""
+    for one in revisions:
+        if member := one.stored.outside(session.inventory.nodes):
+            told = f"{one.title} also has a part on {member.name} ({member.address})"
+            return Unreachable(
+                f"{told}, which is not in the inventory {session.inventory.source}",
+                node=member.name,
+                hint="use an inventory that has this node",
+            )
+    return None
+
+
 def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision]) -> SparkopsError:
     """The error when no revision that was stopped on these nodes can be started again."""
     halves = [one for one in here if one.missing]

@@ -171,6 +171,15 @@ def test_a_stop_keeps_what_has_parts_outside_of_its_inventory_and_tells_of_them(
     assert lab.running() == served
 
 
+def test_a_rollback_stops_no_half_of_a_deployment(lab: Lab) -> None:
+    lab.deploy("solo", "--name", "before")
+    lab.deploy("2x-solo")
+    served, hosts = lab.running(), json.loads(lab.inventory.read_text())["all"]["hosts"]
+    lab.inventory.write_text(json.dumps({"all": {"hosts": {"node1": hosts["node1"]}}}))
+    assert "also has a part on node2" in lab.json("rollback", code=4)["error"]["message"]
+    assert lab.running() == served
+
+
 def test_what_is_left_of_a_node_that_is_gone_for_good_can_be_forgotten(lab: Lab) -> None:
     lab.deploy("2x-solo")
     lab.json("stop")
@@ -249,7 +258,8 @@ def test_a_stop_that_missed_a_node_is_told_so_and_ended_by_a_second_one(lab: Lab
     served = {one for one in lab.running() if "instead" in one[1]}
     shown = next(one for one in lab.json("status", code=5)["deployments"] if one["name"] == GPT)
     assert shown["cause"] == "an earlier run could not reach node2, where the server still runs"
-    assert "cannot run beside instead" in lab.json("start", GPT, code=3)["error"]["message"]
+    for verb in ("start", "restart"):
+        assert "cannot run beside instead" in lab.json(verb, GPT, code=3)["error"]["message"]
     lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
     assert lab.running() == served
     assert lab.state() == {"instead": "serving", GPT: "stopped"}

@@ -14,7 +14,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import lock_for, nothing_kept, on_selected, ours_to_change
+from sparkops.session.find_deployment import elsewhere, lock_for, nothing_kept, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -45,6 +45,8 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         running = [one for one in chosen if one.runs]
         previous = _previous(session, everything, running)
     ours_to_change(one.stored for one in (*running, *previous))
+    if error := elsewhere(session, (*running, *previous)):
+        raise error
     choices = Choices(limits=options.limits)
     plan = with_sudo(compile_rollback(built_in("rollback"), facts, running, previous, choices), session.sudo)
     names = [one.title for one in previous if one.kept]

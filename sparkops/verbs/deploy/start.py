@@ -73,6 +73,9 @@ def _restart(options: StartOptions, session: Session) -> Answer:
             f"{one.title} lacks a container on {one.missing[0].name}",
             hint="deploy it again: `sparkops deploy --topology ...`",
         )
+    others = in_the_way(one, [other for other in deployed_revisions(facts) if other.runs])
+    if one.kept and others:  # the half that was stopped would start where another one runs
+        raise _beside(one, others)
     session.report.note(f"asks its servers; what does not answer within {REPLACE_SECONDS:.0f} s restarts first")
     turns = restart_turns(one, _silent(session, facts, one))
     plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
@@ -134,11 +137,16 @@ def _to_start(session: Session, everything: Sequence[DeployedRevision], name: st
     if not stopped:
         raise nothing_kept(session, "start", here)
     newest = max(stopped, key=lambda one: one.ended)
-    others = in_the_way(newest, running)
-    names = ", ".join(dict.fromkeys(one.title for one in others))
-    raise Refused(
-        f"{newest.title} cannot run beside {names}",
-        hint=f"stop that first: `sparkops stop {others[0].stored.deployment}`, or go back: `sparkops rollback --check`",
+    raise _beside(newest, in_the_way(newest, running))
+
+
+def _beside(one: DeployedRevision, others: Sequence[DeployedRevision]) -> Refused:
+    """The error for a deployment that cannot run beside these."""
+    names = ", ".join(dict.fromkeys(other.title for other in others))
+    first = others[0].stored.deployment
+    return Refused(
+        f"{one.title} cannot run beside {names}",
+        hint=f"stop that first: `sparkops stop {first}`, or go back: `sparkops rollback --to {one.stored.hash[:8]}`",
     )
 
 

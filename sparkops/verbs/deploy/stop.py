@@ -5,7 +5,6 @@ from typing import Any
 
 from sparkops.core.history import EVERYTHING
 from sparkops.core.plan import Plan
-from sparkops.errors import Unreachable
 from sparkops.files.playbooks import built_in
 from sparkops.phases.kept import compile_stop
 from sparkops.phases.orphans import compile_orphans
@@ -14,7 +13,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import tried
-from sparkops.session.find_deployment import lock_for, on_selected, ours_to_change
+from sparkops.session.find_deployment import elsewhere, lock_for, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import steps
@@ -56,24 +55,11 @@ def _stop(options: StopOptions, session: Session) -> Answer:
             what = f"what {error.node} runs may still serve; when it is back, run `{again}` again"
             error.hint = "\n".join(filter(None, (error.hint, what)))
     if error is None:
-        error = _elsewhere(session, chosen)
+        error = elsewhere(session, chosen)
     if error is None:
         session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
     return Answer(_document(targets, done), error=error)
-
-
-def _elsewhere(session: Session, chosen: Iterable[DeployedRevision]) -> Unreachable | None:
-    """The error for what may run on nodes that this inventory does not have."""
-    for one in chosen:
-        if member := one.stored.outside(session.inventory.nodes):
-            told = f"{one.title} also has a part on {member.name} ({member.address})"
-            return Unreachable(
-                f"{told}, which is not in the inventory {session.inventory.source}",
-                node=member.name,
-                hint="stop it there with an inventory that has this node",
-            )
-    return None
 
 
 def _document(targets: Sequence[DeployedRevision], done: Container[str]) -> dict[str, Any]:
