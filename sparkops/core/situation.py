@@ -88,13 +88,19 @@ class Situation:
         known = self.facts[member.name]
         own = found.key_file in (None, key_path(known))
         if found.state != "running":
-            # its label is for good, and a rollback starts what it names: what this deploy replaces, if it does
-            replaces = frozenset(self.replaces)
-            return "start" if own and replaces in (frozenset(), frozenset(found.replaced)) else "replace"
+            return "start" if own and self._rolls_back(found) else "replace"
         given = self.given.get((member.name, found.key_file or ""), known.key_digest)
         if member.port is None or self.revision.without_key or given == self.key_digest:
             return "keep"
         return "restart" if own else "replace"
+
+    def _rolls_back(self, kept: Container) -> bool:
+        """Whether a rollback from this container would start what is replaced now: its label is for good.
+
+        Without one, a rollback starts what was stopped last.
+        """
+        replaces, labelled = frozenset(self.replaces), frozenset(kept.replaced)
+        return not replaces or replaces == labelled or (not labelled and len(replaces) == 1)
 
     @property
     def loads_all(self) -> bool:
