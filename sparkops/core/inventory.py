@@ -48,9 +48,9 @@ class Inventory:
 
     def select(self, limit: str | None = None) -> tuple[Node, ...]:
         """The nodes that `--limit` names: names, groups, globs, `!not`, by commas; the first is the head."""
-        if limit is not None and not limit.strip():
+        terms = [term.strip() for term in ("all" if limit is None else limit).split(",") if term.strip()]
+        if not terms:
             raise UsageError("--limit is empty", hint="name nodes, or leave out --limit for all of them")
-        terms = [term.strip() for term in (limit or "all").split(",") if term.strip()]
         wanted = [self._names(term, limit) for term in terms if not term.startswith("!")]
         unwanted = {name for term in terms if term.startswith("!") for name in self._names(term[1:], limit)}
         chosen = {name for names in wanted for name in names} if wanted else {node.name for node in self.nodes}

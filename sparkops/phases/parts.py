@@ -74,8 +74,7 @@ def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Conta
     owner = (container.name, stored.deployment, state_dir(facts[node]))
     end, begin = scripts.container("stop", *owner, drain=stored.drain), scripts.container("start", *owner)
     member = stored.member(node, container.name)
-    asks = member is not None and member.port is not None and member.role != "proxy"
-    answers = proof(question(facts, stored, member)) if member and asks else None
+    answers = proof(member, question(facts, stored, member)) if member else None
     undo = Action(begin, await_stored(stored, node, container.name, choices), answers)
     told = comes_back(container.name, undo)
     return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, told)

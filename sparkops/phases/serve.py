@@ -36,8 +36,8 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
     """Put a container aside whose name its successor needs; the undo starts it again only if it served."""
     owner = (own.name, s.revision.deployment, s.state_dir(member.name))
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
-        asked = proof(question(s, member)) if member.port is not None and member.role != "proxy" else None
-        again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN), asked)
+        answers = proof(member, question(s, member))
+        again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN), answers)
         end = scripts.container("stop", *owner, drain=drain(s.revision.args))
         told = parts.comes_back(own.name, again)
         yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again, told)

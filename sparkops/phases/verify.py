@@ -94,8 +94,10 @@ PROOF_SECONDS = 60
 """An engine that came back may compile kernels for its first answer."""
 
 
-def proof(asked: scripts.Question) -> Wait:
-    """Whether an engine that came back answers, now that its health is good; failed starts before are forgiven."""
+def proof(member: ApiPlace, asked: scripts.Question) -> Wait | None:
+    """Whether an engine with an API answers, now that it is back and healthy; failed starts before are forgiven."""
+    if member.port is None or member.role == "proxy":
+        return None
     forgiving = replace(asked, restarts=asked.restarts + FORGIVEN)
     return Wait(scripts.serving(forgiving, PROOF_SECONDS), stall=ANSWER_STALL, deadline=PROOF_SECONDS)
 

@@ -18,6 +18,8 @@ KEPT_RUNS = 500
 SHORT = 16
 """Characters from which on a secret is no part of another word by chance, as a made key is not."""
 
+_WORD = re.compile(r"\w").match
+
 
 def folder(environ: Mapping[str, str]) -> Path:
     state = environ.get("XDG_STATE_HOME") or ""
@@ -94,11 +96,14 @@ class RunLog:
 
 
 def _hidden(secret: str) -> re.Pattern[str]:
-    """Where a secret stands. A short one counts as a whole word only: `***ops` would tell that it is `spark`."""
-    pattern = re.escape(secret)
-    if len(secret) < SHORT:
-        pattern = rf"(?:(?<!\w)|(?<=\\[bfnrt])|(?<=\\u[0-9a-f]{{4}})|(?<=[0-9;\[]m)){pattern}(?!\w)"
-    return re.compile(pattern)
+    """Where a secret stands. A short one is no part of a word: `***ops` would tell that it is `spark`.
+
+    The end of an escape of JSON or of a colour is no part of a word either.
+    """
+    short = len(secret) < SHORT
+    before = r"(?:(?<!\w)|(?<=\\[bfnrt])|(?<=\\u[0-9a-f]{4})|(?<=[0-9;\[]m))" if short and _WORD(secret[0]) else ""
+    after = r"(?!\w)" if short and _WORD(secret[-1]) else ""
+    return re.compile(before + re.escape(secret) + after)
 
 
 def _private(path: Path) -> TextIO:

@@ -104,8 +104,8 @@ def missed(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts]) 
     for member, container in places:
         if container is not None and container.runs and (member.address, container.name) in noted:
             text = f"an earlier run could not reach {member.name}, where the {member.role} still runs"
-            name = shlex.quote(stored.deployment)
-            return Reason(member.name, text, f"stop it there: `sparkops stop {name} --limit {member.name}`")
+            there = shlex.join([stored.deployment, "--limit", member.name])
+            return Reason(member.name, text, f"stop it there: `sparkops stop {there}`")
     return None
 
 

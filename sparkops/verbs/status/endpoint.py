@@ -65,12 +65,13 @@ def endpoint(options: EndpointOptions, report: Report) -> Answer:
         facts = session.what_runs()
         revision = find_deployment(session, facts, options.deployment)
         stored, reads = revision.stored, CLIENTS[options.client]
+        named = called(session, stored, current(facts, session.names))
         if not revision.runs:
-            report.warn(f"{revision.title} is stopped; start it: `sparkops start {stored.deployment}`")
+            report.warn(f"{revision.title} is stopped; start it: `sparkops start {named}`")
         document = {
             "client": options.client,
             "deployment": stored.deployment,
-            "named": called(session, stored, current(facts, session.names)),
+            "named": named,
             "variables": {
                 reads.base: f"{api_url(front_of(revision))}{reads.path}",
                 reads.key: read_key(session, facts, revision) or ANY_KEY,

@@ -169,6 +169,8 @@ def test_a_short_secret_is_not_shown_by_the_gap_that_it_leaves_in_a_word(log: Ru
         'sparkops -i spark1 run *** "***" é: ***'
     )
     assert desk.report.masked("key=" + "s" * 21) == "key=***s"
+    desk.report.hide("$ecret!")
+    assert desk.report.masked("name$ecret!next") == "name***next"
     desk.report.emit(Event("warning", "line\nspark\tspark \x1b[31mspark \x1bspark", "spark1"))
     assert json.loads(Path(log.path).read_text(encoding="utf-8"))["text"].count("***") == 4
 
