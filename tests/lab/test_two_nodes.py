@@ -90,6 +90,7 @@ def test_a_second_operator_is_refused_while_the_first_deploys_and_sees_what_serv
 
 
 def test_cluster_to_pair_and_back(lab):
+    lab.clear()  # a first deploy: its containers replaced nothing, so they may be started again in place of the pair
     lab.deploy(*CLUSTER)
     assert lab.roles() == [("node1", "head"), ("node2", "worker")]
     assert lab.ray_nodes() == 2
