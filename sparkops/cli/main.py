@@ -112,7 +112,9 @@ def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
         return UsageError.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else f"sparkops {line.verb}".removesuffix(" sparkops")
-        raise UsageError(" ".join(error.format_message().split()), hint=f"`{path} --help`") from error
+        looks = path == "sparkops deploy" and getattr(error, "option_name", "") in ("--check", "--dry-run")
+        hint = "`sparkops plan` shows what `deploy` would do" if looks else f"`{path} --help`"
+        raise UsageError(" ".join(error.format_message().split()), hint=hint) from error
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
 

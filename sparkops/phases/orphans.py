@@ -1,12 +1,14 @@
-"""Containers on unreachable nodes: a note on the deployment's other nodes lets a later run remove them."""
+"""Containers on unreachable nodes: a note on the deployment's other nodes lets a later run end them."""
 
 from collections.abc import Container, Iterator, Mapping
+from typing import Literal
 
 from sparkops.core.facts import Facts
 from sparkops.core.plan import Phase, Step
 from sparkops.core.situation import Situation, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
+from sparkops.phases.parts import deployed_revisions
 from sparkops.phases.steps import filled, step
 
 
@@ -36,12 +38,14 @@ def note_unreachable(s: Situation) -> Iterator[Step]:
 def compile_orphans(
     facts: Mapping[str, Facts], addresses: Mapping[str, str], wanted: Container[tuple[str, str]] = ()
 ) -> tuple[Phase, ...]:
-    """Remove containers that an earlier `stop` could not reach and this run can; then the notes about them.
+    """End containers that an earlier run could not reach and this one can; then remove the notes about them.
 
+    One whose deployment is kept on other nodes is only stopped, so that all of it can be started again.
     `wanted` are containers (node, name) that this run is about to use: of them only the notes go.
     """
     by_address = {address: node for node, address in addresses.items() if node in facts}
-    removals: dict[str, Step] = {}
+    shared = {(node, c.name) for one in deployed_revisions(facts) for node, c in one.parts if len(one.parts) > 1}
+    ends: dict[str, Step] = {}
     notes: list[Step] = []
     for holder, known in facts.items():
         for note in known.orphans:
@@ -49,9 +53,10 @@ def compile_orphans(
             if node is None:
                 continue
             if (node, note.container) not in wanted:
-                name = f"orphan.{node}.{note.container}"
-                remove = scripts.container("remove", note.container, note.deployment, state_dir(facts[node]))
-                removals[name] = step(name, node, f"remove the orphan {note.container}", remove)
+                verb: Literal["stop", "remove"] = "stop" if (node, note.container) in shared else "remove"
+                end = scripts.container(verb, note.container, note.deployment, state_dir(facts[node]))
+                title = f"{verb} {note.container}, which an earlier run could not reach"
+                ends[f"{node}.{note.container}"] = step(f"orphan.{node}.{note.container}", node, title, end)
             forget = scripts.remove_file(note.path)
             notes.append(step(f"note.{holder}.{note.name}", holder, f"remove the note {note.name}", forget))
-    return filled({"remove orphans": removals.values(), "forget notes": notes})
+    return filled({"end what could not be reached": ends.values(), "forget notes": notes})

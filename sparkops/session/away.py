@@ -6,6 +6,9 @@ from sparkops.core.facts.reading import grouped
 from sparkops.core.plan import NodeLost
 from sparkops.errors import Unreachable
 
+OTHER_INVENTORY = "use an inventory that has this node: -i FILE"
+"""What to do about a deployment with a part on a node that the inventory does not have."""
+
 
 class AwayNodes(dict[str, NodeLost]):
     """Errors by node, in the order in which they occurred."""

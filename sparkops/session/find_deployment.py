@@ -8,7 +8,7 @@ from sparkops.core.schema import nearest
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
-from sparkops.session.away import AwayNodes
+from sparkops.session.away import OTHER_INVENTORY, AwayNodes
 from sparkops.session.session import Session
 
 
@@ -137,7 +137,7 @@ def elsewhere(session: Session, revisions: Iterable[DeployedRevision]) -> Unreac
             return Unreachable(
                 f"{told}, which is not in the inventory {session.inventory.source}",
                 node=member.name,
-                hint="use an inventory that has this node",
+                hint=OTHER_INVENTORY,
             )
     return None
 

@@ -27,7 +27,7 @@ from sparkops.remote.lock import owner_here
 from sparkops.remote.network import Reach, network
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.away import AwayNodes, unreachable
+from sparkops.session.away import OTHER_INVENTORY, AwayNodes, unreachable
 
 FACTS_SECONDS = 60.0
 PASSWORD_REFUSED = "incorrect password attempt"
@@ -104,7 +104,8 @@ class Session:
             if name in self.away:
                 raise unreachable(self.away[name])
             if name not in self.nodes:
-                raise Unreachable(f"{name} is not in the inventory {self.inventory.source}", node=name)
+                text = f"{name} is not in the inventory {self.inventory.source}"
+                raise Unreachable(text, node=name, hint=OTHER_INVENTORY)
 
     def lock(self, nodes: Iterable[str]) -> bool:
         """Take the locks of these nodes too, if they are reachable; whether another run had to end first.

@@ -77,6 +77,15 @@ def test_a_check_of_everything_leaves_the_nodes_as_they_are_and_takes_no_lock(la
     assert held(lab) == before
 
 
+def test_a_topology_without_enough_nodes_is_refused_before_the_first_play(lab: Lab, written: Written) -> None:
+    book = written("- steps: [{reboot: true}]\n- {run: deploy, with: {topology: '{{ wish }}'}}\n")
+    for wish, limit in (("9x-solo", "all"), ("cluster", "node1")):
+        error = lab.json("play", book, "-e", f"wish={wish}", "--limit", limit, code=2)["error"]
+        assert f"but {1 if limit == 'node1' else 2}" in error["message"]
+        assert str(book) in error["message"]
+    assert lab.received() == []
+
+
 def test_a_node_that_goes_away_while_it_is_waited_for_may_come_back(tmp_path: Path, written: Written) -> None:
     def fifth(node: SimulatedNode, _words: tuple[Word, ...], _stdin: str) -> Result:
         asked[node.name] += 1

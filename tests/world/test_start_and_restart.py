@@ -165,6 +165,10 @@ def test_a_stop_keeps_what_has_parts_outside_of_its_inventory_and_tells_of_them(
     assert "a part is on node2 (192.0.2.2), which is not in the inventory" in shown["cause"]
     assert "also has a part on node2" in lab.json("stop", code=4)["error"]["message"]
     assert "also has a part on node2 (192.0.2.2)" in stopped["error"]["message"]
+    assert stopped["next"] is None, "start would end as this did"
+    for verb in ("start", "restart"):
+        error = lab.json(verb, code=4 if verb == "start" else 3)["error"]
+        assert verb == "restart" or "an inventory that has this node" in error["hint"]
     assert ({one["node"] for one in stopped["stopped"]}, stopped["removed"]) == ({"node1"}, [])
     lab.inventory.write_text(whole)
     lab.json("start")
@@ -263,6 +267,38 @@ def test_a_stop_that_missed_a_node_is_told_so_and_ended_by_a_second_one(lab: Lab
     lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
     assert lab.running() == served
     assert lab.state() == {"instead": "serving", GPT: "stopped"}
+
+
+def test_a_start_stops_what_a_stop_missed_and_keeps_it_for_its_own_start(lab: Lab) -> None:
+    lab.deploy("cluster", *HALF)
+    lab.deploy("solo", "--alongside", "--limit", "node1", "--name", "second", *HALF)
+    served = lab.running()
+    lab.world.lose("node2")
+    lab.json("stop", code=4)
+    lab.world.heal("node2")
+    lab.json("start", "second")
+    assert lab.state() == {GPT: "stopped", "second": "serving"}
+    lab.json("start", GPT)
+    assert lab.running() == served
+
+
+def test_a_half_that_another_deployment_keeps_from_running_is_told_so_with_steps_that_work(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    whole = lab.running()
+    lab.world.lose("node2")
+    lab.json("stop", code=4)
+    lab.deploy("solo", "--limit", "node1", "--name", "instead")
+    lab.world.heal("node2")
+    for node in lab.world.nodes.values():
+        for note in [path for path in node.files if "/orphans/" in path]:
+            del node.files[note]
+    shown = next(one for one in lab.json("status", code=5)["deployments"] if one["name"] == GPT)
+    assert re.fullmatch(r"instead \w{8} runs in its place", shown["cause"])
+    stop, back = shown["next"].split("`")[1::2]
+    lab.cli(*shlex.split(stop)[3:], code=0)
+    assert lab.state() == {GPT: "stopped", "instead": "serving"}
+    lab.cli(*shlex.split(back)[3:], code=0)
+    assert lab.running() == whole
 
 
 def test_what_was_stopped_with_a_node_away_starts_when_it_is_back(lab: Lab) -> None:

@@ -146,7 +146,8 @@ _again = together(
 def stop(**given: Any) -> StopOptions:
     """Stop what sparkops started.
 
-    Without a name, this stops every deployment that has a container on these nodes, also its containers on other nodes.
+    Without a name, this stops every deployment that has a container on these nodes. A deployment is stopped whole, also
+    its containers on other nodes.
     The containers stay, without memory, for `sparkops start`. It never touches containers that sparkops did not start.
     """
     return StopOptions(**given)

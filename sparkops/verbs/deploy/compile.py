@@ -52,7 +52,7 @@ def judge(situation: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:
 
 
 def compile_plan(situation: Situation, draft: Draft, session: Session, own: OwnPlay | None = None) -> Plan:
-    """Compile the removal of leftovers, then the phases of `playbooks/deploy.yml` or of the operator's own play."""
+    """Compile the end of what was out of reach before, then the phases of `deploy.yml` or of the operator's play."""
     names = known(own.play, own.extra, draft.placement.nodes, situation.facts) if own else None
     deploys = compile_deploy(situation, own.play if own else built_in("deploy"), names)
     _keeps_other_keys(situation, deploys)

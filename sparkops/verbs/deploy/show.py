@@ -149,8 +149,8 @@ def stop(document: Document, ink: Ink, how: How) -> Iterator[str]:
             yield from columns([[item["node"], item["container"]] for item in rows], "  ")
     if check:
         yield from checked(document, ink, how)
-    elif stopped:
-        yield f"To start again what was stopped: `{how.command} start`"
+    elif document.get("next"):
+        yield document["next"]
 
 
 def _title(document: Document) -> str:

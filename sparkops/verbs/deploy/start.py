@@ -151,6 +151,6 @@ def _beside(one: DeployedRevision, others: Sequence[DeployedRevision]) -> Refuse
 
 
 def _forgotten(session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]) -> tuple[Phase, ...]:
-    """Remove what an earlier run could not reach, but not what this one starts."""
+    """End what an earlier run could not reach, but not what this one starts."""
     wanted = {(node, container.name) for one in targets for node, container in one.parts}
     return compile_orphans(facts, {node.name: node.address for node in session.inventory.nodes}, wanted)

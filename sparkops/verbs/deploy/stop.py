@@ -59,7 +59,11 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     if error is None:
         session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
-    return Answer(_document(targets, done), error=error)
+    document = _document(targets, done)
+    whole = document["stopped"] and error is None
+    return Answer(
+        document | {"next": "To start again what was stopped: `sparkops start`" if whole else None}, error=error
+    )
 
 
 def _document(targets: Sequence[DeployedRevision], done: Container[str]) -> dict[str, Any]:

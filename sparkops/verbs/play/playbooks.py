@@ -1,6 +1,6 @@
 """`playbook`: read playbooks without any node. A play with `run:` is a command line of that verb."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from io import StringIO
 from typing import Any
@@ -8,9 +8,11 @@ from typing import Any
 from sparkops.cli.main import parsed
 from sparkops.cli.shape import CommandLine, Invocation
 from sparkops.core import topology
+from sparkops.core.inventory import Node
 from sparkops.core.playbook.names import BadExpression, fill
 from sparkops.core.playbook.values import Playbook, RunPhase, StepsPlay, VerbPlay
 from sparkops.core.schema import did_you_mean, one_line
+from sparkops.core.target import Target
 from sparkops.errors import UsageError
 from sparkops.files import playbooks
 from sparkops.phases import PHASES
@@ -31,7 +33,7 @@ def lint(options: PlaybookOptions, report: Ending) -> Answer:
     ours = playbooks.is_packaged(options.name) or options.name in playbooks.packaged_names()
     for one in book.plays:
         if isinstance(one, VerbPlay):
-            _refuse_bad_topology(one, ask_of(one))
+            refuse_bad_topology(one, ask_of(one))
         elif not ours:
             _refuse_unknown_phases(one)
     return Answer({"file": book.source, "plays": list(listing(book))})
@@ -77,13 +79,17 @@ def ask_of(one: VerbPlay, extra: Mapping[str, Any] | None = None) -> Invocation:
     return ask
 
 
-def _refuse_bad_topology(one: VerbPlay, ask: Invocation) -> None:
-    """Refuse a wrong topology, unless it contains a variable."""
+def refuse_bad_topology(
+    one: VerbPlay, ask: Invocation, select: Callable[[Target], Sequence[Node]] | None = None
+) -> None:
+    """Refuse a wrong topology, unless it contains a variable; and one for which `select` finds too few nodes."""
     text = getattr(ask.options, "topology", None)
     if not isinstance(text, str) or "{{" in text:
         return
     try:
-        topology.parse(text)
+        wanted = topology.parse(text)
+        if select is not None:
+            topology.place(wanted, select(ask.options.where))
     except UsageError as error:
         raise UsageError(f"{one.where}: play {one.name!r}: {error.message}", hint=error.hint) from None
 

@@ -1,27 +1,32 @@
 """`play`: a playbook, play by play, each a verb of its own or steps on hosts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
 from sparkops.cli import registry
 from sparkops.cli.shape import Invocation
+from sparkops.core.inventory import Node
 from sparkops.core.playbook.chosen import chosen
 from sparkops.core.playbook.recap import Recap, total
 from sparkops.core.playbook.uses import names
 from sparkops.core.playbook.values import Play, Playbook, StepsPlay, VerbPlay
 from sparkops.core.schema import did_you_mean, one_line
+from sparkops.core.target import Target
 from sparkops.errors import SparkopsError, UsageError
-from sparkops.files import playbooks, state
+from sparkops.files import inventory, playbooks, state
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.verbs.play.options import PlayOptions
-from sparkops.verbs.play.playbooks import ask_of, listing, refuse_verbs
+from sparkops.verbs.play.playbooks import ask_of, listing, refuse_bad_topology, refuse_verbs
 from sparkops.verbs.play.steps import first, play_steps
 
 LAST_FAILED = "@last-failed"
 READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "jobs", "cache status", "bench list")
 """Verbs that only read, so `--check` runs them."""
+
+Asks = Mapping[int, tuple[VerbPlay, Invocation]]
+"""The plays with `run:` by their number, each as the command line that it is."""
 
 
 def play(options: PlayOptions, report: Report) -> Answer:
@@ -31,16 +36,18 @@ def play(options: PlayOptions, report: Report) -> Answer:
     whole = playbooks.playbook(options.file, options.extra)
     _refuse_unused(whole, options.extra)
     book = chosen(whole, options.tags, options.skip_tags)
-    asks = {number: _ask(one, options) for number, one in enumerate(book.plays) if isinstance(one, VerbPlay)}
+    asks = {number: (one, _ask(one, options)) for number, one in enumerate(book.plays) if isinstance(one, VerbPlay)}
     if options.list_steps:
         return Answer({"file": book.source, "plays": list(listing(book))})
+    for one, ask in asks.values():  # before the first play, which may reboot the nodes
+        refuse_bad_topology(one, ask, _nodes)
     return _Playing(book, asks, options, report).answer()
 
 
 class _Playing:
     """One run of a playbook, with the results of the nodes so far."""
 
-    def __init__(self, book: Playbook, asks: Mapping[int, Invocation], options: PlayOptions, report: Report) -> None:
+    def __init__(self, book: Playbook, asks: Asks, options: PlayOptions, report: Report) -> None:
         self.book, self.asks, self.options, self.report = book, asks, options, report
         self.recaps: list[Mapping[str, Recap]] = []
         self.documents: list[dict[str, Any]] = []
@@ -52,7 +59,7 @@ class _Playing:
         for number, one in enumerate(self.book.plays):
             self.report.note(f"play: {one.name}")
             try:
-                self._steps(one) if isinstance(one, StepsPlay) else self._verb(one, self.asks[number])
+                self._steps(one) if isinstance(one, StepsPlay) else self._verb(*self.asks[number])
             except SparkopsError as error:
                 self.error = first(self.error, error)
                 self.again = self._limit(one)
@@ -140,3 +147,8 @@ def _ask(one: VerbPlay, options: PlayOptions) -> Invocation:
         return ask
     where = replace(options.where, limit=ask.options.where.limit or options.where.limit)
     return replace(ask, options=replace(ask.options, where=where))
+
+
+def _nodes(where: Target) -> Sequence[Node]:
+    """The nodes that a play's command line selects."""
+    return inventory.inventory(where.inventory).select(where.limit)

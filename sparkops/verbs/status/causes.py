@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -13,6 +13,8 @@ from sparkops.core.enginelog import since_meeting
 from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.inventory import Inventory
 from sparkops.core.stored import Stored, StoredMember
+from sparkops.phases.beside import in_the_way
+from sparkops.phases.parts import DeployedRevision
 from sparkops.session.away import AwayNodes, unreachable
 
 Place = tuple[StoredMember, Container | None]
@@ -31,6 +33,7 @@ LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usabl
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
 READ = "read the logs: `sparkops logs {0}`; to start it again: `sparkops restart {0}`"
 AGAIN = "deploy it again: `sparkops deploy --topology ...`"
+GO_BACK = "to go back: `sparkops rollback --to {}`"
 REACH = "find out why: `sparkops preflight --only ssh,host-key`"
 
 NEXT: Mapping[State, str] = {
@@ -107,6 +110,19 @@ def missed(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts]) 
             there = shlex.join([stored.deployment, "--limit", member.name])
             return Reason(member.name, text, f"stop it there: `sparkops stop {there}`")
     return None
+
+
+def in_its_place(one: DeployedRevision, here: Iterable[DeployedRevision]) -> str:
+    """What runs so that this one cannot; an empty text if nothing does."""
+    others = dict.fromkeys(other.title for other in in_the_way(one, [other for other in here if other.runs]))
+    return f"{' and '.join(others)} run{'s' if len(others) == 1 else ''} in its place" if others else ""
+
+
+def displaced(one: DeployedRevision, here: Iterable[DeployedRevision], typed: str) -> Reason | None:
+    """What runs in the place of a deployment of which only a part runs."""
+    instead = in_its_place(one, here) if one.kept else ""
+    stop = f"stop the rest of it: `sparkops stop {typed}`"
+    return Reason(one.kept[0][0], instead, f"{stop}; {GO_BACK.format(one.stored.hash[:8])}") if instead else None
 
 
 def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Reason]:

@@ -10,7 +10,6 @@ from sparkops.core.findings import Finding
 from sparkops.core.history import PastRun
 from sparkops.core.stored import Stored
 from sparkops.errors import StepFailed, Unreachable, worst
-from sparkops.phases.beside import in_the_way
 from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -19,7 +18,19 @@ from sparkops.session.find_deployment import called, current, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
-from sparkops.verbs.status.causes import NEXT, Logs, cause, missed, now, outside, seconds, silence
+from sparkops.verbs.status.causes import (
+    GO_BACK,
+    NEXT,
+    Logs,
+    cause,
+    displaced,
+    in_its_place,
+    missed,
+    now,
+    outside,
+    seconds,
+    silence,
+)
 from sparkops.verbs.status.look import Answers, Looked, ask, look, read_causes
 from sparkops.verbs.status.options import StatusOptions
 from sparkops.verbs.status.ranks import ranks
@@ -122,7 +133,7 @@ def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: Aw
     for one in looked:
         if one.revision.runs:
             yield from warnings.of_schedule(one.stored, answers.facts)
-            yield from warnings.of_restarts(one.revision.parts, answers.facts, logs)
+            yield from warnings.of_restarts(one.revision, answers.facts, logs)
 
 
 def _deployment(
@@ -135,8 +146,10 @@ def _deployment(
     if one.state == "unreachable":
         known = silence(one.places, session.away) or outside(stored, session.inventory, typed)
     elif one.state not in ("serving", "stopped"):
-        known = missed(stored, one.places, facts) or cause(
-            stored, one.suspects, one.silent, facts, logs if unwell else {}, typed
+        known = (
+            missed(stored, one.places, facts)
+            or displaced(one.revision, here, typed)
+            or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
         )
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
@@ -166,11 +179,10 @@ def _next(one: Looked, here: Sequence[DeployedRevision], typed: str) -> str | No
     """What to do if no cause is known; a stopped deployment starts again, also if another one runs in its place."""
     if one.state != "stopped":
         return NEXT.get(one.state, "").format(typed) or None
-    others = in_the_way(one.revision, [other for other in here if other.runs])
-    if not others:
-        return f"start it again: `sparkops start {typed}`"
-    titles = " and ".join(dict.fromkeys(other.title for other in others))
-    return f"{titles} runs in its place; to go back: `sparkops rollback --to {one.stored.hash[:8]}`"
+    instead = in_its_place(one.revision, here)
+    return (
+        f"{instead}; {GO_BACK.format(one.stored.hash[:8])}" if instead else f"start it again: `sparkops start {typed}`"
+    )
 
 
 def _forms(one: Looked, facts: Mapping[str, Facts]) -> bool:

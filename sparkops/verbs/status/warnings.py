@@ -1,17 +1,19 @@
 """What endangers a deployment although it serves. Pure: judges facts, by the checks where one exists."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sparkops.checks import CHECKS
 from sparkops.checks.judging import watched
 from sparkops.checks.memory import long_context, scheduled
-from sparkops.core.facts import Container, Facts, Scheduled
+from sparkops.core.facts import Facts, Scheduled
 from sparkops.core.facts.schedule import drops
 from sparkops.core.findings import Finding
 from sparkops.core.growth import WORRY_SECONDS, growth
 from sparkops.core.plan import NodeLost
 from sparkops.core.stored import Stored
+from sparkops.phases.parts import DeployedRevision
 from sparkops.session.away import unreachable
 from sparkops.verbs.cache.schedule import row
 from sparkops.verbs.status.causes import Logs, last_exit_code, now, seconds
@@ -50,19 +52,20 @@ def of_schedule(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Finding]
             )
 
 
-def of_restarts(parts: Iterable[tuple[str, Container]], facts: Mapping[str, Facts], logs: Logs) -> Iterator[Finding]:
+def of_restarts(one: DeployedRevision, facts: Mapping[str, Facts], logs: Logs) -> Iterator[Finding]:
     """Containers that Docker restarted within the last day."""
-    for node, container in parts:
+    for node, container in one.parts:
         if not container.restarts or now(facts[node]) - seconds(container.started_at) > A_DAY:
             continue
         code = last_exit_code(container, logs.get((node, container.name), ""))
         times = "once" if container.restarts == 1 else f"{container.restarts} times"
-        text = f"the {container.role or 'container'} was restarted {times}"
+        text = f"the {container.role or 'container'} of {one.stored.deployment} was restarted {times}"
         if container.oom_killed:
             text += "; the kernel killed it because memory ran out"
         elif code is not None:
             text += f"; the last exit code was {code}"
-        yield Finding("restarts", "warn", text, "", "its log says why: `sparkops logs`", node=node)
+        there = shlex.join([one.stored.deployment, "--limit", node])
+        yield Finding("restarts", "warn", text, "", f"its log says why: `sparkops logs {there}`", node=node)
 
 
 def of_silence(silent: Mapping[str, NodeLost]) -> Iterator[Finding]:
