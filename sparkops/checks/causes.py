@@ -105,7 +105,7 @@ def _in_words(s: Situation, finding: Finding, root: str, ended: Iterable[tuple[s
     if root:
         return replace(finding, follows=root, hint=f"follows from {root}")
     count = sum(cause == finding.id and not nodes.isdisjoint(_nodes(s, finding)) for cause, nodes in ended)
-    return replace(finding, hint=f"{finding.hint} (cures {1 + count})") if count else finding
+    return replace(finding, hint=f"{finding.hint} (cures {1 + count} findings)") if count else finding
 
 
 def _nodes(s: Situation, finding: Finding) -> tuple[str, ...]:

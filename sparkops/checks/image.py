@@ -24,6 +24,7 @@ ARCHITECTURES = {"aarch64": "arm64", "x86_64": "amd64"}
     hint="let deploy build or pull the image, and copy it to all nodes: sparkops deploy --setup",
     reads=("images", "docker-version", "docker-ps"),
     fixable=True,
+    final=True,
 ).each_node
 def present(here: Here) -> Iterator[Said]:
     need_docker(here.facts)

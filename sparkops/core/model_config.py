@@ -48,6 +48,11 @@ _STATES = (
 )
 """Keys of a recurrent layer: heads, numbers of each head, groups, size of the state, width of the convolution."""
 
+_ALREADY_SCALED = ("su", "longrope", "llama3")
+"""Kinds of RoPE scaling that `max_position_embeddings` includes, as it does in Gemma 3 (vLLM, `config/model.py`)."""
+_MOST_SCALING = 1024
+"""A factor above this is no length of a context."""
+
 _WEIGHTS = (r"(?!consolidated)[^/]+\.safetensors", r"[^/]+\.safetensors", r"(?:pytorch_)?model[^/]*\.bin")
 """Files of weights, the best format first: `consolidated` files repeat the others, folders hold other formats."""
 
@@ -101,7 +106,7 @@ def architecture(config: Config) -> Architecture:
         head_dim=_optional(config, "head_dim", "attention_head_dim") or hidden // max(1, heads),
         hidden=hidden,
         vocab=_number(config, "vocab_size"),
-        context=_number(config, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length"),
+        context=_context(config),
         full=full,
         sliding=sliding,
         window=_optional(config, "sliding_window", "attention_chunk_size") if sliding else 0,
@@ -112,6 +117,23 @@ def architecture(config: Config) -> Architecture:
     if found.problem:
         raise ValueError(found.problem)
     return found
+
+
+def _context(config: Config) -> int:
+    """The longest context, as vLLM derives it: most kinds of RoPE scaling extend the positions of the model."""
+    positions = _number(config, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+    scaling = config.get("rope_scaling") or config.get("rope_parameters")
+    if not isinstance(scaling, Mapping) or str(config.get("model_type", "")).startswith("gemma3"):
+        return positions
+    longest = positions
+    for one in [part for part in scaling.values() if isinstance(part, Mapping)] or [scaling]:
+        kind, factor = one.get("rope_type", one.get("type")), one.get("factor")
+        if kind in _ALREADY_SCALED or isinstance(factor, bool) or not isinstance(factor, int | float):
+            continue
+        if 0 < factor <= _MOST_SCALING:
+            begun = _optional(one, "original_max_position_embeddings") if kind == "yarn" else 0
+            longest = int((begun or positions) * factor)
+    return longest
 
 
 def _layers(config: Config) -> tuple[int, int, int]:

@@ -94,9 +94,10 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The tail of a message about an unknown name: the nearest one, or all of them when they are few."""
+    """The tail of a message about an unknown name: the only one that begins with it, the nearest, or all if few."""
     known = sorted(known)
-    if close := nearest(name, known):
+    begun = [one for one in known if name and one.startswith(name)]
+    if close := begun[0] if len(begun) == 1 else nearest(name, known):
         return f" (did you mean {close}?)"
     return f" (there are: {', '.join(known)})" if 0 < len(known) <= _FEW else ""
 

@@ -55,6 +55,8 @@ class RecipeFolders:
             names = " > ".join(one.path.stem for one in (*chain, existing[0]))
             raise UsageError(f"{child.label}: extends itself: {names}")
         if is_path(wanted) and candidates:
+            if meant := next((f"{wanted}{end}" for end in YAML if os.path.isfile(f"{wanted}{end}")), None):
+                raise UsageError(one_line(f"{wanted}: no such file (did you mean {meant}?)"))
             if _HUB_NAME.fullmatch(wanted) and not (child or candidates[0].path.exists()):
                 hint = (
                     f"for a model of the hub: `sparkops recipe new {wanted}`; recipes by name: `sparkops recipe list`"

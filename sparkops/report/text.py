@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,9 +63,16 @@ class How:
 
     def again(self, text: str) -> str:
         """The text with each `sparkops VERB` replaced by the command that reaches the same nodes."""
-        if self.command == "sparkops" or "sparkops " not in text:
+        if (self.command == "sparkops" and not self.limit) or "sparkops " not in text:
             return text
-        return _ADVICE.sub(lambda found: f"{self.command} {found[1]}" if found[1] in self.verbs else found[0], text)
+
+        def whole(found: re.Match[str]) -> str:
+            if found[1] not in self.verbs:
+                return found[0]
+            limited = not self.limit or "--limit" in text[found.end() :].partition("`")[0]
+            return " ".join([self.command, *([] if limited else ["--limit", shlex.quote(self.limit)]), found[1]])
+
+        return _ADVICE.sub(whole, text)
 
 
 def columns(rows: Iterable[Sequence[object]], indent: str = "") -> Iterator[str]:

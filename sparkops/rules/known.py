@@ -24,8 +24,8 @@ PLUGIN = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoni
     title="The image's vLLM knows every flag of the recipe",
     why=(
         "vLLM exits with code 2 on an unknown flag, about 13 seconds after the start. Flags change between versions: "
-        "old Spark recipes still have --swap-space. sparkops compares with the flags of vLLM 0.32.0, or with the "
-        "image's own flags if `sparkops image flags` has read them."
+        "old Spark recipes still have --swap-space. sparkops compares with the flags of vLLM 0.32.0. If these "
+        "lack a flag, `plan` and `deploy` read the image's own flags first, as `sparkops image flags` does."
     ),
     source="vLLM 0.32.0's own argument parser; names of parsers: vllm-project/vllm at 0064cc9, read 2026-11-25",
     example_hit=Example(args={"max-model-length": 4096}),
@@ -59,14 +59,18 @@ def _certain(effective: Effective, name: str) -> bool:
     It does if the image's own table lacks it. Else a name similar to a known flag is a typing mistake on any image,
     and a flag that vLLM removed is missing in images that are new enough.
     """
-    table = effective.recipe.flags
-    if table.exact and table.image in ("", effective.image):
+    if _own(effective):
         return True
     if name in ELSEWHERE:
         return False
     if name in VANISHED:
         return image(effective).current
-    return not effective.recipe.mods and table.nearest(name, SLIP) is not None
+    return not effective.recipe.mods and effective.recipe.flags.nearest(name, SLIP) is not None
+
+
+def _own(effective: Effective) -> bool:
+    """Whether the table was read from the image."""
+    return effective.recipe.flags.exact and effective.recipe.flags.image in ("", effective.image)
 
 
 def _said(effective: Effective, name: str) -> str:
@@ -96,7 +100,7 @@ def _wrong_values(effective: Effective) -> Iterator[Verdict]:
         if not (flag and flag.choices and isinstance(value, str)) or value in flag.choices:
             continue
         typing_mistake = nearest(value, flag.choices, SLIP) is not None
-        judged = image(effective).current or typing_mistake or name not in PLUGIN
+        judged = _own(effective) or image(effective).current or typing_mistake or name not in PLUGIN
         if judged and PLUGIN.get(name) not in effective.args:
             yield _wrong(effective, name, value, flag.choices)
 
@@ -104,14 +108,15 @@ def _wrong_values(effective: Effective) -> Iterator[Verdict]:
 def _wrong(effective: Effective, name: str, value: str, choices: Iterable[str]) -> Verdict:
     setting, table = effective.args[name], effective.recipe.flags
     if name not in PLUGIN:
-        known = name in FORK or image(effective).current
+        certain = name in FORK or _own(effective)
+        known = certain or image(effective).current
         which = "it must be one of" if known else f"sparkops knows its values of vLLM {table.version} only:"
-        verdict = refuse if name in FORK else warn
+        verdict = refuse if certain else warn
         return verdict(f"--{name} {value} ({_short(setting)}): {which} {', '.join(choices)}", where=setting.origin)
     has = f"{table.image} has" if table.image else f"vLLM {table.version} has"
     hint = f"list what an image knows: `sparkops image flags {table.image or effective.image} --json`"
     said = f"--{name} {value} ({_short(setting)}): {has} no parser of this name{did_you_mean(value, choices)}"
-    return warn(said, hint, where=setting.origin)
+    return (refuse if _own(effective) else warn)(said, hint, where=setting.origin)
 
 
 def _short(setting: Setting) -> str:

@@ -178,8 +178,7 @@ def qwen3_next(effective: Effective, _shape: Shape) -> Verdict | None:
     example_miss=Example(args={"max-model-len": 131072}),
 )
 def context_beyond_model(effective: Effective, _shape: Shape) -> Verdict | None:
-    """Only for models of our table: another one may scale its positions in its own config.json."""
-    known, context = models.known(effective.model), int(effective.number("max-model-len", 0))
+    known, context = effective.known_model, int(effective.number("max-model-len", 0))
     extended = any(name.startswith(EXTENDS) for name in (*effective.args, *effective.env))
     if known is None or extended or not 0 < known.context < context:
         return None

@@ -75,8 +75,10 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
             )
 
 
-def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | None) -> DeployedRevision:
-    """The named deployment, else the only one; raises Refused or UsageError."""
+def find_deployment(
+    session: Session, facts: Mapping[str, Facts], name: str | None, option: str = ""
+) -> DeployedRevision:
+    """The named deployment, else the only one; raises Refused or UsageError. `option` is what stands before a name."""
     found = current(facts, session.names)
     named = [revision for revision in found if name in (None, revision.stored.deployment)]
     chosen = [revision for revision in named if revision.runs] or named
@@ -88,7 +90,7 @@ def find_deployment(session: Session, facts: Mapping[str, Facts], name: str | No
         raise Refused("nothing is deployed on these nodes", hint="start one: `sparkops deploy --topology ...`")
     if len(chosen) > 1:
         names = ", ".join(revision.title for revision in chosen)
-        ways = " or ".join(dict.fromkeys(called(session, revision.stored, chosen) for revision in chosen))
+        ways = " or ".join(dict.fromkeys(f"{option}{called(session, one.stored, chosen)}" for one in chosen))
         raise UsageError(f"several deployments are on these nodes: {names}", hint=f"name one of them: {ways}")
     return chosen[0]
 

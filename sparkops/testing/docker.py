@@ -8,6 +8,7 @@ from typing import Any
 from sparkops.core.plan import Result, Script, Word
 from sparkops.testing.boot import EngineBoot
 from sparkops.testing.engine import KEY, Engine, SimulatedContainer
+from sparkops.testing.image_flags import dumped
 from sparkops.testing.store import DockerRefused
 
 _VERSION = {
@@ -22,7 +23,7 @@ _INFO = {
     "CgroupVersion": "2",
     "SecurityOptions": ["name=apparmor", "name=seccomp,profile=builtin", "name=cgroupns"],
 }
-_SWITCHES = {"-d"}
+_SWITCHES = {"-d", "--rm"}
 _DENIED = "permission denied while trying to connect to the docker API at unix:///var/run/docker.sock"
 
 
@@ -73,6 +74,8 @@ def _inspect(engine: Engine, words: Sequence[str], _now: float) -> str:
 
 def _run(engine: Engine, words: Sequence[str], now: float) -> str:
     options, rest = _options(words)
+    if "--rm" in options:
+        return dumped(engine.store.find(rest[0]))
     wanted = SimulatedContainer(
         id="",
         name=options["--name"][0],

@@ -27,6 +27,18 @@ def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
     assert lab.containers() == set()
 
 
+def test_an_unknown_flag_is_looked_up_in_the_image_before_anything_stops(empty):
+    lab = empty
+    lab.deploy("solo")
+    served = lab.running()
+    error = lab.deploy("solo", "--set", "args.nope=3", code=3)["error"]
+    assert (
+        "--nope (--set) is not a flag of vLLM 0.1.dev12777+mxfp4 of vllm-node-mxfp4 [unknown-flag]" in error["message"]
+    )
+    assert lab.running() == served
+    assert lab.json("image", "flags", "vllm-node-mxfp4")["read"] is False, "they were stored"
+
+
 def test_mods_are_built_into_an_image_that_then_serves(empty):
     lab = empty
     (lab.work / "theirs.yaml").write_text(THEIRS + "mods: [mods/fix-it, mods/drop-caches]\n")

@@ -46,6 +46,13 @@ def test_a_recipe_from_a_directory_is_linted_fetched_planned_and_deployed(lab: L
     lab.cli("model", "fetch", MODEL, "--limit", "node1", code=0)
     assert lab.deploy("solo", "--recipe", "qwen3-32b")["ok"] is True
     assert lab.state() == {"qwen3-32b": "serving"}
+    plan = ("plan", "--topology", "solo", "--recipe")
+    longer = lab.json(*plan, "qwen3-32b", "--set", "args.max-model-len=65536", code=3)["error"]["message"]
+    assert "--max-model-len 65536 is above the 40960 tokens" in longer
+    assert (
+        lab.json(*plan, "recipes/qwen3-32b", code=2)["error"]["message"]
+        == "recipes/qwen3-32b: no such file (did you mean recipes/qwen3-32b.yml?)"
+    )
 
 
 def test_a_cache_of_hugging_face_is_read_by_its_branch(lab: Lab) -> None:

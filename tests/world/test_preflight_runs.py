@@ -169,8 +169,10 @@ def test_a_missing_image_is_got_as_the_list_says_and_nothing_happens_unasked(lab
     ways = [(step["node"], step["title"]) for step in refused["plan"]]
     assert ways == [("node1", "build vllm-node-mxfp4 on node1 and copy it to the others")]
     lab.cli("trust", "--yes", code=0)
+    lab.node("node2").lingers = False  # a fix beside it, under the lock of one node only
     fixed = lab.json("preflight", "--fix", "--yes")
     assert [statuses(fixed, name)["image-present"] for name in lab.names] == ["fixed", "fixed"]
+    assert statuses(fixed, "node2")["linger"] == "fixed"
     lab.deploy("cluster")
 
 

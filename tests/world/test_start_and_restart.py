@@ -84,6 +84,17 @@ def test_a_rollback_to_a_hash_stops_only_what_is_in_the_way(lab: Lab) -> None:
     assert beside < lab.running()
 
 
+def test_a_rollback_to_a_name_stops_what_runs_in_its_place(lab: Lab) -> None:
+    lab.deploy("cluster", "--recipe", QWEN)
+    before = lab.running()
+    lab.deploy("solo", "--limit", "node1")
+    assert lab.json("rollback", QWEN)["replaced"]
+    assert (lab.running(), lab.state()) == (before, {GPT: "stopped", QWEN: "serving"})
+    lab.json("stop", QWEN)
+    lab.json("rollback", QWEN)
+    assert lab.running() == before
+
+
 def test_a_rollback_starts_what_the_last_deploy_replaced_not_what_an_earlier_one_did(lab: Lab) -> None:
     lab.deploy("2x-solo", "--name", "first")
     lab.deploy("2x-solo", "--name", "again")

@@ -240,3 +240,14 @@ def test_the_next_step_names_the_nodes_where_two_deployments_have_one_name(lab_o
     before = lab.starts()
     lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
     assert {node for (node, name), at in lab.starts().items() if before[node, name] != at} == {"node3", "node4"}
+
+
+def test_what_a_switch_replaced_is_stopped_though_a_node_of_both_cannot_be_reached(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.deploy("cluster", "--recipe", "qwen3-next-80b-a3b-instruct-fp8")
+    lab.world.lose("node2")
+    shown = lab.json("status")
+    assert {one["name"]: one["state"] for one in shown["deployments"]} == {
+        "openai-gpt-oss-120b": "stopped", "qwen3-next-80b-a3b-instruct-fp8": "serving",
+    }  # fmt: skip
+    assert [one["id"] for one in shown["warnings"]] == ["management"]

@@ -48,3 +48,12 @@ def test_what_a_schedule_and_a_deploy_left_goes_with_a_cleanup_and_nothing_else(
     lab.cli("cleanup", "--yes", code=0)
     assert {name: dict(node.files) for name, node in lab.world.nodes.items()} == before
     assert lab.containers() == set()
+
+
+def test_a_model_is_removed_from_a_node_where_no_deployment_needs_it(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    prune = ("model", "prune", "openai/gpt-oss-120b", "--yes", "--limit")
+    assert lab.json(*prune, "node1", code=3)["kept"] == ["openai/gpt-oss-120b"]
+    assert list(lab.json(*prune, "node2")["models"]) == ["node2"]
+    both = lab.json(*prune, "node1,node2", code=3)
+    assert (both["removed"], both["kept"]) == (False, ["openai/gpt-oss-120b"])

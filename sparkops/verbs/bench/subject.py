@@ -88,8 +88,6 @@ def of_deployment(options: BenchOptions, session: Session) -> Subject:
     lock = running(session, options.deployment)
     facts = session.containers()
     revision = find_deployment(session, facts, options.deployment)
-    if not revision.runs:
-        raise Refused(f"{revision.title} is stopped", hint="start it: `sparkops deploy` or `sparkops rollback`")
     engines = [member.name for member in revision.stored.engines]
     session.require(engines)
     _refuse_others(revision)

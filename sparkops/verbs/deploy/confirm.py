@@ -49,7 +49,7 @@ def out_of_reach(situation: Situation) -> list[str]:
     replaced = {stored.hash: stored for _, stored, _ in situation.replaced}
     return [
         f"{member.name} did not answer and may still run {stored.container(member)}; the next `deploy` or "
-        "`stop` that reaches the node removes it"
+        "`stop` that reaches the node stops it"
         for stored in replaced.values()
         for member in missing(situation.facts, stored)
     ]

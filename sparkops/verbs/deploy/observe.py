@@ -20,6 +20,7 @@ from sparkops.phases.verify import question
 from sparkops.session.api_key import digest, elsewhere, given_keys
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft, informed, name_of
+from sparkops.verbs.deploy.image_flags import with_own_flags
 from sparkops.verbs.deploy.options import PlanOptions
 
 
@@ -31,7 +32,7 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     """
     facts = session.containers(_facts(session, first), but=first.nodes)
     session.require(first.nodes)
-    draft = informed(first, options, facts)
+    draft = informed(with_own_flags(first, session, facts), options, facts)
     revision = revise(name_of(options, draft), draft.effective, draft.placement, facts, options.alongside)
     if options.open_access:
         revision = replace(revision, without_key=True)

@@ -39,10 +39,14 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     session.require(node.name for node in session.selected)
     everything = deployed_revisions(facts)
     chosen = on_selected(session, everything, options.deployment)
+    running = [one for one in chosen if one.runs]
     if options.to:
-        running, previous = _named(session, everything, chosen, options.to)
+        previous = _named(session, chosen, options.to)
+        running = _instead(everything, previous)
+    elif options.deployment and not running:
+        previous = _stopped(session, chosen)
+        running = _instead(everything, previous)
     else:
-        running = [one for one in chosen if one.runs]
         previous = _previous(session, everything, running)
     ours_to_change(one.stored for one in (*running, *previous))
     if error := elsewhere(session, (*running, *previous)):
@@ -64,10 +68,8 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     return Answer(done)
 
 
-def _named(
-    session: Session, everything: Sequence[DeployedRevision], chosen: Sequence[DeployedRevision], to: frozenset[str]
-) -> tuple[list[DeployedRevision], list[DeployedRevision]]:
-    """What runs in the way of the revisions with these hashes, and these revisions; they may run already."""
+def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:
+    """The revisions with these hashes; they may run already."""
     known = [one for one in chosen if one.stored.hash.startswith(tuple(to))]
     if len(known) != len(to):
         fit, have = "no" if len(known) < len(to) else "more than one", ", ".join(one.title for one in chosen)
@@ -75,9 +77,21 @@ def _named(
         raise UsageError(f"{fit} deployment has the hash {wanted}; these nodes have: {have or 'nothing'}", hint=SEE)
     if halves := [one for one in known if one.missing]:
         raise nothing_kept(session, "roll back to", halves)
-    others = [one for one in everything if one.runs and one not in known]
-    stopping = [other for one in known if one.kept for other in in_the_way(one, others)]
-    return list({one.title: one for one in stopping}.values()), known
+    return known
+
+
+def _stopped(session: Session, chosen: Sequence[DeployedRevision]) -> list[DeployedRevision]:
+    """What served last of a deployment that is stopped, whole."""
+    if found := startable([one for one in chosen if one.complete], ()):
+        return found
+    raise nothing_kept(session, "roll back to", chosen)
+
+
+def _instead(everything: Sequence[DeployedRevision], previous: Sequence[DeployedRevision]) -> list[DeployedRevision]:
+    """What runs in the way of these revisions."""
+    others = [one for one in everything if one.runs and one not in previous]
+    stopping = [other for one in previous if one.kept for other in in_the_way(one, others)]
+    return list({one.title: one for one in stopping}.values())
 
 
 def _previous(
@@ -116,10 +130,8 @@ def _replaced_all(
 def _refuse_half(
     everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], previous: DeployedRevision
 ) -> None:
-    """Refuse to start a revision that had replaced a deployment which would keep running."""
-    stopping = {one.stored.hash for one in running}
-    others = [one.title for one in everything if one.runs and one.stored.hash in previous.replaced - stopping]
-    if others:
+    """Refuse to start a revision beside one that would keep running in its place."""
+    if others := [one.title for one in _instead(everything, [previous]) if one not in running]:
         raise UsageError(
             f"a rollback to {previous.title} must also stop deployments that are not selected: {', '.join(others)}",
             hint="use `sparkops rollback` without a name, or a --limit that includes its nodes",

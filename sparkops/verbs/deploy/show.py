@@ -64,9 +64,10 @@ def deploy(document: Document, ink: Ink, how: How) -> Iterator[str]:
         return
     seconds = document.get("seconds")
     took = f" after {seconds:.0f} s" if isinstance(seconds, int | float) and document.get("changed") else ""
-    names = document.get("restored") or document.get("started") or ()
+    names = list(dict.fromkeys(item["deployment"] for item in endpoints))
     several = len(names) > 1
-    yield ink.good(f"{', '.join(names)} serve{took}" if several else f"{_title(document)} serves{took}")
+    told = document.get("restored") or document.get("started") or names
+    yield ink.good(f"{', '.join(told)} serve{took}" if several else f"{_title(document)} serves{took}")
     rows = [[item["url"], item.get("model"), item.get("node"), item["deployment"]] for item in endpoints]
     yield from columns(rows if several else [row[:3] for row in rows], "  ")
     yield from _without_key(document, ink)

@@ -1,7 +1,8 @@
 """`image flags`: the options of the image's `vllm serve`, read once and stored by fingerprint."""
 
 import json
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, replace
 from typing import Any
 
 from sparkops.core import mods
@@ -9,7 +10,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.facts.images import Image
 from sparkops.core.flags import FlagTable
 from sparkops.data import compact, dump
-from sparkops.errors import Refused, StepFailed
+from sparkops.errors import Refused, StepFailed, UsageError
 from sparkops.files import flag_tables, recipes
 from sparkops.node_commands.docker import read_flags
 from sparkops.report.answer import Answer
@@ -24,15 +25,32 @@ def flags(options: FlagsOptions, report: Report) -> Answer:
     reference = _reference(options.image)
     with reached(options.where, report) as session:
         node, image = _where(session, session.facts(images=[reference]), reference, options.node)
-        kept = None if options.fresh else flag_tables.of_image(reference)
-        if kept is None or kept.fingerprint != image.fingerprint:
-            report.note(f"reading the options of {reference} (about 15 seconds)", node)
-            document = _read(session, node, image.id)
+        kept = None if options.fresh else _kept(reference, image)
+        if kept is None:
+            document = _read(session, reference, node, image)
             place = flag_tables.keep(reference, image.fingerprint, document)
             table = flag_tables.table(document)
             return Answer(_document(reference, node, image, table, document) | {"read": True, "kept": place})
     document = flag_tables.document(kept)
     return Answer(_document(reference, node, image, kept, document) | {"read": False, "kept": None})
+
+
+def known_flags(session: Session, reference: str, node: str, image: Image) -> FlagTable:
+    """The options of this image, which the node has: those that are stored, else read now and stored if possible.
+
+    Raises StepFailed for an image that does not tell them.
+    """
+    if kept := _kept(reference, image):
+        return kept
+    document = _read(session, reference, node, image)
+    with suppress(UsageError):  # a full disk here is no reason against a deploy
+        flag_tables.keep(reference, image.fingerprint, document)
+    return replace(flag_tables.table(document), image=reference, fingerprint=image.fingerprint)
+
+
+def _kept(reference: str, image: Image) -> FlagTable | None:
+    kept = flag_tables.of_image(reference)
+    return kept if kept and kept.fingerprint == image.fingerprint else None
 
 
 def _reference(name: str) -> str:
@@ -57,10 +75,10 @@ def _where(session: Session, facts: dict[str, Facts], reference: str, wanted: st
     )
 
 
-def _read(session: Session, node: str, image: str) -> dict[str, Any]:
-    text = session.one(
-        node, read_flags(image, flag_tables.program()), f"read the options of vllm serve in {image[:19]}"
-    )
+def _read(session: Session, reference: str, node: str, image: Image) -> dict[str, Any]:
+    session.report.note(f"reading the options of {reference} (about 15 seconds)", node)
+    command = read_flags(image.id, flag_tables.program())
+    text = session.one(node, command, f"read the options of vllm serve in {image.id[:19]}")
     line = next((line for line in text.splitlines() if line.startswith(dump.MARK)), None)
     if line is None:
         raise StepFailed(f"{node}: `vllm serve` did not print its options", node=node, step="read the options")

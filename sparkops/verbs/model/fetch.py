@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 from sparkops.core import vocabulary
 from sparkops.core.copying import COPY_STALL
 from sparkops.core.facts import Facts
-from sparkops.core.facts.models import complete
+from sparkops.core.facts.models import Model, complete
 from sparkops.core.hub_access import Access
 from sparkops.core.model_name import ModelName, model_name
+from sparkops.errors import Refused
 from sparkops.node_commands.models import Fetch
 from sparkops.phases.images import running
 from sparkops.phases.models import ASK, compile_fetch
@@ -70,13 +71,23 @@ def ensure_fetched(
 
 
 def _source(session: Session, want: Fetch, facts: Mapping[str, Facts], here: Sequence[str], node: str | None) -> str:
-    """Return the node that downloads: the named one, one that does already, one that has it, else the first."""
+    """Return the node that downloads: the named one, one that does already, one that has it, else the first.
+
+    One that has it may also be a node that is not selected. Raises Refused for a directory that no such node has.
+    """
     if node is not None:
         session.require([session.inventory.node(node).name])
-        return node
     busy = [name for name in here if want.job in running(facts[name])]
-    have = [name for name in here if complete(facts[name].model)]
-    return [*busy, *have, *here][0]
+    have = [name for name in (*here, *facts) if complete(facts[name].model)]
+    found = [node] if node else [*busy, *have, *here]
+    if want.name.local:
+        found = [name for name in found if isinstance(model := facts[name].model, Model) and model.files]
+    if not found:
+        text = f"{node or 'no node'} has {'no' if node else 'the'} directory {want.name.model}, or it is empty"
+        raise Refused(
+            text, node=node, hint="copy the directory to one node, then run this again: `--on` names the node"
+        )
+    return found[0]
 
 
 def asking(access: Access, address: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sparkops.core.facts import Facts
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Command, NodeLost, Plan, Result
 from sparkops.core.schema import did_you_mean
@@ -53,14 +54,14 @@ def prune(options: PruneOptions, report: Report) -> Answer:
     names = [model_name(text) for text in options.names]
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
-        here = deployed(session.containers())
-        needed = _needed(stored for _, stored, _ in here)
+        users = _users(session, session.containers())
+        needed = {node: _needed(stored) for node, stored in users.items()}
         found = caches(session)
         if unknown := _unknown(names, found):
             raise session.lost.error or UsageError(unknown)
-        gone = {node: targets for node, about in found.items() if (targets := _gone(about, names, needed))}
+        gone = {node: targets for node, about in found.items() if (targets := _gone(about, names, needed[node]))}
         freed = sum(size for targets in gone.values() for size in targets.values())
-        kept = sorted({name.model for name in names} & set(needed))
+        kept = sorted({name.model for name in names if any(name.model in models for models in needed.values())})
         document = {
             "models": {node: list(targets) for node, targets in gone.items()},
             "size_bytes": freed,
@@ -75,8 +76,18 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         if wanted:
             cache_of = {node.name: node.cache_dir for node in session.selected}
             execute(compile_prune({node: tuple(targets) for node, targets in gone.items()}, cache_of), session)
-        users = [stored.deployment for _, stored, _ in here if {one.model for one in stored.models} & {*kept}]
-        return session.answer({**document, "removed": wanted}, in_use(kept, users) if kept and not gone else None)
+        by = [one.deployment for stored in users.values() for one in stored if {m.model for m in one.models} & {*kept}]
+        return session.answer({**document, "removed": wanted}, in_use(kept, by) if kept and not gone else None)
+
+
+def _users(session: Session, facts: Mapping[str, Facts]) -> dict[str, list[Stored]]:
+    """By selected node, the deployments and rollbacks that have a part on it."""
+    here = deployed(facts)
+    places = {node.name: {node.name, node.address} for node in session.selected}
+    return {
+        name: [it for at, it, _ in here if at == name or any({m.name, m.address} & place for m in it.members)]
+        for name, place in places.items()
+    }
 
 
 def caches(session: Session) -> dict[str, dict[str, Any]]:
@@ -160,13 +171,13 @@ def _unknown(names: Iterable[ModelName], found: Mapping[str, Mapping[str, Any]])
 def _unneeded(
     found: Mapping[str, Mapping[str, Any]],
     gone: Mapping[str, Mapping[str, int]],
-    needed: Mapping[str, frozenset[str]],
+    needed: Mapping[str, Mapping[str, frozenset[str]]],
 ) -> list[dict[str, Any]]:
     """What stays although no deployment needs it, by node, the largest first: only its name removes it."""
     rows = []
     for node, about in found.items():
         for one in about["models"]:
-            all_of_it = _gone({"models": [one]}, [model_name(one["model"])], needed)
+            all_of_it = _gone({"models": [one]}, [model_name(one["model"])], needed[node])
             if size := sum(size for target, size in all_of_it.items() if target not in gone.get(node, {})):
                 rows.append({"node": node, "model": one["model"], "size_bytes": size})
     return sorted(rows, key=lambda row: -row["size_bytes"])

@@ -64,9 +64,10 @@ def _with_fixes(
     refused = _refused(options, session, shown)
     if refused or not listed:
         return Answer({**shown, "shown": bool(refused)}, error=_error(session, found, refused))
-    if session.lock(step.node for step in plan.steps):
+    trouble = images.get_images(session, draft, lacking)  # before the locks: a build takes up to an hour
+    if session.lock(step.node for step in plan.steps) and trouble is None:
         return _with_fixes(options, session, draft, look, *look())
-    trouble = _fix(session, plan) or images.get_images(session, draft, lacking)
+    trouble = _fix(session, plan) or trouble
     situation, found = look()
     done = {*steps, *((name, images.CHECK) for one in lacking for name in one.nodes)}
     found = _fixed(found, done)

@@ -34,7 +34,7 @@ def key(options: KeyOptions, report: Report) -> Answer:
 
 def _key(options: KeyOptions, session: Session) -> Answer:
     facts = session.containers() if options.rotate else session.what_runs()
-    revision = find_deployment(session, facts, options.deployment)
+    revision = find_deployment(session, facts, options.deployment, "--deployment ")
     if revision.stored.without_key:
         raise Refused(
             f"{revision.title} serves without an API key",
@@ -58,8 +58,9 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
                 node=node,
                 hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
+    document = {"key": new, "deployment": revision.stored.deployment}
     if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
-        return Answer({"key": new, "rotated": False, "restarted": []})
+        return Answer(document | {"rotated": False, "restarted": []})
     turns = rotation_turns(targets, nodes)
     plans = compile_restart(built_in("key rotate"), facts, turns, Choices())
     plan = replace(plans[0], phases=tuple(phase for one in plans for phase in one.phases))
@@ -72,7 +73,7 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     session.secrets |= {API_KEY.name: new, **old_keys(session, facts, plan)}
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)
-    return Answer({"key": new, "rotated": True, "restarted": restarted})
+    return Answer(document | {"rotated": True, "restarted": restarted})
 
 
 def _effect(targets: Sequence[DeployedRevision], turns: int) -> str:

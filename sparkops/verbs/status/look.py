@@ -33,6 +33,8 @@ class Looked:
     parts: Sequence[MemberContainer]
     fronts: Sequence[ServingProbe]
     engines: Sequence[ServingProbe]
+    replaced: bool = False
+    """Whether one that serves was deployed in its place on every node that cannot be reached."""
 
     @property
     def stored(self) -> Stored:
@@ -40,7 +42,14 @@ class Looked:
 
     @property
     def state(self) -> State:
-        return condition(self.parts, self.fronts, self.engines)
+        found = condition(self.parts, self.fronts, self.engines)
+        return "stopped" if found == "unreachable" and self.replaced else found
+
+    def replaced_by(self, others: Iterable["Looked"]) -> bool:
+        """Whether one of these serves in its place on every node that cannot be reached."""
+        lost = {part.node for part in self.parts if not part.reachable}
+        instead = [one for one in others if self.stored.hash in one.revision.replaced and one.state == "serving"]
+        return not self.revision.runs and any(lost <= {m.name for m in one.stored.members} for one in instead)
 
     @property
     def suspects(self) -> Sequence[Place]:

@@ -1,6 +1,7 @@
 """`status`: the state of every deployment, why it does not serve, and what endangers it."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sparkops.core.condition import EXIT_CODES, ServingProbe
@@ -52,6 +53,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
             raise unknown_deployment(session, here, options.deployment)
         answers = ask(session, facts, shown)
         looked = [look(session, facts, revision, answers) for revision in shown]
+        looked = [replace(one, replaced=one.replaced_by(looked)) for one in looked]
         logs = read_causes(session, looked)
         silent = _silent(session, looked)
         found = list(_warnings(answers, looked, logs, silent))
@@ -122,8 +124,11 @@ def _stopped_by(one: Looked, runs: Sequence[PastRun]) -> PastRun | None:
 
 def _silent(session: Session, looked: Sequence[Looked]) -> AwayNodes:
     """The nodes that could not be reached although all that they are known to run serves."""
-    members = {member.name: one.state for one in looked for member in one.stored.members}
-    return session.lost.among(node for node, state in members.items() if state == "serving")
+    states: dict[str, set[str]] = {}
+    for one in looked:
+        for member in one.stored.members:
+            states.setdefault(member.name, set()).add(one.state)
+    return session.lost.among(node for node, found in states.items() if {"serving"} <= found <= {"serving", "stopped"})
 
 
 def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: AwayNodes) -> Iterator[Finding]:

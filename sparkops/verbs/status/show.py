@@ -133,7 +133,8 @@ def rotated(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if not document.get("rotated"):
         yield ink.good("Nothing changed: this is the key already.")
         return
-    yield ink.good(f"The key was changed. Print it: `{how.command} key`")
+    named = shlex.join([document["deployment"], *(["--limit", how.limit] if how.limit else [])])
+    yield ink.good(f"The key was changed. Print it: `{how.command} key --deployment {named}`")
     for name in document.get("restarted", ()):
         yield f"  restarted with the new key: {name}"
 

@@ -134,6 +134,30 @@ def test_the_table_is_what_the_published_configuration_gives(name: str) -> None:
     assert replace(found, reads=known.reads, mxfp4=known.mxfp4) == known
 
 
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
+
+
+@pytest.mark.parametrize(
+    ("changes", "context"),
+    [
+        ({}, 40960),
+        ({"rope_scaling": YARN}, 131072),
+        ({"rope_parameters": {"full_attention": YARN, "sliding_attention": {"rope_type": "default"}}}, 131072),
+        ({"rope_scaling": {"type": "linear", "factor": 2}}, 81920),
+        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, 40960),
+        ({"rope_scaling": {"rope_type": "yarn", "factor": float("inf")}}, 40960),
+        ({"rope_scaling": "yarn"}, 40960),
+        ({"rope_scaling": {"factor": 8.0}, "model_type": "gemma3_text"}, 40960),
+    ],
+)
+def test_the_context_is_what_vllm_derives_from_the_positions_and_their_scaling(
+    changes: dict[str, Any], context: int
+) -> None:
+    config = {"num_attention_heads": 64, "hidden_size": 5120, "num_hidden_layers": 64, "vocab_size": 151936}
+    found = model_config.architecture({**config, "model_type": "qwen3", "max_position_embeddings": 40960, **changes})
+    assert found.context == context
+
+
 def test_a_token_reads_less_the_more_layers_are_quantised() -> None:
     def read(layers: str | None) -> float:
         wanted = {} if layers is None else {"mxfp4_layers": layers}

@@ -53,7 +53,7 @@ def test_a_kernel_with_a_known_problem_is_the_cause_and_nobody_is_told_to_instal
     assert {name: one.follows for name, one in two.items()} == {
         "kernel": "", "kernel-kho": "kernel", "kernel-same": "kernel",
     }  # fmt: skip
-    assert next(iter(two.values())).hint.endswith("(cures 3)")
+    assert next(iter(two.values())).hint.endswith("(cures 3 findings)")
 
     three = held(situated({"a": running(KERNEL), "b": running(FREEZES), "c": running(OLD)}, "cluster"))
     same = three["kernel-same"]

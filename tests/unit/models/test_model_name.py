@@ -12,6 +12,7 @@ from sparkops.errors import UsageError
         ("openai/gpt-oss-120b", "openai/gpt-oss-120b", "", "fetch-openai--gpt-oss-120b"),
         ("gpt2", "gpt2", "", "fetch-gpt2"),
         ("a/b@main", "a/b", "main", "fetch-a--b-main"),
+        ("https://huggingface.co/a/b", "a/b", "", "fetch-a--b"),
         ("a/b@refs/pr/7", "a/b", "refs/pr/7", "fetch-a--b-refs--pr--7"),
         ("a/b@" + "c" * 40, "a/b", "c" * 40, "fetch-a--b-" + "c" * 12),
         ("/srv/my models/tune/", "/srv/my models/tune", "", "fetch-srv--my-models--tune"),
