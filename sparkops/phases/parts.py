@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sparkops.core.endpoints import api_url, health_path
-from sparkops.core.facts import Container, Facts
+from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.plan import Action, Step, Undoing
 from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
@@ -67,6 +67,16 @@ def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ..
         _, parts = found.setdefault((stored.deployment, stored.hash), (stored, []))
         parts.append((node, container))
     return tuple(DeployedRevision(stored, tuple(parts)) for stored, parts in found.values())
+
+
+def cut_off(stored: Stored, facts: Mapping[str, Facts]) -> dict[str, str]:
+    """Why the CX7 link of a node cannot carry its cluster, by node."""
+    found = {
+        member.name: facts[member.name].find_fabric(member.fabric)
+        for member in stored.members
+        if member.fabric and member.name in facts and not isinstance(facts[member.name].ip_addr, Unread)
+    }
+    return {node: link.reason for node, link in found.items() if isinstance(link, Unread)}
 
 
 def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container, choices: Choices) -> Step:

@@ -7,9 +7,12 @@ from sparkops.core.facts import Facts, Lock
 from sparkops.core.schema import nearest
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
-from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
 from sparkops.session.session import Session
+
+LINK_DOWN = "the CX7 link of {} is down: {}"
+LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 
 
 def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
@@ -73,6 +76,13 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
                 f"a newer version of sparkops started {stored.deployment} {stored.hash[:8]}",
                 hint="use that version of sparkops to change this deployment",
             )
+
+
+def links_up(facts: Mapping[str, Facts], revisions: Iterable[DeployedRevision]) -> None:
+    """Raise Refused for a cluster with a link that is down: its nodes would wait for each other."""
+    for one in revisions:
+        for node, reason in cut_off(one.stored, facts).items():
+            raise Refused(f"{one.title}: {LINK_DOWN.format(node, reason)}", node=node, hint=LINK)
 
 
 def find_deployment(

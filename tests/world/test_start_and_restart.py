@@ -95,6 +95,21 @@ def test_a_rollback_to_a_name_stops_what_runs_in_its_place(lab: Lab) -> None:
     assert lab.running() == before
 
 
+@pytest.mark.parametrize("verb", ["start", "restart", "rollback"])
+def test_a_cluster_whose_link_is_down_is_neither_started_nor_awaited(lab: Lab, verb: str) -> None:
+    lab.deploy("cluster")
+    if verb == "start":
+        lab.json("stop")
+    if verb == "rollback":
+        lab.deploy("solo", "--recipe", QWEN)
+    lab.node("node2").link = False
+    lab.mark()
+    error = lab.json(verb, code=3)["error"]
+    assert "the CX7 link of node2 is down" in error["message"]
+    assert "check the cable" in error["hint"]
+    assert lab.changed() == []
+
+
 def test_a_rollback_starts_what_the_last_deploy_replaced_not_what_an_earlier_one_did(lab: Lab) -> None:
     lab.deploy("2x-solo", "--name", "first")
     lab.deploy("2x-solo", "--name", "again")

@@ -14,7 +14,7 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import elsewhere, lock_for, nothing_kept, on_selected, ours_to_change
+from sparkops.session.find_deployment import elsewhere, links_up, lock_for, nothing_kept, on_selected, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -49,6 +49,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     else:
         previous = _previous(session, everything, running)
     ours_to_change(one.stored for one in (*running, *previous))
+    links_up(facts, previous)
     if error := elsewhere(session, (*running, *previous)):
         raise error
     choices = Choices(limits=options.limits)

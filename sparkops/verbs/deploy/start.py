@@ -20,7 +20,14 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import find_deployment, lock_for, nothing_kept, on_selected, ours_to_change
+from sparkops.session.find_deployment import (
+    find_deployment,
+    links_up,
+    lock_for,
+    nothing_kept,
+    on_selected,
+    ours_to_change,
+)
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -38,6 +45,7 @@ def _start(options: StartOptions, session: Session) -> Answer:
     session.require(node.name for node in session.selected)
     targets = _to_start(session, deployed_revisions(facts), options.deployment)
     ours_to_change(one.stored for one in targets)
+    links_up(facts, targets)
     started = compile_rollback(built_in("start"), facts, (), targets, Choices(limits=options.limits))
     plan = Plan("start", started.revision, (*_forgotten(session, facts, targets), *started.phases))
     names = [one.title for one in targets if one.kept]
@@ -68,6 +76,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
         raise Refused(f"{one.title} is stopped", hint=f"start it: `sparkops start {name}`")
     session.require(member.name for member in one.stored.members)
     ours_to_change([one.stored])
+    links_up(facts, [one])
     if one.missing:
         raise Refused(
             f"{one.title} lacks a container on {one.missing[0].name}",

@@ -14,8 +14,9 @@ from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.inventory import Inventory
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.phases.beside import in_the_way
-from sparkops.phases.parts import DeployedRevision
+from sparkops.phases.parts import DeployedRevision, cut_off
 from sparkops.session.away import AwayNodes, unreachable
+from sparkops.session.find_deployment import LINK, LINK_DOWN
 
 Place = tuple[StoredMember, Container | None]
 """A member of a deployment, and its container if there is one."""
@@ -29,7 +30,6 @@ RECENT = 3600.0
 STARTS_BY_ITSELF = 600.0
 """Seconds after a boot within which Docker starts the containers that it restarts."""
 
-LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
 READ = "read the logs: `sparkops logs {0}`; to start it again: `sparkops restart {0}`"
 AGAIN = "deploy it again: `sparkops deploy --topology ...`"
@@ -57,16 +57,6 @@ class Reason:
     node: str
     text: str
     next: str
-
-
-def cut_off(stored: Stored, facts: Mapping[str, Facts]) -> dict[str, str]:
-    """Why the CX7 link of a node cannot carry its cluster, by node."""
-    found = {
-        member.name: facts[member.name].find_fabric(member.fabric)
-        for member in stored.members
-        if member.fabric and member.name in facts and not isinstance(facts[member.name].ip_addr, Unread)
-    }
-    return {node: link.reason for node, link in found.items() if isinstance(link, Unread)}
 
 
 def cause(
@@ -127,7 +117,7 @@ def displaced(one: DeployedRevision, here: Iterable[DeployedRevision], typed: st
 
 def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Reason]:
     for node, reason in cut_off(stored, facts).items():
-        yield Reason(node, f"the CX7 link of {node} is down: {reason}", LINK)
+        yield Reason(node, LINK_DOWN.format(node, reason), LINK)
 
 
 def _reboots(places: Sequence[Place], facts: Mapping[str, Facts]) -> Iterator[Reason]:

@@ -9,9 +9,9 @@ from sparkops.core.growth import SAMPLES
 from sparkops.core.plan import Command, NodeLost, Result, Script
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import caches, scripts
-from sparkops.phases.parts import DeployedRevision, question
+from sparkops.phases.parts import DeployedRevision, cut_off, question
 from sparkops.session.session import Session
-from sparkops.verbs.status.causes import Logs, Place, cut_off
+from sparkops.verbs.status.causes import Logs, Place
 from sparkops.verbs.status.logs import read_logs
 
 GPU = Command((Script("facts"), "--only", "gpu-load", "--patience", "3"), reads=True, timeout=10.0)
