@@ -97,14 +97,14 @@ def lacking_gib(here: Here, need: NeededModel) -> float | None:
 
 
 def _size(here: Here, need: NeededModel) -> str:
-    """The size of what the node lacks, and the node that it is copied from, if one has the whole model."""
+    """The size of what the node lacks, and the node that has the whole model, if one does."""
     found, pinned = need.found(here.facts), here.s.commit(need)
     have = [one for one in found.files if one.state == "there"] if isinstance(found, Model) else []
     for node, facts in here.s.facts.items():
         other = need.usable(facts)
         if other is not None and other.revision == (pinned or other.revision):
             lacks = sum(one.size_bytes for one in other.files if one not in have)
-            return f"{bytes_text(lacks)}, copied from {node}"
+            return f"{bytes_text(lacks)}, which {node} has"
     size = lacking_gib(here, need)
     return f"about {size:.0f} GiB" if size else ""
 

@@ -146,15 +146,15 @@ def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending
     run = os.urandom(4).hex()
     named = line.flags.get("inventory")
     command = f"sparkops -i {shlex.quote(printable(named))}" if named else "sparkops"
+    given = line.flags.get("limit", "")
+    limit = "" if given.startswith("@") else given  # `@last-failed` means something to `play` only
     shown = tuple(map(printable, words))
     cut = len(shown) - len(line.given)
     typed = (shown[: cut - 1], shown[cut:])
     settings: dict[str, Any] = {
         "run": run,
         "as_json": bool(line.flags.get("json")) or "--json" in _ours(words),
-        "how": How(
-            bool(line.flags.get("verbose")), command, registry.NEED_NODES, line.verb, typed, line.flags.get("limit", "")
-        ),
+        "how": How(bool(line.flags.get("verbose")), command, registry.NEED_NODES, line.verb, typed, limit),
         "show": registry.show,
         "ink": (Ink(_colour(sys.stdout)), Ink(_colour(sys.stderr))),
     }

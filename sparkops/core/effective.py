@@ -61,11 +61,16 @@ class Effective:
         return self.recipe.model
 
     @property
+    def own_flags(self) -> bool:
+        """Whether the table of flags was read from the image."""
+        return self.recipe.flags.exact and self.recipe.flags.image in ("", self.image)
+
+    @property
     def known_image(self) -> KnownImage:
         """What is known of the image: from its own flags and packages if they were read, else from its name."""
-        known, table = images.known(self.image), self.recipe.flags
-        if table.exact and table.image in ("", self.image):
-            known = images.with_flags(known, table.flags)
+        known = images.known(self.image)
+        if self.own_flags:
+            known = images.with_flags(known, self.recipe.flags.flags)
         return images.with_software(known, self.software) if self.software else known
 
     @property

@@ -250,7 +250,7 @@ KNOWN = {
     "sudo-password": KnownEnd(
         r"sudo: a password is required|sudo: a terminal is required",
         "sudo asks for a password",
-        "add --ask-become-pass, or set $SPARKOPS_BECOME_PASSWORD",
+        "add --ask-become-pass; it takes $SPARKOPS_BECOME_PASSWORD if that is set",
     ),
     "registry-login": KnownEnd(
         r"(?i)unauthorized: |pull access denied for|denied: requested access|403 Forbidden",

@@ -275,7 +275,7 @@ def _largest(found: Estimate, need: _Need | None) -> tuple[str, ...]:
     share = _largest_share(found)
     words = f"--set args.gpu-memory-utilization={share:.2f}"
     if need is None or found.weights is None:
-        return (words,) if share > 0 else ()
+        return (words,) if found.total * share > (found.weights or 0) + found.overhead else ()
     room = (found.total * share - found.weights - found.overhead) * 2**30
     if need.given:
         words = f"--set args.kv-cache-memory-bytes={max(0, int(room))}"
@@ -291,10 +291,11 @@ def _largest_share(found: Estimate) -> float:
 
 def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]:
     """The smallest cluster that the weights fit into."""
-    if need is None or found.weights is None or need.stages > 1:
+    if found.weights is None or (need and need.stages > 1):
         return ()
-    whole, share = found.weights * need.shared, min(found.share, found.total * _largest_share(found))
-    for count in models.working_counts(need.model):
+    shared, counts = (need.shared, models.working_counts(need.model)) if need else (shape.span, (2 * shape.span,))
+    whole, share = found.weights * shared, min(found.share, found.total * _largest_share(found))
+    for count in counts:
         if count > shape.span and whole / count + found.overhead < share - 1:
             return (f"--topology cluster --set args.tensor-parallel-size={count} (over {count} nodes)",)
     return ()

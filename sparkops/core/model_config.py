@@ -124,16 +124,17 @@ def _context(config: Config) -> int:
     positions = _number(config, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
     scaling = config.get("rope_scaling") or config.get("rope_parameters")
     if not isinstance(scaling, Mapping) or str(config.get("model_type", "")).startswith("gemma3"):
-        return positions
+        scaling = {}
     longest = positions
     for one in [part for part in scaling.values() if isinstance(part, Mapping)] or [scaling]:
         kind, factor = one.get("rope_type", one.get("type")), one.get("factor")
         if kind in _ALREADY_SCALED or isinstance(factor, bool) or not isinstance(factor, int | float):
             continue
         if 0 < factor <= _MOST_SCALING:
-            begun = _optional(one, "original_max_position_embeddings") if kind == "yarn" else 0
-            longest = int((begun or positions) * factor)
-    return longest
+            begun = one.get("original_max_position_embeddings") if kind == "yarn" else None
+            longest = int((begun if isinstance(begun, int) and begun > 0 else positions) * factor)
+    most = config.get("model_max_length")
+    return max(longest, most) if isinstance(most, int) and not isinstance(most, bool) else longest
 
 
 def _layers(config: Config) -> tuple[int, int, int]:

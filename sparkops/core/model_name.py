@@ -7,7 +7,7 @@ from sparkops.core.build import job_id
 from sparkops.errors import UsageError
 
 _PAGE = "https://huggingface.co/"
-"""What a name copied from the address of the model's page begins with."""
+"""What the address of a model's page begins with."""
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*(?:/[\w.-]+)?")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _REVISION = re.compile(r"[\w.-]+(?:/[\w.-]+)*")
@@ -41,8 +41,10 @@ class ModelName:
 def model_name(text: str) -> ModelName:
     if text.startswith("/"):
         return ModelName(text.rstrip("/") or "/")
-    model, at, revision = text.removeprefix(_PAGE).partition("@")
+    model, at, revision = text.partition("@")
     if not _HUB.fullmatch(model) or (at and not _REVISION.fullmatch(revision)) or ".." in text:
         hint = "write for example openai/gpt-oss-120b, openai/gpt-oss-120b@main, or an absolute path on the nodes"
+        if text.startswith(_PAGE):
+            hint = f"write the name only: {'/'.join(text.removeprefix(_PAGE).split('/')[:2])}"
         raise UsageError(f"{text!r} is not a valid model name", hint=hint)
     return ModelName(model, revision)

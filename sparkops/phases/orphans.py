@@ -44,7 +44,9 @@ def compile_orphans(
     `wanted` are containers (node, name) that this run is about to use: of them only the notes go.
     """
     by_address = {address: node for node, address in addresses.items() if node in facts}
-    shared = {(node, c.name) for one in deployed_revisions(facts) for node, c in one.parts if len(one.parts) > 1}
+    noted = {(by_address.get(it.address, ""), it.container) for known in facts.values() for it in known.orphans}
+    places = [{(node, container.name) for node, container in one.parts} for one in deployed_revisions(facts)]
+    shared = {place for one in places if one - noted for place in one}
     ends: dict[str, Step] = {}
     notes: list[Step] = []
     for holder, known in facts.items():

@@ -29,9 +29,14 @@ class Undo:
         self._world = world
         self._emit = emit
         self._waits = world.cancel()
+        self._own_commands = world.cancel()
         self._never = world.cancel()
         if impatient:
-            self._waits.set()
+            self._hurry()
+
+    def _hurry(self) -> None:
+        self._waits.set()
+        self._own_commands.set()
 
     def all(self, phases: Sequence[Sequence[Step]]) -> None:
         """Undo the last phase first: all nodes at once, each node's steps in reverse order."""
@@ -43,7 +48,7 @@ class Undo:
                 self._phase(pending[-1])
                 pending.pop()
             except KeyboardInterrupt:
-                self._waits.set()  # the loop tries the rest of this phase again
+                self._hurry()  # the loop tries the rest of this phase again
 
     def _phase(self, steps: Sequence[Step]) -> None:
         ended = {*self.undone, *self.stuck}
@@ -66,6 +71,8 @@ class Undo:
                 away = lost
                 told = "it is unknown whether this step was undone" if lost.sent else "this step was not undone"
                 self._stuck(step, f"{lost.reason}; {told}")
+                if step.undo is not None and step.undo.wait is not None:
+                    self._waits.set()  # what was started elsewhere may wait for this node until the deadline
 
     def _step(self, step: Step) -> None:
         assert step.undo is not None
@@ -113,7 +120,7 @@ class Undo:
 
     def _send(self, node: str, command: Command) -> Result:
         """An undo is safe to repeat: send it once more if the connection broke during the first try."""
-        cancel = self._waits if command.ends else self._never
+        cancel = self._own_commands if command.ends else self._never
         try:
             return self._world.send(node, command, cancel)
         except NodeLost as lost:

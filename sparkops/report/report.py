@@ -71,7 +71,7 @@ class Report(Ending):
     def show_answer(self, verb: str, answer: Answer) -> None:
         """Show the answer of a verb that ran as part of this run."""
         with self._lock:
-            lines = self.lines(verb, answer.document, self._err_ink) if answer.document else ()
+            lines = self.lines(verb, self._advised(answer.document), self._err_ink) if answer.document else ()
             self._screen.show(list(lines), self._board)
 
     def confirm(self, question: str) -> bool:

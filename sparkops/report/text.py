@@ -20,6 +20,9 @@ WIDTH = 116
 _ADVICE = re.compile(r"(?<![\w./\"-])sparkops ([a-z]+)(?![\w./-])")
 """A command in double quotes is no advice: someone typed it so."""
 
+_OF_NODES = ("model", "image", "cache")
+"""First words of the verbs that act on nodes: advice keeps their `--limit`. Others act on what runs, wherever it is."""
+
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -67,12 +70,15 @@ class How:
             return text
 
         def whole(found: re.Match[str]) -> str:
-            if found[1] not in self.verbs:
-                return found[0]
-            limited = not self.limit or "--limit" in text[found.end() :].partition("`")[0]
-            return " ".join([self.command, *([] if limited else ["--limit", shlex.quote(self.limit)]), found[1]])
+            command = self.on_these if found[1] in _OF_NODES else self.command
+            return f"{command} {found[1]}" if found[1] in self.verbs else found[0]
 
         return _ADVICE.sub(whole, text)
+
+    @property
+    def on_these(self) -> str:
+        """The command for these nodes only."""
+        return f"{self.command} --limit {shlex.quote(self.limit)}" if self.limit else self.command
 
 
 def columns(rows: Iterable[Sequence[object]], indent: str = "") -> Iterator[str]:

@@ -44,11 +44,10 @@ def _unknown(effective: Effective, name: str) -> Verdict:
     if table.find(name) is None:
         near = None if name in (*VANISHED, *ELSEWHERE) else table.nearest(name)
         hints = [f"did you mean --{near}?"] if near else []
-        hints += [f"if the image changed, read its flags again: `sparkops image flags {table.image}`"] * bool(
-            table.image
-        )
+        stale = f"if the image changed, read its flags again: `sparkops image flags {table.image}`"
+        hints += [stale] * bool(table.fingerprint)  # that of a table that is stored
         read = f"read the image's own flags to know it before the start: `sparkops image flags {effective.image}`"
-        hints = hints or [read] * (name not in VANISHED)
+        hints = hints or [read] * (name not in VANISHED and not effective.own_flags)
     verdict = refuse if table.find(name) is None and _certain(effective, name) else warn
     return verdict(_said(effective, name), "; ".join(hints), where=effective.args[name].origin)
 
@@ -59,18 +58,13 @@ def _certain(effective: Effective, name: str) -> bool:
     It does if the image's own table lacks it. Else a name similar to a known flag is a typing mistake on any image,
     and a flag that vLLM removed is missing in images that are new enough.
     """
-    if _own(effective):
+    if effective.own_flags:
         return True
     if name in ELSEWHERE:
         return False
     if name in VANISHED:
         return image(effective).current
     return not effective.recipe.mods and effective.recipe.flags.nearest(name, SLIP) is not None
-
-
-def _own(effective: Effective) -> bool:
-    """Whether the table was read from the image."""
-    return effective.recipe.flags.exact and effective.recipe.flags.image in ("", effective.image)
 
 
 def _said(effective: Effective, name: str) -> str:
@@ -100,7 +94,7 @@ def _wrong_values(effective: Effective) -> Iterator[Verdict]:
         if not (flag and flag.choices and isinstance(value, str)) or value in flag.choices:
             continue
         typing_mistake = nearest(value, flag.choices, SLIP) is not None
-        judged = _own(effective) or image(effective).current or typing_mistake or name not in PLUGIN
+        judged = effective.own_flags or image(effective).current or typing_mistake or name not in PLUGIN
         if judged and PLUGIN.get(name) not in effective.args:
             yield _wrong(effective, name, value, flag.choices)
 
@@ -108,7 +102,7 @@ def _wrong_values(effective: Effective) -> Iterator[Verdict]:
 def _wrong(effective: Effective, name: str, value: str, choices: Iterable[str]) -> Verdict:
     setting, table = effective.args[name], effective.recipe.flags
     if name not in PLUGIN:
-        certain = name in FORK or _own(effective)
+        certain = name in FORK or effective.own_flags
         known = certain or image(effective).current
         which = "it must be one of" if known else f"sparkops knows its values of vLLM {table.version} only:"
         verdict = refuse if certain else warn
@@ -116,7 +110,7 @@ def _wrong(effective: Effective, name: str, value: str, choices: Iterable[str]) 
     has = f"{table.image} has" if table.image else f"vLLM {table.version} has"
     hint = f"list what an image knows: `sparkops image flags {table.image or effective.image} --json`"
     said = f"--{name} {value} ({_short(setting)}): {has} no parser of this name{did_you_mean(value, choices)}"
-    return (refuse if _own(effective) else warn)(said, hint, where=setting.origin)
+    return (refuse if effective.own_flags else warn)(said, hint, where=setting.origin)
 
 
 def _short(setting: Setting) -> str:

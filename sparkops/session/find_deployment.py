@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from sparkops.core.facts import Facts, Lock
+from sparkops.core.facts import Facts, Lock, Unread
 from sparkops.core.schema import nearest
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
@@ -11,6 +11,8 @@ from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
 from sparkops.session.session import Session
 
+SETTLED = 600.0
+"""Seconds after a boot by which the links of a node are up."""
 LINK_DOWN = "the CX7 link of {} is down: {}"
 LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 
@@ -21,11 +23,7 @@ def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRe
     What was stopped earlier, or runs as another revision on one of its nodes, is left out.
     """
     wanted = set(nodes)
-    here = [
-        revision
-        for revision in deployed_revisions(facts)
-        if wanted & ({member.name for member in revision.stored.members} | {node for node, _ in revision.parts})
-    ]
+    here = [revision for revision in deployed_revisions(facts) if wanted & _nodes(revision)]
     found = [revision for revision in here if revision.runs]
     for revision in sorted(here, key=lambda one: one.ended, reverse=True):
         if (
@@ -78,11 +76,18 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
             )
 
 
-def links_up(facts: Mapping[str, Facts], revisions: Iterable[DeployedRevision]) -> None:
-    """Raise Refused for a cluster with a link that is down: its nodes would wait for each other."""
-    for one in revisions:
-        for node, reason in cut_off(one.stored, facts).items():
-            raise Refused(f"{one.title}: {LINK_DOWN.format(node, reason)}", node=node, hint=LINK)
+def link_problem(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
+    """The error for a cluster with a link that cannot be used: its nodes would wait for each other.
+
+    None soon after a boot, when a link may still come up.
+    """
+    booted = max((known.booted for known in facts.values()), default=0.0)
+    now = max((known.clock.seconds for known in facts.values() if not isinstance(known.clock, Unread)), default=0.0)
+    for node, reason in cut_off(one.stored, facts).items():
+        if now - booted > SETTLED:
+            hint = f"{LINK}; if its address has changed, deploy again: `sparkops deploy --topology cluster`"
+            return Refused(f"{one.title}: {LINK_DOWN.format(node, reason)}", node=node, hint=hint)
+    return None
 
 
 def find_deployment(
@@ -118,18 +123,30 @@ def unknown_deployment(session: Session, here: Iterable[DeployedRevision], name:
     return UsageError(f'no deployment "{name}"; {told}' + (f"; did you mean {near}?" if near else ""), hint=hint)
 
 
-def lock_for(session: Session, name: str | None) -> None:
-    """Lock the selected nodes, but refuse a name that no deployment has before that.
+def lock_for(session: Session, name: str | None, to: Iterable[str] = ()) -> None:
+    """Lock the nodes of what is named, by its name or by the first digits of its hash; without either, the selected.
 
-    While another run holds a lock, the name is not judged: that run may be starting this deployment.
+    Refuses a name that no deployment has before that. While another run holds a lock, the name is not judged: that run
+    may be starting this deployment.
     """
-    if name is not None:
+    names = [node.name for node in session.selected]
+    if name is not None or to:
         away = AwayNodes(session.away)
         facts = session.what_runs()
+        everything = deployed_revisions(facts)
         if not any(isinstance(known.lock, Lock) and known.lock.held for known in facts.values()):
-            on_selected(session, deployed_revisions(facts), name)
+            on_selected(session, everything, name)
         session.away = away  # a node may be back when another run has ended
-    session.lock(node.name for node in session.selected)
+        named = [one for one in everything if name in (None, one.stored.deployment)]
+        meant = [one for one in named if not to or one.stored.hash.startswith(tuple(to))]
+        places = {place for one in meant if not {*names}.isdisjoint(_nodes(one)) for place in _nodes(one)}
+        names = [node.name for node in session.inventory.nodes if node.name in places] or names
+    session.lock(names)
+
+
+def _nodes(one: DeployedRevision) -> set[str]:
+    """The nodes of its members, and those on which it was found by their names here."""
+    return {member.name for member in one.stored.members} | {node for node, _ in one.parts}
 
 
 def on_selected(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:

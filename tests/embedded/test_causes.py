@@ -59,7 +59,7 @@ def test_what_all_nodes_show_together_follows_from_the_one_node_that_differs(lab
             document = lab.json("preflight", code=None)
         found = held([*document["cluster"], *(check for node in document["nodes"] for check in node["checks"])])
         follows = {check["id"]: check["follows"] for check in found}
-        cures = [check["hint"] for check in found if check["hint"].endswith(f"(cures {len(follows)})")]
+        cures = [check["hint"] for check in found if check["hint"].endswith(f"(cures {len(follows)} findings)")]
         if document["order"][0] != cause or follows != {cause: None, **dict.fromkeys(rest, cause)} or len(cures) != 1:
             wrong[fault] = [(check["id"], check["hint"]) for check in found]
     assert wrong == {}

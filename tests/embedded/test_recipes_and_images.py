@@ -36,7 +36,7 @@ def test_an_unknown_flag_is_looked_up_in_the_image_before_anything_stops(empty):
         "--nope (--set) is not a flag of vLLM 0.1.dev12777+mxfp4 of vllm-node-mxfp4 [unknown-flag]" in error["message"]
     )
     assert lab.running() == served
-    assert lab.json("image", "flags", "vllm-node-mxfp4")["read"] is False, "they were stored"
+    assert lab.json("image", "flags", "vllm-node-mxfp4")["read"] is True, "nothing was stored that could become wrong"
 
 
 def test_mods_are_built_into_an_image_that_then_serves(empty):

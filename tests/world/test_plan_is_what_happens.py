@@ -64,6 +64,13 @@ def test_a_script_may_deploy_the_expected_plan_twice(lab: Lab) -> None:
     assert [lab.deploy(*expected)["changed"] for _ in range(2)] == [True, False]
 
 
+def test_a_flag_that_only_the_image_tells_makes_the_same_plan_and_nothing_anew(lab: Lab) -> None:
+    wish = ("cluster", "--set", "args.nope=2", "--allow", "unknown-flag")
+    plan = lab.json("plan", "--topology", *wish)
+    assert lab.deploy(*wish, "--expect", plan["id"])["changed"] is True
+    assert lab.deploy(*wish)["changed"] is False
+
+
 def test_another_plan_than_the_expected_one_is_refused_and_nothing_changes(lab: Lab) -> None:
     lab.deploy("cluster")
     before = lab.running()

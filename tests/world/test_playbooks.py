@@ -86,6 +86,11 @@ def test_a_topology_without_enough_nodes_is_refused_before_the_first_play(lab: L
     assert lab.received() == []
 
 
+def test_a_play_of_a_verb_that_needs_no_node_may_have_a_topology(lab: Lab, written: Written) -> None:
+    book = written("- {run: recipe show, with: {args: openai-gpt-oss-120b, topology: cluster}}\n")
+    assert lab.json("play", book, "--limit", "node1")["ok"] is True
+
+
 def test_a_node_that_goes_away_while_it_is_waited_for_may_come_back(tmp_path: Path, written: Written) -> None:
     def fifth(node: SimulatedNode, _words: tuple[Word, ...], _stdin: str) -> Result:
         asked[node.name] += 1

@@ -95,6 +95,33 @@ def test_a_rollback_to_a_name_stops_what_runs_in_its_place(lab: Lab) -> None:
     assert lab.running() == before
 
 
+def test_a_rollback_to_a_name_stops_nothing_outside_of_its_limit(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.json("stop")
+    lab.deploy("solo", "--limit", "node2", "--name", "other")
+    served = lab.running()
+    error = lab.json("rollback", GPT, "--limit", "node1", code=2)["error"]
+    assert re.search(r"must also stop deployments that are not selected: other \w{8}$", error["message"])
+    assert lab.running() == served
+
+
+def test_a_part_that_stop_remove_could_not_reach_is_removed_later_also_beside_another_such_part(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    lab.world.lose("node1")
+    lab.json("stop", "--remove", code=4)
+    lab.world.heal("node1")
+    lab.deploy("solo", "--recipe", QWEN)
+    assert {name.partition("-server")[0] for _, name in lab.containers()} == {f"sparkops-{QWEN}"}
+
+
+def test_a_start_leaves_out_a_cluster_whose_link_is_down(lab: Lab) -> None:
+    lab.deploy("cluster", *HALF)
+    lab.deploy("solo", "--alongside", "--limit", "node1", "--name", "second", *HALF)
+    lab.json("stop")
+    lab.node("node2").link = False
+    assert [one["deployment"] for one in lab.json("start")["endpoints"]] == ["second"]
+
+
 @pytest.mark.parametrize("verb", ["start", "restart", "rollback"])
 def test_a_cluster_whose_link_is_down_is_neither_started_nor_awaited(lab: Lab, verb: str) -> None:
     lab.deploy("cluster")

@@ -55,5 +55,9 @@ def test_a_model_is_removed_from_a_node_where_no_deployment_needs_it(lab: Lab) -
     prune = ("model", "prune", "openai/gpt-oss-120b", "--yes", "--limit")
     assert lab.json(*prune, "node1", code=3)["kept"] == ["openai/gpt-oss-120b"]
     assert list(lab.json(*prune, "node2")["models"]) == ["node2"]
-    both = lab.json(*prune, "node1,node2", code=3)
-    assert (both["removed"], both["kept"]) == (False, ["openai/gpt-oss-120b"])
+
+
+def test_without_a_limit_a_model_that_a_deployment_needs_stays_on_every_node(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    kept = lab.json("model", "prune", "openai/gpt-oss-120b", "--yes", code=3)
+    assert (kept["removed"], kept["kept"]) == (False, ["openai/gpt-oss-120b"])

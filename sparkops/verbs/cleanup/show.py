@@ -15,10 +15,10 @@ def cleanup(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.bad(f"Not everything could be removed on {', '.join(left)}.") if left else ink.good("Removed.")
     elif document.get("in_use"):
         yield ink.warn(f"Nothing was removed, because this is in use: {document['in_use']['reason']}.")
-        yield f"To remove all of it, {how.again(document['in_use']['next'])}; then `{how.command} cleanup`"
+        yield f"To remove all of it, {how.again(document['in_use']['next'])}; then `{how.on_these} cleanup`"
     elif document.get("removed") is False:
         found = any(node["entries"] for node in document.get("nodes", ()))
-        again = f"Nothing was removed. To remove all of it: `{how.command} cleanup --yes`"
+        again = f"Nothing was removed. To remove all of it: `{how.on_these} cleanup --yes`"
         yield again if found else "sparkops left nothing on these nodes."
 
 

@@ -195,7 +195,8 @@ def restart(**given: Any) -> StartOptions:
 def rollback(stall: float, deadline: float, to: str | None, **given: Any) -> RollbackOptions:
     """Start the previous deployment again.
 
-    sparkops first stops the deployment that replaced it. After `sparkops stop`, this starts what was stopped. A second
-    `rollback` starts again what the first one stopped; with --to it changes nothing.
+    sparkops first stops the deployment that replaced it. After `sparkops stop`, this starts what was stopped. The name
+    of a stopped deployment starts it in place of what runs instead. A second `rollback` starts again what the first one
+    stopped; with --to it changes nothing.
     """
     return RollbackOptions(limits=WaitLimits(stall, deadline), to=frozenset(filter(None, [to])), **given)

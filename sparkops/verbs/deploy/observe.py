@@ -32,7 +32,7 @@ def observe(options: PlanOptions, session: Session, first: Draft) -> tuple[Draft
     """
     facts = session.containers(_facts(session, first), but=first.nodes)
     session.require(first.nodes)
-    draft = informed(with_own_flags(first, session, facts), options, facts)
+    draft = informed(with_own_flags(first, options, session, facts), options, facts)
     revision = revise(name_of(options, draft), draft.effective, draft.placement, facts, options.alongside)
     if options.open_access:
         revision = replace(revision, without_key=True)

@@ -1,6 +1,6 @@
 """`rollback`: start again what served before."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sparkops.core.history import EVERYTHING
 from sparkops.core.impact import usual_seconds
@@ -14,7 +14,14 @@ from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
-from sparkops.session.find_deployment import elsewhere, links_up, lock_for, nothing_kept, on_selected, ours_to_change
+from sparkops.session.find_deployment import (
+    elsewhere,
+    link_problem,
+    lock_for,
+    nothing_kept,
+    on_selected,
+    ours_to_change,
+)
 from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.document import served, steps
@@ -30,7 +37,7 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
         session.require(node.name for node in session.selected)
         session.deployment = options.deployment or ""
         if not options.check:
-            lock_for(session, options.deployment)
+            lock_for(session, options.deployment, options.to)
         return _rollback(options, session)
 
 
@@ -46,10 +53,12 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     elif options.deployment and not running:
         previous = _stopped(session, chosen)
         running = _instead(everything, previous)
+        _refuse_others(session, previous, running)
     else:
         previous = _previous(session, everything, running)
     ours_to_change(one.stored for one in (*running, *previous))
-    links_up(facts, previous)
+    if problem := next(filter(None, (link_problem(facts, one) for one in previous)), None):
+        raise problem
     if error := elsewhere(session, (*running, *previous)):
         raise error
     choices = Choices(limits=options.limits)
@@ -128,12 +137,25 @@ def _replaced_all(
     raise UsageError(f"several deployments serve here: {names}", hint="name one of them, or select nodes with --limit")
 
 
+def _refuse_others(
+    session: Session, previous: Sequence[DeployedRevision], stopping: Iterable[DeployedRevision]
+) -> None:
+    """Refuse to stop what is on no selected node."""
+    if others := [one.title for one in stopping if not {node for node, _ in one.parts}.intersection(session.names)]:
+        raise _too_much(previous[0], others)
+
+
 def _refuse_half(
     everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], previous: DeployedRevision
 ) -> None:
     """Refuse to start a revision beside one that would keep running in its place."""
-    if others := [one.title for one in _instead(everything, [previous]) if one not in running]:
-        raise UsageError(
-            f"a rollback to {previous.title} must also stop deployments that are not selected: {', '.join(others)}",
-            hint="use `sparkops rollback` without a name, or a --limit that includes its nodes",
-        )
+    others = [one for one in everything if one.runs and one not in running]
+    if clashing := in_the_way(previous, others):
+        raise _too_much(previous, [one.title for one in clashing])
+
+
+def _too_much(previous: DeployedRevision, others: Sequence[str]) -> UsageError:
+    return UsageError(
+        f"a rollback to {previous.title} must also stop deployments that are not selected: {', '.join(others)}",
+        hint="use `sparkops rollback` without a name, or a --limit that includes its nodes",
+    )

@@ -22,7 +22,7 @@ from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import (
     find_deployment,
-    links_up,
+    link_problem,
     lock_for,
     nothing_kept,
     on_selected,
@@ -45,7 +45,7 @@ def _start(options: StartOptions, session: Session) -> Answer:
     session.require(node.name for node in session.selected)
     targets = _to_start(session, deployed_revisions(facts), options.deployment)
     ours_to_change(one.stored for one in targets)
-    links_up(facts, targets)
+    targets = _linked(session, facts, targets)
     started = compile_rollback(built_in("start"), facts, (), targets, Choices(limits=options.limits))
     plan = Plan("start", started.revision, (*_forgotten(session, facts, targets), *started.phases))
     names = [one.title for one in targets if one.kept]
@@ -76,7 +76,8 @@ def _restart(options: StartOptions, session: Session) -> Answer:
         raise Refused(f"{one.title} is stopped", hint=f"start it: `sparkops start {name}`")
     session.require(member.name for member in one.stored.members)
     ours_to_change([one.stored])
-    links_up(facts, [one])
+    if problem := link_problem(facts, one):
+        raise problem
     if one.missing:
         raise Refused(
             f"{one.title} lacks a container on {one.missing[0].name}",
@@ -147,6 +148,18 @@ def _to_start(session: Session, everything: Sequence[DeployedRevision], name: st
         raise nothing_kept(session, "start", here)
     newest = max(stopped, key=lambda one: one.ended)
     raise _beside(newest, in_the_way(newest, running))
+
+
+def _linked(
+    session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]
+) -> list[DeployedRevision]:
+    """Those whose links are up; raises Refused if that is none."""
+    problems = {one.title: problem for one in targets if (problem := link_problem(facts, one))}
+    if len(problems) == len(targets):
+        raise next(iter(problems.values()))
+    for problem in problems.values():
+        session.report.warn(problem.message)
+    return [one for one in targets if one.title not in problems]
 
 
 def _beside(one: DeployedRevision, others: Sequence[DeployedRevision]) -> Refused:

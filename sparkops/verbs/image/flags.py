@@ -1,7 +1,6 @@
 """`image flags`: the options of the image's `vllm serve`, read once and stored by fingerprint."""
 
 import json
-from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -10,7 +9,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.facts.images import Image
 from sparkops.core.flags import FlagTable
 from sparkops.data import compact, dump
-from sparkops.errors import Refused, StepFailed, UsageError
+from sparkops.errors import Refused, StepFailed
 from sparkops.files import flag_tables, recipes
 from sparkops.node_commands.docker import read_flags
 from sparkops.report.answer import Answer
@@ -35,17 +34,9 @@ def flags(options: FlagsOptions, report: Report) -> Answer:
     return Answer(_document(reference, node, image, kept, document) | {"read": False, "kept": None})
 
 
-def known_flags(session: Session, reference: str, node: str, image: Image) -> FlagTable:
-    """The options of this image, which the node has: those that are stored, else read now and stored if possible.
-
-    Raises StepFailed for an image that does not tell them.
-    """
-    if kept := _kept(reference, image):
-        return kept
-    document = _read(session, reference, node, image)
-    with suppress(UsageError):  # a full disk here is no reason against a deploy
-        flag_tables.keep(reference, image.fingerprint, document)
-    return replace(flag_tables.table(document), image=reference, fingerprint=image.fingerprint)
+def flags_in(session: Session, reference: str, node: str, image: Image) -> FlagTable:
+    """The options of an image that the node has, read now; raises StepFailed for an image that does not tell them."""
+    return replace(flag_tables.table(_read(session, reference, node, image)), image=reference)
 
 
 def _kept(reference: str, image: Image) -> FlagTable | None:

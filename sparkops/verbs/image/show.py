@@ -46,7 +46,7 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield "The nodes have no images."
     if nameless := document.get("nameless"):
         total = sum(one["size_bytes"] for one in nameless)
-        yield ink.dim(f"Images without a name: {len(nameless)}, {gb(total)}. Remove them: `{how.command} image prune`")
+        yield ink.dim(f"Images without a name: {len(nameless)}, {gb(total)}. Remove them: `{how.on_these} image prune`")
     yield from away(document, ink)
 
 
@@ -67,7 +67,7 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield f"Kept, because a container, a deployment or its rollback needs it: {', '.join(kept)}."
     if unneeded := document.get("unneeded"):
         yield f"Built by sparkops, but used by no deployment or recipe: {', '.join(unneeded)}."
-        yield ink.dim(f"Remove one: `{how.command} image prune NAME`")
+        yield ink.dim(f"Remove one: `{how.on_these} image prune NAME`")
     if not gone:
         yield "Nothing to remove: every image has a name or is in use."
     elif document.get("removed"):
@@ -92,7 +92,7 @@ def flags(document: Document, ink: Ink, how: How) -> Iterator[str]:
 
 def exported(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield ink.good(f"{document['image']} of {document['node']} is now in {document['file']} ({gb(document['bytes'])}).")
-    yield f"Restore it with `{how.command} image import`."
+    yield f"Restore it with `{how.on_these} image import`."
 
 
 def imported(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -119,4 +119,4 @@ def _verdict(one: Document, ink: Ink) -> str:
 
 
 def _next(document: Document, how: How) -> str:
-    return f"Next: {how.command} image distribute {document['image']} --from {document['node']}"
+    return f"Next: {how.on_these} image distribute {document['image']} --from {document['node']}"

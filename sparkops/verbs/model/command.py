@@ -75,6 +75,6 @@ def listing(**given: Any) -> NodesOptions:
 def prune(**given: Any) -> PruneOptions:
     """Remove the named models. Without names, remove partial downloads and replaced revisions.
 
-    sparkops keeps a model that a deployment or its rollback needs.
+    sparkops keeps a model that a deployment on these nodes or its rollback needs.
     """
     return PruneOptions(**given)

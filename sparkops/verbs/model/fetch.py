@@ -73,12 +73,12 @@ def ensure_fetched(
 def _source(session: Session, want: Fetch, facts: Mapping[str, Facts], here: Sequence[str], node: str | None) -> str:
     """Return the node that downloads: the named one, one that does already, one that has it, else the first.
 
-    One that has it may also be a node that is not selected. Raises Refused for a directory that no such node has.
+    Raises Refused for a directory that no such node has.
     """
     if node is not None:
         session.require([session.inventory.node(node).name])
     busy = [name for name in here if want.job in running(facts[name])]
-    have = [name for name in (*here, *facts) if complete(facts[name].model)]
+    have = [name for name in here if complete(facts[name].model)]
     found = [node] if node else [*busy, *have, *here]
     if want.name.local:
         found = [name for name in found if isinstance(model := facts[name].model, Model) and model.files]

@@ -54,14 +54,14 @@ def prune(options: PruneOptions, report: Report) -> Answer:
     names = [model_name(text) for text in options.names]
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
-        users = _users(session, session.containers())
-        needed = {node: _needed(stored) for node, stored in users.items()}
+        here = _on_selected(session, session.containers())
+        needed = _needed(here)
         found = caches(session)
         if unknown := _unknown(names, found):
             raise session.lost.error or UsageError(unknown)
-        gone = {node: targets for node, about in found.items() if (targets := _gone(about, names, needed[node]))}
+        gone = {node: targets for node, about in found.items() if (targets := _gone(about, names, needed))}
         freed = sum(size for targets in gone.values() for size in targets.values())
-        kept = sorted({name.model for name in names if any(name.model in models for models in needed.values())})
+        kept = sorted({name.model for name in names} & set(needed))
         document = {
             "models": {node: list(targets) for node, targets in gone.items()},
             "size_bytes": freed,
@@ -76,18 +76,17 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         if wanted:
             cache_of = {node.name: node.cache_dir for node in session.selected}
             execute(compile_prune({node: tuple(targets) for node, targets in gone.items()}, cache_of), session)
-        by = [one.deployment for stored in users.values() for one in stored if {m.model for m in one.models} & {*kept}]
-        return session.answer({**document, "removed": wanted}, in_use(kept, by) if kept and not gone else None)
+        users = [stored.deployment for stored in here if {one.model for one in stored.models} & {*kept}]
+        return session.answer({**document, "removed": wanted}, in_use(kept, users) if kept and not gone else None)
 
 
-def _users(session: Session, facts: Mapping[str, Facts]) -> dict[str, list[Stored]]:
-    """By selected node, the deployments and rollbacks that have a part on it."""
+def _on_selected(session: Session, facts: Mapping[str, Facts]) -> list[Stored]:
+    """The revisions, running or kept, with a part on a selected node: others do not use what these nodes have."""
+    places = {place for node in session.selected for place in (node.name, node.address)}
     here = deployed(facts)
-    places = {node.name: {node.name, node.address} for node in session.selected}
-    return {
-        name: [it for at, it, _ in here if at == name or any({m.name, m.address} & place for m in it.members)]
-        for name, place in places.items()
-    }
+    return [
+        stored for at, stored, _ in here if at in places or any({m.name, m.address} & places for m in stored.members)
+    ]
 
 
 def caches(session: Session) -> dict[str, dict[str, Any]]:
@@ -171,13 +170,13 @@ def _unknown(names: Iterable[ModelName], found: Mapping[str, Mapping[str, Any]])
 def _unneeded(
     found: Mapping[str, Mapping[str, Any]],
     gone: Mapping[str, Mapping[str, int]],
-    needed: Mapping[str, Mapping[str, frozenset[str]]],
+    needed: Mapping[str, frozenset[str]],
 ) -> list[dict[str, Any]]:
     """What stays although no deployment needs it, by node, the largest first: only its name removes it."""
     rows = []
     for node, about in found.items():
         for one in about["models"]:
-            all_of_it = _gone({"models": [one]}, [model_name(one["model"])], needed[node])
+            all_of_it = _gone({"models": [one]}, [model_name(one["model"])], needed)
             if size := sum(size for target, size in all_of_it.items() if target not in gone.get(node, {})):
                 rows.append({"node": node, "model": one["model"], "size_bytes": size})
     return sorted(rows, key=lambda row: -row["size_bytes"])

@@ -45,7 +45,7 @@ def pruned(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield "No deployment needs these models:"
         rows = [[one["node"], one["model"], bytes_text(one["size_bytes"])] for one in document["unneeded"]]
         yield from columns(rows, "  ")
-        yield ink.dim(f"Remove one: `{how.command} model prune MODEL`")
+        yield ink.dim(f"Remove one: `{how.on_these} model prune MODEL`")
 
 
 def _rows(node: Document, ink: Ink) -> Iterator[list[str]]:

@@ -88,7 +88,7 @@ def refuse_bad_topology(
         return
     try:
         wanted = topology.parse(text)
-        if select is not None:
+        if select is not None and hasattr(ask.options, "where"):
             topology.place(wanted, select(ask.options.where))
     except UsageError as error:
         raise UsageError(f"{one.where}: play {one.name!r}: {error.message}", hint=error.hint) from None

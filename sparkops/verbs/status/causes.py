@@ -110,7 +110,7 @@ def in_its_place(one: DeployedRevision, here: Iterable[DeployedRevision]) -> str
 
 def displaced(one: DeployedRevision, here: Iterable[DeployedRevision], typed: str) -> Reason | None:
     """What runs in the place of a deployment of which only a part runs."""
-    instead = in_its_place(one, here) if one.kept else ""
+    instead = in_its_place(one, [other for other in here if not other.kept]) if one.kept else ""
     stop = f"stop the rest of it: `sparkops stop {typed}`"
     return Reason(one.kept[0][0], instead, f"{stop}; {GO_BACK.format(one.stored.hash[:8])}") if instead else None
 

@@ -156,6 +156,9 @@ def restore(wanted: Before, where: Target, report: Report) -> Restored:
         if now - due:
             stop(StopOptions(where, but=due), report)
     except SparkopsError as error:
-        text = f"what served before could not be restored: {error.message}"
-        return Restored(error=StepFailed(text, node=error.node, hint="run `sparkops status`, then `sparkops rollback`"))
+        told = "what served before could not be restored"
+        hint = ", then ".join(f"`sparkops rollback --to {digest[:8]}`" for digest in wanted.hashes) or "`sparkops stop`"
+        if isinstance(error, Interrupted):
+            return Restored(error=Interrupted(told, hint=hint))
+        return Restored(error=StepFailed(f"{told}: {error.message}", node=error.node, hint=hint))
     return Restored(wanted.titles)

@@ -29,6 +29,8 @@ def topologies(options: TopologiesOptions, report: Report) -> Answer:
         interrupted = True
     finally:
         restored = runner.bring_back()
+    if isinstance(restored.error, Interrupted):
+        raise restored.error
     if interrupted and restored.error:
         raise Interrupted(restored.error.message, hint=restored.error.hint)
     if interrupted:

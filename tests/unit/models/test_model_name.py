@@ -12,7 +12,6 @@ from sparkops.errors import UsageError
         ("openai/gpt-oss-120b", "openai/gpt-oss-120b", "", "fetch-openai--gpt-oss-120b"),
         ("gpt2", "gpt2", "", "fetch-gpt2"),
         ("a/b@main", "a/b", "main", "fetch-a--b-main"),
-        ("https://huggingface.co/a/b", "a/b", "", "fetch-a--b"),
         ("a/b@refs/pr/7", "a/b", "refs/pr/7", "fetch-a--b-refs--pr--7"),
         ("a/b@" + "c" * 40, "a/b", "c" * 40, "fetch-a--b-" + "c" * 12),
         ("/srv/my models/tune/", "/srv/my models/tune", "", "fetch-srv--my-models--tune"),
@@ -31,3 +30,9 @@ def test_anything_else_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="is not a valid model name") as caught:
         model_name(text)
     assert "openai/gpt-oss-120b" in (caught.value.hint or "")
+
+
+def test_the_address_of_a_page_is_refused_with_the_name_in_it() -> None:
+    with pytest.raises(UsageError) as caught:
+        model_name("https://huggingface.co/Qwen/Qwen3-32B/tree/main")
+    assert caught.value.hint == "write the name only: Qwen/Qwen3-32B"
