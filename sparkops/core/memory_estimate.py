@@ -291,9 +291,9 @@ def _largest_share(found: Estimate) -> float:
 
 def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]:
     """The smallest cluster that the weights fit into."""
-    if found.weights is None or (need and need.stages > 1):
+    if found.weights is None or (need and need.stages > 1) or (need is None and shape.span > 1):
         return ()
-    shared, counts = (need.shared, models.working_counts(need.model)) if need else (shape.span, (2 * shape.span,))
+    shared, counts = (need.shared, models.working_counts(need.model)) if need else (1, (2,))
     whole, share = found.weights * shared, min(found.share, found.total * _largest_share(found))
     for count in counts:
         if count > shape.span and whole / count + found.overhead < share - 1:

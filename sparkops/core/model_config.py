@@ -122,6 +122,9 @@ def architecture(config: Config) -> Architecture:
 def _context(config: Config) -> int:
     """The longest context, as vLLM derives it: most kinds of RoPE scaling extend the positions of the model."""
     positions = _number(config, "max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+    most = config.get("model_max_length")
+    most = most if isinstance(most, int) and not isinstance(most, bool) and most > 0 else None
+    positions = min(positions, most or positions)
     scaling = config.get("rope_scaling") or config.get("rope_parameters")
     if not isinstance(scaling, Mapping) or str(config.get("model_type", "")).startswith("gemma3"):
         scaling = {}
@@ -133,8 +136,7 @@ def _context(config: Config) -> int:
         if 0 < factor <= _MOST_SCALING:
             begun = one.get("original_max_position_embeddings") if kind == "yarn" else None
             longest = int((begun if isinstance(begun, int) and begun > 0 else positions) * factor)
-    most = config.get("model_max_length")
-    return max(longest, most) if isinstance(most, int) and not isinstance(most, bool) else longest
+    return max(longest, most or 0)
 
 
 def _layers(config: Config) -> tuple[int, int, int]:

@@ -101,12 +101,14 @@ class RebootWait(Wait):
 class Action:
     """A command, then an optional wait; a wait alone changes nothing.
 
-    `proof` is a short wait of an undo that tells whether what came back answers; it does not fail the undo.
+    `proof` is a short wait of an undo that tells whether what came back answers; it does not fail the undo. `needs` are
+    the nodes without which the undo's waits are for nothing.
     """
 
     command: Command | None = None
     wait: Wait | None = None
     proof: Wait | None = None
+    needs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,9 @@ def compile_orphans(
     """
     by_address = {address: node for node, address in addresses.items() if node in facts}
     noted = {(by_address.get(it.address, ""), it.container) for known in facts.values() for it in known.orphans}
-    places = [{(node, container.name) for node, container in one.parts} for one in deployed_revisions(facts)]
-    shared = {place for one in places if one - noted for place in one}
+    revisions = deployed_revisions(facts)
+    staying = [one for one in revisions if one.kept or {(node, it.name) for node, it in one.running} - noted]
+    shared = {(node, container.name) for one in staying for node, container in one.parts}
     ends: dict[str, Step] = {}
     notes: list[Step] = []
     for holder, known in facts.items():

@@ -85,9 +85,14 @@ def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Conta
     end, begin = scripts.container("stop", *owner, drain=stored.drain), scripts.container("start", *owner)
     member = stored.member(node, container.name)
     answers = proof(member, question(facts, stored, member)) if member else None
-    undo = Action(begin, await_stored(stored, node, container.name, choices), answers)
+    undo = Action(begin, await_stored(stored, node, container.name, choices), answers, together(stored))
     told = comes_back(container.name, undo)
     return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, told)
+
+
+def together(stored: Stored) -> tuple[str, ...]:
+    """The nodes without which none of its servers answers: all of a cluster."""
+    return tuple(member.name for member in stored.members) if stored.topology == "cluster" else ()
 
 
 def comes_back(container: str, undo: Action) -> Undoing:

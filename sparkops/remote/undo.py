@@ -2,7 +2,8 @@
 commands; ours go on, so that no deployment is left half undone.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
 
 from sparkops.core.plan import Command, Event, EventKind, NodeLost, Result, Step, Undoing, Wait
@@ -29,14 +30,10 @@ class Undo:
         self._world = world
         self._emit = emit
         self._waits = world.cancel()
-        self._own_commands = world.cancel()
         self._never = world.cancel()
+        self._lost: set[str] = set()
         if impatient:
-            self._hurry()
-
-    def _hurry(self) -> None:
-        self._waits.set()
-        self._own_commands.set()
+            self._waits.set()
 
     def all(self, phases: Sequence[Sequence[Step]]) -> None:
         """Undo the last phase first: all nodes at once, each node's steps in reverse order."""
@@ -48,9 +45,10 @@ class Undo:
                 self._phase(pending[-1])
                 pending.pop()
             except KeyboardInterrupt:
-                self._hurry()  # the loop tries the rest of this phase again
+                self._waits.set()  # the loop tries the rest of this phase again
 
     def _phase(self, steps: Sequence[Step]) -> None:
+        self._lost.clear()
         ended = {*self.undone, *self.stuck}
         left = [step for step in reversed(steps) if step.undo is not None and step.id not in ended]
         nodes = dict.fromkeys(step.node for step in left)
@@ -71,8 +69,7 @@ class Undo:
                 away = lost
                 told = "it is unknown whether this step was undone" if lost.sent else "this step was not undone"
                 self._stuck(step, f"{lost.reason}; {told}")
-                if step.undo is not None and step.undo.wait is not None:
-                    self._waits.set()  # what was started elsewhere may wait for this node until the deadline
+                self._lost.add(step.node)
 
     def _step(self, step: Step) -> None:
         assert step.undo is not None
@@ -90,9 +87,10 @@ class Undo:
     def _wait(self, step: Step, wait: Wait) -> None:
         waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, step.title, text))
         try:
-            waited = waiting.until_ready(self._waits)
+            waited = waiting.until_ready(self._patience(step))
         except NodeLost as lost:
             self._stuck(step, f"{lost.reason}; it is unknown whether this step was undone")
+            self._lost.add(step.node)
             return
         starts = step.undo is not None and step.undo.command is not None
         if waited.ready:
@@ -111,16 +109,19 @@ class Undo:
         if proof is None:
             return self.revived, ""
         try:
-            asked = Waiting(self._world, step.node, proof, lambda _: None).until_ready(self._waits)
+            asked = Waiting(self._world, step.node, proof, lambda _: None).until_ready(self._patience(step))
         except NodeLost as lost:
             return self.unawaited, f"then {lost.reason}"
         if asked.cancelled:
             return self.unawaited, NOT_AWAITED
         return (self.revived, "") if asked.ready else (self.mute, "it does not answer")
 
+    def _patience(self, step: Step) -> Cancel:
+        return _Patience(self._waits, self._lost, step.undo.needs if step.undo else ())
+
     def _send(self, node: str, command: Command) -> Result:
         """An undo is safe to repeat: send it once more if the connection broke during the first try."""
-        cancel = self._own_commands if command.ends else self._never
+        cancel = self._waits if command.ends else self._never
         try:
             return self._world.send(node, command, cancel)
         except NodeLost as lost:
@@ -140,6 +141,21 @@ class Undo:
 
     def _tell(self, kind: EventKind, step: Step, title: str, text: str = "") -> None:
         self._emit(Event(kind, text, step.node, step.id, title))
+
+
+@dataclass(frozen=True)
+class _Patience:
+    """Ends a wait after an interrupt, and once one of the nodes is `lost` without which the wait is for nothing."""
+
+    interrupt: Cancel
+    lost: Set[str]
+    needs: tuple[str, ...]
+
+    def is_set(self) -> bool:
+        return self.interrupt.is_set() or not self.lost.isdisjoint(self.needs)
+
+    def set(self) -> None:
+        self.interrupt.set()
 
 
 def _words(step: Step) -> Undoing:

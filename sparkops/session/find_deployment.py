@@ -59,6 +59,14 @@ def called(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -
     return name if whole and len(alike) < 2 else f"{name} --limit {shlex.quote(nodes)}"
 
 
+def go_back(session: Session, stored: Stored) -> str:
+    """How to serve this revision again: the command has its nodes, so that it locks no others."""
+    names = list(dict.fromkeys(member.name for member in stored.members))
+    some = set(names) < set(session.nodes)
+    limit = f" --limit {shlex.quote(','.join(names))}" if some else ""
+    return f"go back: `sparkops rollback --to {stored.hash[:8]}{limit}`"
+
+
 def front_of(revision: DeployedRevision) -> StoredMember:
     """The first member that clients talk to."""
     if not revision.stored.fronts:
@@ -79,14 +87,14 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
 def link_problem(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
     """The error for a cluster with a link that cannot be used: its nodes would wait for each other.
 
-    None soon after a boot, when a link may still come up.
+    None soon after a boot of one of them, when the link may still come up.
     """
-    booted = max((known.booted for known in facts.values()), default=0.0)
-    now = max((known.clock.seconds for known in facts.values() if not isinstance(known.clock, Unread)), default=0.0)
+    known = [facts[member.name] for member in one.stored.members if member.name in facts]
+    if any(not isinstance(it.clock, Unread) and it.clock.seconds - it.booted < SETTLED for it in known):
+        return None
     for node, reason in cut_off(one.stored, facts).items():
-        if now - booted > SETTLED:
-            hint = f"{LINK}; if its address has changed, deploy again: `sparkops deploy --topology cluster`"
-            return Refused(f"{one.title}: {LINK_DOWN.format(node, reason)}", node=node, hint=hint)
+        hint = f"{LINK}; if its address has changed, deploy again: `sparkops deploy --topology cluster`"
+        return Refused(f"{one.title}: {LINK_DOWN.format(node, reason)}", node=node, hint=hint)
     return None
 
 
@@ -123,25 +131,18 @@ def unknown_deployment(session: Session, here: Iterable[DeployedRevision], name:
     return UsageError(f'no deployment "{name}"; {told}' + (f"; did you mean {near}?" if near else ""), hint=hint)
 
 
-def lock_for(session: Session, name: str | None, to: Iterable[str] = ()) -> None:
-    """Lock the nodes of what is named, by its name or by the first digits of its hash; without either, the selected.
+def lock_for(session: Session, name: str | None) -> None:
+    """Lock the selected nodes, but refuse a name that no deployment has before that.
 
-    Refuses a name that no deployment has before that. While another run holds a lock, the name is not judged: that run
-    may be starting this deployment.
+    While another run holds a lock, the name is not judged: that run may be starting this deployment.
     """
-    names = [node.name for node in session.selected]
-    if name is not None or to:
+    if name is not None:
         away = AwayNodes(session.away)
         facts = session.what_runs()
-        everything = deployed_revisions(facts)
         if not any(isinstance(known.lock, Lock) and known.lock.held for known in facts.values()):
-            on_selected(session, everything, name)
+            on_selected(session, deployed_revisions(facts), name)
         session.away = away  # a node may be back when another run has ended
-        named = [one for one in everything if name in (None, one.stored.deployment)]
-        meant = [one for one in named if not to or one.stored.hash.startswith(tuple(to))]
-        places = {place for one in meant if not {*names}.isdisjoint(_nodes(one)) for place in _nodes(one)}
-        names = [node.name for node in session.inventory.nodes if node.name in places] or names
-    session.lock(names)
+    session.lock(node.name for node in session.selected)
 
 
 def _nodes(one: DeployedRevision) -> set[str]:

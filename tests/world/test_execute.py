@@ -231,6 +231,24 @@ def test_two_interrupts_at_once_make_the_undo_impatient_from_the_start():
     assert {event.text for event in events if event.kind == "undone"} == {"sparkops did not wait until it was ready"}
 
 
+@pytest.mark.parametrize(
+    ("needs", "told"),
+    [(("spark1", "spark2"), "undo: stop old: sparkops did not wait until it was ready"), ((), "undone: stop old")],
+)
+def test_an_undo_waits_for_no_part_of_what_a_lost_node_belongs_to(needs: tuple[str, ...], told: str) -> None:
+    world = world_of(troubles=[Trouble("interrupt", 3), Trouble("lost-before", 5)])
+    steps = []
+    for number, node in enumerate(world.nodes, 1):
+        old = halt(node, "old")
+        probe = Command((Script("probe"), "old", "--api", f"http://192.0.2.{number}:8000/health"), reads=True)
+        steps.append(replace(old, undo=Action(old.undo.command, Wait(probe), needs=needs)))
+    outcome, events = run(
+        Plan("deploy", None, (Phase("one", tuple(steps)), Phase("two", (write("spark1", "a"),)))), world
+    )
+    assert outcome.stuck == ("stop.spark1.old",)
+    assert [event.title for event in events if event.kind == "undone" and event.node == "spark2"] == [told]
+
+
 def test_a_node_lost_with_its_command_sent_is_unknown_and_said_so():
     world = world_of(troubles=[Trouble("lost-applied", 1)])
     outcome, events = run(Plan("deploy", None, (Phase("w", (write("spark1", "a"),)),)), world)

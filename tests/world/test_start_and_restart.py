@@ -114,6 +114,18 @@ def test_a_part_that_stop_remove_could_not_reach_is_removed_later_also_beside_an
     assert {name.partition("-server")[0] for _, name in lab.containers()} == {f"sparkops-{QWEN}"}
 
 
+def test_what_two_stops_missed_in_turn_is_still_kept_for_start(lab: Lab) -> None:
+    lab.deploy("cluster")
+    whole = lab.running()
+    for node in ("node1", "node2"):
+        lab.world.lose(node)
+        lab.json("stop", code=4)
+        lab.world.heal(node)
+    lab.json("stop")
+    lab.json("start")
+    assert lab.running() == whole
+
+
 def test_a_start_leaves_out_a_cluster_whose_link_is_down(lab: Lab) -> None:
     lab.deploy("cluster", *HALF)
     lab.deploy("solo", "--alongside", "--limit", "node1", "--name", "second", *HALF)

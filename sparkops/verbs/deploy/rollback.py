@@ -37,7 +37,7 @@ def rollback(options: RollbackOptions, report: Report) -> Answer:
         session.require(node.name for node in session.selected)
         session.deployment = options.deployment or ""
         if not options.check:
-            lock_for(session, options.deployment, options.to)
+            lock_for(session, options.deployment)
         return _rollback(options, session)
 
 
@@ -50,6 +50,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     if options.to:
         previous = _named(session, chosen, options.to)
         running = _instead(everything, previous)
+        _refuse_others(session, previous, running)
     elif options.deployment and not running:
         previous = _stopped(session, chosen)
         running = _instead(everything, previous)

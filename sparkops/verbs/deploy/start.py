@@ -22,6 +22,7 @@ from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import (
     find_deployment,
+    go_back,
     link_problem,
     lock_for,
     nothing_kept,
@@ -85,7 +86,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
         )
     others = in_the_way(one, [other for other in deployed_revisions(facts) if other.runs])
     if one.kept and others:  # the half that was stopped would start where another one runs
-        raise _beside(one, others)
+        raise _beside(session, one, others)
     session.report.note(f"asks its servers; what does not answer within {REPLACE_SECONDS:.0f} s restarts first")
     turns = restart_turns(one, _silent(session, facts, one))
     plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
@@ -147,7 +148,7 @@ def _to_start(session: Session, everything: Sequence[DeployedRevision], name: st
     if not stopped:
         raise nothing_kept(session, "start", here)
     newest = max(stopped, key=lambda one: one.ended)
-    raise _beside(newest, in_the_way(newest, running))
+    raise _beside(session, newest, in_the_way(newest, running))
 
 
 def _linked(
@@ -162,13 +163,13 @@ def _linked(
     return [one for one in targets if one.title not in problems]
 
 
-def _beside(one: DeployedRevision, others: Sequence[DeployedRevision]) -> Refused:
+def _beside(session: Session, one: DeployedRevision, others: Sequence[DeployedRevision]) -> Refused:
     """The error for a deployment that cannot run beside these."""
     names = ", ".join(dict.fromkeys(other.title for other in others))
     first = others[0].stored.deployment
     return Refused(
         f"{one.title} cannot run beside {names}",
-        hint=f"stop that first: `sparkops stop {first}`, or go back: `sparkops rollback --to {one.stored.hash[:8]}`",
+        hint=f"stop that first: `sparkops stop {first}`, or {go_back(session, one.stored)}",
     )
 
 

@@ -33,7 +33,6 @@ STARTS_BY_ITSELF = 600.0
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
 READ = "read the logs: `sparkops logs {0}`; to start it again: `sparkops restart {0}`"
 AGAIN = "deploy it again: `sparkops deploy --topology ...`"
-GO_BACK = "to go back: `sparkops rollback --to {}`"
 REACH = "find out why: `sparkops preflight --only ssh,host-key`"
 
 NEXT: Mapping[State, str] = {
@@ -108,11 +107,11 @@ def in_its_place(one: DeployedRevision, here: Iterable[DeployedRevision]) -> str
     return f"{' and '.join(others)} run{'s' if len(others) == 1 else ''} in its place" if others else ""
 
 
-def displaced(one: DeployedRevision, here: Iterable[DeployedRevision], typed: str) -> Reason | None:
-    """What runs in the place of a deployment of which only a part runs."""
+def displaced(one: DeployedRevision, here: Iterable[DeployedRevision], typed: str, back: str) -> Reason | None:
+    """What runs in the place of a deployment of which only a part runs; `back` is how to go back to it."""
     instead = in_its_place(one, [other for other in here if not other.kept]) if one.kept else ""
     stop = f"stop the rest of it: `sparkops stop {typed}`"
-    return Reason(one.kept[0][0], instead, f"{stop}; {GO_BACK.format(one.stored.hash[:8])}") if instead else None
+    return Reason(one.kept[0][0], instead, f"{stop}; to {back}") if instead else None
 
 
 def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Reason]:

@@ -15,12 +15,11 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
-from sparkops.session.find_deployment import called, current, unknown_deployment
+from sparkops.session.find_deployment import called, current, go_back, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
 from sparkops.verbs.status.causes import (
-    GO_BACK,
     NEXT,
     Logs,
     cause,
@@ -153,7 +152,7 @@ def _deployment(
     elif one.state not in ("serving", "stopped"):
         known = (
             missed(stored, one.places, facts)
-            or displaced(one.revision, here, typed)
+            or displaced(one.revision, here, typed, go_back(session, stored))
             or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
         )
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
@@ -167,7 +166,7 @@ def _deployment(
         "state": one.state,
         "reason": reason,
         "cause": known.text if known else None,
-        "next": known.next if known else _next(one, here, typed),
+        "next": known.next if known else _next(session, one, here, typed),
         "newer": stored.newer,
         "endpoints": [
             {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": asked.serves}
@@ -180,14 +179,12 @@ def _deployment(
     }
 
 
-def _next(one: Looked, here: Sequence[DeployedRevision], typed: str) -> str | None:
+def _next(session: Session, one: Looked, here: Sequence[DeployedRevision], typed: str) -> str | None:
     """What to do if no cause is known; a stopped deployment starts again, also if another one runs in its place."""
     if one.state != "stopped":
         return NEXT.get(one.state, "").format(typed) or None
     instead = in_its_place(one.revision, here)
-    return (
-        f"{instead}; {GO_BACK.format(one.stored.hash[:8])}" if instead else f"start it again: `sparkops start {typed}`"
-    )
+    return f"{instead}; to {go_back(session, one.stored)}" if instead else f"start it again: `sparkops start {typed}`"
 
 
 def _forms(one: Looked, facts: Mapping[str, Facts]) -> bool:

@@ -148,7 +148,7 @@ def before(running: list[DeployedRevision]) -> Before:
 def restore(wanted: Before, where: Target, report: Report) -> Restored:
     """Restore what served before; stop what serves in addition."""
     report.note(f"restoring {', '.join(wanted.titles)}" if wanted.titles else "nothing to restore: nothing ran before")
-    due = frozenset(wanted.hashes)
+    due, now = frozenset(wanted.hashes), frozenset[str]()
     try:
         now = frozenset(before(serving(where, report)).hashes)
         if due - now:
@@ -157,7 +157,8 @@ def restore(wanted: Before, where: Target, report: Report) -> Restored:
             stop(StopOptions(where, but=due), report)
     except SparkopsError as error:
         told = "what served before could not be restored"
-        hint = ", then ".join(f"`sparkops rollback --to {digest[:8]}`" for digest in wanted.hashes) or "`sparkops stop`"
+        back = ", then ".join(f"`sparkops rollback --to {digest[:8]}`" for digest in sorted(due - now))
+        hint = back or "see what serves, and stop what served only for the benchmark: `sparkops status`"
         if isinstance(error, Interrupted):
             return Restored(error=Interrupted(told, hint=hint))
         return Restored(error=StepFailed(f"{told}: {error.message}", node=error.node, hint=hint))

@@ -149,6 +149,7 @@ YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 
         ({"rope_scaling": "yarn"}, 40960),
         ({"rope_scaling": {**YARN, "original_max_position_embeddings": "32768"}}, 163840),
         ({"model_max_length": 131072}, 131072),
+        ({"model_max_length": 4096}, 4096),
         ({"rope_scaling": {"factor": 8.0}, "model_type": "gemma3_text"}, 40960),
     ],
 )
