@@ -5,6 +5,17 @@ from support.person import THEIRS
 GPT = "openai-gpt-oss-120b"
 
 
+def test_an_unknown_flag_is_looked_up_in_the_image_before_anything_stops(empty):
+    lab = empty
+    lab.deploy("solo")
+    served = lab.running()
+    error = lab.deploy("solo", "--set", "args.nope=3", code=3)["error"]
+    assert (
+        "--nope (--set) is not a flag of vLLM 0.1.dev12777+mxfp4 of vllm-node-mxfp4 [unknown-flag]" in error["message"]
+    )
+    assert lab.running() == served
+
+
 def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
     lab = empty
     first = lab.json("image", "flags", "vllm-node-mxfp4", "--on", "node2")
@@ -25,18 +36,6 @@ def test_the_options_of_an_image_are_read_once_and_judge_its_recipes(empty):
     ran = lab.cli("image", "flags", "ghcr.io/berriai/litellm:v1.100.0", code=5)
     assert "this image has no make_arg_parser" in ran.err
     assert lab.containers() == set()
-
-
-def test_an_unknown_flag_is_looked_up_in_the_image_before_anything_stops(empty):
-    lab = empty
-    lab.deploy("solo")
-    served = lab.running()
-    error = lab.deploy("solo", "--set", "args.nope=3", code=3)["error"]
-    assert (
-        "--nope (--set) is not a flag of vLLM 0.1.dev12777+mxfp4 of vllm-node-mxfp4 [unknown-flag]" in error["message"]
-    )
-    assert lab.running() == served
-    assert lab.json("image", "flags", "vllm-node-mxfp4")["read"] is True, "nothing was stored that could become wrong"
 
 
 def test_mods_are_built_into_an_image_that_then_serves(empty):
