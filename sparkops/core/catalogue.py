@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 
-from sparkops.core.schema import nearest
+from sparkops.core.schema import meant
 from sparkops.errors import UsageError
 
 CONTENT = "sha256:"
@@ -83,7 +83,7 @@ class Catalogue:
 
     def _instead(self, text: str) -> str:
         known = {name.rpartition("/")[2]: name for name in self.names} | {name: name for name in self.names}
-        near = nearest(text, known)
+        near = meant(text, known)
         return f" (did you mean {self.name}/{known[near]}?)" if near else ""
 
     def beside(self, child: str, text: str) -> tuple[str, ...]:

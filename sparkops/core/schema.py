@@ -93,11 +93,17 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     return found[0] if found else None
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The tail of a message about an unknown name: the only one that begins with it, the nearest, or all if few."""
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """The only name that begins with this one, else the nearest."""
     known = sorted(known)
     begun = [one for one in known if name and one.startswith(name)]
-    if close := begun[0] if len(begun) == 1 else nearest(name, known):
+    return begun[0] if len(begun) == 1 else nearest(name, known)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The tail of a message about an unknown name: the one that is meant, or all of them when they are few."""
+    known = sorted(known)
+    if close := meant(name, known):
         return f" (did you mean {close}?)"
     return f" (there are: {', '.join(known)})" if 0 < len(known) <= _FEW else ""
 

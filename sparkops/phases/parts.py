@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.plan import Action, Step, Undoing
+from sparkops.core.revision import Revision
 from sparkops.core.situation import Choices, deployed, key_path, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
@@ -56,6 +57,11 @@ class DeployedRevision:
         return frozenset(digest for _, container in self.parts for digest in container.replaced)
 
     @property
+    def nodes(self) -> set[str]:
+        """The nodes of its members, and those on which it was found by their names here."""
+        return {member.name for member in self.stored.members} | {node for node, _ in self.parts}
+
+    @property
     def title(self) -> str:
         return f"{self.stored.deployment} {self.stored.hash[:8]}"
 
@@ -90,9 +96,9 @@ def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Conta
     return step(f"stop.{node}.{container.name}", node, f"stop {container.name}", end, undo, told)
 
 
-def together(stored: Stored) -> tuple[str, ...]:
+def together(revision: Stored | Revision) -> tuple[str, ...]:
     """The nodes without which none of its servers answers: all of a cluster."""
-    return tuple(member.name for member in stored.members) if stored.topology == "cluster" else ()
+    return tuple(member.name for member in revision.members) if revision.topology == "cluster" else ()
 
 
 def comes_back(container: str, undo: Action) -> Undoing:

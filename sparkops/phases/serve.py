@@ -37,8 +37,8 @@ def _make_way(s: Situation, member: Member, own: Container) -> Iterator[Step]:
     owner = (own.name, s.revision.deployment, s.state_dir(member.name))
     if own.state == "running" and not own.gave_up and not s.is_broken(member):
         answers = proof(member, question(s, member))
-        together = tuple(m.name for m in s.revision.members) if s.revision.topology == "cluster" else ()
-        again = Action(scripts.container("start", *owner), await_member(s, member, FORGIVEN), answers, together)
+        begin, wait = scripts.container("start", *owner), await_member(s, member, FORGIVEN)
+        again = Action(begin, wait, answers, parts.together(s.revision))
         end = scripts.container("stop", *owner, drain=drain(s.revision.args))
         told = parts.comes_back(own.name, again)
         yield step(f"stop.{member.name}.{own.name}", member.name, f"stop {own.name}", end, again, told)

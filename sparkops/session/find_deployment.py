@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Facts, Lock, Unread
-from sparkops.core.schema import nearest
+from sparkops.core.schema import meant
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
 from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions
@@ -23,7 +23,7 @@ def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRe
     What was stopped earlier, or runs as another revision on one of its nodes, is left out.
     """
     wanted = set(nodes)
-    here = [revision for revision in deployed_revisions(facts) if wanted & _nodes(revision)]
+    here = [revision for revision in deployed_revisions(facts) if wanted & revision.nodes]
     found = [revision for revision in here if revision.runs]
     for revision in sorted(here, key=lambda one: one.ended, reverse=True):
         if (
@@ -92,10 +92,9 @@ def link_problem(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused |
     known = [facts[member.name] for member in one.stored.members if member.name in facts]
     if any(not isinstance(it.clock, Unread) and it.clock.seconds - it.booted < SETTLED for it in known):
         return None
-    for node, reason in cut_off(one.stored, facts).items():
-        hint = f"{LINK}; if its address has changed, deploy again: `sparkops deploy --topology cluster`"
-        return Refused(f"{one.title}: {LINK_DOWN.format(node, reason)}", node=node, hint=hint)
-    return None
+    node, reason = next(iter(cut_off(one.stored, facts).items()), ("", ""))
+    hint = f"{LINK}; if its address has changed, deploy again: `sparkops deploy --topology cluster`"
+    return Refused(f"{one.title}: {LINK_DOWN.format(node, reason)}", node=node, hint=hint) if node else None
 
 
 def find_deployment(
@@ -127,7 +126,7 @@ def unknown_deployment(session: Session, here: Iterable[DeployedRevision], name:
         return Unreachable(f'{where} "{name}"; {lost.message}', node=lost.node, hint=lost.hint or hint)
     running = dict.fromkeys(one.stored.deployment for one in known if one.runs)
     told = f"running: {', '.join(running)}" if running else "nothing runs on these nodes"
-    near = nearest(name, [one.stored.deployment for one in known])
+    near = meant(name, {one.stored.deployment for one in known})
     return UsageError(f'no deployment "{name}"; {told}' + (f"; did you mean {near}?" if near else ""), hint=hint)
 
 
@@ -143,11 +142,6 @@ def lock_for(session: Session, name: str | None) -> None:
             on_selected(session, deployed_revisions(facts), name)
         session.away = away  # a node may be back when another run has ended
     session.lock(node.name for node in session.selected)
-
-
-def _nodes(one: DeployedRevision) -> set[str]:
-    """The nodes of its members, and those on which it was found by their names here."""
-    return {member.name for member in one.stored.members} | {node for node, _ in one.parts}
 
 
 def on_selected(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:

@@ -1,10 +1,16 @@
 """Plan and deploy agree, proved from the nodes' side: what they received is the plan without the frame."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from sparkops.core.plan import Result, Word
+from sparkops.data.dump import MARK
+from sparkops.testing import COMMANDS, SimulatedNode
+from sparkops.testing.node import said
+from sparkops.testing.sparks import sparks
 from support.person import planned
 from support.world import Lab, Received
 
@@ -69,6 +75,16 @@ def test_a_flag_that_only_the_image_tells_makes_the_same_plan_and_nothing_anew(l
     plan = lab.json("plan", "--topology", *wish)
     assert lab.deploy(*wish, "--expect", plan["id"])["changed"] is True
     assert lab.deploy(*wish)["changed"] is False
+
+
+def test_an_image_that_tells_its_flags_in_a_strange_form_is_judged_by_its_name(tmp_path: Path) -> None:
+    def strange(node: SimulatedNode, words: tuple[Word, ...], stdin: str) -> Result:
+        told = f'{MARK}{{"version": [], "options": [{{"flags": 3}}]}}\n'
+        return said(told) if "--rm" in words else COMMANDS["docker"](node, words, stdin)
+
+    lab = Lab(tmp_path, world=sparks(prefix="node", commands={**COMMANDS, "docker": strange}))
+    planned = lab.cli("plan", "--topology", "cluster", "--set", "args.nope=2", code=0)
+    assert "in a form that sparkops does not know" in planned.err
 
 
 def test_another_plan_than_the_expected_one_is_refused_and_nothing_changes(lab: Lab) -> None:

@@ -47,19 +47,16 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     everything = deployed_revisions(facts)
     chosen = on_selected(session, everything, options.deployment)
     running = [one for one in chosen if one.runs]
-    if options.to:
-        previous = _named(session, chosen, options.to)
-        running = _instead(everything, previous)
-        _refuse_others(session, previous, running)
-    elif options.deployment and not running:
-        previous = _stopped(session, chosen)
+    if options.to or (options.deployment and not running):
+        previous = _named(session, chosen, options.to) if options.to else _stopped(session, chosen)
         running = _instead(everything, previous)
         _refuse_others(session, previous, running)
     else:
         previous = _previous(session, everything, running)
     ours_to_change(one.stored for one in (*running, *previous))
-    if problem := next(filter(None, (link_problem(facts, one) for one in previous)), None):
-        raise problem
+    for one in previous:
+        if problem := link_problem(facts, one):
+            raise problem
     if error := elsewhere(session, (*running, *previous)):
         raise error
     choices = Choices(limits=options.limits)

@@ -60,10 +60,8 @@ def _stop(options: StopOptions, session: Session) -> Answer:
         session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
     document = _document(targets, done)
-    whole = document["stopped"] and error is None
-    return Answer(
-        document | {"next": "To start again what was stopped: `sparkops start`" if whole else None}, error=error
-    )
+    to_start = "To start again what was stopped: `sparkops start`" if document["stopped"] and error is None else None
+    return Answer(document | {"next": to_start}, error=error)
 
 
 def _document(targets: Sequence[DeployedRevision], done: Container[str]) -> dict[str, Any]:

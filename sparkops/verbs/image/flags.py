@@ -26,9 +26,8 @@ def flags(options: FlagsOptions, report: Report) -> Answer:
         node, image = _where(session, session.facts(images=[reference]), reference, options.node)
         kept = None if options.fresh else _kept(reference, image)
         if kept is None:
-            document = _read(session, reference, node, image)
+            document, table = _read(session, reference, node, image)
             place = flag_tables.keep(reference, image.fingerprint, document)
-            table = flag_tables.table(document)
             return Answer(_document(reference, node, image, table, document) | {"read": True, "kept": place})
     document = flag_tables.document(kept)
     return Answer(_document(reference, node, image, kept, document) | {"read": False, "kept": None})
@@ -36,7 +35,7 @@ def flags(options: FlagsOptions, report: Report) -> Answer:
 
 def flags_in(session: Session, reference: str, node: str, image: Image) -> FlagTable:
     """The options of an image that the node has, read now; raises StepFailed for an image that does not tell them."""
-    return replace(flag_tables.table(_read(session, reference, node, image)), image=reference)
+    return replace(_read(session, reference, node, image)[1], image=reference)
 
 
 def _kept(reference: str, image: Image) -> FlagTable | None:
@@ -66,15 +65,21 @@ def _where(session: Session, facts: dict[str, Facts], reference: str, wanted: st
     )
 
 
-def _read(session: Session, reference: str, node: str, image: Image) -> dict[str, Any]:
+def _read(session: Session, reference: str, node: str, image: Image) -> tuple[dict[str, Any], FlagTable]:
+    """The table as a document, and read; what an image tells is not trusted."""
     session.report.note(f"reading the options of {reference} (about 15 seconds)", node)
     command = read_flags(image.id, flag_tables.program())
     text = session.one(node, command, f"read the options of vllm serve in {image.id[:19]}")
     line = next((line for line in text.splitlines() if line.startswith(dump.MARK)), None)
     if line is None:
         raise StepFailed(f"{node}: `vllm serve` did not print its options", node=node, step="read the options")
-    found = json.loads(line.removeprefix(dump.MARK))
-    return compact.table(found["options"], found["version"])
+    try:
+        found = json.loads(line.removeprefix(dump.MARK))
+        document = compact.table(found["options"], str(found["version"]))
+        return document, flag_tables.table(document)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError):
+        text = f"{node}: `vllm serve` of {reference} printed its options in a form that sparkops does not know"
+        raise StepFailed(text, node=node, step="read the options") from None
 
 
 def _document(reference: str, node: str, image: Image, table: FlagTable, document: dict[str, Any]) -> dict[str, Any]:

@@ -4,11 +4,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sparkops.core.facts import Facts
 from sparkops.core.model_name import ModelName, model_name
 from sparkops.core.plan import Command, NodeLost, Plan, Result
 from sparkops.core.schema import did_you_mean
-from sparkops.core.situation import deployed
 from sparkops.core.sizes import bytes_text
 from sparkops.core.stored import Stored
 from sparkops.core.target import NodesOptions, PruneOptions
@@ -16,6 +14,7 @@ from sparkops.errors import Refused, SparkopsError, StepFailed, UsageError
 from sparkops.node_commands import images as jobs
 from sparkops.node_commands import models as commands
 from sparkops.phases.models import compile_prune, compile_verify
+from sparkops.phases.parts import deployed_revisions
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import unreachable
@@ -54,7 +53,8 @@ def prune(options: PruneOptions, report: Report) -> Answer:
     names = [model_name(text) for text in options.names]
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
-        here = _on_selected(session, session.containers())
+        # running or kept, with a part on a selected node: others do not use what these nodes have
+        here = [one.stored for one in deployed_revisions(session.containers()) if one.nodes & set(session.names)]
         needed = _needed(here)
         found = caches(session)
         if unknown := _unknown(names, found):
@@ -78,15 +78,6 @@ def prune(options: PruneOptions, report: Report) -> Answer:
             execute(compile_prune({node: tuple(targets) for node, targets in gone.items()}, cache_of), session)
         users = [stored.deployment for stored in here if {one.model for one in stored.models} & {*kept}]
         return session.answer({**document, "removed": wanted}, in_use(kept, users) if kept and not gone else None)
-
-
-def _on_selected(session: Session, facts: Mapping[str, Facts]) -> list[Stored]:
-    """The revisions, running or kept, with a part on a selected node: others do not use what these nodes have."""
-    places = {place for node in session.selected for place in (node.name, node.address)}
-    here = deployed(facts)
-    return [
-        stored for at, stored, _ in here if at in places or any({m.name, m.address} & places for m in stored.members)
-    ]
 
 
 def caches(session: Session) -> dict[str, dict[str, Any]]:
