@@ -72,8 +72,10 @@ counted() {
     esac
 }
 
+# Ray's own command starts Python and imports Ray: seconds, and more on a busy node.
 ray_report() {
-    timeout "$patience" docker exec "$container" timeout "$patience" ray status 2>/dev/null | awk '
+    limit=$((patience < 15 ? 15 : patience))
+    timeout "$limit" docker exec "$container" timeout "$limit" ray status 2>/dev/null | awk '
         /^(Active|Healthy|Idle):/ { on = 1; told = 1 } /^Pending:/ { on = 0 } on && /^ 1 node_/ { nodes++ }
         $2 == "GPU" { split($1, part, "/"); gpus = part[2] }
         END { if (told) printf "\nray %d %d\n", nodes, gpus }'

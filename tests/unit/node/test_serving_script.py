@@ -128,3 +128,9 @@ def test_ray_is_asked_while_the_engine_is_asked(node, ask, server):
     node.tool("docker", f'case "$*" in *"ray status") {posted}; {WHOLE} ;; inspect*) echo running 0 ;; esac')
     said = ask(node, "--ray", "2", "--seconds", "30")
     assert (said[0], said[4]) == ("ready", "ray 2 2")
+
+
+def test_ray_has_more_time_than_a_quick_look_at_the_api(node, ask):
+    """Its command imports Ray first, which takes longer than an API on a node that is busy."""
+    node.tool("docker", f'case "$*" in *"ray status") sleep 2; {WHOLE} ;; inspect*) echo running 0 ;; esac')
+    assert "ray 2 2" in ask(node, "--ray", "2", "--seconds", "1")
