@@ -7,7 +7,7 @@ from sparkops.core.facts import Facts, Owned, known
 from sparkops.core.facts.probes import CUT_OFF
 from sparkops.core.facts.raw import NO_ANSWER
 from sparkops.core.recipe import MOUNTS
-from sparkops.core.rights import missing_caches
+from sparkops.core.rights import may_sudo, missing_caches
 
 KEY_TROUBLE = ("key", "unknown-key", "changed-key")
 REFUSED = "sudo"
@@ -76,6 +76,9 @@ def sudo(here: Here) -> Iterator[Said]:
         yield good("sudo asks for a password, which only `preflight --fix` and cache drops need", rights.said)
 
 
+LINGER = "on the node: sudo loginctl enable-linger $USER (or `sparkops preflight --fix{}`)"
+
+
 @Check(
     id="linger",
     title="Background jobs continue after logout",
@@ -84,7 +87,7 @@ def sudo(here: Here) -> Iterator[Said]:
         "(RemoveIPC). If lingering is on, it does neither."
     ),
     source="logind.conf(5): RemoveIPC=yes by default",
-    hint="on the node: sudo loginctl enable-linger $USER (or `sparkops preflight --fix`)",
+    hint=LINGER.format(""),
     reads=("linger", "logind", "id", "sudo"),
     fixable=True,
 ).each_node
@@ -96,7 +99,8 @@ def linger(here: Here) -> Iterator[Said]:
                 "lingering is off and RemoveIPC is on: after the last logout, systemd ends background jobs and "
                 "removes shared memory"
             ),
-            evidence=logind,
+            "" if may_sudo(here.s, here.node) else LINGER.format(" --ask-become-pass"),
+            logind,
         )
 
 

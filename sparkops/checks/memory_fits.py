@@ -72,7 +72,12 @@ def fits(here: Here) -> Iterator[Said]:
     else:
         told, hint = _too_little(here, memory, dropped)
         yield fail(
-            f"--gpu-memory-utilization {wanted} needs {gib(need)}, but {gib(dropped)} is free{told}", hint, evidence
+            (
+                f"--gpu-memory-utilization {wanted} needs {need / GIB_KIB:.1f} GiB, but {dropped / GIB_KIB:.1f} GiB is "
+                f"free{told}"
+            ),
+            hint,
+            evidence,
         )
 
 

@@ -32,6 +32,9 @@ ELSEWHERE = {
 }
 """Flags that upstream lacks, and the images that have them."""
 
+AS_MEMORY_ALLOWS = -1
+"""The `--max-model-len` with which vLLM chooses the largest context that fits."""
+
 PATCHED = {"gpu-memory-utilization-gb": "images with the gpu-mem-util-gb mod"}
 
 VANISHED = {
@@ -217,6 +220,8 @@ def _word(value: Any) -> str:
 
 
 def _out_of_range(name: str, value: float) -> str | None:
+    if name == "max-model-len" and value < 1 and value != AS_MEMORY_ALLOWS:
+        return f"must be 1 or more, or {AS_MEMORY_ALLOWS} for as much as the memory allows, not {value:g}"
     if name.endswith("-parallel-size") and value < 1:
         return f"must be 1 or more, not {value}"
     if name == "gpu-memory-utilization" and not 0 < value <= 1:

@@ -122,7 +122,7 @@ class Ending:
         """Print an answer that is not the last one; with `anew`, clear the terminal first."""
         if not self._json:
             clear = ["\x1b[H\x1b[J"] if anew and self._out.isatty() else []
-            self._write(self._out, [*clear, *self.lines(self.verb, document, self._out_ink)])
+            self._write(self._out, [*clear, *self.lines(self.verb, self._advised(document), self._out_ink)])
 
     def fail(self, error: SparkopsError) -> int:
         return self.finish(Answer({}, error=error))

@@ -21,7 +21,8 @@ _ADVICE = re.compile(r"(?<![\w./\"-])sparkops ([a-z]+)(?![\w./-])")
 """A command in double quotes is no advice: someone typed it so."""
 
 _OF_NODES = ("model", "image", "cache")
-"""First words of the verbs that act on nodes: advice keeps their `--limit`. Others act on what runs, wherever it is."""
+"""First words of the verbs that act on nodes: advice keeps their `--limit`. Others act on what they name, wherever it
+is; without a name they act on all that runs on the nodes, so advice keeps it too."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -70,7 +71,8 @@ class How:
             return text
 
         def whole(found: re.Match[str]) -> str:
-            command = self.on_these if found[1] in _OF_NODES else self.command
+            nameless = text[found.end() : found.end() + 1] == "`"
+            command = self.on_these if nameless or found[1] in _OF_NODES else self.command
             return f"{command} {found[1]}" if found[1] in self.verbs else found[0]
 
         return _ADVICE.sub(whole, text)

@@ -50,7 +50,7 @@ def read_key(session: Session, facts: Mapping[str, Facts], revision: DeployedRev
 def own_key(session: Session, facts: Mapping[str, Facts], node: str) -> str:
     """The key in this user's home on that node; raises Refused if there is none."""
     if not facts[node].key_digest:
-        raise Refused(f"there is no API key on {node}", node=node, hint="create one: `sparkops deploy`")
+        raise Refused(f"there is no API key on {node}", node=node, hint="the next deploy creates one")
     return session.one(node, scripts.read_key(key_path(facts[node])), "read the API key").strip()
 
 

@@ -109,7 +109,7 @@ def find_deployment(
     if not chosen:
         if session.away.error:
             raise session.away.error
-        raise Refused("nothing is deployed on these nodes", hint="start one: `sparkops deploy --topology ...`")
+        raise Refused("nothing is deployed on these nodes", hint=f"start one: {_first(session)}")
     if len(chosen) > 1:
         names = ", ".join(revision.title for revision in chosen)
         ways = " or ".join(dict.fromkeys(f"{option}{called(session, one.stored, chosen)}" for one in chosen))
@@ -171,13 +171,23 @@ def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision
     halves = [one for one in here if one.missing]
     if not halves:
         text = f"nothing to {purpose}: these nodes keep no stopped deployment"
-        return Refused(text, hint="see what runs: `sparkops status`; start a model: `sparkops deploy --topology ...`")
+        return Refused(text, hint=f"see what runs: `sparkops status`; start a model: {_first(session)}")
     half = max(halves, key=lambda one: one.ended)
     session.require(member.name for member in half.missing)
     text = f"nothing to {purpose}: {half.title} is not whole, {half.missing[0].name} lacks its container"
-    named = "" if half.stored.deployment == half.stored.recipe else f" --name {half.stored.deployment}"
-    again = f"--recipe {half.stored.recipe} --topology {half.stored.topology}{named}"
-    return Refused(text, hint=f"deploy it again: `sparkops deploy {again}`")
+    return Refused(text, hint=again(half.stored))
+
+
+def again(stored: Stored) -> str:
+    """How to deploy it again."""
+    named = [] if stored.deployment == stored.recipe else ["--name", stored.deployment]
+    typed = shlex.join(["deploy", "--recipe", stored.recipe, "--topology", stored.topology, *named])
+    return f"deploy it again: `sparkops {typed}`"
+
+
+def _first(session: Session) -> str:
+    """The command that deploys on the selected nodes."""
+    return f"`sparkops deploy --topology {'cluster' if len(session.selected) > 1 else 'solo'}`"
 
 
 def in_use(names: Iterable[str], deployments: Iterable[str]) -> Refused:

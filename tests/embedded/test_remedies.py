@@ -80,7 +80,7 @@ def run(lab, line, nodes):
     words = shlex.split(line)
     if words[0] == "sparkops":
         ran = lab.cli(*words[1:], lab="-i" not in words, SPARKOPS_BECOME_PASSWORD=PASSWORD)
-        if "you did not answer yes" in ran.err:
+        if "nobody answered yes" in ran.err:
             ran = lab.cli(*words[1:], "--yes", lab="-i" not in words, SPARKOPS_BECOME_PASSWORD=PASSWORD)
         return ran.code != 2
     return all(lab.typed(node, line) or "reboot" in words for node in nodes)

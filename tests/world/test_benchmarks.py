@@ -55,6 +55,14 @@ def test_a_home_that_cannot_be_written_is_said_before_anything_is_measured(serve
     assert served.benchy.asked == []
 
 
+def test_what_does_not_serve_is_not_measured(served: Lab) -> None:
+    served.fault("node1", "engine-frozen")
+    ran = served.cli("bench", "run", *ONE, code=3)
+    assert "does not serve" in ran.err
+    assert "status openai-gpt-oss-120b`" in ran.err
+    assert served.benchy.asked == []
+
+
 def test_points_that_exceed_the_context_are_named_and_left_out(lab: Lab) -> None:
     lab.deploy("solo", "--limit", "node1", "--set", "args.max-model-len=20256")
     ran = lab.cli("bench", "run", "--suite", "long-context", "--json", code=0)

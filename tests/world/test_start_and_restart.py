@@ -554,3 +554,28 @@ def test_what_is_not_whole_any_more_is_said_with_what_to_do(lab: Lab, verb: str,
     assert error["message"].startswith(f"nothing to {purpose}: {GPT} ")
     assert error["message"].endswith(f" is not whole, {node} lacks its container")
     assert f"deploy --recipe {GPT} --topology cluster`" in error["hint"]
+
+
+def test_a_stop_on_some_nodes_says_how_to_go_on_with_these_alone(tmp_path: Path) -> None:
+    """A hint without the limit would stop or start what a colleague runs on the other nodes."""
+    lab = Lab(tmp_path, nodes=4)
+    lab.deploy("cluster", "--limit", "node1,node2")
+    lab.deploy("2x-solo", "--limit", "node3,node4")
+    lab.world.lose("node4")
+    ran = lab.cli("stop", "--limit", "node3,node4", code=4)
+    assert "stop --limit node3,node4` again" in ran.err
+    lab.world.heal("node4")
+    ran = lab.cli("stop", "--limit", "node3,node4", code=0)
+    assert "start --limit node3,node4`" in ran.out
+    ran = lab.cli("cleanup", "--limit", "node1", code=0)
+    assert "--limit node1 stop`" in ran.out
+
+
+def test_a_stop_of_what_another_one_replaced_does_not_call_it_startable(tmp_path: Path) -> None:
+    lab = Lab(tmp_path, nodes=2)
+    lab.deploy("2x-solo")
+    lab.world.lose("node2")
+    lab.cli("stop", code=4)
+    lab.deploy("solo", "--limit", "node1", "--set", "args.max-model-len=4096", "--name", "mine")
+    lab.world.heal("node2")
+    assert lab.json("stop", GPT)["next"] is None

@@ -1,6 +1,6 @@
 """What a benchmark measures: a deployment with its known setup, or a URL whose setup is unknown."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from sparkops.phases import parts
 from sparkops.phases.parts import DeployedRevision
 from sparkops.session import llama_benchy
 from sparkops.session.api_key import read_key
-from sparkops.session.find_deployment import find_deployment, front_of
+from sparkops.session.find_deployment import called, find_deployment, front_of
 from sparkops.session.llama_benchy import BenchyEnded, Told, Words
 from sparkops.session.reachability import requests_running
 from sparkops.session.session import Session
@@ -90,6 +90,9 @@ def of_deployment(options: BenchOptions, session: Session) -> Subject:
     revision = find_deployment(session, facts, options.deployment)
     engines = [member.name for member in revision.stored.engines]
     session.require(engines)
+    named = called(session, revision.stored, [revision])
+    if silent := next(_unanswered(session, facts, revision), None):
+        raise Refused(f"{revision.title} does not serve: {silent}", hint=f"see why: `sparkops status {named}`")
     _refuse_others(revision)
     key = read_key(session, facts, revision)
     session.report.hide(key)
@@ -177,11 +180,14 @@ def _wrong(session: Session, facts: Mapping[str, Facts], revision: DeployedRevis
         for node, container in revision.running
         if now.get((node, container.id)) != container.started_at
     ]
-    for front in revision.stored.fronts:
-        asked = session.ask(
-            {front.name: scripts.serving(parts.question(facts, revision.stored, front), REPLACE_SECONDS)}
-        )
-        result = asked.get(front.name)
+    return wrong + [f"{said} after the run" for said in _unanswered(session, facts, revision)]
+
+
+def _unanswered(session: Session, facts: Mapping[str, Facts], revision: DeployedRevision) -> Iterator[str]:
+    """Each front whose engine does not answer a request."""
+    questions = {front.name: parts.question(facts, revision.stored, front) for front in revision.stored.fronts}
+    asked = session.ask({name: scripts.serving(question, REPLACE_SECONDS) for name, question in questions.items()})
+    for name in questions:
+        result = asked.get(name)
         if not isinstance(result, Result) or not serving_probe(result.stdout).serves:
-            wrong.append(f"{front.name}: the engine did not answer a request after the run")
-    return wrong
+            yield f"{name}: the engine did not answer a request"

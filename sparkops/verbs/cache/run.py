@@ -44,7 +44,7 @@ def drop(options: DropOptions, report: Report) -> Answer:
         rows = [_dropped(name, result) for name, result in {**gather(session.fleet, commands), **session.lost}.items()]
         rows = sorted(rows, key=lambda row: session.names.index(row["name"]))
         error = session.lost.error or _first_failure(rows)
-        return Answer({"nodes": rows, "quiet": options.quiet and error is None}, error=error)
+        return Answer({"nodes": rows, "quiet": options.quiet}, error=error)
 
 
 def schedule(options: ScheduleOptions, report: Report) -> Answer:
@@ -104,7 +104,7 @@ def _permit(options: ConfirmOptions, session: Session) -> Answer:
     if not lacking:
         return Answer({"nodes": lines, "changed": False})
     if not options.yes and not session.report.confirm("Let visudo check this rule, and install it (mode 0440)?"):
-        raise Refused("nothing was written, because you did not answer yes", hint="write without asking: --yes")
+        raise Refused("nothing was written: nobody answered yes on a terminal", hint="write without asking: --yes")
     if session.lock(lacking):
         return _permit(options, session)
     error = attempt(compile_permit(lacking), session, SUDO_HINT)

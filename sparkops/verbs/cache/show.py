@@ -7,10 +7,8 @@ from sparkops.report.text import Document, How, Ink, away, columns
 
 
 def dropped(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """Sizes before and after, one line a node; nothing for a quiet run without failures."""
-    if document.get("quiet"):
-        return
-    rows = [_drop(node, ink) for node in document.get("nodes", ())]
+    """Sizes before and after, one line a node; a quiet run shows only the nodes that failed."""
+    rows = [_drop(node, ink) for node in document.get("nodes", ()) if not (document.get("quiet") and node["dropped"])]
     if rows:
         yield from columns([["node", "freed", "free", "page cache", "how"], *rows])
 

@@ -5,21 +5,46 @@ from collections.abc import Iterator
 from sparkops.report.text import Document, How, Ink, away, clip, columns
 
 LONGEST = 90
+WITHOUT_KEY = "without the SSH key you may need a password to log in"
 
 
 def cleanup(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """What sparkops left on the nodes; without `removed`, as it is shown before the question."""
+    if document.get("removed"):
+        yield from _removed(document, ink)
+        return
     if not document.get("shown"):
         yield from _listed(document, ink)
-    if document.get("removed"):
-        left = [node["name"] for node in document.get("nodes", ()) if node.get("left")]
-        yield ink.bad(f"Not everything could be removed on {', '.join(left)}.") if left else ink.good("Removed.")
-    elif document.get("in_use"):
+    if "removed" in document:
+        yield from _kept(document, ink, how)
+
+
+def _kept(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    nodes = document["nodes"]
+    if document.get("in_use"):
         yield ink.warn(f"Nothing was removed, because this is in use: {document['in_use']['reason']}.")
         yield f"To remove all of it, {how.again(document['in_use']['next'])}; then `{how.on_these} cleanup`"
-    elif document.get("removed") is False:
-        found = any(node["entries"] for node in document.get("nodes", ()))
-        again = f"Nothing was removed. To remove all of it: `{how.on_these} cleanup --yes`"
-        yield again if found else "sparkops left nothing on these nodes."
+    elif any(node["entries"] for node in nodes):
+        yield f"Nothing was removed. To remove all of it: `{how.on_these} cleanup --yes`"
+    elif nodes:
+        yield f"sparkops left nothing on {', '.join(node['name'] for node in nodes)}."
+
+
+def _removed(document: Document, ink: Ink) -> Iterator[str]:
+    """The steps have told what was removed, so only what is left is listed."""
+    left = [{**node, "entries": node["left"]} for node in document["nodes"] if node.get("left")]
+    yield from _listed({**document, "nodes": left}, ink)
+    if left:
+        yield ink.bad(f"Not everything could be removed on {', '.join(node['name'] for node in left)}.")
+    else:
+        counts = (f"{len(node['entries'])} on {node['name']}" for node in document["nodes"] if node["entries"])
+        yield ink.good(f"Removed: {', '.join(counts)}.")
+        if any(_is_key(entry) for node in document["nodes"] for entry in node["entries"]):
+            yield ink.warn(WITHOUT_KEY)
+
+
+def _is_key(entry: Document) -> bool:
+    return bool(entry["kind"] == "authorized-key")
 
 
 def _listed(document: Document, ink: Ink) -> Iterator[str]:
@@ -27,6 +52,6 @@ def _listed(document: Document, ink: Ink) -> Iterator[str]:
         if node["entries"]:
             yield ink.bold(node["name"])
             yield from columns([[entry["title"], clip(entry["what"], LONGEST)] for entry in node["entries"]], "  ")
-        if any(entry["kind"] == "authorized-key" for entry in node["entries"]):
-            yield ink.warn("  without the SSH key you may need a password to log in")
+        if any(map(_is_key, node["entries"])):
+            yield ink.warn(f"  {WITHOUT_KEY}")
     yield from away(document, ink)

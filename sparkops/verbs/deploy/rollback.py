@@ -155,5 +155,5 @@ def _refuse_half(
 def _too_much(previous: DeployedRevision, others: Sequence[str]) -> UsageError:
     return UsageError(
         f"a rollback to {previous.title} must also stop deployments that are not selected: {', '.join(others)}",
-        hint="use `sparkops rollback` without a name, or a --limit that includes its nodes",
+        hint="use rollback without a name, or a --limit that includes its nodes",
     )

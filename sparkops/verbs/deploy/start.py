@@ -21,6 +21,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import (
+    again,
     find_deployment,
     go_back,
     link_problem,
@@ -82,7 +83,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     if one.missing:
         raise Refused(
             f"{one.title} lacks a container on {one.missing[0].name}",
-            hint="deploy it again: `sparkops deploy --topology ...`",
+            hint=again(one.stored),
         )
     others = in_the_way(one, [other for other in deployed_revisions(facts) if other.runs])
     if one.kept and others:  # the half that was stopped would start where another one runs

@@ -1,11 +1,14 @@
 """`stop`: end what runs, and keep its containers for `start`."""
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from sparkops.core.facts import Facts
 from sparkops.core.history import EVERYTHING
 from sparkops.core.plan import Plan
 from sparkops.files.playbooks import built_in
+from sparkops.phases.beside import in_the_way
 from sparkops.phases.kept import compile_stop
 from sparkops.phases.orphans import compile_orphans
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
@@ -51,7 +54,7 @@ def _stop(options: StopOptions, session: Session) -> Answer:
     if error is None and _matters(session, targets):
         error = session.away.error
         if error is not None:
-            again = " ".join(filter(None, ("sparkops stop", options.deployment)))
+            again = _typed("stop", options)
             what = f"what {error.node} runs may still serve; when it is back, run `{again}` again"
             error.hint = "\n".join(filter(None, (error.hint, what)))
     if error is None:
@@ -60,8 +63,15 @@ def _stop(options: StopOptions, session: Session) -> Answer:
         session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
     document = _document(targets, done)
-    to_start = "To start again what was stopped: `sparkops start`" if document["stopped"] and error is None else None
+    startable = document["stopped"] and error is None and not _displaced(facts, targets)
+    to_start = f"To start again what was stopped: `{_typed('start', options)}`" if startable else None
     return Answer(document | {"next": to_start}, error=error)
+
+
+def _typed(verb: str, options: StopOptions) -> str:
+    """The verb for the deployments that were named."""
+    limit = ["--limit", options.where.limit] if options.where.limit else []
+    return shlex.join(["sparkops", verb, *filter(None, [options.deployment]), *limit])
 
 
 def _document(targets: Sequence[DeployedRevision], done: Container[str]) -> dict[str, Any]:
@@ -87,6 +97,12 @@ def _ended(act: str, targets: Iterable[DeployedRevision], done: Container[str]) 
 def _stops(target: DeployedRevision) -> bool:
     """Whether it runs or is incomplete; a complete stopped one is kept for `start` and `rollback`."""
     return target.runs or not all(container.kept for _, container in target.parts)
+
+
+def _displaced(facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]) -> bool:
+    """Whether others run in the place of one of these."""
+    others = [one for one in deployed_revisions(facts) if one.runs and one not in targets]
+    return any(in_the_way(target, others) for target in targets)
 
 
 def _matters(session: Session, targets: Sequence[DeployedRevision]) -> bool:

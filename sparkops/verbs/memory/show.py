@@ -6,11 +6,11 @@ from sparkops.core.growth import WORRY_SECONDS
 from sparkops.core.sizes import kib_text
 from sparkops.report.text import Document, How, Ink, away, columns
 
-HEADS = ["node", "total", "available", "free for CUDA", "page cache", "GPU", "unaccounted", "growth", "time left"]
+HEADS = ["node", "total", "available", "free for CUDA", "page cache", "GPU", "rest", "growth", "time left"]
 
 
 def memory(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    """`unaccounted` is memory of no process, no kernel cache and no process on the GPU."""
+    """`rest` is memory of no process, no kernel cache and no process on the GPU."""
     nodes = document.get("nodes", ())
     if nodes:
         yield from columns([HEADS, *(_row(node, ink) for node in nodes)])

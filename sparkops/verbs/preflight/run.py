@@ -61,6 +61,12 @@ def _with_fixes(
     listed = [{"node": one.node, "title": one.title, "command": "\n".join(described(one))} for one in plan.steps]
     listed += [{"node": one.nodes[0], "title": one.way, "command": ""} for one in lacking]
     shown = {**document(situation, session, found), "plan": listed}
+    as_root = replace(situation, choices=replace(situation.choices, sudo_password=True))
+    if locked := {check for _, check in fixes(as_root, session.selected, held).keys() - steps.keys()}:
+        session.report.note(f"with --ask-become-pass, --fix also fixes {', '.join(sorted(locked))}")
+    elif not listed:
+        healthy = shown["verdict"] == "pass" and not session.lost
+        session.report.note("nothing needs a fix" if healthy else "--fix can fix none of these problems")
     refused = _refused(options, session, shown)
     if refused or not listed:
         return Answer({**shown, "shown": bool(refused)}, error=_error(session, found, refused))
@@ -76,14 +82,11 @@ def _with_fixes(
 
 
 def _refused(options: PreflightOptions, session: Session, shown: dict[str, Any]) -> Refused | None:
-    """Show the fixes and ask; returns the refusal unless the answer is yes."""
-    if not shown["plan"]:
-        healthy = shown["verdict"] == "pass" and not session.lost
-        session.report.note("nothing needs a fix" if healthy else "--fix can fix none of these problems")
-    elif not options.yes:
+    """Show the fixes, if there are any, and ask; returns the refusal unless the answer is yes."""
+    if shown["plan"] and not options.yes:
         session.report.show(shown)
         if not session.report.confirm(f"Run these {len(shown['plan'])} steps?"):
-            return Refused("nothing was fixed, because you did not answer yes", hint="fix without asking: --fix --yes")
+            return Refused("nothing was fixed: nobody answered yes on a terminal", hint="do not ask: --fix --yes")
     return None
 
 

@@ -34,10 +34,11 @@ def new(options: NewOptions, report: Report) -> Answer:
     path = Path(options.output or f"recipes/{_usual_name(name)}.yml")
     if path.suffix not in YAML:
         raise UsageError(f"--output {path}: a recipe's file must end with .yml or .yaml")
-    own_files.refuse_existing(path, options.force, "overwrite it with --force, or name another file with --output")
     names, warnings = known_nodes(options.nodes)
     nodes = WantedNodes(len(names) if names else LIKELY_NODES, GB10_KIB * options.memory // GB, options.topology)
-    found = propose(_snapshot(name, options, report), nodes, recipes.flag_table())
+    snapshot = _snapshot(name, options, report)  # a name that is wrong is to be told before a file that is there
+    own_files.refuse_existing(path, options.force, "overwrite it with --force, or name another file with --output")
+    found = propose(snapshot, nodes, recipes.flag_table())
     text = proposal_file.text(found)
     recipe = recipes.from_text(text, path)
     checked = [linted(recipe, str(path), topologies.parse(kind)) for kind in shapes.kinds(recipe)]

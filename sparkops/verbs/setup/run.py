@@ -100,7 +100,7 @@ def _pinned(
         report.warn(f"{names} have equal host keys; for the fix: `sparkops preflight --explain machines-differ`")
     if new and not yes and not report.confirm(f"Trust {'this key' if len(new) == 1 else f'these {len(new)} keys'}?"):
         raise Refused(
-            "nothing was pinned, because you did not answer yes",
+            "nothing was pinned: nobody answered yes on a terminal",
             hint="compare the fingerprints with `ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub` on the node; "
             "pin without asking: --yes",
         )

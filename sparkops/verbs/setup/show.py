@@ -3,11 +3,11 @@
 import shlex
 from collections.abc import Iterator
 
-from sparkops.report.text import Document, How, Ink, columns
+from sparkops.report.text import Document, How, Ink
 
 
 def trust(document: Document, ink: Ink, how: How) -> Iterator[str]:
-    yield from _keys(document, ink)
+    """Where the keys are pinned; they were shown before the question."""
     if document.get("known_hosts"):
         yield f"the host keys are pinned in {document['known_hosts']}"
 
@@ -25,22 +25,3 @@ def init(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.good(f"wrote {document['inventory']}")
         missing = any(node.get("missing") for node in document.get("nodes", ()))
         yield f"Next: {'give the nodes these rights, then ' if missing else ''}{how.command}{own} preflight"
-
-
-def _keys(document: Document, ink: Ink) -> Iterator[str]:
-    rows = [
-        [node["name"], node.get("address"), key.get("type"), key.get("fingerprint"), _state(node, ink)]
-        for node in document.get("nodes", ())
-        for key in node.get("keys", ())
-    ]
-    rows += [
-        [node["name"], node.get("address"), key.get("type"), key.get("fingerprint"), ink.dim("pinned before")]
-        for node in document.get("nodes", ())
-        for key in node.get("pinned_before", ())
-    ]
-    yield from columns(rows, "  ")
-
-
-def _state(node: Document, ink: Ink) -> str:
-    state = str(node.get("trust", ""))
-    return {"changed": ink.bad, "new": ink.warn, "pinned": ink.good}.get(state, str)(state)

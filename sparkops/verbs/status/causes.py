@@ -16,7 +16,7 @@ from sparkops.core.stored import Stored, StoredMember
 from sparkops.phases.beside import in_the_way
 from sparkops.phases.parts import DeployedRevision, cut_off
 from sparkops.session.away import AwayNodes, unreachable
-from sparkops.session.find_deployment import LINK, LINK_DOWN
+from sparkops.session.find_deployment import LINK, LINK_DOWN, again
 
 Place = tuple[StoredMember, Container | None]
 """A member of a deployment, and its container if there is one."""
@@ -32,7 +32,6 @@ STARTS_BY_ITSELF = 600.0
 
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
 READ = "read the logs: `sparkops logs {0}`; to start it again: `sparkops restart {0}`"
-AGAIN = "deploy it again: `sparkops deploy --topology ...`"
 REACH = "find out why: `sparkops preflight --only ssh,host-key`"
 
 NEXT: Mapping[State, str] = {
@@ -157,9 +156,9 @@ def _down(
     for member, container in places:
         what = f"the {member.role} on {member.name}"
         if container is None and member.name in facts:
-            yield Reason(member.name, f"{what} has no container", AGAIN)
+            yield Reason(member.name, f"{what} has no container", again(stored))
         elif container is not None and container.state in _ENDED:
-            mend = f"start it: `sparkops start {typed}`" if container.kept else AGAIN
+            mend = f"start it: `sparkops start {typed}`" if container.kept else again(stored)
             yield Reason(member.name, f"{what} is not running", mend)
         elif member in silent:
             others = "servers behind it" if member.role == "proxy" else "other servers"

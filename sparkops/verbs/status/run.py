@@ -166,7 +166,7 @@ def _deployment(
         "state": one.state,
         "reason": reason,
         "cause": known.text if known else None,
-        "next": known.next if known else _next(session, one, here, typed),
+        "next": _then(known.next, one, typed) if known else _next(session, one, here, typed),
         "newer": stored.newer,
         "endpoints": [
             {"url": f"{api_url(m)}/v1", "model": stored.served, "node": m.name, "healthy": asked.serves}
@@ -185,6 +185,12 @@ def _next(session: Session, one: Looked, here: Sequence[DeployedRevision], typed
         return NEXT.get(one.state, "").format(typed) or None
     instead = in_its_place(one.revision, here)
     return f"{instead}; to {go_back(session, one.stored)}" if instead else f"start it again: `sparkops start {typed}`"
+
+
+def _then(mend: str, one: Looked, typed: str) -> str:
+    """A next step; an engine that gave up does not start again by itself when its cause is gone."""
+    restarts = not any(part.gave_up for part in one.parts) or f"sparkops restart {typed}" in mend
+    return mend if restarts else f"{mend}; then: `sparkops restart {typed}`"
 
 
 def _forms(one: Looked, facts: Mapping[str, Facts]) -> bool:
