@@ -169,7 +169,8 @@ def _gated(model: str, page: str, token: bool) -> CacheTrouble:
 def _how_to_reach() -> str:
     proxy = next((os.environ[name] for name in ("https_proxy", "HTTPS_PROXY") if os.environ.get(name)), "")
     through = f"the request used the proxy {re.sub('//.*@', '//***@', proxy)}; " if proxy else ""
-    return f"{through}set $HF_ENDPOINT to use a mirror, or $https_proxy to use a proxy; downloaded data is not lost"
+    mirror = "set $HF_ENDPOINT to use a mirror, or $https_proxy to use a proxy"
+    return f"{through}{mirror}; if a node has the whole model: --offline; downloaded data is not lost"
 
 
 def _token_kept_here() -> str:

@@ -9,6 +9,8 @@ from sparkops.core.plan import Event
 from sparkops.report.text import Ink, clip, clip_line, clock, indented
 
 VERDICTS = ("ready", "wait", "never")
+LOST = "lost"
+"""The first word of what is told of a node that does not answer any more."""
 A_MINUTE = 60.0
 _GROWS = re.compile(r"[0-9.,]+|\[[#-]*\]")
 
@@ -71,6 +73,8 @@ def _progressed(row: BoardRow, evidence: str) -> BoardRow:
     """The row after a probe's output: its verdict and reason, then the engine's last lines."""
     first, _, rest = evidence.partition("\n")
     verdict, _, reason = first.strip().partition(" ")
+    if verdict == LOST:  # how far the engine was is old news
+        return replace(row, text=first, phase="", percent=None)
     if verdict not in VERDICTS:
         rest, reason = evidence, ""
     phase = progress(rest.splitlines())

@@ -2,15 +2,19 @@
 
 import json
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from sparkops.core.endpoints import WITHOUT_KEY
+from sparkops.core.facts import plain
+from sparkops.core.facts.probes import NOT_ASKED
 from sparkops.core.history import cut_off_text, under_way_text
-from sparkops.report.text import Document, How, Ink, away, clip, columns
+from sparkops.report.text import WIDTH, Document, How, Ink, away, clip, clip_line, columns, words
 from sparkops.verbs.deploy.show import checked
 
 LONGEST_REASON = 200
 """Characters of a log on the terminal; `--json` has all."""
+
+NOT_READ = plain(NOT_ASKED)
 
 
 def status(document: Document, ink: Ink, how: How) -> Iterator[str]:
@@ -169,15 +173,36 @@ def facts(document: Document, ink: Ink, how: How) -> Iterator[str]:
     for node in document.get("nodes", ()):
         yield ink.bold(str(node.get("name")))
         rest = {name: value for name, value in node.items() if name != "name"}
-        yield from _tree(rest, "  ", ink)
+        yield from _tree(rest, "  ", ink, how)
     yield from away(document, ink)
 
 
-def _tree(values: Document, indent: str, ink: Ink) -> Iterator[str]:
+def _tree(values: Document, indent: str, ink: Ink, how: How) -> Iterator[str]:
+    """One line for each value, flat mapping and item of a list; `-v` clips no line and shows what was not read."""
     for name, value in values.items():
-        if isinstance(value, Mapping) and value:
+        if value == NOT_READ and not how.verbose:
+            continue
+        if isinstance(value, Mapping) and not _flat(value.values()):
             yield f"{indent}{name}"
-            yield from _tree(value, indent + "  ", ink)
+            yield from _tree(value, indent + "  ", ink, how)
+        elif isinstance(value, list) and not _flat(value):
+            yield f"{indent}{name}"
+            yield from (_clipped(f"{indent}  {_plain(item)}", how) for item in value)
         else:
-            text = value if isinstance(value, str) else json.dumps(value, default=str)
-            yield f"{indent}{ink.dim(name)}  {text}"
+            yield _clipped(f"{indent}{ink.dim(name)}  {_plain(value)}", how)
+
+
+def _flat(values: Iterable[object]) -> bool:
+    return not any(isinstance(item, Mapping) or (isinstance(item, list) and not _flat(item)) for item in values)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_plain(item)}" for name, item in value.items()) or "-"
+    if isinstance(value, list) and _flat(value):
+        return " ".join(map(_plain, value)) or "-"
+    return words(value).strip().replace("\n", "; ") or "-"
+
+
+def _clipped(line: str, how: How) -> str:
+    return line if how.verbose else clip_line(line, WIDTH)
