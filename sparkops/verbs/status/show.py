@@ -95,8 +95,11 @@ def _running(item: Document, ink: Ink) -> Iterator[str]:
     if hung := item.get("graphs_hung"):
         text = "CUDA graphs hung at the first request, so it runs without them; remembered for this image on"
         yield ink.warn(f"  {text} {', '.join(hung)}")
+    up = {node["name"] for node in item.get("nodes", ()) if node.get("state") == "running"}
     for endpoint in item.get("endpoints", ()):
-        health = ink.bad("unknown" if endpoint.get("node") in silent else "does not answer")
+        # another deployment may answer at the address of one that does not run
+        health = ink.bad("does not answer" if endpoint.get("node") in up else "is not running")
+        health = ink.bad("unknown") if endpoint.get("node") in silent else health
         health = ink.good("answers") if endpoint.get("healthy") else health
         yield f"  {endpoint['url']}  {endpoint.get('model')}  {health}"
 
