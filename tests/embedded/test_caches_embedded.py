@@ -120,4 +120,4 @@ def test_a_cleanup_is_shown_then_done_and_leaves_a_home_as_it_was(clean: Any, un
     clean.cli("cleanup", "--yes", code=0)
     assert {name: home(clean, name) for name in clean.names} == before
     assert not clean.node("node1", "crontab").exists()
-    assert "sparkops left nothing on these nodes." in clean.cli("cleanup", code=0).out
+    assert "sparkops left nothing on node" in clean.cli("cleanup", code=0).out
