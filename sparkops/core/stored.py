@@ -16,6 +16,8 @@ from sparkops.core.revision import SCHEMA, container_name
 from sparkops.core.utilization import UTILIZATION
 
 A_DAY = 86_400
+SHORT_HASH = 8
+"""As many digits of a hash are shown and are enough on a command line."""
 
 
 def drain(args: Mapping[str, Any]) -> int:
@@ -122,6 +124,10 @@ class Stored:
     def fronts(self) -> tuple[StoredMember, ...]:
         proxies = tuple(member for member in self.members if member.role == "proxy")
         return proxies or tuple(member for member in self.members if member.port is not None)
+
+    def answers_to(self, name: str | None) -> bool:
+        """Whether a command line means it: by no name at all, its own name, or eight and more digits of its hash."""
+        return name in (None, self.deployment) or (len(name) >= SHORT_HASH and self.hash.startswith(name))
 
     def outside(self, nodes: Iterable[Node]) -> StoredMember | None:
         """The first member on none of these nodes, by name or address."""

@@ -12,7 +12,7 @@ def in_the_way(one: DeployedRevision, others: Iterable[DeployedRevision]) -> lis
     """Those that one cannot run beside: one replaced the other, they need one port, or memory of a node."""
     others = [other for other in others if other != one]
     clashing = [other for other in others if _replaced(one, other) or _ports(one) & _ports(other)]
-    return clashing or _crowding(one, others)
+    return [*clashing, *_crowding(one, [other for other in others if other not in clashing])]
 
 
 def _crowding(one: DeployedRevision, others: Sequence[DeployedRevision]) -> list[DeployedRevision]:

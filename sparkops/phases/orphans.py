@@ -8,7 +8,7 @@ from sparkops.core.plan import Phase, Step
 from sparkops.core.situation import Situation, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
-from sparkops.phases.parts import deployed_revisions
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.steps import filled, step
 
 
@@ -27,6 +27,13 @@ def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
             write = scripts.write(path, "644", f"{member.address} {stored.deployment} {name}\n")
             title = f"note that {member.name} may still have the container {name}"
             yield step(f"note.{holder}.{name}.{member.name}", holder, title, write, scripts.remove_file(path))
+
+
+def left_over(facts: Mapping[str, Facts], one: DeployedRevision) -> bool:
+    """Whether of this revision only that runs which an earlier run was to stop and could not reach."""
+    noted = {(note.address, note.container) for known in facts.values() for note in known.orphans}
+    addresses = {member.name: member.address for member in one.stored.members}
+    return one.runs and {(addresses.get(node, ""), container.name) for node, container in one.running} <= noted
 
 
 def note_unreachable(s: Situation) -> Iterator[Step]:

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sparkops.core.facts import Facts, Lock, Unread
 from sparkops.core.schema import meant
-from sparkops.core.stored import Stored, StoredMember
+from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
+from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
 from sparkops.session.session import Session
@@ -20,18 +21,17 @@ LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usabl
 def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
     """Revisions on these nodes: all that run, and of each deployment what was stopped last.
 
-    What was stopped earlier, or runs as another revision on one of its nodes, is left out.
+    What was stopped earlier, or runs as another revision on one of its nodes, is left out; what runs only because an
+    earlier run could not reach it hides nothing.
     """
     wanted = set(nodes)
     here = [revision for revision in deployed_revisions(facts) if wanted & revision.nodes]
     found = [revision for revision in here if revision.runs]
+    newer = [revision for revision in found if not left_over(facts, revision)]
     for revision in sorted(here, key=lambda one: one.ended, reverse=True):
-        if (
-            not revision.runs
-            and not _leftover(revision, facts)
-            and not any(_same_place(revision, one) for one in found)
-        ):
+        if not (revision.runs or _removed(revision, facts) or any(_same_place(revision, one) for one in newer)):
             found.append(revision)
+            newer.append(revision)
     return found
 
 
@@ -41,7 +41,7 @@ def _same_place(one: DeployedRevision, other: DeployedRevision) -> bool:
     return one.stored.deployment == other.stored.deployment and bool(nodes & others)
 
 
-def _leftover(revision: DeployedRevision, facts: Mapping[str, Facts]) -> bool:
+def _removed(revision: DeployedRevision, facts: Mapping[str, Facts]) -> bool:
     """Whether later deploys removed a part of a stopped revision, so that nothing can start it again."""
     there = {(node, container.name) for node, container in revision.parts}
     return any(
@@ -50,11 +50,19 @@ def _leftover(revision: DeployedRevision, facts: Mapping[str, Facts]) -> bool:
     )
 
 
+def named(stored: Stored, here: Iterable[DeployedRevision]) -> str:
+    """The name of a deployment for a command line; its hash, if another revision has this name on one of its nodes."""
+    alike = [one.stored for one in here if one.stored.deployment == stored.deployment and one.stored != stored]
+    nodes = {member.name for member in stored.members}
+    shared = any(nodes & {member.name for member in other.members} for other in alike)
+    return shlex.quote(stored.hash[:SHORT_HASH] if shared else stored.deployment)
+
+
 def called(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -> str:
     """How a command line names this deployment: with its nodes, if others have or may have the same name."""
     alike = [one for one in here if one.stored.deployment == stored.deployment]
     nodes = ",".join(dict.fromkeys(one.name for one in stored.members if one.name in session.nodes))
-    name = shlex.quote(stored.deployment)
+    name = named(stored, alike)
     whole = len(session.selected) == len(session.inventory.nodes)
     return name if whole and len(alike) < 2 else f"{name} --limit {shlex.quote(nodes)}"
 
@@ -102,7 +110,7 @@ def find_deployment(
 ) -> DeployedRevision:
     """The named deployment, else the only one; raises Refused or UsageError. `option` is what stands before a name."""
     found = current(facts, session.names)
-    named = [revision for revision in found if name in (None, revision.stored.deployment)]
+    named = [revision for revision in found if revision.stored.answers_to(name)]
     chosen = [revision for revision in named if revision.runs] or named
     if not chosen and name is not None:
         raise unknown_deployment(session, found, name)
@@ -139,7 +147,8 @@ def lock_for(session: Session, name: str | None) -> None:
         away = AwayNodes(session.away)
         facts = session.what_runs()
         if not any(isinstance(known.lock, Lock) and known.lock.held for known in facts.values()):
-            on_selected(session, deployed_revisions(facts), name)
+            meaning = on_selected(session, deployed_revisions(facts), name)
+            session.deployment = next((one.stored.deployment for one in meaning), name)
         session.away = away  # a node may be back when another run has ended
     session.lock(node.name for node in session.selected)
 
@@ -147,10 +156,10 @@ def lock_for(session: Session, name: str | None) -> None:
 def on_selected(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:
     """The revisions with a container on the selected nodes, and with that name if one is given."""
     begun = {run.begin.deployment for run in session.cut_off}
-    if name is not None and name not in {one.stored.deployment for one in everything} | begun:
+    if name is not None and name not in begun and not any(one.stored.answers_to(name) for one in everything):
         raise unknown_deployment(session, everything, name)
     selected = {node.name for node in session.selected}
-    return [one for one in everything if name in (None, one.stored.deployment) and {n for n, _ in one.parts} & selected]
+    return [one for one in everything if one.stored.answers_to(name) and {node for node, _ in one.parts} & selected]
 
 
 def elsewhere(session: Session, revisions: Iterable[DeployedRevision]) -> Unreachable | None:

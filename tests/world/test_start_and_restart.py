@@ -358,7 +358,7 @@ def test_a_half_that_another_deployment_keeps_from_running_is_told_so_with_steps
             del node.files[note]
     shown = next(one for one in lab.json("status", code=5)["deployments"] if one["name"] == GPT)
     assert re.fullmatch(r"instead \w{8} runs in its place", shown["cause"])
-    stop, back = shown["next"].split("`")[1::2]
+    back, stop = shown["next"].split("`")[1::2]
     lab.cli(*shlex.split(stop)[3:], code=0)
     assert lab.state() == {GPT: "stopped", "instead": "serving"}
     lab.cli(*shlex.split(back)[3:], code=0)

@@ -13,7 +13,7 @@ from sparkops.node_commands import scripts
 from sparkops.phases import parts
 from sparkops.phases.beside import in_the_way, startable
 from sparkops.phases.kept import compile_rollback
-from sparkops.phases.orphans import compile_orphans
+from sparkops.phases.orphans import compile_orphans, left_over
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.restart import compile_restart, restart_turns
 from sparkops.phases.sudo import with_sudo
@@ -26,6 +26,7 @@ from sparkops.session.find_deployment import (
     go_back,
     link_problem,
     lock_for,
+    named,
     nothing_kept,
     on_selected,
     ours_to_change,
@@ -45,7 +46,7 @@ def start(options: StartOptions, report: Report) -> Answer:
 def _start(options: StartOptions, session: Session) -> Answer:
     facts = _read(session, options)
     session.require(node.name for node in session.selected)
-    targets = _to_start(session, deployed_revisions(facts), options.deployment)
+    targets = _to_start(session, facts, options.deployment)
     ours_to_change(one.stored for one in targets)
     targets = _linked(session, facts, targets)
     started = compile_rollback(built_in("start"), facts, (), targets, Choices(limits=options.limits))
@@ -136,13 +137,14 @@ def _read(session: Session, options: StartOptions) -> Mapping[str, Facts]:
     return session.containers()
 
 
-def _to_start(session: Session, everything: Sequence[DeployedRevision], name: str | None) -> list[DeployedRevision]:
+def _to_start(session: Session, facts: Mapping[str, Facts], name: str | None) -> list[DeployedRevision]:
     """Return what was stopped last and can run now, else what runs already; raises Refused."""
+    everything = deployed_revisions(facts)
     here = on_selected(session, everything, name)
     stopped = [one for one in here if one.kept and all(member.name in session.away for member in one.missing)]
-    session.require(member.name for one in stopped for member in one.missing)
-    running = [one for one in everything if one.runs]
+    running = [one for one in everything if one.runs and not left_over(facts, one)]
     if found := startable(stopped, running):
+        session.require(member.name for one in found for member in one.missing)
         return found
     if already := [one for one in here if one.runs and one.complete and not one.kept]:
         return already
@@ -167,7 +169,7 @@ def _linked(
 def _beside(session: Session, one: DeployedRevision, others: Sequence[DeployedRevision]) -> Refused:
     """The error for a deployment that cannot run beside these."""
     names = ", ".join(dict.fromkeys(other.title for other in others))
-    first = others[0].stored.deployment
+    first = named(others[0].stored, [one, *others])
     return Refused(
         f"{one.title} cannot run beside {names}",
         hint=f"stop that first: `sparkops stop {first}`, or {go_back(session, one.stored)}",

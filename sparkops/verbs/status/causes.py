@@ -89,13 +89,13 @@ def outside(stored: Stored, inventory: Inventory, typed: str) -> Reason | None:
     return Reason(member.name, text, hint)
 
 
-def missed(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts]) -> Reason | None:
+def missed(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts], name: str) -> Reason | None:
     """What an earlier run was to stop and could not reach, so that it left a note about it."""
     noted = {(note.address, note.container) for known in facts.values() for note in known.orphans}
     for member, container in places:
         if container is not None and container.runs and (member.address, container.name) in noted:
             text = f"an earlier run could not reach {member.name}, where the {member.role} still runs"
-            there = shlex.join([stored.deployment, "--limit", member.name])
+            there = f"{name} --limit {shlex.quote(member.name)}"
             return Reason(member.name, text, f"stop it there: `sparkops stop {there}`")
     return None
 
@@ -108,9 +108,16 @@ def in_its_place(one: DeployedRevision, here: Iterable[DeployedRevision]) -> str
 
 def displaced(one: DeployedRevision, here: Iterable[DeployedRevision], typed: str, back: str) -> Reason | None:
     """What runs in the place of a deployment of which only a part runs; `back` is how to go back to it."""
-    instead = in_its_place(one, [other for other in here if not other.kept]) if one.kept else ""
+    others = in_the_way(one, [other for other in here if other.runs and not other.kept])
+    node = one.parts[0][0]
     stop = f"stop the rest of it: `sparkops stop {typed}`"
-    return Reason(one.kept[0][0], instead, f"{stop}; to {back}") if instead else None
+    if not others or one.complete and not one.kept:
+        return None
+    if not one.complete:  # its other containers were removed, by an undo or by a later deploy
+        return Reason(node, f"only a part of it is left, beside {others[0].title}", stop)
+    if rest := next((other for other in others if not other.complete), None):
+        return Reason(node, f"a part of {rest.title}, which is not whole, runs in its place", back)
+    return Reason(node, in_its_place(one, others), f"{back}; or {stop}")
 
 
 def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Reason]:
@@ -153,6 +160,7 @@ def _said(places: Sequence[Place], logs: Logs) -> Iterator[Reason]:
 def _down(
     stored: Stored, places: Sequence[Place], silent: Collection[StoredMember], facts: Mapping[str, Facts], typed: str
 ) -> Iterator[Reason]:
+    """What does not run before what runs and does not answer: a proxy may only wait for a server."""
     for member, container in places:
         what = f"the {member.role} on {member.name}"
         if container is None and member.name in facts:
@@ -160,10 +168,12 @@ def _down(
         elif container is not None and container.state in _ENDED:
             mend = f"start it: `sparkops start {typed}`" if container.kept else again(stored)
             yield Reason(member.name, f"{what} is not running", mend)
-        elif member in silent:
+    for member, _ in places:
+        if member in silent:
             others = "servers behind it" if member.role == "proxy" else "other servers"
             but = f", but the {others} do" if len(places) < len(stored.members) else ""
-            yield Reason(member.name, f"{what} does not answer{but}", f"restart it: `sparkops restart {typed}`")
+            text = f"the {member.role} on {member.name} does not answer{but}"
+            yield Reason(member.name, text, f"restart it: `sparkops restart {typed}`")
 
 
 def last_exit_code(container: Container, log: str) -> int | None:

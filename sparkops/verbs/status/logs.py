@@ -44,7 +44,7 @@ def logs(options: LogsOptions, report: Report) -> Answer:
 
 
 def _has(known: Sequence[DeployedRevision], name: str) -> bool:
-    return any(one.stored.deployment == name for one in known)
+    return any(one.stored.answers_to(name) for one in known)
 
 
 def read_logs(session: Session, wanted: Sequence[tuple[str, str, Command]]) -> list[dict[str, Any]]:
@@ -66,9 +66,8 @@ def _in_order(result: Result) -> str:
 
 def _previous_logs(options: LogsOptions, session: Session, facts: Mapping[str, Facts]) -> list[dict[str, Any]]:
     """Return the logs of what ended last: of removed containers, whose logs were kept as files, or of stopped ones."""
-    stopped = [
-        one for one in deployed_revisions(facts) if not one.runs and options.deployment in (None, one.stored.deployment)
-    ]
+    known = deployed_revisions(facts)
+    stopped = [one for one in known if not one.runs and one.stored.answers_to(options.deployment)]
     newest = max(stopped, key=lambda one: one.ended, default=None)
     if removed := _kept_logs(options, session, facts, after=seconds(newest.ended) if newest else 0.0):
         return removed

@@ -140,6 +140,9 @@ def look(session: Session, facts: Mapping[str, Facts], revision: DeployedRevisio
     places = [(member, found.get((member.name, stored.container(member)))) for member in stored.members]
 
     def answer(member: StoredMember) -> ServingProbe:
+        container = found.get((member.name, stored.container(member)))
+        if member.name in facts and (container is None or not container.runs):
+            return ServingProbe("wait")  # at its address another deployment may answer
         return answers.apis.get((member.name, stored.container(member)), ServingProbe("wait"))
 
     return Looked(

@@ -15,7 +15,7 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
-from sparkops.session.find_deployment import called, current, go_back, unknown_deployment
+from sparkops.session.find_deployment import called, current, go_back, named, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
@@ -47,7 +47,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
     with opened(selected(options.where, report), report) as session:
         facts = session.what_runs(*HOW_IT_RUNS)
         here = current(facts, session.names)
-        shown = [one for one in here if options.deployment in (None, one.stored.deployment)]
+        shown = [one for one in here if one.stored.answers_to(options.deployment)]
         if options.deployment is not None and not shown:
             raise unknown_deployment(session, here, options.deployment)
         answers = ask(session, facts, shown)
@@ -55,7 +55,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
         looked = [replace(one, replaced=one.replaced_by(looked)) for one in looked]
         logs = read_causes(session, looked)
         silent = _silent(session, looked)
-        found = list(_warnings(answers, looked, logs, silent))
+        found = list(_warnings(answers, looked, logs, silent, here))
         unknown = AwayNodes({node: lost for node, lost in session.lost.items() if node not in silent})
         if options.deployment is not None:
             unknown = unknown.among(member.name for one in looked for member in one.stored.members)
@@ -130,14 +130,16 @@ def _silent(session: Session, looked: Sequence[Looked]) -> AwayNodes:
     return session.lost.among(node for node, found in states.items() if {"serving"} <= found <= {"serving", "stopped"})
 
 
-def _warnings(answers: Answers, looked: Sequence[Looked], logs: Logs, silent: AwayNodes) -> Iterator[Finding]:
+def _warnings(
+    answers: Answers, looked: Sequence[Looked], logs: Logs, silent: AwayNodes, here: Sequence[DeployedRevision]
+) -> Iterator[Finding]:
     yield from warnings.of_silence(silent)
     for name, facts in answers.facts.items():
         yield from warnings.of_node(name, facts, answers.drops.get(name, ""))
     for one in looked:
         if one.revision.runs:
             yield from warnings.of_schedule(one.stored, answers.facts)
-            yield from warnings.of_restarts(one.revision, answers.facts, logs)
+            yield from warnings.of_restarts(one.revision, answers.facts, logs, named(one.stored, here))
 
 
 def _deployment(
@@ -151,7 +153,7 @@ def _deployment(
         known = silence(one.places, session.away) or outside(stored, session.inventory, typed)
     elif one.state not in ("serving", "stopped"):
         known = (
-            missed(stored, one.places, facts)
+            missed(stored, one.places, facts, named(stored, here))
             or displaced(one.revision, here, typed, go_back(session, stored))
             or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
         )

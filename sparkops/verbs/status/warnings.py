@@ -52,8 +52,8 @@ def of_schedule(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Finding]
             )
 
 
-def of_restarts(one: DeployedRevision, facts: Mapping[str, Facts], logs: Logs) -> Iterator[Finding]:
-    """Containers that Docker restarted within the last day."""
+def of_restarts(one: DeployedRevision, facts: Mapping[str, Facts], logs: Logs, typed: str) -> Iterator[Finding]:
+    """Containers that Docker restarted within the last day; `typed` names the deployment on a command line."""
     for node, container in one.parts:
         if not container.restarts or now(facts[node]) - seconds(container.started_at) > A_DAY:
             continue
@@ -64,7 +64,7 @@ def of_restarts(one: DeployedRevision, facts: Mapping[str, Facts], logs: Logs) -
             text += "; the kernel killed it because memory ran out"
         elif code is not None:
             text += f"; the last exit code was {code}"
-        there = shlex.join([one.stored.deployment, "--limit", node])
+        there = f"{typed} --limit {shlex.quote(node)}"
         yield Finding("restarts", "warn", text, "", f"its log says why: `sparkops logs {there}`", node=node)
 
 
