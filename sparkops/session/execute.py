@@ -96,7 +96,7 @@ def _rolled_back(outcome: Outcome, titles: Mapping[str, str]) -> str | None:
         told.append("What served before was started again, but sparkops did not wait until it serves.")
     elif outcome.mute:
         told.append(f"What ran before was started again, but gave no answer within {PROOF_SECONDS} s.")
-    elif outcome.revived:
+    elif outcome.revived and not outcome.stuck:
         told.append("What served before serves again.")
     if outcome.stuck:
         told.append(f"These steps could not be undone: {'; '.join(titles[one] for one in outcome.stuck)}.")

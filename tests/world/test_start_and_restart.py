@@ -3,8 +3,10 @@
 import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -579,3 +581,70 @@ def test_a_stop_of_what_another_one_replaced_does_not_call_it_startable(tmp_path
     lab.deploy("solo", "--limit", "node1", "--set", "args.max-model-len=4096", "--name", "mine")
     lab.world.heal("node2")
     assert lab.json("stop", GPT)["next"] is None
+
+
+def steps(document: Any) -> Iterator[list[str]]:
+    """What `status` prints for each deployment that neither serves nor is stopped, as words of a command line."""
+    for one in document["deployments"]:
+        if one["state"] not in ("serving", "stopped"):
+            yield shlex.split(one["next"].split("`")[1])[3:]
+
+
+def answering(document: Any) -> set[str]:
+    """The containers of deployments whose endpoint answers."""
+    found = [one for one in document["deployments"] if any(it["healthy"] for it in one["endpoints"])]
+    return {node["container"] for one in found for node in one["nodes"] if node["state"] == "running"}
+
+
+@pytest.mark.parametrize(("verb", "topology"), [("deploy", "cluster"), ("deploy", "2x-solo"), ("rollback", "2x-solo")])
+def test_steps_of_status_after_a_lost_node_end_nothing_that_answers_and_lead_to_what_serves(
+    tmp_path: Path, verb: str, topology: str
+) -> None:
+    """The lost node leaves parts of two revisions of one name."""
+    for at in range(8, 48, 4):
+        lab = Lab(tmp_path / f"{at}")
+        lab.deploy(topology)
+        lab.deploy(topology, "--set", "args.max-num-seqs=12")
+        lab.anew(troubles=[Trouble("lost-applied", at)])
+        lab.cli(verb, *(("--topology", topology, "--set", "args.max-num-seqs=14") if verb == "deploy" else ()))
+        lab.anew()
+        for name in lab.names:
+            lab.world.heal(name)
+        for _ in range(4):
+            lab.settle()
+            document = lab.cli("status", "--json").document
+            for words in steps(document):
+                if words[0] == "stop":
+                    ends = {one["container"] for one in lab.json(*words, "--check")["stopped"]}
+                    assert not ends & answering(document), (at, words)
+            for words in islice(steps(document), 1):
+                lab.cli(*words, code=0)
+        states = {*lab.state().values()}
+        assert "serving" in states <= {"serving", "stopped"}, at
+
+
+def test_a_node_that_is_away_keeps_nothing_stopped_that_does_not_need_it(lab: Lab) -> None:
+    """Nor does what runs there only because a deploy could not reach it hide what was stopped last."""
+    lab.deploy("cluster")
+    lab.world.lose("node2")
+    lab.deploy("solo", "--limit", "node1")
+    solo = lab.running() - {(node, name) for node, name in lab.running() if node == "node2"}
+    lab.json("stop", "--limit", "node1")
+    shown = lab.json("status", "--limit", "node1")["deployments"][0]
+    lab.cli(*shlex.split(shown["next"].split("`")[1])[3:], code=0)
+    assert {one for one in lab.running() if one[0] == "node1"} == solo
+    lab.json("stop", "--limit", "node1")
+    lab.world.heal("node2")
+    assert "stopped" in {one["state"] for one in lab.cli("status", "--json").document["deployments"]}
+    assert lab.json("start")["started"] != []
+    assert lab.running() == solo
+
+
+def test_a_rollback_stops_all_that_has_the_memory_which_it_needs(lab: Lab) -> None:
+    lab.deploy("cluster")
+    cluster = lab.running()
+    lab.deploy("solo", "--recipe", QWEN, "--limit", "node1", *HALF)
+    lab.deploy("solo", "--recipe", QWEN, "--limit", "node2", *HALF)
+    ran = lab.json("rollback", GPT)
+    assert len(ran["replaced"]) == 2
+    assert lab.running() == cluster

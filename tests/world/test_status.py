@@ -79,6 +79,13 @@ def test_a_schedule_that_died_is_a_warning_and_so_is_memory_that_shrinks(lab: La
     assert "free memory shrinks" in found["memory-shrinks"]
 
 
+def test_a_node_that_is_about_to_freeze_is_a_warning(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    lab.node("node1").probes["meminfo"] = (0, "MemTotal: 127535604 kB\nMemFree: 200000 kB\nMemAvailable: 262144 kB")
+    (found,) = lab.json("status")["warnings"]
+    assert (found["id"], found["node"]) == ("memory-low", "node1")
+
+
 def test_a_cluster_with_a_long_context_wants_a_schedule_on_each_node(lab: Lab) -> None:
     lab.deploy("cluster", "--set", "args.max-model-len=131072")
     found = [(one["id"], one["node"]) for one in lab.json("status")["warnings"]]

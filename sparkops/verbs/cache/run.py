@@ -18,7 +18,7 @@ from sparkops.session.execute import attempt
 from sparkops.session.open import Selected, alone, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
-from sparkops.verbs.cache.schedule import last_run, may, odd, row
+from sparkops.verbs.cache.schedule import MOST_HAVE_NONE, last_run, may, odd, row
 
 READ = "clock,id,sudo,schedule"
 """The probes that these verbs need."""
@@ -83,7 +83,9 @@ def status(options: NodesOptions, report: Report) -> Answer:
         error = None
         if trouble:
             barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
-            error = StepFailed(trouble[0], hint=CRON_HINT if barred else AGAIN_HINT)
+            more = [entry["name"] for entry in rows if entry["problem"] == MOST_HAVE_NONE]
+            hint = f"remove it: `sparkops cache unschedule --limit {','.join(more)}`" if more else AGAIN_HINT
+            error = StepFailed(trouble[0], hint=CRON_HINT if barred else hint)
         return session.answer({"nodes": rows, "same": same}, error)
 
 

@@ -79,12 +79,17 @@ def _when(line: str | None) -> str | None:
         return None
 
 
+MOST_HAVE_NONE = "a crontab entry, but most nodes have none"
+
+
 def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     """Return how the node's entry differs from that of most nodes; empty if it does not."""
     lines = [other["entry"] for other in rows]
     most = max(lines, key=lines.count)
     if entry["entry"] == most:
         return ""
+    if most is None:
+        return MOST_HAVE_NONE
     if entry["entry"] is None:
         return "no crontab entry, but other nodes have one"
     return "the crontab entry differs from the entry on most nodes"

@@ -64,7 +64,7 @@ def refuse_before_setup(options: PlanOptions, draft: Draft, session: Session) ->
         _judge_the_rest(options, draft, session)
         raise Refused(
             "sparkops cannot make a plan while images or models are missing",
-            hint=f"`sparkops deploy --setup` gets them first. Its steps: {'; '.join(first)}",
+            hint=f"deploy with --setup and the same options: it gets them first. Its steps: {'; '.join(first)}",
         )
 
 

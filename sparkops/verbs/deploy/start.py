@@ -146,7 +146,11 @@ def _to_start(session: Session, facts: Mapping[str, Facts], name: str | None) ->
     if found := startable(stopped, running):
         session.require(member.name for one in found for member in one.missing)
         return found
-    if already := [one for one in here if one.runs and one.complete and not one.kept]:
+    already = [one for one in here if one.runs and one.complete and not one.kept]
+    if tired := next((one for one in already if any(container.gave_up for _, container in one.running)), None):
+        hint = f"when its cause is gone, start it again: `sparkops restart {named(tired.stored, everything)}`"
+        raise Refused(f"{tired.title} gave up after repeated failed starts", hint=hint)
+    if already:
         return already
     if not stopped:
         raise nothing_kept(session, "start", here)

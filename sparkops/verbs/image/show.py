@@ -110,12 +110,15 @@ def _spread(one: Document, ink: Ink) -> str:
     on = ", ".join(node["node"] for node in one["nodes"])
     if one["same"]:
         return on
-    why = f"missing on {', '.join(one['missing'])}" if one["missing"] else "differs between nodes"
-    return f"{on} {ink.warn(f'({why})')}"
+    return f"{on} {ink.warn(f'({_why(one)})')}"
+
+
+def _why(one: Document) -> str:
+    return f"missing on {', '.join(one['missing'])}" if one["missing"] else "differs between nodes"
 
 
 def _verdict(one: Document, ink: Ink) -> str:
-    return ink.good("same") if one["same"] else ink.bad("missing elsewhere" if one["missing"] else "differs")
+    return ink.good("same") if one["same"] else ink.bad(_why(one))
 
 
 def _next(document: Document, how: How) -> str:

@@ -108,15 +108,15 @@ def in_its_place(one: DeployedRevision, here: Iterable[DeployedRevision]) -> str
 
 def displaced(one: DeployedRevision, here: Iterable[DeployedRevision], typed: str, back: str) -> Reason | None:
     """What runs in the place of a deployment of which only a part runs; `back` is how to go back to it."""
-    others = in_the_way(one, [other for other in here if other.runs and not other.kept])
+    others = in_the_way(one, [other for other in here if other.runs])
     node = one.parts[0][0]
     stop = f"stop the rest of it: `sparkops stop {typed}`"
     if not others or one.complete and not one.kept:
         return None
     if not one.complete:  # its other containers were removed, by an undo or by a later deploy
         return Reason(node, f"only a part of it is left, beside {others[0].title}", stop)
-    if rest := next((other for other in others if not other.complete), None):
-        return Reason(node, f"a part of {rest.title}, which is not whole, runs in its place", back)
+    if rest := next((other for other in others if other.kept or not other.complete), None):
+        return Reason(node, f"a part of {rest.title} runs in its place", back)
     return Reason(node, in_its_place(one, others), f"{back}; or {stop}")
 
 

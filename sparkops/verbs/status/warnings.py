@@ -10,8 +10,9 @@ from sparkops.checks.memory import long_context, scheduled
 from sparkops.core.facts import Facts, Scheduled
 from sparkops.core.facts.schedule import drops
 from sparkops.core.findings import Finding
-from sparkops.core.growth import WORRY_SECONDS, growth
+from sparkops.core.growth import TROUBLE_KIB, WORRY_SECONDS, growth
 from sparkops.core.plan import NodeLost
+from sparkops.core.sizes import gib
 from sparkops.core.stored import Stored
 from sparkops.phases.parts import DeployedRevision
 from sparkops.session.away import unreachable
@@ -29,8 +30,13 @@ def of_node(node: str, facts: Facts, runs: str) -> Iterator[Finding]:
         yield Finding(
             "cache-schedule", "warn", f"the scheduled cache drop does not work: {problem}", "", hint, node=node
         )
+    room = facts.memory.available_kib
+    if 0 < room < TROUBLE_KIB:
+        text = f"only {gib(room)} of memory is available; with less than {gib(TROUBLE_KIB)} a GB10 freezes"
+        hint = "`sparkops memory` shows what uses it; stop what can be stopped: `sparkops stop NAME`"
+        yield Finding("memory-low", "warn", text, "", hint, node=node)
     grows = growth(drops(runs), facts.booted)
-    left = grows.seconds_left(facts.memory.available_kib) if grows else None
+    left = grows.seconds_left(room) if grows else None
     if left is not None and left < WORRY_SECONDS:
         text = f"free memory shrinks; at this rate it is used up in about {left / 3600:.0f} h"
         hint = "`sparkops memory` shows what uses it; a new start of the engine frees it: `sparkops deploy --refresh`"
