@@ -149,7 +149,7 @@ KNOWN = {
         r"LocalEntryNotFoundError|OfflineModeIsEnabled|does not appear to have a file named|"
         r"Can't load the configuration of ",
         "files of the model are missing on the node",
-        "fetch the model on every node (`sparkops model fetch`), then deploy again",
+        "`sparkops model list` shows which model lacks files where; get it with `model fetch MODEL`, then deploy again",
     ),
     "vocabulary-missing": KnownEnd(
         r"error downloading or loading vocab file",

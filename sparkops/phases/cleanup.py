@@ -1,6 +1,6 @@
 """Remove what sparkops left on nodes: its containers, then what the manifest lists."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from sparkops.core import manifest
 from sparkops.core.facts import Container, Facts, JobFact, Left, Scheduled
@@ -11,6 +11,9 @@ from sparkops.phases.steps import plan, step
 
 OWN_JOBS = "cache-"
 """Prefix of jobs that end with the engine they watch."""
+
+KEY = "authorized-key"
+"""The kind of the entry that is the SSH key of `init`."""
 
 
 def compile_cleanup(facts: Mapping[str, Facts]) -> Plan:
@@ -32,6 +35,10 @@ def items(facts: Facts) -> list[manifest.Entry]:
 
 def ours(facts: Facts) -> list[Container]:
     return [one for one in facts.containers if one.ours]
+
+
+def needs_root(facts: Facts) -> bool:
+    return any(entry.kind in ROOTED for entry in items(facts))
 
 
 def jobs(facts: Facts) -> list[JobFact]:
@@ -59,12 +66,20 @@ def _node(node: str, facts: Facts) -> Iterator[Step]:
         yield step(f"crontab.{node}", node, "remove the sparkops crontab entry", caches.unschedule())
     rooted = sorted(kinds & set(ROOTED))
     if rooted:
-        yield step(f"most.{node}", node, "remove the manifest entries", scripts.clean(rooted))
+        # The key that sparkops logs in with goes last: without root's steps someone has to come back.
+        yield step(f"most.{node}", node, _listed(facts, (*rooted, KEY)), scripts.clean([*rooted, KEY]))
         for at, entry in enumerate(items(facts)):
             if entry.kind in ROOTED:
                 undo, title = ROOTED[entry.kind](entry.what), f"undo the {entry.title} {entry.what}"
                 yield step(f"{entry.kind}-{at}.{node}", node, title, undo)
-    yield step(f"all.{node}", node, "remove the manifest" if rooted else "remove the manifest entries", scripts.clean())
+    yield step(f"all.{node}", node, "remove the manifest" if rooted else _listed(facts), scripts.clean())
+
+
+def _listed(facts: Facts, but: Sequence[str] = ()) -> str:
+    """What the script of the manifest removes, in words."""
+    left = [entry for entry in items(facts) if entry.kind not in ("container", "crontab", *but)]
+    names = (one.what.rpartition("/")[2] if one.kind in ("file", "folder") else one.title for one in left)
+    return f"remove {', '.join(dict.fromkeys(names)) or 'the manifest'}"
 
 
 ROOTED: Mapping[str, Callable[[str], Command]] = {

@@ -31,9 +31,9 @@ def leave_notes(facts: Mapping[str, Facts], stored: Stored) -> Iterator[Step]:
 
 def left_over(facts: Mapping[str, Facts], one: DeployedRevision) -> bool:
     """Whether of this revision only that runs which an earlier run was to stop and could not reach."""
-    noted = {(note.address, note.container) for known in facts.values() for note in known.orphans}
-    addresses = {member.name: member.address for member in one.stored.members}
-    return one.runs and {(addresses.get(node, ""), container.name) for node, container in one.running} <= noted
+    names = one.stored.nodes
+    noted = {(names.get(it.address, ""), it.container) for known in facts.values() for it in known.orphans}
+    return one.runs and {(node, container.name) for node, container in one.running} <= noted
 
 
 def note_unreachable(s: Situation) -> Iterator[Step]:

@@ -21,8 +21,10 @@ _ADVICE = re.compile(r"(?<![\w./\"-])sparkops ([a-z]+)(?![\w./-])")
 """A command in double quotes is no advice: someone typed it so."""
 
 _OF_NODES = ("model", "image", "cache")
-"""First words of the verbs that act on nodes: advice keeps their `--limit`. Others act on what they name, wherever it
-is; without a name they act on all that runs on the nodes, so advice keeps it too."""
+"""First words of verbs that act on nodes: advice keeps their `--limit`. Others act on what they name, anywhere."""
+
+_OF_ALL = ("stop", "start", "restart", "rollback", "cleanup", "status", "logs", "memory")
+"""Verbs that act, without a name, on all that runs on the nodes: then advice keeps the `--limit` too."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -71,8 +73,9 @@ class How:
             return text
 
         def whole(found: re.Match[str]) -> str:
-            nameless = text[found.end() : found.end() + 1] == "`"
-            command = self.on_these if nameless or found[1] in _OF_NODES else self.command
+            words = text[found.end() :].partition("`")[0]
+            kept = found[1] in _OF_NODES and "--limit" not in words
+            command = self.on_these if kept or (found[1] in _OF_ALL and not words) else self.command
             return f"{command} {found[1]}" if found[1] in self.verbs else found[0]
 
         return _ADVICE.sub(whole, text)

@@ -3,33 +3,30 @@
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
-from sparkops.core.facts import Facts, Lock, Unread
+from sparkops.core.facts import Facts, Lock
 from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
 from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
 from sparkops.phases.orphans import left_over
-from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
 from sparkops.session.session import Session
-
-SETTLED = 600.0
-"""Seconds after a boot by which the links of a node are up."""
-LINK_DOWN = "the CX7 link of {} is down: {}"
-LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 
 
 def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
     """Revisions on these nodes: all that run, and of each deployment what was stopped last.
 
     What was stopped earlier, or runs as another revision on one of its nodes, is left out; what runs only because an
-    earlier run could not reach it hides nothing.
+    earlier run could not reach it hides only what was stopped before it.
     """
     wanted = set(nodes)
     here = [revision for revision in deployed_revisions(facts) if wanted & revision.nodes]
     found = [revision for revision in here if revision.runs]
     newer = [revision for revision in found if not left_over(facts, revision)]
     for revision in sorted(here, key=lambda one: one.ended, reverse=True):
-        if not (revision.runs or _removed(revision, facts) or any(_same_place(revision, one) for one in newer)):
+        if revision.runs:
+            newer.append(revision)
+        elif not (_removed(revision, facts) or any(_same_place(revision, one) for one in newer)):
             found.append(revision)
             newer.append(revision)
     return found
@@ -50,29 +47,49 @@ def _removed(revision: DeployedRevision, facts: Mapping[str, Facts]) -> bool:
     )
 
 
-def named(stored: Stored, here: Iterable[DeployedRevision]) -> str:
+def name_or_hash(stored: Stored, here: Iterable[DeployedRevision]) -> str:
     """The name of a deployment for a command line; its hash, if another revision has this name on one of its nodes."""
     alike = [one.stored for one in here if one.stored.deployment == stored.deployment and one.stored != stored]
     nodes = {member.name for member in stored.members}
     shared = any(nodes & {member.name for member in other.members} for other in alike)
-    return shlex.quote(stored.hash[:SHORT_HASH] if shared else stored.deployment)
+    digest = stored.hash[:SHORT_HASH]
+    return shlex.quote(digest if shared and stored.answers_to(digest) else stored.deployment)
 
 
 def called(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -> str:
     """How a command line names this deployment: with its nodes, if others have or may have the same name."""
     alike = [one for one in here if one.stored.deployment == stored.deployment]
     nodes = ",".join(dict.fromkeys(one.name for one in stored.members if one.name in session.nodes))
-    name = named(stored, alike)
+    name = name_or_hash(stored, alike)
     whole = len(session.selected) == len(session.inventory.nodes)
     return name if whole and len(alike) < 2 else f"{name} --limit {shlex.quote(nodes)}"
 
 
 def go_back(session: Session, stored: Stored) -> str:
     """How to serve this revision again: the command has its nodes, so that it locks no others."""
-    names = list(dict.fromkeys(member.name for member in stored.members))
-    some = set(names) < set(session.nodes)
-    limit = f" --limit {shlex.quote(','.join(names))}" if some else ""
-    return f"go back: `sparkops rollback --to {stored.hash[:8]}{limit}`"
+    limit = _limit(session, (member.name for member in stored.members))
+    return f"go back: `sparkops {shlex.join(['rollback', '--to', stored.hash[:SHORT_HASH], *limit])}`"
+
+
+def again(session: Session, stored: Stored) -> str:
+    """How to deploy it again where it is."""
+    named = [] if stored.deployment == stored.recipe else ["--name", stored.deployment]
+    limit = _limit(session, (member.name for member in stored.members))
+    typed = shlex.join(["deploy", "--recipe", stored.recipe, "--topology", stored.topology, *named, *limit])
+    return f"deploy it again, with the --set options that it had: `sparkops {typed}`"
+
+
+def _first(session: Session) -> str:
+    """The command that deploys on the selected nodes."""
+    topology = "cluster" if len(session.selected) > 1 else "solo"
+    limit = _limit(session, (node.name for node in session.selected))
+    return f"`sparkops {shlex.join(['deploy', '--topology', topology, *limit])}`"
+
+
+def _limit(session: Session, names: Iterable[str]) -> list[str]:
+    """The option for these nodes, unless they are all."""
+    wanted = list(dict.fromkeys(names))
+    return ["--limit", ",".join(wanted)] if set(wanted) < set(session.nodes) else []
 
 
 def front_of(revision: DeployedRevision) -> StoredMember:
@@ -90,19 +107,6 @@ def ours_to_change(revisions: Iterable[Stored]) -> None:
                 f"a newer version of sparkops started {stored.deployment} {stored.hash[:8]}",
                 hint="use that version of sparkops to change this deployment",
             )
-
-
-def link_problem(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
-    """The error for a cluster with a link that cannot be used: its nodes would wait for each other.
-
-    None soon after a boot of one of them, when the link may still come up.
-    """
-    known = [facts[member.name] for member in one.stored.members if member.name in facts]
-    if any(not isinstance(it.clock, Unread) and it.clock.seconds - it.booted < SETTLED for it in known):
-        return None
-    node, reason = next(iter(cut_off(one.stored, facts).items()), ("", ""))
-    hint = f"{LINK}; if its address has changed, deploy again: `sparkops deploy --topology cluster`"
-    return Refused(f"{one.title}: {LINK_DOWN.format(node, reason)}", node=node, hint=hint) if node else None
 
 
 def find_deployment(
@@ -184,19 +188,7 @@ def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision
     half = max(halves, key=lambda one: one.ended)
     session.require(member.name for member in half.missing)
     text = f"nothing to {purpose}: {half.title} is not whole, {half.missing[0].name} lacks its container"
-    return Refused(text, hint=again(half.stored))
-
-
-def again(stored: Stored) -> str:
-    """How to deploy it again."""
-    named = [] if stored.deployment == stored.recipe else ["--name", stored.deployment]
-    typed = shlex.join(["deploy", "--recipe", stored.recipe, "--topology", stored.topology, *named])
-    return f"deploy it again: `sparkops {typed}`"
-
-
-def _first(session: Session) -> str:
-    """The command that deploys on the selected nodes."""
-    return f"`sparkops deploy --topology {'cluster' if len(session.selected) > 1 else 'solo'}`"
+    return Refused(text, hint=again(session, half.stored))
 
 
 def in_use(names: Iterable[str], deployments: Iterable[str]) -> Refused:

@@ -90,9 +90,9 @@ def of_deployment(options: BenchOptions, session: Session) -> Subject:
     revision = find_deployment(session, facts, options.deployment)
     engines = [member.name for member in revision.stored.engines]
     session.require(engines)
-    named = called(session, revision.stored, [revision])
+    typed = called(session, revision.stored, [revision])
     if silent := next(_unanswered(session, facts, revision), None):
-        raise Refused(f"{revision.title} does not serve: {silent}", hint=f"see why: `sparkops status {named}`")
+        raise Refused(f"{revision.title} does not serve: {silent}", hint=f"see why: `sparkops status {typed}`")
     _refuse_others(revision)
     key = read_key(session, facts, revision)
     session.report.hide(key)

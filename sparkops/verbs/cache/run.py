@@ -83,8 +83,9 @@ def status(options: NodesOptions, report: Report) -> Answer:
         error = None
         if trouble:
             barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
-            more = [entry["name"] for entry in rows if entry["problem"] == MOST_HAVE_NONE]
-            hint = f"remove it: `sparkops cache unschedule --limit {','.join(more)}`" if more else AGAIN_HINT
+            first = next(entry for entry in rows if entry["problem"])
+            more = first["problem"] == MOST_HAVE_NONE
+            hint = f"remove it: `sparkops cache unschedule --limit {first['name']}`" if more else AGAIN_HINT
             error = StepFailed(trouble[0], hint=CRON_HINT if barred else hint)
         return session.answer({"nodes": rows, "same": same}, error)
 

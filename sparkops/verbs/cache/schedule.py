@@ -88,7 +88,7 @@ def odd(entry: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     most = max(lines, key=lines.count)
     if entry["entry"] == most:
         return ""
-    if most is None:
+    if most is None and 2 * lines.count(None) > len(lines):
         return MOST_HAVE_NONE
     if entry["entry"] is None:
         return "no crontab entry, but other nodes have one"

@@ -4,16 +4,17 @@ from collections.abc import Mapping
 
 from sparkops.checks.docker import docker_problem
 from sparkops.core import manifest
-from sparkops.core.facts import Facts, Left
+from sparkops.core.facts import Facts, Left, Sudo
 from sparkops.core.history import EVERYTHING
 from sparkops.core.target import ConfirmOptions
 from sparkops.errors import Refused, StepFailed
-from sparkops.phases.cleanup import OWN_JOBS, anything, compile_cleanup, items, jobs, ours
+from sparkops.phases.cleanup import OWN_JOBS, anything, compile_cleanup, items, jobs, needs_root, ours
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import attempt
 from sparkops.session.open import alone, connected, selected
+from sparkops.session.session import Session
 
 SUDO_HINT = "see what is left: `sparkops cleanup`; add --ask-become-pass to remove files that root owns"
 
@@ -23,7 +24,8 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
     with connected(alone(selected(options.where, report)), report) as session:
         facts = session.facts()
         nodes = [{"name": name, "entries": _entries(known)} for name, known in facts.items()]
-        shown = {"nodes": nodes, "unreachable": session.away.reasons}
+        asks = [name for name, known in facts.items() if needs_root(known) and not _may(session, known)]
+        shown = {"nodes": nodes, "unreachable": session.away.reasons, "asks_for_sudo": asks}
         error = session.away.error
         in_use = _in_use(facts)
         if not any(anything(known) for known in facts.values()):
@@ -50,7 +52,12 @@ def cleanup(options: ConfirmOptions, report: Report) -> Answer:
                 f"{next(iter(left))}: not everything was removed", hint="see what is left: `sparkops cleanup`"
             )
         rows = [{**row, "left": _entries(left[row["name"]]) if row["name"] in left else []} for row in nodes]
-        return Answer({**shown, "nodes": rows, "removed": True}, error=session.away.error or failed)
+        done = {**shown, "unreachable": session.away.reasons, "nodes": rows, "removed": True}
+        return Answer(done, error=session.away.error or failed)
+
+
+def _may(session: Session, facts: Facts) -> bool:
+    return session.sudo_password or (isinstance(facts.sudo, Sudo) and facts.sudo.able)
 
 
 def _in_use(facts: Mapping[str, Facts]) -> Refused | None:

@@ -25,19 +25,20 @@ def _kept(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield ink.warn(f"Nothing was removed, because this is in use: {document['in_use']['reason']}.")
         yield f"To remove all of it, {how.again(document['in_use']['next'])}; then `{how.on_these} cleanup`"
     elif any(node["entries"] for node in nodes):
-        yield f"Nothing was removed. To remove all of it: `{how.on_these} cleanup --yes`"
+        password = " --ask-become-pass" if document.get("asks_for_sudo") else ""
+        yield f"Nothing was removed. To remove all of it: `{how.on_these} cleanup --yes{password}`"
     elif nodes:
         yield f"sparkops left nothing on {', '.join(node['name'] for node in nodes)}."
 
 
 def _removed(document: Document, ink: Ink) -> Iterator[str]:
-    """The steps have told what was removed, so only what is left is listed."""
-    left = [{**node, "entries": node["left"]} for node in document["nodes"] if node.get("left")]
+    """The steps have told what was removed, so only what is left or unknown is listed."""
+    read = [node for node in document["nodes"] if node["name"] not in document.get("unreachable", ())]
+    left = [{**node, "entries": node["left"]} for node in read if node.get("left")]
     yield from _listed({**document, "nodes": left}, ink)
     if left:
         yield ink.bad(f"Not everything could be removed on {', '.join(node['name'] for node in left)}.")
-    else:
-        counts = (f"{len(node['entries'])} on {node['name']}" for node in document["nodes"] if node["entries"])
+    elif counts := [f"{len(node['entries'])} on {node['name']}" for node in read if node["entries"]]:
         yield ink.good(f"Removed: {', '.join(counts)}.")
         if any(_is_key(entry) for node in document["nodes"] for entry in node["entries"]):
             yield ink.warn(WITHOUT_KEY)

@@ -16,7 +16,6 @@ from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import (
     elsewhere,
-    link_problem,
     lock_for,
     nothing_kept,
     on_selected,
@@ -24,6 +23,7 @@ from sparkops.session.find_deployment import (
 )
 from sparkops.session.open import reached
 from sparkops.session.session import Session
+from sparkops.session.start_problem import start_problem
 from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import RollbackOptions
 from sparkops.verbs.deploy.start import starts
@@ -55,7 +55,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         previous = _previous(session, everything, running)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
-        if problem := link_problem(facts, one):
+        if problem := start_problem(session, facts, one):
             raise problem
     if error := elsewhere(session, (*running, *previous)):
         raise error

@@ -22,17 +22,18 @@ from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import (
     again,
+    called,
+    current,
     find_deployment,
     go_back,
-    link_problem,
     lock_for,
-    named,
     nothing_kept,
     on_selected,
     ours_to_change,
 )
 from sparkops.session.open import reached
 from sparkops.session.session import Session
+from sparkops.session.start_problem import start_problem
 from sparkops.verbs.deploy.document import served, steps
 from sparkops.verbs.deploy.options import StartOptions
 
@@ -48,7 +49,7 @@ def _start(options: StartOptions, session: Session) -> Answer:
     session.require(node.name for node in session.selected)
     targets = _to_start(session, facts, options.deployment)
     ours_to_change(one.stored for one in targets)
-    targets = _linked(session, facts, targets)
+    targets = _able(session, facts, targets)
     started = compile_rollback(built_in("start"), facts, (), targets, Choices(limits=options.limits))
     plan = Plan("start", started.revision, (*_forgotten(session, facts, targets), *started.phases))
     names = [one.title for one in targets if one.kept]
@@ -76,19 +77,21 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     one = find_deployment(session, facts, options.deployment)
     name = one.stored.deployment
     if not one.runs:
-        raise Refused(f"{one.title} is stopped", hint=f"start it: `sparkops start {name}`")
+        typed = called(session, one.stored, current(facts, session.names))
+        raise Refused(f"{one.title} is stopped", hint=f"start it: `sparkops start {typed}`")
     session.require(member.name for member in one.stored.members)
     ours_to_change([one.stored])
-    if problem := link_problem(facts, one):
+    if problem := start_problem(session, facts, one):
         raise problem
     if one.missing:
         raise Refused(
             f"{one.title} lacks a container on {one.missing[0].name}",
-            hint=again(one.stored),
+            hint=again(session, one.stored),
         )
-    others = in_the_way(one, [other for other in deployed_revisions(facts) if other.runs])
+    everything = [other for other in deployed_revisions(facts) if other.runs]
+    others = in_the_way(one, everything)
     if one.kept and others:  # the half that was stopped would start where another one runs
-        raise _beside(session, one, others)
+        raise _beside(session, one, others, everything)
     session.report.note(f"asks its servers; what does not answer within {REPLACE_SECONDS:.0f} s restarts first")
     turns = restart_turns(one, _silent(session, facts, one))
     plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
@@ -148,21 +151,19 @@ def _to_start(session: Session, facts: Mapping[str, Facts], name: str | None) ->
         return found
     already = [one for one in here if one.runs and one.complete and not one.kept]
     if tired := next((one for one in already if any(container.gave_up for _, container in one.running)), None):
-        hint = f"when its cause is gone, start it again: `sparkops restart {named(tired.stored, everything)}`"
+        hint = f"when its cause is gone, start it again: `sparkops restart {called(session, tired.stored, running)}`"
         raise Refused(f"{tired.title} gave up after repeated failed starts", hint=hint)
     if already:
         return already
     if not stopped:
         raise nothing_kept(session, "start", here)
     newest = max(stopped, key=lambda one: one.ended)
-    raise _beside(session, newest, in_the_way(newest, running))
+    raise _beside(session, newest, in_the_way(newest, running), running)
 
 
-def _linked(
-    session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]
-) -> list[DeployedRevision]:
-    """Those whose links are up; raises Refused if that is none."""
-    problems = {one.title: problem for one in targets if (problem := link_problem(facts, one))}
+def _able(session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]) -> list[DeployedRevision]:
+    """Those that can start as far as is known; raises Refused if that is none."""
+    problems = {one.title: problem for one in targets if (problem := start_problem(session, facts, one))}
     if len(problems) == len(targets):
         raise next(iter(problems.values()))
     for problem in problems.values():
@@ -170,10 +171,12 @@ def _linked(
     return [one for one in targets if one.title not in problems]
 
 
-def _beside(session: Session, one: DeployedRevision, others: Sequence[DeployedRevision]) -> Refused:
+def _beside(
+    session: Session, one: DeployedRevision, others: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
+) -> Refused:
     """The error for a deployment that cannot run beside these."""
     names = ", ".join(dict.fromkeys(other.title for other in others))
-    first = named(others[0].stored, [one, *others])
+    first = called(session, others[0].stored, [one, *running])
     return Refused(
         f"{one.title} cannot run beside {names}",
         hint=f"stop that first: `sparkops stop {first}`, or {go_back(session, one.stored)}",

@@ -63,8 +63,8 @@ def _stop(options: StopOptions, session: Session) -> Answer:
         session.settled = _settled(options, chosen)
     done = set(outcome.sent) - {*outcome.unknown, *(failure.step for failure in outcome.failures)}
     document = _document(targets, done)
-    startable = document["stopped"] and error is None and not _displaced(facts, targets)
-    to_start = f"To start again what was stopped: `{_typed('start', options)}`" if startable else None
+    starts = document["stopped"] and error is None and not all(_displaced(facts, one, targets) for one in targets)
+    to_start = f"To start again what was stopped: `{_typed('start', options)}`" if starts else None
     return Answer(document | {"next": to_start}, error=error)
 
 
@@ -81,9 +81,9 @@ def _document(targets: Sequence[DeployedRevision], done: Container[str]) -> dict
 
 
 def _settled(options: StopOptions, chosen: Iterable[DeployedRevision]) -> tuple[str, ...]:
-    if options.deployment:
-        return (options.deployment,)
     names = tuple(one.stored.deployment for one in chosen if one.stored.hash not in options.but)
+    if options.deployment:
+        return names or (options.deployment,)
     return names if options.but else (*names, EVERYTHING)
 
 
@@ -99,10 +99,9 @@ def _stops(target: DeployedRevision) -> bool:
     return target.runs or not all(container.kept for _, container in target.parts)
 
 
-def _displaced(facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]) -> bool:
-    """Whether others run in the place of one of these."""
-    others = [one for one in deployed_revisions(facts) if one.runs and one not in targets]
-    return any(in_the_way(target, others) for target in targets)
+def _displaced(facts: Mapping[str, Facts], one: DeployedRevision, targets: Sequence[DeployedRevision]) -> bool:
+    """Whether what continues to run is in its place."""
+    return bool(in_the_way(one, [other for other in deployed_revisions(facts) if other.runs and other not in targets]))
 
 
 def _matters(session: Session, targets: Sequence[DeployedRevision]) -> bool:

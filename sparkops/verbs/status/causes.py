@@ -16,7 +16,7 @@ from sparkops.core.stored import Stored, StoredMember
 from sparkops.phases.beside import in_the_way
 from sparkops.phases.parts import DeployedRevision, cut_off
 from sparkops.session.away import AwayNodes, unreachable
-from sparkops.session.find_deployment import LINK, LINK_DOWN, again
+from sparkops.session.start_problem import LINK, LINK_DOWN
 
 Place = tuple[StoredMember, Container | None]
 """A member of a deployment, and its container if there is one."""
@@ -45,6 +45,9 @@ NEXT: Mapping[State, str] = {
 _ENDED = ("created", "exited", "dead")
 """States of a container that Docker does not start again by itself."""
 
+ENDS = re.compile(r"`sparkops (start|restart|stop|deploy|rollback)\\b")
+"""A next step after which no restart is needed, or none is possible."""
+
 _CODE = re.compile(r"sparkops: the engine ended with exit code (\d+)")
 
 
@@ -57,19 +60,25 @@ class Reason:
     next: str
 
 
+@dataclass(frozen=True)
+class Commands:
+    """How a command line names a deployment, and the sentences that deploy it again and go back to it."""
+
+    name: str
+    again: str
+    back: str
+
+
 def cause(
     stored: Stored,
     places: Sequence[Place],
     silent: Collection[StoredMember],
     facts: Mapping[str, Facts],
     logs: Logs,
-    typed: str,
+    commands: Commands,
 ) -> Reason | None:
-    """The first of these: a link that is down, a reboot, what the logs say, a container that ended or is `silent`.
-
-    `typed`: how a command line names the deployment.
-    """
-    down = _down(stored, places, silent, facts, typed)
+    """The first of these: a link that is down, a reboot, what the logs say, a container that ended or is `silent`."""
+    down = _down(stored, places, silent, facts, commands)
     return next(chain(_links(stored, facts), _reboots(places, facts), _said(places, logs), down), None)
 
 
@@ -106,18 +115,20 @@ def in_its_place(one: DeployedRevision, here: Iterable[DeployedRevision]) -> str
     return f"{' and '.join(others)} run{'s' if len(others) == 1 else ''} in its place" if others else ""
 
 
-def displaced(one: DeployedRevision, here: Iterable[DeployedRevision], typed: str, back: str) -> Reason | None:
-    """What runs in the place of a deployment of which only a part runs; `back` is how to go back to it."""
+def displaced(
+    one: DeployedRevision, here: Iterable[DeployedRevision], commands: Commands, *, answers: bool
+) -> Reason | None:
+    """What runs in the place of a deployment of which only a part runs, and which answers or not."""
     others = in_the_way(one, [other for other in here if other.runs])
     node = one.parts[0][0]
-    stop = f"stop the rest of it: `sparkops stop {typed}`"
-    if not others or one.complete and not one.kept:
+    stop = f"stop the rest of it: `sparkops stop {commands.name}`"
+    if not others or (one.complete and not one.kept) or (answers and not one.complete):
         return None
     if not one.complete:  # its other containers were removed, by an undo or by a later deploy
         return Reason(node, f"only a part of it is left, beside {others[0].title}", stop)
     if rest := next((other for other in others if other.kept or not other.complete), None):
-        return Reason(node, f"a part of {rest.title} runs in its place", back)
-    return Reason(node, in_its_place(one, others), f"{back}; or {stop}")
+        return Reason(node, f"a part of {rest.title} runs in its place", commands.back)
+    return Reason(node, in_its_place(one, others), f"{commands.back}; or {stop}")
 
 
 def _links(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Reason]:
@@ -158,22 +169,26 @@ def _said(places: Sequence[Place], logs: Logs) -> Iterator[Reason]:
 
 
 def _down(
-    stored: Stored, places: Sequence[Place], silent: Collection[StoredMember], facts: Mapping[str, Facts], typed: str
+    stored: Stored,
+    places: Sequence[Place],
+    silent: Collection[StoredMember],
+    facts: Mapping[str, Facts],
+    commands: Commands,
 ) -> Iterator[Reason]:
     """What does not run before what runs and does not answer: a proxy may only wait for a server."""
     for member, container in places:
         what = f"the {member.role} on {member.name}"
         if container is None and member.name in facts:
-            yield Reason(member.name, f"{what} has no container", again(stored))
+            yield Reason(member.name, f"{what} has no container", commands.again)
         elif container is not None and container.state in _ENDED:
-            mend = f"start it: `sparkops start {typed}`" if container.kept else again(stored)
+            mend = f"start it: `sparkops start {commands.name}`" if container.kept else commands.again
             yield Reason(member.name, f"{what} is not running", mend)
     for member, _ in places:
         if member in silent:
             others = "servers behind it" if member.role == "proxy" else "other servers"
             but = f", but the {others} do" if len(places) < len(stored.members) else ""
             text = f"the {member.role} on {member.name} does not answer{but}"
-            yield Reason(member.name, text, f"restart it: `sparkops restart {typed}`")
+            yield Reason(member.name, text, f"restart it: `sparkops restart {commands.name}`")
 
 
 def last_exit_code(container: Container, log: str) -> int | None:

@@ -18,6 +18,7 @@ from sparkops.session.execute import execute
 from sparkops.session.find_deployment import find_deployment, lock_for, ours_to_change
 from sparkops.session.open import reached
 from sparkops.session.session import Session
+from sparkops.session.start_problem import start_problem
 from sparkops.verbs.deploy.document import steps
 from sparkops.verbs.deploy.start import outage
 from sparkops.verbs.status.options import KeyOptions
@@ -59,6 +60,9 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
                 hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
     document = {"key": new, "deployment": revision.stored.deployment}
+    for problem in (start_problem(session, facts, one) for one in targets if one.runs):
+        if problem:
+            raise problem
     if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
         return Answer(document | {"rotated": False, "restarted": []})
     turns = rotation_turns(targets, nodes)

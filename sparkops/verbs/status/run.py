@@ -15,12 +15,14 @@ from sparkops.phases.parts import DeployedRevision
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.away import AwayNodes
-from sparkops.session.find_deployment import called, current, go_back, named, unknown_deployment
+from sparkops.session.find_deployment import again, called, current, go_back, name_or_hash, unknown_deployment
 from sparkops.session.open import opened, selected
 from sparkops.session.session import Session
 from sparkops.verbs.status import warnings
 from sparkops.verbs.status.causes import (
+    ENDS,
     NEXT,
+    Commands,
     Logs,
     cause,
     displaced,
@@ -139,13 +141,14 @@ def _warnings(
     for one in looked:
         if one.revision.runs:
             yield from warnings.of_schedule(one.stored, answers.facts)
-            yield from warnings.of_restarts(one.revision, answers.facts, logs, named(one.stored, here))
+            yield from warnings.of_restarts(one.revision, answers.facts, logs, name_or_hash(one.stored, here))
 
 
 def _deployment(
     session: Session, one: Looked, here: Sequence[DeployedRevision], facts: Mapping[str, Facts], logs: Logs
 ) -> dict[str, Any]:
     stored, typed = one.stored, called(session, one.stored, here)
+    commands = Commands(typed, again(session, stored), go_back(session, stored))
     few = not _forms(one, facts) and any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = None
@@ -153,9 +156,9 @@ def _deployment(
         known = silence(one.places, session.away) or outside(stored, session.inventory, typed)
     elif one.state not in ("serving", "stopped"):
         known = (
-            missed(stored, one.places, facts, named(stored, here))
-            or displaced(one.revision, here, typed, go_back(session, stored))
-            or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, typed)
+            missed(stored, one.places, facts, name_or_hash(stored, here))
+            or displaced(one.revision, here, commands, answers=any(front.serves for front in one.fronts))
+            or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, commands)
         )
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
@@ -191,8 +194,8 @@ def _next(session: Session, one: Looked, here: Sequence[DeployedRevision], typed
 
 def _then(mend: str, one: Looked, typed: str) -> str:
     """A next step; an engine that gave up does not start again by itself when its cause is gone."""
-    restarts = not any(part.gave_up for part in one.parts) or f"sparkops restart {typed}" in mend
-    return mend if restarts else f"{mend}; then: `sparkops restart {typed}`"
+    waits = any(part.gave_up for part in one.parts) and not ENDS.search(mend)
+    return f"{mend}; then: `sparkops restart {typed}`" if waits else mend
 
 
 def _forms(one: Looked, facts: Mapping[str, Facts]) -> bool:
