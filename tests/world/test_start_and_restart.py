@@ -648,3 +648,33 @@ def test_a_rollback_stops_all_that_has_the_memory_which_it_needs(lab: Lab) -> No
     ran = lab.json("rollback", GPT)
     assert len(ran["replaced"]) == 2
     assert lab.running() == cluster
+
+
+@pytest.mark.parametrize("words", [("restart",), ("key", "rotate"), ("stop", "start"), ("rollback",)])
+def test_what_could_not_start_again_is_not_stopped(lab: Lab, words: tuple[str, ...]) -> None:
+    lab.deploy("solo", "--recipe", QWEN, "--limit", "node1")
+    lab.deploy("solo", "--limit", "node1")
+    if words[0] == "stop":
+        lab.json("stop")
+    running = lab.running()
+    lab.fault("node1", "no-model")
+    error = lab.json(*words[-2 if words[0] == "key" else -1 :], code=3)["error"]
+    assert f"sparkops -i {lab.inventory} model fetch" in error["hint"]
+    assert lab.running() == running
+
+
+def test_a_stop_by_hash_makes_up_for_the_run_that_was_cut_off(lab: Lab) -> None:
+    lab.deploy("cluster")
+    assert lab.killed(14, "deploy", "--topology", "cluster", "--set", "args.max-num-seqs=4")
+    digests = [one["hash"] for one in lab.cli("status", "--json").document["deployments"]]
+    lab.cli("stop", digests[0][:8], code=0)
+    assert lab.json("status")["cut_off"] == []
+
+
+def test_a_broken_server_is_never_stopped_for_a_neighbour_that_it_answers_beside(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    lab.deploy("solo", "--recipe", QWEN, "--limit", "node1", "--alongside", "--allow", "memory-fits")
+    (gone,) = (name for node, name in lab.running() if node == "node2")
+    lab.on("node2", "docker", "rm", "-f", gone)
+    shown = next(one for one in lab.json("status", code=5)["deployments"] if one["name"] == GPT)
+    assert (shown["state"], shown["next"].split(",")[0]) == ("degraded", "deploy it again")

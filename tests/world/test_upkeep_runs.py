@@ -61,3 +61,24 @@ def test_without_a_limit_a_model_that_a_deployment_needs_stays_on_every_node(lab
     lab.deploy("solo", "--limit", "node1")
     kept = lab.json("model", "prune", "openai/gpt-oss-120b", "--yes", code=3)
     assert (kept["removed"], kept["kept"]) == (False, ["openai/gpt-oss-120b"])
+
+
+def test_an_entry_that_most_nodes_do_not_have_is_to_be_removed_and_one_of_two_is_not(tmp_path: Path) -> None:
+    three, two = Lab(tmp_path / "three", nodes=3), Lab(tmp_path / "two")
+    for lab in (three, two):
+        lab.cli(*EVERY, "--limit", "node2", code=0)
+    assert "cache unschedule --limit node2`" in three.cli("cache", "status", code=5).err
+    assert "cache schedule --every 30m`" in two.cli("cache", "status", code=5).err
+
+
+def test_the_key_to_log_in_stays_until_root_has_undone_the_rest(lab: Lab) -> None:
+    node = lab.node("node1")
+    entries = "sudoers /etc/sudoers.d/sparkops-drop-caches-nvidia\nauthorized-key ssh-ed25519 AAAA mine\n"
+    node.files[f"{node.state_dir}/manifest"] = f"sparkops-manifest 1\n{entries}"
+    node.probes["sudo"] = (0, "true 1 sudo: a password is required")
+    told = lab.cli("cleanup", "--limit", "node1", code=0).out
+    assert "cleanup --yes --ask-become-pass`" in told
+    lab.mark()
+    lab.cli("cleanup", "--limit", "node1", "--yes")
+    cleaned = [one.shown for one in lab.received() if one.shown.startswith("@manifest clean")]
+    assert cleaned[0].endswith("--keep sudoers authorized-key")

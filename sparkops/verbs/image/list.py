@@ -22,7 +22,7 @@ def listing(options: NodesOptions, report: Report) -> Answer:
         found = stores(session)
         names = sorted({tag for images in found.values() for image in images for tag in image.tags})
         shown = [_everywhere(name, found) for name in names]
-        nameless = [document(one) for images in found.values() for one in images if not one.tags]
+        nameless = [document(one) for images in found.values() for one in images if not (one.tags or one.digests)]
         return session.answer({"images": shown, "nameless": nameless})
 
 

@@ -52,8 +52,8 @@ def prune(options: PruneOptions, report: Report) -> Answer:
             raise session.lost.error or UsageError(unknown)
         free = [one for one in found if not one.used and one.fingerprint not in needed]
         gone = [PruneTarget(one, name) for one in free for name in names if name in one.tags]
-        if not names:
-            gone = [PruneTarget(one) for one in free if not one.tags and not one.digests]
+        if not names:  # a deploy finds images by name, so one without is needed only by its own containers
+            gone = [PruneTarget(one) for one in found if not (one.used or one.tags or one.digests)]
         kept = [one for one in found if one not in free and {*one.tags} & {*names}]
         shown: dict[str, Any] = {
             "images": [document(one.image) | {"name": one.name or None} for one in gone],

@@ -44,9 +44,9 @@ def listing(document: Document, ink: Ink, how: How) -> Iterator[str]:
         yield from columns([["image", "size", "built", "on"], *rows])
     else:
         yield "The nodes have no images."
-    if nameless := document.get("nameless"):
-        total = sum(one["size_bytes"] for one in nameless)
-        yield ink.dim(f"Images without a name: {len(nameless)}, {gb(total)}. Remove them: `{how.on_these} image prune`")
+    if unused := [one for one in document.get("nameless", ()) if not one["used"]]:
+        told = f"Unused images without a name: {len(unused)}, {gb(sum(one['size_bytes'] for one in unused))}."
+        yield ink.dim(f"{told} Remove them: `{how.on_these} image prune`")
     yield from away(document, ink)
 
 
