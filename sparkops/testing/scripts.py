@@ -79,9 +79,10 @@ def follow(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
 
 
 def keptlog(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`keptlog DIR DEPLOYMENT LINES`: when the container of the newest kept log ended, and the log's end."""
-    start = f"{words[0]}/sparkops-{words[1]}{words[1] and '-'}"
-    kept = [path for path in node.files if path.startswith(start) and path.endswith(".log")]
+    """`keptlog DIR NAME|HASH LINES`: when the container of the newest kept log ended, and the log's end."""
+    start, end = f"{words[0]}/sparkops-{words[1]}{words[1] and '-'}", f"-{words[1]}.log"
+    logs = [path for path in node.files if path.startswith(f"{words[0]}/") and path.endswith(".log")]
+    kept = [path for path in logs if path.startswith(start) or path.endswith(end)]
     if not kept:
         return said()
     newest = max(kept, key=lambda path: node.times.get(path, 0.0))

@@ -60,11 +60,11 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
                 hint="rotate it as that user, or deploy with another key: SPARKOPS_API_KEY=... sparkops deploy ...",
             )
     document = {"key": new, "deployment": revision.stored.deployment}
+    if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
+        return Answer(document | {"rotated": False, "restarted": []})
     for problem in (start_problem(session, facts, one) for one in targets if one.runs):
         if problem:
             raise problem
-    if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
-        return Answer(document | {"rotated": False, "restarted": []})
     turns = rotation_turns(targets, nodes)
     plans = compile_restart(built_in("key rotate"), facts, turns, Choices())
     plan = replace(plans[0], phases=tuple(phase for one in plans for phase in one.phases))

@@ -39,5 +39,6 @@ def test_the_newest_kept_log_of_a_deployment_is_shown(node: NodeShell) -> None:
         (logs / name).write_text(f"one\n{name}\n")
         os.utime(logs / name, (number * 100, number * 100))
     assert node.run("keptlog", str(logs), "a", "1").stdout == "100\nsparkops-a-head-2.log\n"
+    assert node.run("keptlog", str(logs), "1", "1").stdout == "0\nsparkops-a-head-1.log\n", "by its hash"
     assert node.run("keptlog", str(logs), "", "1").stdout == "200\nsparkops-b-head-3.log\n"
     assert node.run("keptlog", str(node.home / "none"), "", "1").stdout == ""
