@@ -128,4 +128,5 @@ class Scope:
             if here := ANSIBLE.get(root):
                 fail(value, path, f"unknown name {root}", hint=f"in sparkops it is `{here}`")
             near = schema.did_you_mean(root, (*self.names, *GIVEN, *self.registered))
-            fail(value, path, f"unknown name {root}{near}", hint="set it with `vars:`, `-e NAME=VALUE` or `register:`")
+            hint = "set it with `vars:`, `-e NAME=VALUE` or `register:` of an earlier step"
+            fail(value, path, f"unknown name {root}{near}", hint=hint)

@@ -107,7 +107,7 @@ def comparison(
     found = _gaps(records, vary)
     if found:
         lines = "\n".join(f"{gap.label}: {gap.text}" for gap in found)
-        named = ",".join(sorted({gap.text.partition(":")[0] for gap in found} & set(VARIABLE)))
+        named = ",".join(sorted(vary | {gap.text.partition(":")[0] for gap in found} & set(VARIABLE)))
         if len({_topology(one) for one in records}) > 1 and not _gaps(records, vary | {"topology"}):
             named = "topology"
         hint = f"to compare them anyway: --vary {named}" if named else None
