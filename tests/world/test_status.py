@@ -258,3 +258,12 @@ def test_what_a_switch_replaced_is_stopped_though_a_node_of_both_cannot_be_reach
         "openai-gpt-oss-120b": "stopped", "qwen3-next-80b-a3b-instruct-fp8": "serving",
     }  # fmt: skip
     assert [one["id"] for one in shown["warnings"]] == ["management"]
+
+
+def test_what_a_rollback_stopped_is_stopped_though_a_node_of_both_cannot_be_reached(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.deploy("cluster", "--recipe", "qwen3-next-80b-a3b-instruct-fp8")
+    lab.json("rollback")
+    lab.world.lose("node2")
+    states = {one["name"]: one["state"] for one in lab.json("status")["deployments"]}
+    assert states["qwen3-next-80b-a3b-instruct-fp8"] == "stopped"

@@ -9,6 +9,7 @@ from sparkops.core.growth import SAMPLES
 from sparkops.core.plan import Command, NodeLost, Result, Script
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import caches, scripts
+from sparkops.phases.beside import in_the_way
 from sparkops.phases.parts import DeployedRevision, cut_off, question
 from sparkops.session.session import Session
 from sparkops.verbs.status.causes import Logs, Place
@@ -48,7 +49,8 @@ class Looked:
     def replaced_by(self, others: Iterable["Looked"]) -> bool:
         """Whether one of these serves in its place on every node that cannot be reached."""
         lost = {part.node for part in self.parts if not part.reachable}
-        instead = [one for one in others if self.stored.hash in one.revision.replaced and one.state == "serving"]
+        serving = [one.revision for one in others if one.state == "serving"]
+        instead = in_the_way(self.revision, serving)
         return not self.revision.runs and any(lost <= {m.name for m in one.stored.members} for one in instead)
 
     @property
