@@ -50,6 +50,9 @@ VANISHED = {
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG])")
 _SCALE = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+_OLD_JSON = re.compile(r"^-?\d+$|=")
+"""What older versions of vLLM accept for a flag that takes JSON now: a level, or NAME=VALUE."""
+
 LEAST_PERCENT = 5
 """A share of the memory from this number on is meant in percent."""
 
@@ -144,10 +147,8 @@ class FlagTable:
             return "must be true or false"
         if known.nargs == "" and value is True:
             return "needs a value"
-        if known.type in ("int", "float") and isinstance(value, str):
-            return f"must be a number, not {value[:40]!r}"
-        if known.type == "size" and isinstance(value, str) and value != "auto":
-            return f"must be a number such as 32768 or 32k, not {value[:40]!r}"
+        if isinstance(value, str) and (wanted := _not_of(known.type, value)):
+            return f"must be {wanted}, not {value[:40]!r}"
         return _out_of_range(name, value) if isinstance(value, (int, float)) else None
 
     def walk(self, given: Iterable[str]) -> "Iterator[Given]":
@@ -217,6 +218,15 @@ def _word(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _not_of(kind: str, word: str) -> str:
+    """What a flag of this type takes; empty if a text can be such a value."""
+    if kind in ("int", "float"):
+        return "a number"
+    if kind == "size" and word != "auto":
+        return "a number such as 32768 or 32k"
+    return "JSON" if kind == "json" and not _OLD_JSON.search(word) else ""
 
 
 def _out_of_range(name: str, value: float) -> str | None:

@@ -176,6 +176,7 @@ def qwen3_next(effective: Effective, _shape: Shape) -> Verdict | None:
     source="vllm-project/vllm #7080, #3676 (its error: greater than the derived max_model_len)",
     example_hit=Example(args={"max-model-len": 999999}),
     example_miss=Example(args={"max-model-len": 131072}),
+    final=True,
 )
 def context_beyond_model(effective: Effective, _shape: Shape) -> Verdict | None:
     known, context = effective.known_model, int(effective.number("max-model-len", 0))

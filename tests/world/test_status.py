@@ -267,3 +267,4 @@ def test_what_a_rollback_stopped_is_stopped_though_a_node_of_both_cannot_be_reac
     lab.world.lose("node2")
     states = {one["name"]: one["state"] for one in lab.json("status")["deployments"]}
     assert states["qwen3-next-80b-a3b-instruct-fp8"] == "stopped"
+    assert lab.json("status", "qwen3-next-80b-a3b-instruct-fp8")["deployments"][0]["state"] == "stopped"

@@ -16,6 +16,7 @@ from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import (
     elsewhere,
+    go_back,
     lock_for,
     nothing_kept,
     on_selected,
@@ -120,7 +121,7 @@ def _previous(
     if not running and (found := startable(candidates, [one for one in everything if one.runs])):
         return found
     newest = max(candidates, key=lambda one: one.ended)
-    _refuse_half(everything, running, newest)
+    _refuse_half(session, everything, running, newest)
     return [newest]
 
 
@@ -140,20 +141,23 @@ def _refuse_others(
 ) -> None:
     """Refuse to stop what is on no selected node."""
     if others := [one.title for one in stopping if not {node for node, _ in one.parts}.intersection(session.names)]:
-        raise _too_much(previous[0], others)
+        raise _too_much(session, previous[0], others)
 
 
 def _refuse_half(
-    everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision], previous: DeployedRevision
+    session: Session,
+    everything: Sequence[DeployedRevision],
+    running: Sequence[DeployedRevision],
+    previous: DeployedRevision,
 ) -> None:
     """Refuse to start a revision beside one that would keep running in its place."""
     others = [one for one in everything if one.runs and one not in running]
     if clashing := in_the_way(previous, others):
-        raise _too_much(previous, [one.title for one in clashing])
+        raise _too_much(session, previous, [one.title for one in clashing])
 
 
-def _too_much(previous: DeployedRevision, others: Sequence[str]) -> UsageError:
+def _too_much(session: Session, previous: DeployedRevision, others: Sequence[str]) -> UsageError:
     return UsageError(
         f"a rollback to {previous.title} must also stop deployments that are not selected: {', '.join(others)}",
-        hint="use rollback without a name, or a --limit that includes its nodes",
+        hint=f"to stop them too, {go_back(session, previous.stored)}",
     )

@@ -46,7 +46,8 @@ def prune(options: PruneOptions, report: Report) -> Answer:
     names = tuple(normal(name) for name in options.names)
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
-        needed = _needed(session.containers())
+        facts = session.containers()
+        needed = _needed({name: facts[name] for name in session.names if name in facts})
         found = tuple(chain.from_iterable(stores(session).values()))
         if unknown := _unknown(names, found):
             raise session.lost.error or UsageError(unknown)
@@ -89,7 +90,7 @@ def _unknown(names: Iterable[str], found: Iterable[StoredImage]) -> str:
 
 
 def _needed(facts: Mapping[str, Facts]) -> dict[str, set[str]]:
-    """By fingerprint of an image the deployments that serve with it or keep it for a rollback, on any node."""
+    """By fingerprint of an image the deployments that serve with it or keep it for a rollback, on these nodes."""
     found: dict[str, set[str]] = {}
     for _, stored, _ in deployed(facts):
         for image in (stored.data.get("image"), stored.data.get("proxy_image")):

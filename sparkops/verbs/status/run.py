@@ -52,11 +52,12 @@ def status(options: StatusOptions, report: Report) -> Answer:
         shown = [one for one in here if one.stored.answers_to(options.deployment)]
         if options.deployment is not None and not shown:
             raise unknown_deployment(session, here, options.deployment)
-        answers = ask(session, facts, shown)
-        looked = [look(session, facts, revision, answers) for revision in shown]
-        looked = [replace(one, replaced=one.replaced_by(looked)) for one in looked]
+        answers = ask(session, facts, here)
+        everything = [look(session, facts, revision, answers) for revision in here]
+        everything = [replace(one, replaced=one.replaced_by(everything)) for one in everything]
+        looked = [one for one in everything if one.revision in shown]
         logs = read_causes(session, looked)
-        silent = _silent(session, looked)
+        silent = _silent(session, everything)
         found = list(_warnings(answers, looked, logs, silent, here))
         unknown = AwayNodes({node: lost for node, lost in session.lost.items() if node not in silent})
         if options.deployment is not None:
