@@ -50,8 +50,8 @@ VANISHED = {
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG])")
 _SCALE = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
-_OLD_JSON = re.compile(r"^-?\d+$|=")
-"""What older versions of vLLM accept for a flag that takes JSON now: a level, or NAME=VALUE."""
+_NO_JSON = re.compile(r"^-?\d+$|=|^(cpu|cuda(:\d+)?)$")
+"""What vLLM also takes for flags of JSON: a level or NAME=VALUE (older versions), a device (`pt-load-map-location`)."""
 
 LEAST_PERCENT = 5
 """A share of the memory from this number on is meant in percent."""
@@ -226,7 +226,7 @@ def _not_of(kind: str, word: str) -> str:
         return "a number"
     if kind == "size" and word != "auto":
         return "a number such as 32768 or 32k"
-    return "JSON" if kind == "json" and not _OLD_JSON.search(word) else ""
+    return "JSON" if kind == "json" and not _NO_JSON.search(word) else ""
 
 
 def _out_of_range(name: str, value: float) -> str | None:
