@@ -50,7 +50,7 @@ VANISHED = {
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([kKmMgG])")
 _SCALE = {"k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
-_NO_JSON = re.compile(r"^-?\d+$|=|^(cpu|cuda(:\d+)?)$")
+_NO_JSON = re.compile(r"-?\d+|[\w.-]+=.*|cpu|cuda(:\d+)?|null")
 """What vLLM also takes for flags of JSON: a level or NAME=VALUE (older versions), a device (`pt-load-map-location`)."""
 
 LEAST_PERCENT = 5
@@ -226,7 +226,7 @@ def _not_of(kind: str, word: str) -> str:
         return "a number"
     if kind == "size" and word != "auto":
         return "a number such as 32768 or 32k"
-    return "JSON" if kind == "json" and not _NO_JSON.search(word) else ""
+    return "JSON" if kind == "json" and not _NO_JSON.fullmatch(word) else ""
 
 
 def _out_of_range(name: str, value: float) -> str | None:
@@ -260,7 +260,7 @@ def _typed(word: str, kind: str, value: Any) -> Any:
         return int(digits) if re.fullmatch(r"[-+]?\d{1,20}", digits) else word
     if kind == "float":
         return _finite(word)
-    if word[:1] in ("{", "["):
+    if word.lstrip()[:1] in ("{", "["):
         return _json(word)
     return word if isinstance(value, str) or "_" not in word else _word(value)
 

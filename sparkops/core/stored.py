@@ -34,6 +34,8 @@ class StoredMember:
     port: int | None
     fabric: str = ""
     """Its address on the fabric, in a cluster."""
+    cache_dir: str | None = None
+    """The model cache that its container mounts; None is the one below the home."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class Stored:
                 str(m.get("role", "")),
                 m.get("port"),
                 str(mapping(m.get("link")).get("address", "")),
+                str(m["cache_dir"]) if m.get("cache_dir") else None,
             )
             for m in self.data.get("members", ())
             if isinstance(m, Mapping)

@@ -1,6 +1,6 @@
 """Remove what sparkops left on nodes: its containers, then what the manifest lists."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sparkops.core import manifest
 from sparkops.core.facts import Container, Facts, JobFact, Left, Scheduled
@@ -64,22 +64,25 @@ def _node(node: str, facts: Facts) -> Iterator[Step]:
         yield step(f"job.{job.id}.{node}", node, f"cancel the job {job.id}", scripts.cancel_job(job.id))
     if "crontab" in kinds:
         yield step(f"crontab.{node}", node, "remove the sparkops crontab entry", caches.unschedule())
-    rooted = sorted(kinds & set(ROOTED))
-    if rooted:
-        # The key that sparkops logs in with goes last: without root's steps someone has to come back.
-        yield step(f"most.{node}", node, _listed(facts, (*rooted, KEY)), scripts.clean([*rooted, KEY]))
-        for at, entry in enumerate(items(facts)):
-            if entry.kind in ROOTED:
-                undo, title = ROOTED[entry.kind](entry.what), f"undo the {entry.title} {entry.what}"
-                yield step(f"{entry.kind}-{at}.{node}", node, title, undo)
-    yield step(f"all.{node}", node, "remove the manifest" if rooted else _listed(facts), scripts.clean())
+    listed = [one for one in items(facts) if one.kind not in ("container", "crontab")]
+    rooted = [one for one in listed if one.kind in ROOTED]
+    # The key that sparkops logs in with goes last: without root's steps someone has to come back.
+    last = [one for one in listed if one.kind == KEY] if rooted else listed
+    if first := [one for one in listed if one not in (*rooted, *last)]:
+        keep = sorted({KEY, *(one.kind for one in rooted)})
+        yield step(f"most.{node}", node, _removes(first), scripts.clean(keep))
+    for at, entry in enumerate(rooted):
+        title = f"undo the {entry.title} {entry.what}"
+        yield step(f"{entry.kind}-{at}.{node}", node, title, ROOTED[entry.kind](entry.what))
+    yield step(
+        f"all.{node}", node, f"{_removes(last)} and the manifest" if last else "remove the manifest", scripts.clean()
+    )
 
 
-def _listed(facts: Facts, but: Sequence[str] = ()) -> str:
+def _removes(entries: Iterable[manifest.Entry]) -> str:
     """What the script of the manifest removes, in words."""
-    left = [entry for entry in items(facts) if entry.kind not in ("container", "crontab", *but)]
-    names = (one.what.rpartition("/")[2] if one.kind in ("file", "folder") else one.title for one in left)
-    return f"remove {', '.join(dict.fromkeys(names)) or 'the manifest'}"
+    names = (one.what.rpartition("/")[2] if one.kind in ("file", "folder") else one.title for one in entries)
+    return f"remove {', '.join(dict.fromkeys(names))}"
 
 
 ROOTED: Mapping[str, Callable[[str], Command]] = {

@@ -26,6 +26,8 @@ _OF_NODES = ("model", "image", "cache")
 _OF_ALL = ("stop", "start", "restart", "rollback", "cleanup", "status", "logs", "memory")
 """Verbs that act, without a name, on all that runs on the nodes: then advice keeps the `--limit` too."""
 
+_OF_NO_NAME = ("", "--follow", "--previous", "--check")
+
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -75,7 +77,7 @@ class How:
         def whole(found: re.Match[str]) -> str:
             words = text[found.end() :].partition("`")[0]
             kept = found[1] in _OF_NODES and "--limit" not in words
-            command = self.on_these if kept or (found[1] in _OF_ALL and not words) else self.command
+            command = self.on_these if kept or (found[1] in _OF_ALL and words.strip() in _OF_NO_NAME) else self.command
             return f"{command} {found[1]}" if found[1] in self.verbs else found[0]
 
         return _ADVICE.sub(whole, text)

@@ -71,12 +71,16 @@ def go_back(session: Session, stored: Stored) -> str:
     return f"go back: `sparkops {shlex.join(['rollback', '--to', stored.hash[:SHORT_HASH], *limit])}`"
 
 
-def again(session: Session, stored: Stored) -> str:
-    """How to deploy it again where it is."""
-    named = [] if stored.deployment == stored.recipe else ["--name", stored.deployment]
-    limit = _limit(session, (member.name for member in stored.members))
-    typed = shlex.join(["deploy", "--recipe", stored.recipe, "--topology", stored.topology, *named, *limit])
-    return f"deploy it again, with the --set options that it had: `sparkops {typed}`"
+def again(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -> str:
+    """How to deploy it again where it is, beside what runs there."""
+    nodes = {member.name for member in stored.members}
+    beside = any(one.runs and one.stored != stored and nodes & {node for node, _ in one.running} for one in here)
+    options = [] if stored.deployment == stored.recipe else ["--name", stored.deployment]
+    options += ["--no-api-key"] if stored.without_key else []
+    options += ["--alongside"] if beside else []
+    options += _limit(session, (member.name for member in stored.members))
+    typed = shlex.join(["deploy", "--recipe", stored.recipe, "--topology", stored.topology, *options])
+    return f"deploy it again, with the options that it had: `sparkops {typed}`"
 
 
 def _first(session: Session) -> str:
@@ -150,9 +154,10 @@ def lock_for(session: Session, name: str | None) -> None:
     if name is not None:
         away = AwayNodes(session.away)
         facts = session.what_runs()
+        everything = deployed_revisions(facts)
+        session.deployment = next((one.stored.deployment for one in everything if one.stored.answers_to(name)), name)
         if not any(isinstance(known.lock, Lock) and known.lock.held for known in facts.values()):
-            meaning = on_selected(session, deployed_revisions(facts), name)
-            session.deployment = next((one.stored.deployment for one in meaning), name)
+            on_selected(session, everything, name)
         session.away = away  # a node may be back when another run has ended
     session.lock(node.name for node in session.selected)
 
@@ -181,6 +186,7 @@ def elsewhere(session: Session, revisions: Iterable[DeployedRevision]) -> Unreac
 
 def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision]) -> SparkopsError:
     """The error when no revision that was stopped on these nodes can be started again."""
+    here = list(here)
     halves = [one for one in here if one.missing]
     if not halves:
         text = f"nothing to {purpose}: these nodes keep no stopped deployment"
@@ -188,7 +194,7 @@ def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision
     half = max(halves, key=lambda one: one.ended)
     session.require(member.name for member in half.missing)
     text = f"nothing to {purpose}: {half.title} is not whole, {half.missing[0].name} lacks its container"
-    return Refused(text, hint=again(session, half.stored))
+    return Refused(text, hint=again(session, half.stored, here))
 
 
 def in_use(names: Iterable[str], deployments: Iterable[str]) -> Refused:

@@ -1,23 +1,29 @@
 """Why a deployment could not start again, found before anything of it is stopped."""
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from sparkops.core.facts import Facts, Unread
 from sparkops.core.facts.models import Model
+from sparkops.core.facts.reading import mapping
+from sparkops.core.situation import key_path
 from sparkops.errors import Refused
-from sparkops.phases.parts import DeployedRevision, cut_off
+from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions
 from sparkops.session.find_deployment import again
 from sparkops.session.session import Session
 
 SETTLED = 600.0
 """Seconds after a boot by which the links of a node are up."""
+CACHES = {"HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "download-dir"}
+"""Variables and flags by which an engine looks for its model elsewhere."""
 LINK_DOWN = "the CX7 link of {} is down: {}"
 LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 
 
 def start_problem(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
     """The error for a link that is down or a model that is gone; None if nothing is known against its start."""
-    return _link(session, facts, one) or _model(session, one)
+    return _link(session, facts, one) or _model(session, facts, one)
 
 
 def _link(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
@@ -29,17 +35,26 @@ def _link(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -
     if any(not isinstance(it.clock, Unread) and it.clock.seconds - it.booted < SETTLED for it in known):
         return None
     node, reason = next(iter(cut_off(one.stored, facts).items()), ("", ""))
-    hint = f"{LINK}; if its address has changed, {again(session, one.stored)}"
+    hint = f"{LINK}; if its address has changed, {again(session, one.stored, deployed_revisions(facts))}"
     return Refused(f"{one.title}: {LINK_DOWN.format(node, reason)}", node=node, hint=hint) if node else None
 
 
-def _model(session: Session, one: DeployedRevision) -> Refused | None:
-    """A model of the hub that is not in the cache of a node; what serves has it in memory and does not miss it."""
+def _model(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
+    """A model whose files are gone from the cache of a node; what serves has it in memory and does not miss it.
+
+    Judged only if they were all there at the deploy, which then noted their commit, and where the container looks.
+    """
     model = one.stored.models[0]
-    if model.local:  # it may be part of the image
+    elsewhere = CACHES & {*mapping(one.stored.data.get("env")), *mapping(one.stored.data.get("args"))}
+    if not re.fullmatch(r"[0-9a-f]{40}", model.revision) or elsewhere:
         return None
-    facts = session.facts(models=[str(model)], only=("models",))
-    found = ((member.name, facts[member.name].model) for member in one.stored.engines if member.name in facts)
-    lacking = [name for name, it in found if isinstance(it, Model) and (not it.present or it.broken)]
+    asked = {}
+    for member in one.stored.engines:
+        found = next((c for node, c in one.parts if node == member.name), None)
+        if member.name in facts and found is not None and found.key_file in (None, "", key_path(facts[member.name])):
+            node = replace(session.nodes[member.name], cache_dir=member.cache_dir)
+            asked[member.name] = session.facts_command(node, models=[str(model)], only=("model",))
+    read = {name: known.model for name, known in session.read(asked).items()}
+    lacking = [name for name, it in read.items() if isinstance(it, Model) and not it.complete]
     text = f"{one.title}: the model {model} is not complete on {', '.join(lacking)}"
     return Refused(text, node=lacking[0], hint=f"get it: `sparkops model fetch {model}`") if lacking else None

@@ -24,14 +24,15 @@ _CX7 = (
 
 
 def capture(node: SimulatedNode, words: Sequence[str]) -> str:
-    """Every probe that plans and checks read; `--image` and `--model` as in the script."""
+    """Every probe that plans and checks read; `--image`, `--model` and `--only` as in the script."""
     probes = {**_system(node), **_network(node), **_ours(node), **_docker(node, words)}
     probes["lock"] = (0, locked(node, int((_values(words, "--history") or ["20"])[0])))
     if models := _values(words, "--model"):
         probes["model"] = (0, _model(node, models[0]))
     if others := models[1:]:
         probes["models"] = (0, write_parts({one.partition("@")[0]: (0, _model(node, one)) for one in others}))
-    return write(probes | node.probes)
+    only = set(",".join(_values(words, "--only")).split(",")) - {""}
+    return write({name: told for name, told in (probes | node.probes).items() if not only or name in only})
 
 
 def _values(words: Sequence[str], flag: str) -> list[str]:

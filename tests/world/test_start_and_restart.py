@@ -678,3 +678,19 @@ def test_a_broken_server_is_never_stopped_for_a_neighbour_that_it_answers_beside
     lab.on("node2", "docker", "rm", "-f", gone)
     shown = next(one for one in lab.json("status", code=5)["deployments"] if one["name"] == GPT)
     assert (shown["state"], shown["next"].split(",")[0]) == ("degraded", "deploy it again")
+    lab.cli(*shlex.split(shown["next"].split("`")[1])[3:])
+    assert lab.state()[QWEN] == "serving"
+
+
+def test_what_serves_is_only_asked_also_if_it_could_not_start_again(lab: Lab) -> None:
+    lab.deploy("solo")
+    digest = lab.json("status")["deployments"][0]["hash"][:8]
+    lab.fault("node1", "no-model")
+    changed_nothing(lab, "start")
+    changed_nothing(lab, "rollback", "--to", digest)
+
+
+def test_a_model_elsewhere_than_in_the_cache_of_the_node_is_not_judged(lab: Lab) -> None:
+    lab.deploy("solo", "--set", "env.HF_HOME=/root/models")
+    lab.fault("node1", "no-model")
+    lab.cli("restart", code=0)

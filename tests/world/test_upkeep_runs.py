@@ -81,4 +81,4 @@ def test_the_key_to_log_in_stays_until_root_has_undone_the_rest(lab: Lab) -> Non
     lab.mark()
     lab.cli("cleanup", "--limit", "node1", "--yes")
     cleaned = [one.shown for one in lab.received() if one.shown.startswith("@manifest clean")]
-    assert cleaned[0].endswith("--keep sudoers authorized-key")
+    assert cleaned[0].endswith("--keep authorized-key sudoers")

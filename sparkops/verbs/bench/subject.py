@@ -21,7 +21,7 @@ from sparkops.phases import parts
 from sparkops.phases.parts import DeployedRevision
 from sparkops.session import llama_benchy
 from sparkops.session.api_key import read_key
-from sparkops.session.find_deployment import called, find_deployment, front_of
+from sparkops.session.find_deployment import called, current, find_deployment, front_of
 from sparkops.session.llama_benchy import BenchyEnded, Told, Words
 from sparkops.session.reachability import requests_running
 from sparkops.session.session import Session
@@ -90,7 +90,7 @@ def of_deployment(options: BenchOptions, session: Session) -> Subject:
     revision = find_deployment(session, facts, options.deployment)
     engines = [member.name for member in revision.stored.engines]
     session.require(engines)
-    typed = called(session, revision.stored, [revision])
+    typed = called(session, revision.stored, current(facts, session.names))
     if silent := next(_unanswered(session, facts, revision), None):
         raise Refused(f"{revision.title} does not serve: {silent}", hint=f"see why: `sparkops status {typed}`")
     _refuse_others(revision)

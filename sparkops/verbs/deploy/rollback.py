@@ -56,7 +56,7 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         previous = _previous(session, everything, running)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
-        if problem := start_problem(session, facts, one):
+        if one.kept and (problem := start_problem(session, facts, one)):
             raise problem
     if error := elsewhere(session, (*running, *previous)):
         raise error

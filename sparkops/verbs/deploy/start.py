@@ -86,7 +86,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     if one.missing:
         raise Refused(
             f"{one.title} lacks a container on {one.missing[0].name}",
-            hint=again(session, one.stored),
+            hint=again(session, one.stored, deployed_revisions(facts)),
         )
     everything = [other for other in deployed_revisions(facts) if other.runs]
     others = in_the_way(one, everything)
@@ -163,8 +163,8 @@ def _to_start(session: Session, facts: Mapping[str, Facts], name: str | None) ->
 
 def _able(session: Session, facts: Mapping[str, Facts], targets: Sequence[DeployedRevision]) -> list[DeployedRevision]:
     """Those that can start as far as is known; raises Refused if that is none."""
-    problems = {one.title: problem for one in targets if (problem := start_problem(session, facts, one))}
-    if len(problems) == len(targets):
+    problems = {one.title: problem for one in targets if one.kept and (problem := start_problem(session, facts, one))}
+    if problems and len(problems) == len(targets):
         raise next(iter(problems.values()))
     for problem in problems.values():
         session.report.warn(problem.message)

@@ -10,7 +10,7 @@ from sparkops.core.plan import Plan
 from sparkops.files.playbooks import built_in
 from sparkops.phases.beside import in_the_way
 from sparkops.phases.kept import compile_stop
-from sparkops.phases.orphans import compile_orphans
+from sparkops.phases.orphans import compile_orphans, left_over
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
@@ -101,7 +101,8 @@ def _stops(target: DeployedRevision) -> bool:
 
 def _displaced(facts: Mapping[str, Facts], one: DeployedRevision, targets: Sequence[DeployedRevision]) -> bool:
     """Whether what continues to run is in its place."""
-    return bool(in_the_way(one, [other for other in deployed_revisions(facts) if other.runs and other not in targets]))
+    others = [other for other in deployed_revisions(facts) if other.runs and other not in targets]
+    return bool(in_the_way(one, [other for other in others if not left_over(facts, other)]))
 
 
 def _matters(session: Session, targets: Sequence[DeployedRevision]) -> bool:

@@ -45,7 +45,7 @@ NEXT: Mapping[State, str] = {
 _ENDED = ("created", "exited", "dead")
 """States of a container that Docker does not start again by itself."""
 
-ENDS = re.compile(r"`sparkops (start|restart|stop|deploy|rollback)\b")
+ENDS = re.compile(r"\bdeploy\b|`sparkops (start|restart|stop|rollback)\b")
 """A next step after which no restart is needed, or none is possible."""
 
 _CODE = re.compile(r"sparkops: the engine ended with exit code (\d+)")

@@ -149,7 +149,7 @@ def _deployment(
     session: Session, one: Looked, here: Sequence[DeployedRevision], facts: Mapping[str, Facts], logs: Logs
 ) -> dict[str, Any]:
     stored, typed = one.stored, called(session, one.stored, here)
-    commands = Commands(typed, again(session, stored), go_back(session, stored))
+    commands = Commands(typed, again(session, stored, here), go_back(session, stored))
     few = not _forms(one, facts) and any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
     unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = None
