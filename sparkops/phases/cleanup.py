@@ -70,19 +70,18 @@ def _node(node: str, facts: Facts) -> Iterator[Step]:
     last = [one for one in listed if one.kind == KEY] if rooted else listed
     if first := [one for one in listed if one not in (*rooted, *last)]:
         keep = sorted({KEY, *(one.kind for one in rooted)})
-        yield step(f"most.{node}", node, _removes(first), scripts.clean(keep))
+        what = ", ".join(_names(first)) or "empty directories"
+        yield step(f"most.{node}", node, f"remove {what}", scripts.clean(keep))
     for at, entry in enumerate(rooted):
         title = f"undo the {entry.title} {entry.what}"
         yield step(f"{entry.kind}-{at}.{node}", node, title, ROOTED[entry.kind](entry.what))
-    yield step(
-        f"all.{node}", node, f"{_removes(last)} and the manifest" if last else "remove the manifest", scripts.clean()
-    )
+    yield step(f"all.{node}", node, f"remove {', '.join((*_names(last), 'manifest'))}", scripts.clean())
 
 
-def _removes(entries: Iterable[manifest.Entry]) -> str:
-    """What the script of the manifest removes, in words."""
-    names = (one.what.rpartition("/")[2] if one.kind in ("file", "folder") else one.title for one in entries)
-    return f"remove {', '.join(dict.fromkeys(names))}"
+def _names(entries: Iterable[manifest.Entry]) -> Iterator[str]:
+    """What the script of the manifest removes, in words, without what goes only if it is empty."""
+    yield from dict.fromkeys(one.what.rpartition("/")[2] for one in entries if one.kind in ("file", "folder"))
+    yield from (one.title for one in entries if one.kind == KEY)
 
 
 ROOTED: Mapping[str, Callable[[str], Command]] = {

@@ -27,6 +27,7 @@ _OF_ALL = ("stop", "start", "restart", "rollback", "cleanup", "status", "logs", 
 """Verbs that act, without a name, on all that runs on the nodes: then advice keeps the `--limit` too."""
 
 _OF_NO_NAME = ("", "--follow", "--previous", "--check")
+"""What follows such a verb in advice that names no deployment."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 

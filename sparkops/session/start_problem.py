@@ -7,9 +7,9 @@ from dataclasses import replace
 from sparkops.core.facts import Facts, Unread
 from sparkops.core.facts.models import Model
 from sparkops.core.facts.reading import mapping
-from sparkops.core.situation import key_path
 from sparkops.errors import Refused
 from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions
+from sparkops.session.api_key import reads_home_key
 from sparkops.session.find_deployment import again
 from sparkops.session.session import Session
 
@@ -50,10 +50,11 @@ def _model(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) 
         return None
     asked = {}
     for member in one.stored.engines:
-        found = next((c for node, c in one.parts if node == member.name), None)
-        if member.name in facts and found is not None and found.key_file in (None, "", key_path(facts[member.name])):
-            node = replace(session.nodes[member.name], cache_dir=member.cache_dir)
-            asked[member.name] = session.facts_command(node, models=[str(model)], only=("model",))
+        own = (member.name, one.stored.container(member))
+        for node, container in one.parts:
+            if (node, container.name) == own and (not container.key_file or reads_home_key(facts[node], container)):
+                there = replace(session.nodes[node], cache_dir=member.cache_dir)
+                asked[node] = session.facts_command(there, models=[str(model)], only=("model",))
     read = {name: known.model for name, known in session.read(asked).items()}
     lacking = [name for name, it in read.items() if isinstance(it, Model) and not it.complete]
     text = f"{one.title}: the model {model} is not complete on {', '.join(lacking)}"

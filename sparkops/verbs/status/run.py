@@ -24,6 +24,7 @@ from sparkops.verbs.status.causes import (
     NEXT,
     Commands,
     Logs,
+    Reason,
     cause,
     displaced,
     in_its_place,
@@ -150,17 +151,11 @@ def _deployment(
 ) -> dict[str, Any]:
     stored, typed = one.stored, called(session, one.stored, here)
     commands = Commands(typed, again(session, stored, here), go_back(session, stored))
-    few = not _forms(one, facts) and any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
-    unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
     known = None
     if one.state == "unreachable":
         known = silence(one.places, session.away) or outside(stored, session.inventory, typed)
     elif one.state not in ("serving", "stopped"):
-        known = (
-            missed(stored, one.places, facts, name_or_hash(stored, here))
-            or displaced(one.revision, here, commands, answers=any(front.serves for front in one.fronts))
-            or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, commands)
-        )
+        known = _why(one, here, facts, logs, commands)
     reason = next((asked.reason for asked in (*one.fronts, *one.engines) if not asked.serves and asked.reason), "")
     return {
         "name": stored.deployment,
@@ -183,6 +178,20 @@ def _deployment(
         "ranks": ranks(stored, one.fronts, one.parts, logs),
         "graphs_hung": [node for node, container in one.revision.parts if _graphs_hung(facts[node], container)],
     }
+
+
+def _why(
+    one: Looked, here: Sequence[DeployedRevision], facts: Mapping[str, Facts], logs: Logs, commands: Commands
+) -> Reason | None:
+    """Why a deployment that is up does not serve. Logs tell of one that is unwell; those of one that forms mislead."""
+    stored = one.stored
+    few = not _forms(one, facts) and any(front.ray and front.ray[0] < len(stored.engines) for front in one.fronts)
+    unwell = one.state in ("failed", "degraded") or few or any(c and c.restarts for _, c in one.places)
+    return (
+        missed(stored, one.places, facts, name_or_hash(stored, here))
+        or displaced(one.revision, here, commands, answers=any(front.serves for front in one.fronts))
+        or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, commands)
+    )
 
 
 def _next(session: Session, one: Looked, here: Sequence[DeployedRevision], typed: str) -> str | None:
