@@ -108,6 +108,8 @@ class _Run:
         self._world = world
         self._registered = Registered()
         self._dropped: set[str] = set()
+        self._ready: set[str | None] = set()
+        """Nodes with a wait that is done."""
         self._stopped = threading.Event()
 
     def forward(self) -> None:
@@ -142,6 +144,8 @@ class _Run:
     def _node(self, steps: list[Step], cancel: Cancel) -> None:
         """One node's steps in order; a failure cancels what other nodes have not sent yet, as `on_failure` says."""
         for step in steps:
+            if step.node in self._dropped:
+                return
             if cancel.is_set():
                 self._tell("skipped", step)
                 continue
@@ -203,18 +207,31 @@ class _Run:
         return result, None
 
     def _wait(self, step: Step, wait: Wait, cancel: Cancel) -> StepFailure | None:
-        waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, text))
+        def spared() -> bool:
+            return wait.through in self._ready
+
+        waiting = Waiting(self._world, step.node, wait, lambda text: self._tell("progress", step, text), spared)
         try:
             waited = waiting.until_ready(cancel)
         except NodeLost as lost:
+            if spared():
+                self._go_on_without(step, f"{lost.reason}; {wait.through} shows that the model serves")
+                return None
             self._tell("lost", step, f"{lost.reason}; it is unknown whether this step succeeded")
             return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
         if waited.cancelled:
             return self._last_look(step, wait)
         if not waited.ready:
             return self._failed(step, waited.reason, waited.evidence, waited.result)
+        self._ready.add(step.node)
         self._tell("done", step, waited.evidence)
         return None
+
+    def _go_on_without(self, step: Step, why: str) -> None:
+        """Leave out what the plan has still to do on this node."""
+        self._dropped.add(step.node)
+        self.emit(Event("done", node=step.node, step=step.id, title=step.title, data={"result": "not awaited"}))
+        self.emit(Event("warning", f"{why}, so this run goes on without this node", step.node))
 
     def _last_look(self, step: Step, wait: Wait) -> StepFailure | None:
         """Probe once more when another node failed first: an engine that ended or still waits here may be the cause."""

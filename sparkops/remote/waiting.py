@@ -8,6 +8,8 @@ from sparkops.remote import Cancel, World
 
 RECONNECT = 300.0
 """Seconds that a wait goes on without its node (a laptop that slept, a switch that restarted)."""
+RECONNECT_SPARED = 30.0
+"""The same for a node that the deployment does without: it serves already."""
 LOG = "\nlog\n"
 """Separates evidence that counts as progress from lines that each probe itself adds to."""
 TELL_SECONDS = 60.0
@@ -63,10 +65,20 @@ class _Reminder:
 
 
 class Waiting:
-    """One wait on one node. `told` is called with the probe's output whenever it changed, and each minute."""
+    """One wait on one node. `told` is called with the probe's output whenever it changed, and each minute.
 
-    def __init__(self, world: World, node: str, wait: Wait, told: Callable[[str], None]) -> None:
-        self._world, self._node, self._wait, self._told = world, node, wait, told
+    `spared` says whether the wait's result is known without this node.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        node: str,
+        wait: Wait,
+        told: Callable[[str], None],
+        spared: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._world, self._node, self._wait, self._told, self._spared = world, node, wait, told, spared
         self._began = self._moved = self._told_at = world.now()
         self._lost_since: float | None = None
         self._seen = self._shown = self._progress = ""
@@ -145,6 +157,6 @@ class Waiting:
         if self._lost_since is None:
             self._lost_since = now
         self._tell(f"lost contact while waiting ({lost.reason}), trying again")
-        if now - self._lost_since >= RECONNECT:
+        if now - self._lost_since >= (RECONNECT_SPARED if self._spared() else RECONNECT):
             raise lost
         return None

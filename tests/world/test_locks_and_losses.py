@@ -9,7 +9,7 @@ from sparkops.errors import Locked, Unreachable
 from sparkops.remote.execute import execute
 from sparkops.remote.gather import connect, gather
 from sparkops.remote.lock import Owner
-from sparkops.testing import COMMANDS, SimulatedWorld
+from sparkops.testing import COMMANDS, BootRule, EngineBoot, SimulatedWorld
 from support.world import Lab
 
 
@@ -82,3 +82,19 @@ def test_a_command_that_runs_into_its_time_limit_is_told_so_and_what_was_sent_be
         "failed", "the command exceeded its time limit and was stopped", "bad"
     )  # fmt: skip
     assert outcome.undone == ("slow", "true")
+
+
+@pytest.mark.parametrize("does", ["deploy", "start", "restart"])
+def test_a_cluster_that_serves_while_the_ssh_of_its_worker_is_silent_is_not_undone(lab: Lab, does: str) -> None:
+    lab.world.boot(BootRule(lambda *_: True, EngineBoot(looks=60)))
+    if does != "deploy":
+        lab.deploy("cluster")
+    if does == "start":
+        lab.cli("stop", code=0)
+    lab.anew()
+    lab.world.later(60.0, lambda: lab.world.lose("node2"))
+    told = lab.cli(does, *(("--topology", "cluster") if does == "deploy" else ()), code=0)
+    assert "node2: wait for sparkops-openai-gpt-oss-120b-worker" in told.err
+    assert "node1 shows that the model serves, so this run goes on without this node" in told.err
+    lab.world.heal("node2")
+    assert (lab.serves(), lab.state()) == (True, {"openai-gpt-oss-120b": "serving"})
