@@ -97,6 +97,17 @@ def test_a_rollback_to_a_name_stops_what_runs_in_its_place(lab: Lab) -> None:
     assert lab.running() == before
 
 
+def test_a_rollback_to_a_name_that_serves_elsewhere_names_what_is_kept(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    lab.deploy("solo", "--recipe", QWEN, "--limit", "node1")
+    lab.deploy("solo", "--limit", "node2")
+    error = lab.json("rollback", GPT, code=3)["error"]
+    assert re.search(rf"where {GPT} \w+ runs; but {GPT} \w+ was stopped on node1$", error["message"])
+    lab.cli(*shlex.split(error["hint"].split("`")[1])[3:], code=0)
+    assert lab.state() == {GPT: "serving", QWEN: "stopped"}
+    assert {node for node, _ in lab.running()} == {"node1", "node2"}
+
+
 def test_a_rollback_to_a_name_stops_nothing_outside_of_its_limit(lab: Lab) -> None:
     lab.deploy("cluster")
     lab.json("stop")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from sparkops.core.history import EVERYTHING
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
-from sparkops.errors import UsageError
+from sparkops.errors import Refused, UsageError
 from sparkops.files.playbooks import built_in
 from sparkops.phases.beside import fitting, in_the_way, startable
 from sparkops.phases.kept import compile_rollback
@@ -113,7 +113,7 @@ def _previous(
     if len({one.stored.deployment for one in running}) > 1:
         candidates = _replaced_all(candidates, running)
     if not candidates:
-        raise nothing_kept(session, "roll back to", stopped)
+        raise _elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
     gone = {digest for one in running for digest in one.replaced}
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         together = fitting(replaced)  # earlier releases left labels that name more than the last deploy replaced
@@ -123,6 +123,19 @@ def _previous(
     newest = max(candidates, key=lambda one: one.ended)
     _refuse_half(session, everything, running, newest)
     return [newest]
+
+
+def _elsewhere(
+    session: Session, everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
+) -> Refused | None:
+    """The error that names what is kept of the same deployment on other nodes than those where it runs."""
+    names = {one.stored.deployment for one in running}
+    kept = [one for one in everything if not one.runs and one.complete and one.stored.deployment in names]
+    if not (found := startable(kept, ())):
+        return None
+    where = " and ".join(dict.fromkeys(node for node, _ in found[0].kept))
+    text = f"nothing to roll back to where {running[0].title} runs; but {found[0].title} was stopped on {where}"
+    return Refused(text, hint=go_back(session, found[0].stored))
 
 
 def _replaced_all(
