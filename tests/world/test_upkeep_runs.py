@@ -1,6 +1,7 @@
 """Schedules and cleanups over simulated nodes, with nodes that go away at any moment."""
 
 import contextlib
+import re
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,11 @@ def test_without_a_limit_a_model_that_a_deployment_needs_stays_on_every_node(lab
     lab.deploy("solo", "--limit", "node1")
     kept = lab.json("model", "prune", "openai/gpt-oss-120b", "--yes", code=3)
     assert (kept["removed"], kept["kept"]) == (False, ["openai/gpt-oss-120b"])
+
+
+def test_a_directory_that_no_node_has_must_be_copied_to_one_before_it_can_be_fetched(lab: Lab) -> None:
+    hint = lab.json("model", "verify", "/srv/my models/one", code=3)["error"]["hint"]
+    assert re.fullmatch(r"copy the directory to one node, then: `sparkops .* model fetch '/srv/my models/one'`", hint)
 
 
 def test_an_entry_that_most_nodes_do_not_have_is_to_be_removed_and_one_of_two_is_not(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`model list`, `verify`, `prune`: the nodes' model caches: content, integrity, and what nothing needs."""
 
 import json
+import shlex
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -125,17 +126,20 @@ def _advice(session: Session, node: str | None, job: str) -> str:
 
 
 def _wrong(name: ModelName, found: Mapping[str, Mapping[str, Any]]) -> SparkopsError | None:
+    fetch = f"`sparkops model fetch {shlex.quote(str(name))}`"
     bad = [(node, one["problems"]) for node, one in found.items() if one["problems"]]
     if bad:
         node, problems = bad[0]
         first = ", ".join(map(_problem_text, problems[:3]))
         more = f" and {len(problems) - 3} more" if len(problems) > 3 else ""
         others = f"; other nodes with problems: {len(bad) - 1}" if len(bad) > 1 else ""
-        return Refused(f"{node}: {name}: {first}{more}{others}", node=node, hint=f"`sparkops model fetch {name}`")
+        nowhere = all(one["problems"] and one["problems"][0]["file"] == "*" for one in found.values())
+        before = "copy the directory to one node, then: " if name.local and nowhere else ""
+        return Refused(f"{node}: {name}: {first}{more}{others}", node=node, hint=before + fetch)
     revisions = {str(one["revision"]) for one in found.values()}
     if len(revisions) > 1:
         by_node = ", ".join(f"{node} {str(one['revision'])[:12]}" for node, one in found.items())
-        return Refused(f"nodes have different revisions of {name}: {by_node}", hint=f"`sparkops model fetch {name}`")
+        return Refused(f"nodes have different revisions of {name}: {by_node}", hint=fetch)
     return None
 
 
