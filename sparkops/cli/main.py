@@ -146,6 +146,7 @@ def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending
     run = os.urandom(4).hex()
     named = line.flags.get("inventory")
     command = f"sparkops -i {shlex.quote(printable(named))}" if named else "sparkops"
+    command += " --ask-become-pass" if line.flags.get("ask_become_pass") else ""
     given = line.flags.get("limit", "")
     limit = "" if given.startswith("@") else given  # `@last-failed` means something to `play` only
     shown = tuple(map(printable, words))

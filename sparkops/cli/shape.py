@@ -70,6 +70,12 @@ def global_options() -> list[click.Parameter]:
             metavar="NODES",
             help="Use only these nodes: names, groups or globs (spark*), separated by commas. `!NAME` excludes a node.",
         ),
+        option(
+            "-K",
+            "--ask-become-pass",
+            is_flag=True,
+            help="Use $SPARKOPS_BECOME_PASSWORD as the sudo password on the nodes; if it is not set, ask.",
+        ),
         option("--json", is_flag=True, help="Print one JSON document on stdout, everything else on stderr."),
         option("-v", "--verbose", is_flag=True, help="Show more details, such as each step when it starts."),
     ]

@@ -17,10 +17,6 @@ from sparkops.errors import UsageError
 LAB = "lab"
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
-BECOME = click.option(
-    "--ask-become-pass", is_flag=True, help="Use $SPARKOPS_BECOME_PASSWORD as the sudo password; if it is not set, ask."
-)
-
 
 def _wait(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
     if value is not None:
@@ -41,12 +37,12 @@ WAIT = click.option(
 Function = Callable[..., Any]
 
 
-def target(ask_become_pass: bool = False) -> Target:
+def target() -> Target:
     """Return the nodes that the command line means; asks for the sudo password if that is wanted."""
     context = click.get_current_context()
-    named = inventory(context)
-    password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if ask_become_pass else None
-    flags = line(context).flags
+    named, flags = inventory(context), line(context).flags
+    wanted = flags.get("ask_become_pass")
+    password = secret("sudo password on the nodes", "SPARKOPS_BECOME_PASSWORD") if wanted else None
     return Target(named, flags.get("limit"), password, flags.get("wait", 0.0))
 
 
@@ -54,17 +50,12 @@ def on_nodes(function: Function) -> Function:
     """Call a command's function with `where`. A command that first checks its other options calls `target` itself."""
 
     @wraps(function)
-    def called(*, ask_become_pass: bool = False, **given: Any) -> Any:
+    def called(**given: Any) -> Any:
         if click.get_current_context().invoked_subcommand:
             return None
-        return function(where=target(ask_become_pass), **given)
+        return function(where=target(), **given)
 
     return called
-
-
-def on_nodes_by_sudo(function: Function) -> Function:
-    """Like `on_nodes`, with an option to ask for the sudo password."""
-    return BECOME(on_nodes(function))
 
 
 def inventory(context: click.Context) -> str | None:

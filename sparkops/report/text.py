@@ -29,6 +29,9 @@ _OF_ALL = ("stop", "start", "restart", "rollback", "cleanup", "status", "logs", 
 _OF_NO_NAME = ("", "--follow", "--previous", "--check")
 """What follows such a verb in advice that names no deployment."""
 
+_PASSWORD = re.compile(r"(\bsparkops [^;`]*?) --ask-become-pass\b")
+"""A command that asks for the sudo password."""
+
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -74,6 +77,9 @@ class How:
         """The text with each `sparkops VERB` replaced by the command that reaches the same nodes."""
         if (self.command == "sparkops" and not self.limit) or "sparkops " not in text:
             return text
+
+        if "--ask-become-pass" in self.command:  # then every command has it
+            text = _PASSWORD.sub(r"\1", text)
 
         def whole(found: re.Match[str]) -> str:
             words = text[found.end() :].partition("`")[0]

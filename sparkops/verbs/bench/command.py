@@ -7,7 +7,7 @@ import click
 from sparkops.cli.completion import DEPLOYMENT, NODE, RECIPE, SUITE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import together
-from sparkops.cli.where import WAIT, api_key, on_nodes_by_sudo
+from sparkops.cli.where import WAIT, api_key, on_nodes
 from sparkops.verbs.bench.options import BenchOptions, CompareOptions, RecordsOptions, TopologiesOptions
 
 FORMATS = ("md", "csv", "json", "html", "svg")
@@ -30,7 +30,7 @@ _measuring = together(
     click.option("--skip-coherence", is_flag=True,
                  help="Do not first ask the model a test question (the capital of France)."),
     click.option("--on", type=NODE, help="Run llama-benchy in a container on this node [default: on this machine]."),
-    on_nodes_by_sudo,
+    on_nodes,
 )  # fmt: skip
 
 

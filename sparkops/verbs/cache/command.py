@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from sparkops.cli.shape import VerbGroup, duration, example
-from sparkops.cli.where import WAIT, on_nodes, on_nodes_by_sudo, target
+from sparkops.cli.where import WAIT, on_nodes, target
 from sparkops.core.schedule import Schedule, times, when
 from sparkops.core.target import ConfirmOptions, NodesOptions, Target
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
@@ -29,7 +29,7 @@ def cache() -> None:
 """)
 @cache.command()
 @click.option("--quiet", is_flag=True, help="Print only failures, so that cron mails nothing else.")
-@on_nodes_by_sudo
+@on_nodes
 def drop(**given: Any) -> DropOptions:
     """Drop the page caches (sync, then drop_caches=3). This is safe while a model serves.
 
@@ -83,7 +83,7 @@ def status(**given: Any) -> NodesOptions:
 @cache.command()
 @click.option("--yes", is_flag=True, help="Do not ask before writing the rule.")
 @WAIT
-@on_nodes_by_sudo
+@on_nodes
 def permit(**given: Any) -> ConfirmOptions:
     """Allow the login user to drop the page cache: show a sudoers rule, ask, and install it."""
     return ConfirmOptions(**given)

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from sparkops.cli.shape import VerbCommand, example
-from sparkops.cli.where import WAIT, on_nodes_by_sudo
+from sparkops.cli.where import WAIT, on_nodes
 from sparkops.core.target import ConfirmOptions
 
 
@@ -16,7 +16,7 @@ from sparkops.core.target import ConfirmOptions
 @click.command(cls=VerbCommand)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @WAIT
-@on_nodes_by_sudo
+@on_nodes
 def cleanup(**given: Any) -> ConfirmOptions:
     """Show and remove what sparkops left on nodes.
 

@@ -8,7 +8,7 @@ import click
 from sparkops.cli.completion import DEPLOYMENT, RECIPE, RULE, NameType
 from sparkops.cli.shape import EngineCommand, VerbCommand, example, line
 from sparkops.cli.shared_options import DEADLINE, STALL, together
-from sparkops.cli.where import WAIT, access, api_key, on_nodes_by_sudo
+from sparkops.cli.where import WAIT, access, api_key, on_nodes
 from sparkops.core import topology
 from sparkops.core.hub_access import Access
 from sparkops.core.plan import WaitLimits
@@ -60,7 +60,7 @@ _engine_options = together(
                  help="Serve without an API key, to everyone who reaches the port (for a closed network)."),
     click.option("--proxy", type=click.Choice(["first", "all"]), default="first",
                  help="With 2x-solo, 3x-solo, ...: run the proxy on the first node or on all nodes."),
-    STALL, DEADLINE, on_nodes_by_sudo,
+    STALL, DEADLINE, on_nodes,
 )  # fmt: skip
 
 
@@ -132,7 +132,7 @@ _CHECK = click.option("--check", is_flag=True, help="Change nothing; show what w
 _again = together(
     _DEPLOYMENT,
     _CHECK,
-    STALL, DEADLINE, WAIT, on_nodes_by_sudo,
+    STALL, DEADLINE, WAIT, on_nodes,
 )  # fmt: skip
 
 
@@ -142,7 +142,7 @@ _again = together(
 @click.option("--remove", is_flag=True, help="Also remove the containers, so that `start` cannot start them again.")
 @_CHECK
 @WAIT
-@on_nodes_by_sudo
+@on_nodes
 def stop(**given: Any) -> StopOptions:
     """Stop what sparkops started.
 

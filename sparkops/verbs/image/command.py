@@ -7,7 +7,7 @@ import click
 from sparkops.cli.completion import NODE, RECIPE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
-from sparkops.cli.where import BECOME, WAIT, on_nodes_by_sudo, piped, target
+from sparkops.cli.where import WAIT, on_nodes, piped, target
 from sparkops.core.target import NodesOptions, PruneOptions
 from sparkops.verbs.image.options import BuildOptions, DistributeOptions, FileOptions, FlagsOptions, PullOptions
 
@@ -38,7 +38,7 @@ def image() -> None:
     help="Add the recipe's mods from DIR or a catalogue, or (pinned) from their sources.",
 )
 @click.option("--force", is_flag=True, help="Build again, even if nothing changed.")
-@on_nodes_by_sudo
+@on_nodes
 def build(**given: Any) -> BuildOptions:
     """Build an image on one node, as a background job.
 
@@ -57,11 +57,10 @@ def build(**given: Any) -> BuildOptions:
 @click.option(
     "--user", metavar="NAME", help="Log in to the registry; the password is $SPARKOPS_REGISTRY_PASSWORD, else stdin."
 )
-@BECOME
-def pull(user: str | None, ask_become_pass: bool, **given: Any) -> PullOptions:
+def pull(user: str | None, **given: Any) -> PullOptions:
     """Pull an image on one node: NAME, NAME:TAG, or NAME:TAG@DIGEST for exactly one image."""
     password = piped("registry password", "SPARKOPS_REGISTRY_PASSWORD") if user else None
-    return PullOptions(target(ask_become_pass), user=user, password=password, **given)
+    return PullOptions(target(), user=user, password=password, **given)
 
 
 @example("sparkops image distribute vllm-node-mxfp4")
@@ -69,7 +68,7 @@ def pull(user: str | None, ask_become_pass: bool, **given: Any) -> PullOptions:
 @NAME
 @click.option("--from", "source", type=NODE, help="The node to copy from [default: a node that has the image].")
 @COPY_STALL
-@on_nodes_by_sudo
+@on_nodes
 def distribute(**given: Any) -> DistributeOptions:
     """Copy an image to all nodes, from node to node over the fabric (the CX7 link)."""
     return DistributeOptions(**given)
@@ -77,7 +76,7 @@ def distribute(**given: Any) -> DistributeOptions:
 
 @example("sparkops image list")
 @image.command("list")
-@on_nodes_by_sudo
+@on_nodes
 def listing(**given: Any) -> NodesOptions:
     """List the nodes' images and mark each that differs between nodes."""
     return NodesOptions(**given)
@@ -86,7 +85,7 @@ def listing(**given: Any) -> NodesOptions:
 @example("sparkops image verify vllm-node-mxfp4")
 @image.command()
 @click.argument("name", metavar="[NAME]", required=False)
-@on_nodes_by_sudo
+@on_nodes
 def verify(**given: Any) -> NodesOptions:
     """Check that all nodes have equal images (or one equal image): layers, configuration, platform."""
     return NodesOptions(**given)
@@ -100,7 +99,7 @@ def verify(**given: Any) -> NodesOptions:
 @click.argument("image", type=RECIPE, metavar="NAME|RECIPE")
 @click.option("--on", "node", type=NODE, help="The node to use [default: the first that has the image].")
 @click.option("--fresh", is_flag=True, help="Read the options again, even if they are stored.")
-@on_nodes_by_sudo
+@on_nodes
 def flags(**given: Any) -> FlagsOptions:
     """Read which options `vllm serve` has in an image. `plan`, `deploy` and `lint` then refuse other options.
 
@@ -117,7 +116,7 @@ def flags(**given: Any) -> FlagsOptions:
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @WAIT
-@on_nodes_by_sudo
+@on_nodes
 def prune(**given: Any) -> PruneOptions:
     """Remove the named images. Without names, remove the images that a newer build has replaced.
 
@@ -132,7 +131,7 @@ def prune(**given: Any) -> PruneOptions:
 @click.argument("file", metavar="FILE")
 @ON
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@on_nodes_by_sudo
+@on_nodes
 def export(**given: Any) -> FileOptions:
     """Save an image to a file on this machine, in case it cannot be built again."""
     return FileOptions(**given)
@@ -142,7 +141,7 @@ def export(**given: Any) -> FileOptions:
 @image.command("import")
 @click.argument("file", metavar="FILE")
 @ON
-@on_nodes_by_sudo
+@on_nodes
 def load(**given: Any) -> FileOptions:
     """Load an image from a file on this machine into one node."""
     return FileOptions(**given)

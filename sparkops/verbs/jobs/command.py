@@ -6,7 +6,7 @@ import click
 
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import seconds
-from sparkops.cli.where import on_nodes, on_nodes_by_sudo
+from sparkops.cli.where import on_nodes
 from sparkops.core.target import NodesOptions
 from sparkops.verbs.jobs.options import JobOptions
 
@@ -44,7 +44,7 @@ def wait(**given: Any) -> JobOptions:
 @example("sparkops jobs cancel build-vllm-node-mxfp4-3f2a9c01")
 @jobs.command()
 @ID
-@on_nodes_by_sudo
+@on_nodes
 def cancel(**given: Any) -> JobOptions:
     """End a job and all its processes."""
     return JobOptions(**given)

@@ -4,7 +4,7 @@ import click
 
 from sparkops.cli.shape import VerbCommand, example, line
 from sparkops.cli.shared_options import seconds
-from sparkops.cli.where import BECOME, target
+from sparkops.cli.where import target
 from sparkops.verbs.memory.options import MemoryOptions
 
 
@@ -15,9 +15,8 @@ from sparkops.verbs.memory.options import MemoryOptions
 @click.command(cls=VerbCommand)
 @click.option("--watch", is_flag=True, help="Repeat until interrupted.")
 @seconds("--every", "5s", "With --watch: the time between two updates.")
-@BECOME
 @click.pass_context
-def memory(context: click.Context, /, watch: bool, every: float, ask_become_pass: bool) -> MemoryOptions:
+def memory(context: click.Context, /, watch: bool, every: float) -> MemoryOptions:
     """Show what uses the memory of each node.
 
     Growth and time left come from the log of `sparkops cache schedule`, after some hours. Unaccounted is memory of no
@@ -25,4 +24,4 @@ def memory(context: click.Context, /, watch: bool, every: float, ask_become_pass
     """
     if watch and line(context).flags.get("json"):
         raise click.UsageError("--watch cannot be used with --json, which prints one document", context)
-    return MemoryOptions(target(ask_become_pass), every if watch else None)
+    return MemoryOptions(target(), every if watch else None)

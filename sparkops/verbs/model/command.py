@@ -7,7 +7,7 @@ import click
 from sparkops.cli.completion import NODE
 from sparkops.cli.shape import VerbGroup, example
 from sparkops.cli.shared_options import COPY_STALL
-from sparkops.cli.where import WAIT, access, on_nodes, on_nodes_by_sudo
+from sparkops.cli.where import WAIT, access, on_nodes
 from sparkops.core.target import NodesOptions, PruneOptions
 from sparkops.verbs.model.options import FetchOptions
 
@@ -71,7 +71,7 @@ def listing(**given: Any) -> NodesOptions:
 @click.argument("names", metavar="[MODEL[@REVISION]]...", nargs=-1)
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 @WAIT
-@on_nodes_by_sudo
+@on_nodes
 def prune(**given: Any) -> PruneOptions:
     """Remove the named models. Without names, remove partial downloads and replaced revisions.
 

@@ -9,7 +9,7 @@ import click
 from sparkops.cli.completion import PLAYBOOK, PLAYBOOK_FILE
 from sparkops.cli.shape import NodeCommand, VerbCommand, VerbGroup, example, line
 from sparkops.cli.shared_options import seconds
-from sparkops.cli.where import BECOME, WAIT, on_nodes_by_sudo, target
+from sparkops.cli.where import WAIT, on_nodes, target
 from sparkops.core.playbook.scope import GIVEN
 from sparkops.core.schema import exact
 from sparkops.verbs.play.options import PlaybookOptions, PlayOptions, RunOptions
@@ -55,7 +55,7 @@ EXTRA = click.option(
 @click.option("--check", is_flag=True, help="Change nothing; show what would be done.")
 @click.option("--list-steps", is_flag=True, help="Show plays and steps; contact no node.")
 @WAIT
-@on_nodes_by_sudo
+@on_nodes
 def play(**given: Any) -> PlayOptions:
     """Run a playbook on the nodes.
 
@@ -106,9 +106,8 @@ def lint(file: str, extra: Mapping[str, Any]) -> PlaybookOptions:
 @click.command(cls=NodeCommand, context_settings={"allow_extra_args": True, "allow_interspersed_args": False})
 @click.option("--become", is_flag=True, help="Run the command through sudo.")
 @seconds("--timeout", "1m", "Stop the command on a node after this time.")
-@BECOME
 @click.pass_context
-def run(context: click.Context, /, ask_become_pass: bool, **given: Any) -> RunOptions:
+def run(context: click.Context, /, **given: Any) -> RunOptions:
     """Run a command on every selected node.
 
     The words after `--` are sent unchanged; no shell interprets them.
@@ -118,4 +117,4 @@ def run(context: click.Context, /, ask_become_pass: bool, **given: Any) -> RunOp
         raise click.UsageError(f"write -- before the command: `sparkops run -- {shlex.join(context.args)}`", context)
     if not words:
         raise click.UsageError("the command is missing: `sparkops run -- COMMAND`", context)
-    return RunOptions(target(ask_become_pass), words, **given)
+    return RunOptions(target(), words, **given)

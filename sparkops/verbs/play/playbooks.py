@@ -20,7 +20,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.ending import Ending
 from sparkops.verbs.play.options import PlaybookOptions
 
-OUTSIDE = ("inventory", "i", "json", "verbose", "v", "help", "h", "ask-become-pass")
+OUTSIDE = ("inventory", "i", "json", "verbose", "v", "help", "h", "ask-become-pass", "K")
 """Options of every verb that a play cannot give."""
 
 OTHER_BUILT_INS = ("stop", "start", "restart", "rollback", "key rotate")

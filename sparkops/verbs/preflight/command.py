@@ -6,7 +6,7 @@ import click
 
 from sparkops.cli.completion import CHECK, RECIPE, TOPOLOGY
 from sparkops.cli.shape import Invocation, VerbCommand, example
-from sparkops.cli.where import BECOME, WAIT, target
+from sparkops.cli.where import WAIT, target
 from sparkops.core.target import NameOptions
 from sparkops.verbs.preflight.options import PreflightOptions
 
@@ -29,13 +29,11 @@ from sparkops.verbs.preflight.options import PreflightOptions
 @click.option("--list", "listing", is_flag=True, help="List the checks; contact no node.")
 @click.option("--explain", type=CHECK, help="Explain a check: reason, source and remedy.")
 @WAIT
-@BECOME
 def preflight(
     only: tuple[str, ...],
     skip: tuple[str, ...],
     listing: bool,
     explain: str | None,
-    ask_become_pass: bool,
     **given: Any,
 ) -> PreflightOptions | Invocation:
     """Check the nodes and show the fixes.
@@ -47,7 +45,7 @@ def preflight(
         return Invocation(verb, NameOptions(explain or ""), logged=False)
     if given["yes"] and not given["fix"]:
         raise click.UsageError("--yes works only with --fix", click.get_current_context())
-    return PreflightOptions(target(ask_become_pass), only=_ids(only), skip=_ids(skip), **given)
+    return PreflightOptions(target(), only=_ids(only), skip=_ids(skip), **given)
 
 
 def _ids(given: tuple[str, ...]) -> tuple[str, ...]:

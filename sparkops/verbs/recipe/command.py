@@ -7,7 +7,7 @@ import click
 
 from sparkops.cli.completion import CATALOGUE, DEPLOYMENT, RECIPE, RULE, TOPOLOGY
 from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
-from sparkops.cli.where import access, inventory, on_nodes_by_sudo
+from sparkops.cli.where import access, inventory, on_nodes
 from sparkops.core.lockfile import IGNORABLE
 from sparkops.core.target import NameOptions
 from sparkops.verbs.recipe.options import (
@@ -175,7 +175,7 @@ def recipe_diff(topologies: tuple[str, str] | None, **given: Any) -> DiffOptions
 @recipe.command("lock")
 @click.argument("deployment", required=False, type=DEPLOYMENT)
 @click.option("-o", "--output", metavar="FILE", help="The file to write [default: stdout].")
-@on_nodes_by_sudo
+@on_nodes
 def recipe_lock(**given: Any) -> LockOptions:
     """Write a lock file of what runs on each node: flags, variables, image, model, driver, kernel."""
     return LockOptions(**given)
@@ -188,7 +188,7 @@ def recipe_lock(**given: Any) -> LockOptions:
 @recipe.command("verify")
 @click.argument("file")
 @click.option("--ignore", type=click.Choice(IGNORABLE), multiple=True, help="What may differ (repeatable).")
-@on_nodes_by_sudo
+@on_nodes
 def recipe_verify(**given: Any) -> VerifyOptions:
     """Compare what runs with a lock file of `sparkops recipe lock`.
 

@@ -6,7 +6,7 @@ import click
 
 from sparkops.cli.completion import DEPLOYMENT, NODE
 from sparkops.cli.shape import VerbCommand, VerbGroup, example, line
-from sparkops.cli.where import BECOME, WAIT, api_key, on_nodes_by_sudo, target
+from sparkops.cli.where import WAIT, api_key, on_nodes, target
 from sparkops.verbs.status.options import Client, EndpointOptions, FactsOptions, KeyOptions, LogsOptions, StatusOptions
 
 
@@ -23,9 +23,8 @@ from sparkops.verbs.status.options import Client, EndpointOptions, FactsOptions,
 )
 @click.option("--short", is_flag=True, help="Print one line a deployment: name, state, model, endpoint.")
 @click.option("--quiet", is_flag=True, help="Print nothing on stdout; on stderr why the exit code is not 0.")
-@BECOME
 @click.pass_context
-def status(context: click.Context, /, ask_become_pass: bool, **given: Any) -> StatusOptions:
+def status(context: click.Context, /, **given: Any) -> StatusOptions:
     """Show what runs and test it with a request.
 
     It also says why a deployment does not serve, and warns of what endangers one that serves.
@@ -36,7 +35,7 @@ def status(context: click.Context, /, ask_become_pass: bool, **given: Any) -> St
     """
     if sum((given["short"], given["quiet"], bool(line(context).flags.get("json")))) > 1:
         raise click.UsageError("use only one of --short, --quiet and --json", context)
-    return StatusOptions(target(ask_become_pass), **given)
+    return StatusOptions(target(), **given)
 
 
 @example("""
@@ -50,13 +49,12 @@ def status(context: click.Context, /, ask_become_pass: bool, **given: Any) -> St
     "--tail", type=click.IntRange(1), default=200, metavar="N", help="Print the last N lines of each container."
 )
 @click.option("--follow", is_flag=True, help="Print new lines as they come, until Ctrl-C.")
-@BECOME
 @click.pass_context
-def logs(context: click.Context, /, ask_become_pass: bool, **given: Any) -> LogsOptions:
+def logs(context: click.Context, /, **given: Any) -> LogsOptions:
     """Print the engines' logs, node by node."""
     if given["follow"] and (given["previous"] or line(context).flags.get("json")):
         raise click.UsageError("--follow cannot be used with --json or --previous", context)
-    return LogsOptions(target(ask_become_pass), **given)
+    return LogsOptions(target(), **given)
 
 
 @example("""
@@ -65,7 +63,7 @@ def logs(context: click.Context, /, ask_become_pass: bool, **given: Any) -> Logs
 """)
 @click.group(cls=VerbGroup, invoke_without_command=True)
 @click.option("--deployment", type=DEPLOYMENT, help="Name of the deployment; needed if several serve.")
-@on_nodes_by_sudo
+@on_nodes
 def key(**given: Any) -> KeyOptions:
     """Print the endpoint's API key or change it."""
     return KeyOptions(**given)
@@ -79,7 +77,7 @@ def key(**given: Any) -> KeyOptions:
 @click.option("--check", is_flag=True, help="Change nothing; show what would be restarted.")
 @click.option("--deployment", type=DEPLOYMENT, help="Name of the deployment; needed if several serve.")
 @WAIT
-@on_nodes_by_sudo
+@on_nodes
 @click.pass_context
 def rotate(context: click.Context, /, deployment: str | None, **given: Any) -> KeyOptions:
     """Change the API key: to $SPARKOPS_API_KEY if it is set, else to a new random key.
@@ -98,7 +96,7 @@ def rotate(context: click.Context, /, deployment: str | None, **given: Any) -> K
 @click.command(cls=VerbCommand)
 @click.argument("deployment", required=False, type=DEPLOYMENT)
 @click.option("--for", "client", type=click.Choice(get_args(Client)), required=True, help="The client.")
-@on_nodes_by_sudo
+@on_nodes
 def endpoint(**given: Any) -> EndpointOptions:
     """Print URL, key and model for a client.
 
@@ -112,10 +110,9 @@ def endpoint(**given: Any) -> EndpointOptions:
 @click.command(cls=VerbCommand)
 @click.argument("node", type=NODE, required=False)
 @click.option("--raw", is_flag=True, help="Print the text that one node sent, unparsed.")
-@BECOME
 @click.pass_context
-def facts(context: click.Context, /, node: str | None, raw: bool, ask_become_pass: bool) -> FactsOptions:
+def facts(context: click.Context, /, node: str | None, raw: bool) -> FactsOptions:
     """Show hardware, network and software of the nodes."""
     if raw and node is None:
         raise click.UsageError("--raw needs a node: `sparkops facts NODE --raw`", context)
-    return FactsOptions(target(ask_become_pass), node, raw)
+    return FactsOptions(target(), node, raw)

@@ -252,6 +252,10 @@ def test_advice_is_to_be_typed_with_the_inventory_in_use_where_a_verb_reaches_no
     assert how.again("`sparkops status` lists them; sparkops stop ends one") == (
         "`sparkops -i lab status` lists them; sparkops -i lab stop ends one"
     )
+    asked = How(False, "sparkops --ask-become-pass", frozenset(("status", "stop", "cache")))
+    assert asked.again("or: sparkops cache permit --ask-become-pass; `sparkops stop x`; add --ask-become-pass") == (
+        "or: sparkops --ask-become-pass cache permit; `sparkops --ask-become-pass stop x`; add --ask-become-pass"
+    )
     for text in (
         "`sparkops rules ID` tells why",
         "by an older sparkops started",
