@@ -16,13 +16,25 @@ HOW = {
 """How an error says which signal came first."""
 
 
+_working = True
+"""Whether they interrupt; one assignment changes it, so that there is no moment between two handlers."""
+
+
 def listen() -> None:
     """From now on, each of them raises KeyboardInterrupt in the main thread."""
+    global _working  # noqa: PLW0603
+    _working = True
     _handle(_interrupt)
 
 
+def done() -> None:
+    """The work of the run has ended: from now on they raise nothing, so that its exit code stands."""
+    global _working  # noqa: PLW0603
+    _working = False
+
+
 def over() -> None:
-    """The run has ended: from now on they are ignored, so that its exit code stands.
+    """The process ends: from now on they are ignored.
 
     Not by a handler of ours: Python takes these away while it ends, and then a signal would end it.
     """
@@ -48,11 +60,12 @@ def deferred() -> Iterator[None]:
     with noted(lambda: heard.append(None)):
         yield
     if heard:
-        raise KeyboardInterrupt
+        _interrupt()
 
 
 def _interrupt() -> None:
-    raise KeyboardInterrupt
+    if _working:
+        raise KeyboardInterrupt
 
 
 def _handle(note: Callable[[], None]) -> dict[int, Any]:

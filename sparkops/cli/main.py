@@ -122,10 +122,9 @@ def parsed(words: list[str], line: CommandLine) -> Invocation | int | None:
 def _run(ask: Invocation, report: Ending) -> int:
     try:
         answer = _answer(ask, report)
-        with signals.noted(lambda: None):  # the work has ended, so the exit code stands
-            report.leave(answer)
-            with signals.noted(streams.end_printing):
-                return report.finish(answer)
+        report.leave(answer)
+        with signals.noted(streams.end_printing):
+            return report.finish(answer)
     except Exception as error:  # the one place where a bug ends
         return report.bug(error)
     finally:
@@ -134,12 +133,19 @@ def _run(ask: Invocation, report: Ending) -> int:
 
 def _answer(ask: Invocation, report: Ending) -> Answer:
     try:
-        answer: Answer = registry.run(ask.verb)(ask.options, report)
-        return answer
+        answer = _worked(ask, report)
+        signals.done()
+    except KeyboardInterrupt:
+        signals.done()
+        return Answer({}, error=Interrupted(hint=report.done))
+    return answer
+
+
+def _worked(ask: Invocation, report: Ending) -> Answer:
+    try:
+        return registry.run(ask.verb)(ask.options, report)
     except SparkopsError as error:
         return Answer({}, error=error)
-    except KeyboardInterrupt:
-        return Answer({}, error=Interrupted())
 
 
 def _report(line: CommandLine, words: list[str], logged: bool = False) -> Ending:

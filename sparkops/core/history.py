@@ -41,7 +41,8 @@ class Note:
     """One line of a node's history: `begin` has who and what, `end` has how. `at` is in UTC.
 
     `deployment` is the one that the run is about, empty if it is about all or none. `settled` are those that it left in
-    a known state, whatever an earlier run had left half done.
+    a known state, whatever an earlier run had left half done. `started` and `stopped` are hashes: what a rollback
+    started, and what it stopped for that.
     """
 
     event: str
@@ -56,6 +57,8 @@ class Note:
     outcome: str = ""
     settled: tuple[str, ...] = ()
     load: Load | None = None
+    started: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,13 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     return tuple(one for one in found if one.nodes)
 
 
+def stopped_for(nodes: Iterable[NodeHistory], started: Iterable[str]) -> frozenset[str]:
+    """What the last rollback to one of these hashes stopped; empty if there was none."""
+    noted = (note for history in nodes for note in history.notes if not set(started).isdisjoint(note.started))
+    last = max(noted, key=lambda note: note.at, default=None)
+    return frozenset(last.stopped) if last else frozenset()
+
+
 def under_way_text(run: Mapping[str, Any]) -> str:
     """What to say of a run that holds locks now; `run` is its document."""
     since = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"
@@ -221,6 +231,8 @@ def _note(text: str) -> Note | None:
         _text(told, "outcome", OUTCOME),
         _names(told.get("settled")),
         _load(told.get("load")),
+        _names(told.get("started")),
+        _names(told.get("stopped")),
     )
 
 

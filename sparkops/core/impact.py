@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sparkops.core.endpoints import api_url
-from sparkops.core.facts import Facts, Lock
+from sparkops.core.facts import Facts
 from sparkops.core.history import Load
 from sparkops.core.revision import Revision
 from sparkops.core.situation import Situation
@@ -55,8 +55,7 @@ def load(revision: Revision, seconds: float | None) -> Load:
 
 def loads(known: Facts) -> Iterator[Load]:
     """The loads that the history of a node has, newest first."""
-    notes = known.lock.history.notes if isinstance(known.lock, Lock) else ()
-    return (note.load for note in reversed(notes) if note.load)
+    return (note.load for note in reversed(known.history.notes) if note.load)
 
 
 def usual_seconds(facts: Mapping[str, Facts], revisions: Iterable[Stored]) -> int | None:

@@ -47,6 +47,8 @@ class Ending:
     ) -> None:
         self.verb = verb
         self.run = run
+        self.done: str | None = None
+        """What this run has done already, for the error if it is interrupted now."""
         self.how = how or How()
         self._show = show
         self._on_leave: Callable[[Answer | None], None] | None = None

@@ -11,12 +11,16 @@ from sparkops.session.session import Session
 
 WHAT_RUNS = "`sparkops status` shows what runs now; you can deploy again from any state"
 
+DONE = "its steps on the nodes are done and stay: `sparkops status` shows what runs now"
+
 
 def execute(plan: Plan, session: Session) -> Outcome:
     """Raises when the plan was not carried out; the hint says what was undone."""
     outcome, error = tried(plan, session)
     if error is not None:
         raise error
+    if plan.changes:
+        session.report.done = DONE
     return outcome
 
 

@@ -76,7 +76,7 @@ def _failure(error: BaseException, session: Session) -> BaseException:
     An interrupt before the first change says so.
     """
     if isinstance(error, KeyboardInterrupt) and session.locked:
-        error = Interrupted()
+        error = Interrupted(hint=session.report.done)
     if isinstance(error, Interrupted) and session.locked and not session.changed:
         error.rolled_back = error.rolled_back or "Nothing was changed."
     if isinstance(error, Refused) and session.changed:

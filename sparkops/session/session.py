@@ -9,7 +9,7 @@ from zlib import crc32
 from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core import history
 from sparkops.core.condition import DOCKER_SILENT
-from sparkops.core.facts import WHAT_RUNS, Facts, Lock, Unreadable, parse
+from sparkops.core.facts import WHAT_RUNS, Facts, Unreadable, parse
 from sparkops.core.facts.reading import grouped
 from sparkops.core.history import Load, PastRun
 from sparkops.core.inventory import Inventory, Node
@@ -54,7 +54,7 @@ class Session:
     `cut_off`, the runs that never ended, and `under_way`, those that hold a lock; `told`: those of `cut_off` of which
     this run has warned.
     For the nodes' history: `trouble` is the exit code of the first plan that was not done, `load` what a deploy
-    started; `deployment` and `settled` are those of a `Note`.
+    started; `deployment`, `settled`, `started` and `stopped` are those of a `Note`.
     """
 
     inventory: Inventory
@@ -74,6 +74,8 @@ class Session:
     load: Load | None = None
     deployment: str = ""
     settled: tuple[str, ...] = ()
+    started: tuple[str, ...] = ()
+    stopped: tuple[str, ...] = ()
     trouble: int = 0
 
     @property
@@ -155,6 +157,7 @@ class Session:
         ended = history.Note("end", self.report.run, self._now(), verb=self.report.verb, deployment=deployment)
         how = replace(ended, exit_code=code, changed=self.changed, outcome=told)
         note = replace(how, settled=tuple(dict.fromkeys(settled)), load=self.load)
+        note = replace(note, started=self.started, stopped=self.stopped)
         here, beside = self.locked.intersection(self.names), self.locked.difference(self.names)
         self.fleet.note(history.line(note), sorted(here))
         named = tuple(one for one in note.settled if one != history.EVERYTHING)
@@ -199,7 +202,7 @@ class Session:
 
     def _look_back(self, facts: Mapping[str, Facts]) -> None:
         """Find the runs that were cut off on the selected nodes; a run with locks says so once."""
-        past = {name: known.lock.history for name, known in facts.items() if isinstance(known.lock, Lock)}
+        past = {name: known.history for name, known in facts.items()}
         found = tuple(run for run in history.cut_off(past) if set(run.nodes) & set(self.names))
         self.cut_off = found
         self.under_way = tuple(run for run in history.runs(past) if run.runs and set(run.nodes) & set(self.names))

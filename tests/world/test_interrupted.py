@@ -1,11 +1,19 @@
 """The control machine dies, is interrupted, or meets another run; the nodes end in a right state all the same."""
 
+import contextlib
 import itertools
+import json
+import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
+from sparkops import signals
+from sparkops.errors import Interrupted
 from sparkops.testing import EngineBoot, Trouble
 from sparkops.testing.store import Store
 from support.world import Lab, Ran
@@ -83,6 +91,43 @@ def test_an_interrupt_at_any_send_undoes_and_the_previous_revision_serves_again(
         if at <= 3:
             assert not lab.changed(), "it came before anything was changed"
     assert at > 15
+
+
+@pytest.mark.parametrize("at", range(1, 3000, 200))
+def test_a_signal_after_a_deploy_was_checked_leaves_one_exit_code_and_no_doubt(lab: Lab, at: int) -> None:
+    with _hang_up_at(at):
+        ran = lab.cli("deploy", "--topology", "solo")
+    (log,) = lab.home.glob("state/sparkops/runs/*.jsonl")
+    end = json.loads(log.read_text().splitlines()[-1])
+    assert end["exit_code"] == ran.code
+    assert ran.code == 0 or "is deployed and serves" in end["error"]["hint"]
+
+
+@contextlib.contextmanager
+def _hang_up_at(at: int) -> Iterator[None]:
+    """SIGHUP at so many lines of our code after `confirm` returned."""
+    ours, lines = str(Path(signals.__file__).parent), itertools.count(1)
+    begun = False
+
+    def look(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal begun
+        if frame.f_code.co_filename.startswith(ours):
+            begun = begun or (event == "return" and frame.f_code.co_name == "confirm")
+            if begun and event == "line" and next(lines) == at:
+                signal.raise_signal(signal.SIGHUP)
+            return look
+        return None
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    signals.listen()
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(None)
+        Interrupted.how = ""
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def test_of_two_deploys_at_once_the_second_names_the_first_and_changes_nothing(

@@ -108,6 +108,40 @@ def test_a_rollback_to_a_name_that_serves_elsewhere_names_what_is_kept(lab: Lab)
     assert {node for node, _ in lab.running()} == {"node1", "node2"}
 
 
+def test_a_second_rollback_starts_all_that_the_first_one_stopped(lab: Lab) -> None:
+    both = lab.deploy("2x-solo")["hash"]
+    lab.deploy("solo", "--recipe", QWEN, "--limit", "node2")
+    lab.deploy("solo", "--limit", "node1")
+    served = lab.running()
+    lab.json("rollback", "--to", both)
+    assert lab.running().isdisjoint(served)
+    lab.json("rollback")
+    assert lab.running() == served
+
+
+def test_a_rollback_starts_nothing_where_a_server_keeps_running_that_it_does_not_stop(lab: Lab) -> None:
+    lab.deploy("2x-solo")
+    lab.deploy("solo", "--limit", "node1")
+    lab.deploy("solo", "--recipe", QWEN, "--limit", "node2")
+    served = lab.running()
+    error = lab.json("rollback", GPT, code=2)["error"]
+    assert QWEN in error["message"]
+    assert lab.running() == served
+    lab.cli(*shlex.split(error["hint"].split("`")[1])[3:], code=0)
+    assert lab.state() == {GPT: "serving", QWEN: "stopped"}
+
+
+def test_a_rollback_of_two_servers_with_one_name_asks_for_one_of_them(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    lab.deploy("solo", "--recipe", QWEN, "--limit", "node2")
+    lab.deploy("solo", "--limit", "node2")
+    served = lab.running()
+    error = lab.json("rollback", GPT, code=2)["error"]
+    assert lab.running() == served
+    lab.cli(*shlex.split(error["hint"].split("`")[3])[3:], code=0)
+    assert (lab.serves("node1"), lab.state()[QWEN]) == (True, "serving")
+
+
 def test_a_rollback_to_a_name_stops_nothing_outside_of_its_limit(lab: Lab) -> None:
     lab.deploy("cluster")
     lab.json("stop")

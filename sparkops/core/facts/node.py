@@ -18,6 +18,7 @@ from sparkops.core.facts.raw import Unread
 from sparkops.core.facts.reading import known, ok, pairs, tree
 from sparkops.core.facts.schedule import Scheduled
 from sparkops.core.facts.system import Avahi, Boot, Clock, Cpu, Dgx, Driver, HostKey, Kernel, Package, Reboot
+from sparkops.core.history import NodeHistory
 
 
 @dataclass(frozen=True)
@@ -178,6 +179,10 @@ class Facts:
     def fabric(self, address: str | None = None) -> Fabric | None:
         found = self.find_fabric(address)
         return None if isinstance(found, Unread) else found
+
+    @property
+    def history(self) -> NodeHistory:
+        return self.lock.history if isinstance(self.lock, Lock) else NodeHistory()
 
     @property
     def orphans(self) -> tuple[Orphan, ...]:

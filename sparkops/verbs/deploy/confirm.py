@@ -5,7 +5,6 @@ from sparkops.core.enginelog import mxfp4_backend
 from sparkops.core.plan import Result
 from sparkops.core.revision import SPEC, Revision
 from sparkops.core.situation import Situation
-from sparkops.errors import Interrupted
 from sparkops.node_commands import scripts
 from sparkops.phases.orphans import missing
 from sparkops.phases.prepare import API_KEY
@@ -21,19 +20,21 @@ BOOT_LINES = 2000
 def confirm(compiled: Compiled, session: Session) -> list[str]:
     """Print and return the warnings. An interrupt undoes nothing: the deployment serves already."""
     revision = compiled.situation.revision
-    try:
-        warnings = [
-            *older(compiled.situation),
-            *out_of_reach(compiled.situation),
-            *(by_marlin(session, compiled.draft.effective, revision) if compiled.plan.changes else ()),
-            *ask_from_here(revision, session.secrets.get(API_KEY.name, "")),
-        ]
-    except KeyboardInterrupt:
-        message = f"{revision.deployment} is deployed and serves; not checked: vLLM's kernels, access from this machine"
-        raise Interrupted(hint=message) from None
+    session.report.done = f"{serves(revision)}; not checked: vLLM's kernels, access from this machine"
+    warnings = [
+        *older(compiled.situation),
+        *out_of_reach(compiled.situation),
+        *(by_marlin(session, compiled.draft.effective, revision) if compiled.plan.changes else ()),
+        *ask_from_here(revision, session.secrets.get(API_KEY.name, "")),
+    ]
+    session.report.done = serves(revision)
     for warning in warnings:
         session.report.warn(warning)
     return warnings
+
+
+def serves(revision: Revision) -> str:
+    return f"{revision.deployment} is deployed and serves"
 
 
 def older(situation: Situation) -> list[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from sparkops.core.history import EVERYTHING
+from sparkops.core.history import EVERYTHING, stopped_for
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused, UsageError
@@ -15,6 +15,7 @@ from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import (
+    called,
     elsewhere,
     go_back,
     lock_for,
@@ -53,7 +54,9 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         running = _instead(everything, previous)
         _refuse_others(session, previous, running)
     else:
-        previous = _previous(session, everything, running)
+        before = stopped_for((known.history for known in facts.values()), {one.stored.hash for one in running})
+        previous = _previous(session, everything, running, before)
+    _refuse_clash(session, everything, running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
         if one.kept and (problem := start_problem(session, facts, one)):
@@ -72,6 +75,8 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         session.report.note(text)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
     execute(plan, session)
+    session.started = tuple(one.stored.hash for one in previous if one.kept)
+    session.stopped = tuple(one.stored.hash for one in running)
     settled = tuple(one.stored.deployment for one in (*previous, *running))
     session.settled = settled if options.deployment or options.to else (*settled, EVERYTHING)
     return Answer(done)
@@ -104,25 +109,30 @@ def _instead(everything: Sequence[DeployedRevision], previous: Sequence[Deployed
 
 
 def _previous(
-    session: Session, everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
+    session: Session,
+    everything: Sequence[DeployedRevision],
+    running: Sequence[DeployedRevision],
+    before: frozenset[str],
 ) -> list[DeployedRevision]:
-    """Return the stopped revisions to start: all that the running ones replaced, else what served last."""
+    """Return the stopped revisions to start: all that the running ones replaced, else what served last.
+
+    `before` are those that a rollback stopped for the running ones.
+    """
     where = {node for one in running for node, _ in one.parts} or {node.name for node in session.selected}
     stopped = [one for one in everything if not one.runs and {node for node, _ in one.parts} & where]
     candidates = [one for one in stopped if one.complete]
-    if len({one.stored.deployment for one in running}) > 1:
-        candidates = _replaced_all(candidates, running)
+    if len(running) > 1:
+        candidates = _replaced_all(session, everything, candidates, running)
     if not candidates:
         raise _elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
-    gone = {digest for one in running for digest in one.replaced}
+    labelled = frozenset(digest for one in running for digest in one.replaced)
+    gone = before if before & {one.stored.hash for one in candidates} else labelled
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         together = fitting(replaced)  # earlier releases left labels that name more than the last deploy replaced
         return [one for one in replaced if one in together]
     if not running and (found := startable(candidates, [one for one in everything if one.runs])):
         return found
-    newest = max(candidates, key=lambda one: one.ended)
-    _refuse_half(session, everything, running, newest)
-    return [newest]
+    return [max(candidates, key=lambda one: one.ended)]
 
 
 def _elsewhere(
@@ -139,14 +149,18 @@ def _elsewhere(
 
 
 def _replaced_all(
-    candidates: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
+    session: Session,
+    everything: Sequence[DeployedRevision],
+    candidates: Sequence[DeployedRevision],
+    running: Sequence[DeployedRevision],
 ) -> list[DeployedRevision]:
     """Several deployments are rolled back together only to one that they all replaced; else the name is needed."""
     hashes = {one.stored.hash for one in running}
     if found := [one for one in candidates if hashes <= one.replaced]:
         return found
     names = ", ".join(one.title for one in running)
-    raise UsageError(f"several deployments serve here: {names}", hint="name one of them, or select nodes with --limit")
+    ways = " or ".join(f"`sparkops rollback {called(session, one.stored, running)}`" for one in running)
+    raise UsageError(f"several deployments serve here: {names}", hint=f"name one of them: {ways}")
 
 
 def _refuse_others(
@@ -157,16 +171,17 @@ def _refuse_others(
         raise _too_much(session, previous[0], others)
 
 
-def _refuse_half(
+def _refuse_clash(
     session: Session,
     everything: Sequence[DeployedRevision],
     running: Sequence[DeployedRevision],
-    previous: DeployedRevision,
+    previous: Sequence[DeployedRevision],
 ) -> None:
     """Refuse to start a revision beside one that would keep running in its place."""
-    others = [one for one in everything if one.runs and one not in running]
-    if clashing := in_the_way(previous, others):
-        raise _too_much(session, previous, [one.title for one in clashing])
+    others = [one for one in everything if one.runs and one not in (*running, *previous)]
+    for one in previous:
+        if one.kept and (clashing := in_the_way(one, others)):
+            raise _too_much(session, one, [other.title for other in clashing])
 
 
 def _too_much(session: Session, previous: DeployedRevision, others: Sequence[str]) -> UsageError:

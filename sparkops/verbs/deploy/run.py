@@ -19,7 +19,7 @@ from sparkops.session.open import connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.deploy import document as documents
 from sparkops.verbs.deploy.compile import Compiled, OwnPlay, changes, compile_plan, judge
-from sparkops.verbs.deploy.confirm import confirm
+from sparkops.verbs.deploy.confirm import confirm, serves
 from sparkops.verbs.deploy.draft import Draft, drafted, name_of
 from sparkops.verbs.deploy.observe import observe
 from sparkops.verbs.deploy.options import PlanOptions
@@ -84,6 +84,7 @@ def carry_out(options: PlanOptions, session: Session, draft: Draft, own: OwnPlay
         session.report.expect(impact["seconds"] if compiled.situation.loads_all else None)
     began = session.fleet.now()
     execute(compiled.plan, session)
+    session.report.done = serves(compiled.situation.revision)
     gone = (stored.deployment for _, stored, _ in compiled.situation.replaced)
     session.settled = (session.deployment, *gone, *(() if options.alongside else (EVERYTHING,)))
     session.load = _noted(compiled.situation, session.fleet.now() - began)

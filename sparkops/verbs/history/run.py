@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-from sparkops.core.facts import Lock
 from sparkops.core.history import runs
 from sparkops.core.plan import Command, Script
 from sparkops.report.answer import Answer
@@ -22,5 +21,5 @@ def history(options: HistoryOptions, report: Report) -> Answer:
     with opened(alone(chosen), report) as session:
         ask = Command((Script("facts"), "--only", "lock", "--history", str(LINES * options.tail)), reads=True)
         facts = session.read(dict.fromkeys(session.names, ask))
-        past = {name: known.lock.history for name, known in facts.items() if isinstance(known.lock, Lock)}
+        past = {name: known.history for name, known in facts.items()}
         return session.answer({"runs": [one.document for one in runs(past)[-options.tail :]]})

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkops.core.history import OUTCOME, NodeHistory, Note, cut_off, cut_off_text, line, notes, runs
+from sparkops.core.history import OUTCOME, NodeHistory, Note, cut_off, cut_off_text, line, notes, runs, stopped_for
 
 
 def begin(run: str, at: int, verb: str = "deploy") -> Note:
@@ -25,8 +25,11 @@ def left(*of_nodes: tuple[Note, ...], holder: str | None = None) -> list[tuple[s
     return [(one.begin.run, one.nodes) for one in cut_off(on(*of_nodes, holder=holder))]
 
 
+SWAP = replace(end("a", 3, "rollback"), started=("abc",), stopped=("def", "123"))
+
+
 def test_a_note_is_a_line_of_json_with_a_schema_and_is_read_back() -> None:
-    for note in (begin("a", 1), end("a", 2, code=5), CUT, end("a", 2, settled=("tiny", "*"))):
+    for note in (begin("a", 1), end("a", 2, code=5), CUT, end("a", 2, settled=("tiny", "*")), SWAP):
         text = line(note)
         assert json.loads(text)["schema"] == 1
         assert "\n" not in text
@@ -126,3 +129,10 @@ def test_a_run_that_begins_again_in_the_second_of_its_first_end_and_is_killed_wa
     assert [one.state for one in runs(on(again))] == ["cut off"]
     assert left(again) == [("a", ("node1",))]
     assert [one.state for one in runs(on((*again, end("a", 2))))] == ["ended"]
+
+
+def test_the_last_rollback_to_a_hash_tells_what_it_stopped() -> None:
+    later = replace(SWAP, at=end("b", 4).at, stopped=("456",))
+    assert stopped_for([NodeHistory((SWAP, end("c", 5)))], ["abc", "x"]) == {"def", "123"}
+    assert stopped_for([NodeHistory((SWAP,)), NodeHistory((later,))], ["abc"]) == {"456"}
+    assert stopped_for([NodeHistory((SWAP,))], ["def"]) == frozenset()
