@@ -1,7 +1,7 @@
 """The check that the share of memory that an engine requests can be free on its node, and who holds it if not."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sparkops.checks.check import CONTAINERS, CannotTell, Here, PlanCheck, Said, fail, good, read, warn
@@ -137,21 +137,29 @@ class Holder:
 def holders(here: Here, memory: Memory) -> list[Holder]:
     """The deployments, containers and processes that the plan leaves alone and that hold much GPU memory."""
     going = {found.id for _, found in here.going}
-    ours = {one.id: stored for _, stored, one in deployed({here.name: here.facts}) if one.role != "proxy" and one.runs}
+    everything = [(node, stored, one) for node, stored, one in deployed(here.s.facts) if one.runs]
+    ours = {one.id: stored for node, stored, one in everything if one.role != "proxy" and node == here.name}
     names = {one.id: one.name for one in here.facts.containers}
     found: dict[str, float] = {one: 0.0 for one in ours if one not in going}
     for one in known(here.facts.gpu_processes, ()):
         where = one.container or f"{one.name} (pid {one.pid})"
         if where not in going and (one.used_mib or 0) >= MUCH_MIB:
             found[where] = found.get(where, 0.0) + 1024 * (one.used_mib or 0)
-    return [_holder(where, kib, ours.get(where), names.get(where), memory) for where, kib in found.items()]
+    others = [stored for _, stored, _ in everything]
+    return [
+        _deployment(stored, kib or stored.share * memory.total_kib, others)
+        if (stored := ours.get(where))
+        else _stranger(where, kib, names.get(where))
+        for where, kib in found.items()
+    ]
 
 
-def _holder(where: str, kib: float, stored: Stored | None, container: str | None, memory: Memory) -> Holder:
-    if stored is not None:
-        name = stored.deployment
-        lower = f"stop {name} (sparkops stop {name}) or deploy it with a smaller --gpu-memory-utilization"
-        return Holder(name, kib or stored.share * memory.total_kib, lower, ours=True)
+def _deployment(stored: Stored, kib: float, others: Iterable[Stored]) -> Holder:
+    name, stop = stored.deployment, f"sparkops stop {stored.named_among(others)}"
+    return Holder(name, kib, f"stop {name} ({stop}) or deploy it with a smaller --gpu-memory-utilization", ours=True)
+
+
+def _stranger(where: str, kib: float, container: str | None) -> Holder:
     if container is not None:
         return Holder(
             f"the container {container}", kib, f"if it is yours, stop it, on the node: docker stop {container}"

@@ -4,7 +4,7 @@ A line is a JSON object with `schema`, `event` and `run`; readers ignore keys an
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -41,8 +41,8 @@ class Note:
     """One line of a node's history: `begin` has who and what, `end` has how. `at` is in UTC.
 
     `deployment` is the one that the run is about, empty if it is about all or none. `settled` are those that it left in
-    a known state, whatever an earlier run had left half done. `started` and `stopped` are hashes: what a rollback
-    started, and what it stopped for that.
+    a known state, whatever an earlier run had left half done. A rollback adds a `swap` before it begins: the hashes of
+    what it starts (`started`) and of what it stops for that (`stopped`).
     """
 
     event: str
@@ -167,10 +167,20 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
 
 
 def stopped_for(nodes: Iterable[NodeHistory], started: Iterable[str]) -> frozenset[str]:
-    """What the last rollback to one of these hashes stopped; empty if there was none."""
-    noted = (note for history in nodes for note in history.notes if not set(started).isdisjoint(note.started))
-    last = max(noted, key=lambda note: note.at, default=None)
+    """What the last rollback to one of these hashes stopped; empty if there was none that was not undone."""
+    noted = [note for history in nodes for note in history.notes]
+    undone = {note.run for note in noted if note.event == "end" and note.exit_code}
+    swaps = (note for note in noted if note.run not in undone and not set(started).isdisjoint(note.started))
+    last = max(swaps, key=lambda note: note.at, default=None)
     return frozenset(last.stopped) if last else frozenset()
+
+
+def begun(nodes: Iterable[NodeHistory], runs: Sequence[PastRun], deployment: str) -> frozenset[str]:
+    """What the newest of these runs was about to start, if it was a rollback of this deployment (empty: of all)."""
+    if not runs or (runs[-1].begin.verb, runs[-1].begin.deployment) != ("rollback", deployment):
+        return frozenset()
+    noted = (note for history in nodes for note in history.notes if note.run == runs[-1].begin.run)
+    return frozenset(digest for note in noted for digest in note.started)
 
 
 def under_way_text(run: Mapping[str, Any]) -> str:
@@ -194,7 +204,7 @@ def _left_open(found: Iterable[Note]) -> dict[str, Note]:
     for note in found:
         if note.event == "begin":
             begun.setdefault(note.run, note)
-        else:
+        elif note.event == "end":
             begun.pop(note.run, None)
             begun = {run: one for run, one in begun.items() if not _makes_up_for(note, one)}
     return begun
@@ -215,7 +225,7 @@ def _note(text: str) -> Note | None:
         told = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, Mapping) or told.get("event") not in ("begin", "end") or not _text(told, "run"):
+    if not isinstance(told, Mapping) or told.get("event") not in ("begin", "swap", "end") or not _text(told, "run"):
         return None
     code, changed = told.get("exit_code"), told.get("changed")
     return Note(

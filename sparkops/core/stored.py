@@ -4,6 +4,7 @@ Every later version of sparkops reads these labels, so this reader requires litt
 changed.
 """
 
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -131,6 +132,12 @@ class Stored:
     def answers_to(self, name: str | None) -> bool:
         """Whether a command line means it: by no name at all, its own name, or eight and more digits of its hash."""
         return name in (None, self.deployment) or (len(name) >= SHORT_HASH and self.hash.startswith(name))
+
+    def named_among(self, others: Iterable["Stored"]) -> str:
+        """How a command line names it: by its hash if one of the others has its name, too."""
+        alike = any(one.deployment == self.deployment and one.hash != self.hash for one in others)
+        digest = self.hash[:SHORT_HASH]
+        return shlex.quote(digest if alike and self.answers_to(digest) else self.deployment)
 
     def outside(self, nodes: Iterable[Node]) -> StoredMember | None:
         """The first member on none of these nodes, by name or address."""

@@ -52,8 +52,7 @@ def name_or_hash(stored: Stored, here: Iterable[DeployedRevision]) -> str:
     alike = [one.stored for one in here if one.stored.deployment == stored.deployment and one.stored != stored]
     nodes = {member.name for member in stored.members}
     shared = any(nodes & {member.name for member in other.members} for other in alike)
-    digest = stored.hash[:SHORT_HASH]
-    return shlex.quote(digest if shared and stored.answers_to(digest) else stored.deployment)
+    return stored.named_among(alike if shared else ())
 
 
 def called(session: Session, stored: Stored, here: Iterable[DeployedRevision]) -> str:
@@ -197,10 +196,14 @@ def nothing_kept(session: Session, purpose: str, here: Iterable[DeployedRevision
     return Refused(text, hint=again(session, half.stored, here))
 
 
-def in_use(names: Iterable[str], deployments: Iterable[str]) -> Refused:
-    """The error of a prune that leaves all that was named; without `deployments`, other containers use it."""
-    users = sorted(set(deployments))
-    who = ", ".join(users) or "a container that sparkops did not start"
-    stops = ", ".join(f"`sparkops stop --remove {user}`" for user in users)
+def in_use(names: Iterable[str], users: Iterable[Stored], others: Iterable[Stored]) -> Refused:
+    """The error of a prune that leaves all that was named; without `users`, other containers use it.
+
+    `others` are all deployments of the inventory.
+    """
+    known = list(others)
+    called = sorted({(one.deployment, one.named_among(known)) for one in users})
+    who = ", ".join(dict.fromkeys(name for name, _ in called)) or "a container that sparkops did not start"
+    stops = ", ".join(f"`sparkops stop --remove {typed}`" for _, typed in called)
     hint = f"run {stops}, then this again" if stops else "find the container, on the node: `docker ps --all`"
     return Refused(f"nothing was removed: {', '.join(names)} is in use by {who}", hint=hint)

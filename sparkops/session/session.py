@@ -54,7 +54,7 @@ class Session:
     `cut_off`, the runs that never ended, and `under_way`, those that hold a lock; `told`: those of `cut_off` of which
     this run has warned.
     For the nodes' history: `trouble` is the exit code of the first plan that was not done, `load` what a deploy
-    started; `deployment`, `settled`, `started` and `stopped` are those of a `Note`.
+    started; `deployment` and `settled` are those of a `Note`.
     """
 
     inventory: Inventory
@@ -74,8 +74,6 @@ class Session:
     load: Load | None = None
     deployment: str = ""
     settled: tuple[str, ...] = ()
-    started: tuple[str, ...] = ()
-    stopped: tuple[str, ...] = ()
     trouble: int = 0
 
     @property
@@ -157,11 +155,15 @@ class Session:
         ended = history.Note("end", self.report.run, self._now(), verb=self.report.verb, deployment=deployment)
         how = replace(ended, exit_code=code, changed=self.changed, outcome=told)
         note = replace(how, settled=tuple(dict.fromkeys(settled)), load=self.load)
-        note = replace(note, started=self.started, stopped=self.stopped)
         here, beside = self.locked.intersection(self.names), self.locked.difference(self.names)
         self.fleet.note(history.line(note), sorted(here))
         named = tuple(one for one in note.settled if one != history.EVERYTHING)
         self.fleet.note(history.line(replace(note, settled=named)), sorted(beside))
+
+    def note_swap(self, started: Iterable[str], stopped: Iterable[str]) -> None:
+        """Note, before it begins, what a rollback starts and stops, by hash."""
+        note = history.Note("swap", self.report.run, self._now(), started=tuple(started), stopped=tuple(stopped))
+        self.fleet.note(history.line(note), sorted(self.locked))
 
     def _now(self) -> str:
         return datetime.fromtimestamp(network().clock(), UTC).isoformat(timespec="seconds")

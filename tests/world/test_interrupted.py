@@ -93,6 +93,24 @@ def test_an_interrupt_at_any_send_undoes_and_the_previous_revision_serves_again(
     assert at > 15
 
 
+@pytest.mark.parametrize("to", [(), ("--to",)])
+def test_a_rollback_killed_at_any_send_goes_on_when_it_is_run_again(
+    labs: Iterator[tuple[int, Lab]], to: tuple[str, ...]
+) -> None:
+    for at, lab in labs:
+        first = str(lab.deploy(*SOLO)["hash"])
+        before = lab.running()
+        lab.deploy("cluster", *SHORT)
+        line = ("rollback", *to, *([first] if to else []))
+        if not lab.killed(at, *line):
+            break
+        began = lab.running()
+        lab.cli(*line, code=0)
+        if to or "swap" in lab.node("node1").files.get("/home/nvidia/.local/state/sparkops/history", ""):
+            assert lab.running() == before, (at, began)
+    assert at > 10
+
+
 @pytest.mark.parametrize("at", range(1, 3000, 200))
 def test_a_signal_after_a_deploy_was_checked_leaves_one_exit_code_and_no_doubt(lab: Lab, at: int) -> None:
     with _hang_up_at(at):
@@ -151,7 +169,7 @@ def test_of_two_deploys_at_once_the_second_names_the_first_and_changes_nothing(
         assert status.code in (0, 5), "reading needs no lock"
         assert lab.state() == {GPT: "serving"}
         assert lab.deploy("cluster")["changed"] is False
-    assert at > 12
+    assert at > 10
 
 
 def test_deploys_on_different_nodes_do_not_wait_for_each_other(lab: Lab) -> None:

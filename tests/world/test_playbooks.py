@@ -164,3 +164,25 @@ def test_a_login_that_is_refused_while_a_node_boots_is_tried_again(lab: Lab, wri
     lab.world.later(3.0, lambda: lab.world.shut("node1", "System is booting up"))
     lab.world.later(60.0, lambda: lab.world.heal("node1"))
     assert counts(lab.json("play", written(REBOOT)))["node1"] == (0, 2, 0, 0)
+
+
+QWEN = ("--recipe", "qwen3-next-80b-a3b-instruct-fp8")
+SERVED: dict[str, list[tuple[str, ...]]] = {
+    "a cluster": [("cluster",)],
+    "one server on the node that stays, after a cluster": [("cluster",), ("solo", "--limit", "node1")],
+    "one server on the node that leaves, after a cluster": [("cluster",), ("solo", "--limit", "node2")],
+    "a server on each": [("solo", "--limit", "node1"), ("solo", *QWEN, "--limit", "node2")],
+    "two servers behind a proxy": [("2x-solo",)],
+}
+
+
+@pytest.mark.parametrize("served", list(SERVED))
+def test_after_maintenance_of_a_node_all_serves_that_served_before(lab: Lab, served: str) -> None:
+    for wish in SERVED[served]:
+        lab.deploy(*wish)
+    before, containers = lab.running(), lab.containers()
+    extra = ("-e", "stays=node1", "-e", "leaves=node2", "-e", "recipe=openai-gpt-oss-120b")
+    told = lab.cli("play", "maintenance", *extra, code=0)
+    assert "node2 serves nothing now" in told.told
+    assert lab.running() == before
+    assert lab.containers() <= containers

@@ -142,6 +142,19 @@ def test_a_rollback_of_two_servers_with_one_name_asks_for_one_of_them(lab: Lab) 
     assert (lab.serves("node1"), lab.state()[QWEN]) == (True, "serving")
 
 
+def test_the_cure_for_too_little_memory_stops_only_who_holds_it(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    lab.deploy("solo", "--limit", "node2")
+    sizes = {"MemTotal": 127_600_000, "MemFree": 9_000_000, "MemAvailable": 9_000_000, "Cached": 0}
+    full = "\n".join(f"{key}: {kib} kB" for key, kib in {**sizes, "SwapTotal": 0, "SwapFree": 0}.items())
+    lab.node("node1").probes |= {"meminfo": (0, full)}
+    told = lab.json("deploy", "--topology", "solo", "--recipe", QWEN, "--limit", "node1", "--alongside", code=3)
+    stop = re.search(r"\(sparkops \S+ \S+ (stop \w{8})\)", told["error"]["hint"])
+    assert stop, told["error"]["hint"]
+    lab.cli(*stop[1].split(), code=0)
+    assert {node for node, _ in lab.running()} == {"node2"}
+
+
 def test_a_rollback_to_a_name_stops_nothing_outside_of_its_limit(lab: Lab) -> None:
     lab.deploy("cluster")
     lab.json("stop")

@@ -10,7 +10,7 @@ from sparkops.core.playbook.uses import known
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.revision import differences
 from sparkops.core.revision_changes import in_words
-from sparkops.core.situation import Situation
+from sparkops.core.situation import Situation, deployed
 from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
 from sparkops.phases import KEY_PHASE, compile_deploy
@@ -83,10 +83,11 @@ def _keeps_other_keys(situation: Situation, plan: Plan) -> None:
     """Refuse to change the key file that another deployment on the node would read at its next start."""
     written = [step.node for phase in plan.phases if phase.name == KEY_PHASE for step in phase.steps]
     gone = {situation.revision.hash, *(stored.hash for _, stored, _ in situation.replaced)}
+    everything = [stored for _, stored, _ in deployed(situation.facts)]
     for other in readers(situation.facts, written):
         if other.stored.hash not in gone:
             raise Refused(
                 f"{other.title} uses a different API key on {', '.join(sorted({n for n, _ in other.running}))}",
                 hint=f"deployments on a node share one key; first set yours: SPARKOPS_API_KEY=... sparkops key rotate "
-                f"--deployment {other.stored.deployment}",
+                f"--deployment {other.stored.named_among(everything)}",
             )

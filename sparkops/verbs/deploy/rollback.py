@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from sparkops.core.history import EVERYTHING, stopped_for
+from sparkops.core.history import EVERYTHING, begun, stopped_for
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused, UsageError
@@ -49,12 +49,14 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     everything = deployed_revisions(facts)
     chosen = on_selected(session, everything, options.deployment)
     running = [one for one in chosen if one.runs]
-    if options.to or (options.deployment and not running):
-        previous = _named(session, chosen, options.to) if options.to else _stopped(session, chosen)
+    past = [known.history for known in facts.values()]
+    to = options.to or _unfinished(chosen, begun(past, session.cut_off, session.deployment))
+    if to or (options.deployment and not running):
+        previous = _named(session, chosen, to) if to else _stopped(session, chosen)
         running = _instead(everything, previous)
         _refuse_others(session, previous, running)
     else:
-        before = stopped_for((known.history for known in facts.values()), {one.stored.hash for one in running})
+        before = stopped_for(past, {one.stored.hash for one in running})
         previous = _previous(session, everything, running, before)
     _refuse_clash(session, everything, running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
@@ -74,12 +76,16 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     for text in (*(f"stops {one.title}" for one in running), *(starts(one) for one in previous if one.kept)):
         session.report.note(text)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
+    session.note_swap((one.stored.hash for one in previous if one.kept), (one.stored.hash for one in running))
     execute(plan, session)
-    session.started = tuple(one.stored.hash for one in previous if one.kept)
-    session.stopped = tuple(one.stored.hash for one in running)
     settled = tuple(one.stored.deployment for one in (*previous, *running))
     session.settled = settled if options.deployment or options.to else (*settled, EVERYTHING)
     return Answer(done)
+
+
+def _unfinished(chosen: Sequence[DeployedRevision], started: frozenset[str]) -> frozenset[str]:
+    """What a rollback that was cut off was about to start, if all of it can still be started."""
+    return started if started <= {one.stored.hash for one in chosen if one.complete} else frozenset()
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:

@@ -11,6 +11,7 @@ from sparkops.core.plan import Action, Phase, Plan, Step
 from sparkops.core.schema import did_you_mean
 from sparkops.core.situation import deployed
 from sparkops.core.sizes import gb
+from sparkops.core.stored import Stored
 from sparkops.core.stored_images import StoredImage
 from sparkops.core.target import PruneOptions
 from sparkops.errors import UsageError
@@ -66,9 +67,9 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         if removed:
             execute(with_sudo(_removal(gone), session.sudo), session)
         users = chain.from_iterable(needed.get(one.fingerprint, ()) for one in kept)
-        return session.answer(
-            {**shown, "removed": removed}, in_use(shown["kept"], users) if kept and not gone else None
-        )
+        others = (stored for _, stored, _ in deployed(facts))
+        refused = in_use(shown["kept"], users, others) if kept and not gone else None
+        return session.answer({**shown, "removed": removed}, refused)
 
 
 def _agreed(gone: Sequence[PruneTarget], options: PruneOptions, report: Report) -> bool:
@@ -89,13 +90,13 @@ def _unknown(names: Iterable[str], found: Iterable[StoredImage]) -> str:
     return next((f"no node has the image {name}{did_you_mean(name, here)}" for name in names if name not in here), "")
 
 
-def _needed(facts: Mapping[str, Facts]) -> dict[str, set[str]]:
+def _needed(facts: Mapping[str, Facts]) -> dict[str, list[Stored]]:
     """By fingerprint of an image the deployments that serve with it or keep it for a rollback, on these nodes."""
-    found: dict[str, set[str]] = {}
+    found: dict[str, list[Stored]] = {}
     for _, stored, _ in deployed(facts):
         for image in (stored.data.get("image"), stored.data.get("proxy_image")):
             if isinstance(image, Mapping):
-                found.setdefault(str(image.get("fingerprint", "")), set()).add(stored.deployment)
+                found.setdefault(str(image.get("fingerprint", "")), []).append(stored)
     return found
 
 

@@ -55,7 +55,8 @@ def prune(options: PruneOptions, report: Report) -> Answer:
     with reached(options.where, report) as session:
         session.lock(node.name for node in session.selected)
         # running or kept, with a part on a selected node: others do not use what these nodes have
-        here = [one.stored for one in deployed_revisions(session.containers()) if one.nodes & set(session.names)]
+        everything = deployed_revisions(session.containers())
+        here = [one.stored for one in everything if one.nodes & set(session.names)]
         needed = _needed(here)
         found = caches(session)
         if unknown := _unknown(names, found):
@@ -77,8 +78,9 @@ def prune(options: PruneOptions, report: Report) -> Answer:
         if wanted:
             cache_of = {node.name: node.cache_dir for node in session.selected}
             execute(compile_prune({node: tuple(targets) for node, targets in gone.items()}, cache_of), session)
-        users = [stored.deployment for stored in here if {one.model for one in stored.models} & {*kept}]
-        return session.answer({**document, "removed": wanted}, in_use(kept, users) if kept and not gone else None)
+        users = [stored for stored in here if {one.model for one in stored.models} & {*kept}]
+        refused = in_use(kept, users, (one.stored for one in everything)) if kept and not gone else None
+        return session.answer({**document, "removed": wanted}, refused)
 
 
 def caches(session: Session) -> dict[str, dict[str, Any]]:

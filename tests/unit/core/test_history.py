@@ -5,7 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from sparkops.core.history import OUTCOME, NodeHistory, Note, cut_off, cut_off_text, line, notes, runs, stopped_for
+from sparkops.core.history import (
+    OUTCOME,
+    NodeHistory,
+    Note,
+    begun,
+    cut_off,
+    cut_off_text,
+    line,
+    notes,
+    runs,
+    stopped_for,
+)
 
 
 def begin(run: str, at: int, verb: str = "deploy") -> Note:
@@ -25,7 +36,7 @@ def left(*of_nodes: tuple[Note, ...], holder: str | None = None) -> list[tuple[s
     return [(one.begin.run, one.nodes) for one in cut_off(on(*of_nodes, holder=holder))]
 
 
-SWAP = replace(end("a", 3, "rollback"), started=("abc",), stopped=("def", "123"))
+SWAP = Note("swap", "a", end("a", 3).at, started=("abc",), stopped=("def", "123"))
 
 
 def test_a_note_is_a_line_of_json_with_a_schema_and_is_read_back() -> None:
@@ -132,7 +143,15 @@ def test_a_run_that_begins_again_in_the_second_of_its_first_end_and_is_killed_wa
 
 
 def test_the_last_rollback_to_a_hash_tells_what_it_stopped() -> None:
-    later = replace(SWAP, at=end("b", 4).at, stopped=("456",))
+    later = replace(SWAP, run="b", at=end("b", 4).at, stopped=("456",))
     assert stopped_for([NodeHistory((SWAP, end("c", 5)))], ["abc", "x"]) == {"def", "123"}
     assert stopped_for([NodeHistory((SWAP,)), NodeHistory((later,))], ["abc"]) == {"456"}
+    assert stopped_for([NodeHistory((SWAP,)), NodeHistory((later, end("b", 5, code=5)))], ["abc"]) == {"def", "123"}
     assert stopped_for([NodeHistory((SWAP,))], ["def"]) == frozenset()
+
+
+def test_a_rollback_that_was_cut_off_tells_what_it_was_about_to_start() -> None:
+    node = NodeHistory((begin("a", 2, "rollback"), SWAP))
+    (cut,) = cut_off({"node1": node})
+    assert begun([node], [cut], "") == {"abc"}
+    assert begun([node], [cut], "tiny") == begun([node], [], "") == frozenset()
