@@ -58,6 +58,7 @@ class Cause:
 CAUSES = (
     Cause("sudo", ("docker-usable", "drop-permitted")),
     Cause("docker-usable", ("gpu-free", "memory-fits"), _whose_unknown),
+    Cause("docker-usable", ("ports-free",)),
     Cause("reboot-pending", ("driver", "driver-loaded"), _driver_updated),
     Cause("reboot-pending", ("kernel-same",), _kernel_waits),
     Cause("reboot-pending", ("uptime",)),

@@ -31,9 +31,10 @@ class Selected:
     wait: float = 0.0
 
 
-def selected(where: Target, report: Report) -> Selected:
+def selected(where: Target, report: Report, *, quiet: bool = False) -> Selected:
+    """The nodes that a command line means; with `quiet`, no warning of what the inventory has besides."""
     inventory = load_inventory.inventory(where.inventory)
-    for warning in inventory.warnings:
+    for warning in inventory.warnings if not quiet else ():
         report.warn(warning)
     return Selected(inventory, inventory.select(where.limit), where.become_password, where.wait)
 

@@ -268,3 +268,18 @@ def test_what_a_rollback_stopped_is_stopped_though_a_node_of_both_cannot_be_reac
     states = {one["name"]: one["state"] for one in lab.json("status")["deployments"]}
     assert states["qwen3-next-80b-a3b-instruct-fp8"] == "stopped"
     assert lab.json("status", "qwen3-next-80b-a3b-instruct-fp8")["deployments"][0]["state"] == "stopped"
+
+
+def test_a_quiet_status_says_nothing_of_variables_that_are_not_for_it(lab: Lab) -> None:
+    lab.write_inventory(rack="b2")
+    lab.deploy("solo")
+    assert "does not use this variable" in lab.cli("status", code=0).err
+    told = lab.cli("status", "--quiet", code=0)
+    assert (told.out, told.err) == ("", "")
+
+
+def test_no_exit_code_comes_from_what_is_unknown(lab: Lab) -> None:
+    for name in lab.names:
+        lab.world.lose(name)
+    reasons = lab.json("status", "--strict", code=4)["reasons"]
+    assert {one["exit_code"] for one in reasons} == {4}

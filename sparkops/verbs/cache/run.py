@@ -8,14 +8,13 @@ from sparkops.core.facts.schedule import drop as read_drop
 from sparkops.core.plan import Command, NodeLost, Result, Script
 from sparkops.core.target import ConfirmOptions, NodesOptions
 from sparkops.errors import Refused, StepFailed
-from sparkops.files import inventory as load_inventory
 from sparkops.node_commands import caches
 from sparkops.phases.cache import SUDOERS, WantedSchedule, compile_permit, compile_schedule, sudoers_line
 from sparkops.remote.gather import gather
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.session.execute import attempt
-from sparkops.session.open import Selected, alone, connected, selected
+from sparkops.session.open import alone, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
 from sparkops.verbs.cache.schedule import MOST_HAVE_NONE, last_run, may, odd, row
@@ -32,12 +31,7 @@ PERMIT_HINT = "install the sudoers rule that allows it: `sparkops cache permit`"
 
 def drop(options: DropOptions, report: Report) -> Answer:
     """Drop the page cache on all selected nodes at once. Takes no lock: it is safe while a server runs."""
-    if options.quiet:
-        inventory = load_inventory.inventory(options.where.inventory)
-        chosen = Selected(inventory, inventory.select(options.where.limit), options.where.become_password)
-    else:
-        chosen = selected(options.where, report)
-    with connected(alone(chosen), report) as session:
+    with connected(alone(selected(options.where, report, quiet=options.quiet)), report) as session:
         commands = {node.name: caches.drop(node.cache_dir) for node in session.there}
         if session.sudo_password:
             commands = {name: replace(c, become=True) if name in session.sudo else c for name, c in commands.items()}

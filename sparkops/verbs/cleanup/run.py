@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sparkops.checks.docker import docker_problem
+from sparkops.checks.docker import docker_hint, docker_problem
 from sparkops.core import manifest
 from sparkops.core.facts import Facts, Left, Sudo
 from sparkops.core.history import EVERYTHING
@@ -72,9 +72,8 @@ def _in_use(facts: Mapping[str, Facts]) -> Refused | None:
                 f"the job {busy[0]} runs on {name}", node=name, hint=f"end it: `sparkops jobs cancel {busy[0]}`"
             )
         if (problem := docker_problem(known)) and known.key_digest:
-            return Refused(
-                f"{name}: cannot see what runs there: {problem}", node=name, hint="exclude the node with --limit"
-            )
+            hint = f"{docker_hint(problem)}; or exclude the node with --limit"
+            return Refused(f"{name}: cannot see what runs there: {problem}", node=name, hint=hint)
         wrote = manifest.version(known.state.manifest) if isinstance(known.state, Left) else None
         if wrote is not None and wrote > manifest.VERSION:
             hint = "clean up with the newer version"

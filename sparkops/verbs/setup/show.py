@@ -8,7 +8,7 @@ from sparkops.report.text import Document, How, Ink
 
 def trust(document: Document, ink: Ink, how: How) -> Iterator[str]:
     """Where the keys are pinned; they were shown before the question."""
-    if document.get("known_hosts"):
+    if document.get("nodes"):
         yield f"the host keys are pinned in {document['known_hosts']}"
 
 
