@@ -85,6 +85,14 @@ def cut_off(stored: Stored, facts: Mapping[str, Facts]) -> dict[str, str]:
     return {node: link.reason for node, link in found.items() if isinstance(link, Unread)}
 
 
+def unlike_keys(one: DeployedRevision, facts: Mapping[str, Facts]) -> list[str]:
+    """The nodes of servers behind a proxy, if not all read one API key: the proxy gets no answer from some of them."""
+    if not any(member.role == "proxy" for member in one.stored.members):
+        return []
+    held = {node: facts[node].key_digest for node, it in one.parts if it.key_file == key_path(facts[node])}
+    return list(held) if len(set(held.values())) > 1 else []
+
+
 def stop(facts: Mapping[str, Facts], stored: Stored, node: str, container: Container, choices: Choices) -> Step:
     """Stop a container; the undo starts it again and waits until it serves."""
     owner = (container.name, stored.deployment, state_dir(facts[node]))

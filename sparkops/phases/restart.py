@@ -44,17 +44,18 @@ def restart_turns(one: DeployedRevision, silent: Container[tuple[str, str]] = ()
 
 
 def rotation_turns(targets: Sequence[DeployedRevision], nodes: Sequence[str]) -> list[Turn]:
-    """Node by node, those with a proxy last: so a server always knows the key of the proxy.
+    """Node by node, those with a proxy last: so a server always knows the key of the proxy. A stopped server is first.
 
     LiteLLM asks another server when one answers 401. A node has one key file, so all that reads it restarts at once;
-    deployments that share one restart together.
+    deployments that share one restart together. What was stopped of one that runs starts, too.
     """
     running = [one for one in targets if one.runs]
-    held = [(one, part) for one in running for part in one.running]
+    held = [(one, part) for one in running for part in (*one.running, *one.kept)]
     if len(running) != 1 or not _replicas(running[0]):
         return [Turn(tuple(held), tuple(nodes))]
     proxies = {node for _, (node, part) in held if part.role == "proxy"}
-    ordered = sorted(nodes, key=lambda node: node in proxies)
+    stopped = {node for node, _ in running[0].kept}
+    ordered = sorted(nodes, key=lambda node: (node not in stopped, node in proxies))
     return [Turn(tuple(one for one in held if one[1][0] == node), (node,)) for node in ordered]
 
 

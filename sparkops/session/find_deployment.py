@@ -84,7 +84,9 @@ def again(session: Session, stored: Stored, here: Iterable[DeployedRevision]) ->
 
 def _first(session: Session) -> str:
     """The command that deploys on the selected nodes."""
-    topology = "cluster" if len(session.selected) > 1 else "solo"
+    count = len(session.selected)
+    several = "cluster" if count & (count - 1) == 0 else f"{count}x-solo"  # few models divide by another number
+    topology = several if count > 1 else "solo"
     limit = _limit(session, (node.name for node in session.selected))
     return f"`sparkops {shlex.join(['deploy', '--topology', topology, *limit])}`"
 

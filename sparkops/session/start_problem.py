@@ -8,9 +8,9 @@ from sparkops.core.facts import Facts, Unread
 from sparkops.core.facts.models import Model
 from sparkops.core.facts.reading import mapping
 from sparkops.errors import Refused
-from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions
+from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions, unlike_keys
 from sparkops.session.api_key import reads_home_key
-from sparkops.session.find_deployment import again
+from sparkops.session.find_deployment import again, name_or_hash
 from sparkops.session.session import Session
 
 SETTLED = 600.0
@@ -21,9 +21,25 @@ LINK_DOWN = "the CX7 link of {} is down: {}"
 LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 
 
-def start_problem(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
-    """The error for a link that is down or a model that is gone; None if nothing is known against its start."""
-    return _link(session, facts, one) or _model(session, facts, one)
+UNLIKE_KEYS = "the API keys on {} differ, as after a `key rotate` that was cut off"
+ONE_KEY = "give them one key: `sparkops key rotate --deployment {}`"
+
+
+def start_problem(
+    session: Session, facts: Mapping[str, Facts], one: DeployedRevision, *, new_key: bool = False
+) -> Refused | None:
+    """The error for a link that is down, a model that is gone or keys that differ; None if nothing is known against it.
+
+    With a `new_key`, the keys of now do not matter.
+    """
+    return _link(session, facts, one) or _model(session, facts, one) or (None if new_key else _keys(facts, one))
+
+
+def _keys(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
+    nodes = unlike_keys(one, facts)
+    typed = name_or_hash(one.stored, deployed_revisions(facts))
+    text = f"{one.title}: {UNLIKE_KEYS.format(' and '.join(nodes))}"
+    return Refused(text, node=nodes[0], hint=ONE_KEY.format(typed)) if nodes else None
 
 
 def _link(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:

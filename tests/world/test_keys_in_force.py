@@ -1,5 +1,6 @@
 """The key that `sparkops key` prints is the one that all that serves was given, whichever send fails."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,20 @@ def test_whatever_interrupts_a_change_of_the_key_the_file_says_what_is_in_force(
         else:
             assert keys(lab) == {old}, at
             assert {one.id for one, _ in serving(lab)} == had, at
+
+
+@pytest.mark.parametrize("at", range(1, 30, 2))
+def test_a_change_of_the_key_that_is_killed_is_mended_by_what_status_prints(lab: Lab, at: int) -> None:
+    lab.deploy("2x-solo")
+    lab.killed(at, "key", "rotate", seed=at)
+    for _ in range(3):
+        shown = lab.cli("status", "--json").document
+        steps = [one["next"] for one in (*shown["deployments"], *shown["warnings"]) if one["next"]]
+        if not steps:
+            break
+        lab.cli(*shlex.split(steps[0].split("`")[1])[3:], code=0)
+    assert lab.state() == {GPT: "serving"}
+    assert {str(key).strip() for key in keys(lab)} == {lab.key()}
 
 
 @pytest.mark.parametrize("at", range(1, 30, 2))

@@ -138,7 +138,7 @@ def test_a_rollback_of_two_servers_with_one_name_asks_for_one_of_them(lab: Lab) 
     served = lab.running()
     error = lab.json("rollback", GPT, code=2)["error"]
     assert lab.running() == served
-    lab.cli(*shlex.split(error["hint"].split("`")[3])[3:], code=0)
+    lab.cli(*shlex.split(error["hint"].split("`")[1])[3:], code=0)
     assert (lab.serves("node1"), lab.state()[QWEN]) == (True, "serving")
 
 

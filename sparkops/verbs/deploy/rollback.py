@@ -127,10 +127,10 @@ def _previous(
     where = {node for one in running for node, _ in one.parts} or {node.name for node in session.selected}
     stopped = [one for one in everything if not one.runs and {node for node, _ in one.parts} & where]
     candidates = [one for one in stopped if one.complete]
-    if len(running) > 1:
-        candidates = _replaced_all(session, everything, candidates, running)
     if not candidates:
         raise _elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
+    if len(running) > 1:
+        candidates = _replaced_all(session, candidates, running)
     labelled = frozenset(digest for one in running for digest in one.replaced)
     gone = before if before & {one.stored.hash for one in candidates} else labelled
     if replaced := [one for one in candidates if one.stored.hash in gone]:
@@ -155,17 +155,15 @@ def _elsewhere(
 
 
 def _replaced_all(
-    session: Session,
-    everything: Sequence[DeployedRevision],
-    candidates: Sequence[DeployedRevision],
-    running: Sequence[DeployedRevision],
+    session: Session, candidates: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
 ) -> list[DeployedRevision]:
     """Several deployments are rolled back together only to one that they all replaced; else the name is needed."""
     hashes = {one.stored.hash for one in running}
     if found := [one for one in candidates if hashes <= one.replaced]:
         return found
     names = ", ".join(one.title for one in running)
-    ways = " or ".join(f"`sparkops rollback {called(session, one.stored, running)}`" for one in running)
+    able = [one for one in running if any(one.nodes & other.nodes for other in candidates)]
+    ways = " or ".join(f"`sparkops rollback {called(session, one.stored, running)}`" for one in able)
     raise UsageError(f"several deployments serve here: {names}", hint=f"name one of them: {ways}")
 
 

@@ -14,9 +14,9 @@ from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.inventory import Inventory
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.phases.beside import in_the_way
-from sparkops.phases.parts import DeployedRevision, cut_off
+from sparkops.phases.parts import DeployedRevision, cut_off, unlike_keys
 from sparkops.session.away import AwayNodes, unreachable
-from sparkops.session.start_problem import LINK, LINK_DOWN
+from sparkops.session.start_problem import LINK, LINK_DOWN, ONE_KEY, UNLIKE_KEYS
 
 Place = tuple[StoredMember, Container | None]
 """A member of a deployment, and its container if there is one."""
@@ -107,6 +107,12 @@ def missed(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts], 
             there = f"{name} --limit {shlex.quote(member.name)}"
             return Reason(member.name, text, f"stop it there: `sparkops stop {there}`")
     return None
+
+
+def keys(one: DeployedRevision, facts: Mapping[str, Facts], commands: Commands) -> Reason | None:
+    """API keys that differ, so that its proxy gets no answer from some servers."""
+    nodes = unlike_keys(one, facts)
+    return Reason(nodes[0], UNLIKE_KEYS.format(" and ".join(nodes)), ONE_KEY.format(commands.name)) if nodes else None
 
 
 def in_its_place(one: DeployedRevision, here: Iterable[DeployedRevision]) -> str:

@@ -20,7 +20,7 @@ from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.start_problem import start_problem
 from sparkops.verbs.deploy.document import steps
-from sparkops.verbs.deploy.start import outage
+from sparkops.verbs.deploy.start import outage, refuse_beside
 from sparkops.verbs.status.options import KeyOptions
 
 
@@ -62,9 +62,12 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     document = {"key": new, "deployment": revision.stored.deployment}
     if all(facts[node].key_digest == digest(new) for node in nodes if node in facts):
         return Answer(document | {"rotated": False, "restarted": []})
-    for problem in (start_problem(session, facts, one) for one in targets if one.runs):
+    for problem in (start_problem(session, facts, one, new_key=True) for one in targets if one.runs):
         if problem:
             raise problem
+    for one in targets:
+        if one.runs:
+            refuse_beside(session, facts, one)
     turns = rotation_turns(targets, nodes)
     plans = compile_restart(built_in("key rotate"), facts, turns, Choices())
     plan = replace(plans[0], phases=tuple(phase for one in plans for phase in one.phases))

@@ -28,6 +28,7 @@ from sparkops.verbs.status.causes import (
     cause,
     displaced,
     in_its_place,
+    keys,
     missed,
     now,
     outside,
@@ -143,6 +144,8 @@ def _warnings(
     for one in looked:
         if one.revision.runs:
             yield from warnings.of_schedule(one.stored, answers.facts)
+            if one.state == "serving":
+                yield from warnings.of_keys(one.revision, answers.facts, name_or_hash(one.stored, here))
             yield from warnings.of_restarts(one.revision, answers.facts, logs, name_or_hash(one.stored, here))
 
 
@@ -190,6 +193,7 @@ def _why(
     return (
         missed(stored, one.places, facts, name_or_hash(stored, here))
         or displaced(one.revision, here, commands, answers=any(front.serves for front in one.fronts))
+        or keys(one.revision, facts, commands)
         or cause(stored, one.suspects, one.silent, facts, logs if unwell else {}, commands)
     )
 

@@ -14,8 +14,9 @@ from sparkops.core.growth import TROUBLE_KIB, WORRY_SECONDS, growth
 from sparkops.core.plan import NodeLost
 from sparkops.core.sizes import gib
 from sparkops.core.stored import Stored
-from sparkops.phases.parts import DeployedRevision
+from sparkops.phases.parts import DeployedRevision, unlike_keys
 from sparkops.session.away import unreachable
+from sparkops.session.start_problem import ONE_KEY, UNLIKE_KEYS
 from sparkops.verbs.cache.schedule import row
 from sparkops.verbs.status.causes import Logs, last_exit_code, now, seconds
 
@@ -72,6 +73,13 @@ def of_restarts(one: DeployedRevision, facts: Mapping[str, Facts], logs: Logs, t
             text += f"; the last exit code was {code}"
         there = f"{typed} --limit {shlex.quote(node)}"
         yield Finding("restarts", "warn", text, "", f"its log says why: `sparkops logs {there}`", node=node)
+
+
+def of_keys(one: DeployedRevision, facts: Mapping[str, Facts], typed: str) -> Iterator[Finding]:
+    """API keys that differ, so that the proxy uses only some of its servers."""
+    if nodes := unlike_keys(one, facts):
+        text = UNLIKE_KEYS.format(" and ".join(nodes))
+        yield Finding("keys-differ", "warn", text, "", ONE_KEY.format(typed), node=nodes[0])
 
 
 def of_silence(silent: Mapping[str, NodeLost]) -> Iterator[Finding]:
