@@ -1,5 +1,6 @@
 """What `status` asks, and what it says of nodes that it cannot ask. `transcripts/status.txt` has what a person sees."""
 
+import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -283,3 +284,11 @@ def test_no_exit_code_comes_from_what_is_unknown(lab: Lab) -> None:
         lab.world.lose(name)
     reasons = lab.json("status", "--strict", code=4)["reasons"]
     assert {one["exit_code"] for one in reasons} == {4}
+
+
+def test_a_cluster_with_a_node_that_the_inventory_lacks_serves_with_a_warning(lab: Lab) -> None:
+    lab.deploy("cluster")
+    lab.inventory.write_text(json.dumps({"all": {"hosts": {"node1": {"address": lab.address("node1")}}}}))
+    (warning,) = [one for one in lab.json("status")["warnings"] if one["id"] == "inventory"]
+    assert "a part is on node2" in warning["text"]
+    lab.json("status", "--strict", code=5)

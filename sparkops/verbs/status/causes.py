@@ -30,6 +30,7 @@ RECENT = 3600.0
 STARTS_BY_ITSELF = 600.0
 """Seconds after a boot within which Docker starts the containers that it restarts."""
 
+WHOLE = "use an inventory with all of its nodes: -i FILE"
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
 READ = "read the logs: `sparkops logs {0}`; to start it again: `sparkops restart {0}`"
 REACH = "find out why: `sparkops preflight --only ssh,host-key`"
@@ -93,9 +94,12 @@ def outside(stored: Stored, inventory: Inventory, typed: str) -> Reason | None:
     member = stored.outside(inventory.nodes)
     if member is None:
         return None
-    text = f"a part is on {member.name} ({member.address}), which is not in the inventory {inventory.source}"
-    hint = f"use an inventory with all of its nodes: -i FILE; or forget it here: `sparkops stop --remove {typed}`"
-    return Reason(member.name, text, hint)
+    hint = f"{WHOLE}; or forget it here: `sparkops stop --remove {typed}`"
+    return Reason(member.name, not_in(inventory, member), hint)
+
+
+def not_in(inventory: Inventory, member: StoredMember) -> str:
+    return f"a part is on {member.name} ({member.address}), which is not in the inventory {inventory.source}"
 
 
 def missed(stored: Stored, places: Sequence[Place], facts: Mapping[str, Facts], name: str) -> Reason | None:

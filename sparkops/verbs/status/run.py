@@ -9,6 +9,7 @@ from sparkops.core.endpoints import api_url
 from sparkops.core.facts import HOW_IT_RUNS, Container, Facts, Left
 from sparkops.core.findings import Finding
 from sparkops.core.history import PastRun
+from sparkops.core.inventory import Inventory
 from sparkops.core.stored import Stored
 from sparkops.errors import StepFailed, Unreachable, worst
 from sparkops.phases.parts import DeployedRevision
@@ -60,7 +61,7 @@ def status(options: StatusOptions, report: Report) -> Answer:
         looked = [one for one in everything if one.revision in shown]
         logs = read_causes(session, looked)
         silent = _silent(session, everything)
-        found = list(_warnings(answers, looked, logs, silent, here))
+        found = list(_warnings(session.inventory, answers, looked, logs, silent, here))
         unknown = AwayNodes({node: lost for node, lost in session.lost.items() if node not in silent})
         if options.deployment is not None:
             unknown = unknown.among(member.name for one in looked for member in one.stored.members)
@@ -136,7 +137,12 @@ def _silent(session: Session, looked: Sequence[Looked]) -> AwayNodes:
 
 
 def _warnings(
-    answers: Answers, looked: Sequence[Looked], logs: Logs, silent: AwayNodes, here: Sequence[DeployedRevision]
+    inventory: Inventory,
+    answers: Answers,
+    looked: Sequence[Looked],
+    logs: Logs,
+    silent: AwayNodes,
+    here: Sequence[DeployedRevision],
 ) -> Iterator[Finding]:
     yield from warnings.of_silence(silent)
     for name, facts in answers.facts.items():
@@ -145,6 +151,7 @@ def _warnings(
         if one.revision.runs:
             yield from warnings.of_schedule(one.stored, answers.facts)
             if one.state == "serving":
+                yield from warnings.of_inventory(one.stored, inventory)
                 yield from warnings.of_keys(one.revision, answers.facts, name_or_hash(one.stored, here))
             yield from warnings.of_restarts(one.revision, answers.facts, logs, name_or_hash(one.stored, here))
 

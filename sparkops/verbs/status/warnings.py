@@ -11,6 +11,7 @@ from sparkops.core.facts import Facts, Scheduled
 from sparkops.core.facts.schedule import drops
 from sparkops.core.findings import Finding
 from sparkops.core.growth import TROUBLE_KIB, WORRY_SECONDS, growth
+from sparkops.core.inventory import Inventory
 from sparkops.core.plan import NodeLost
 from sparkops.core.sizes import gib
 from sparkops.core.stored import Stored
@@ -18,7 +19,7 @@ from sparkops.phases.parts import DeployedRevision, unlike_keys
 from sparkops.session.away import unreachable
 from sparkops.session.start_problem import ONE_KEY, UNLIKE_KEYS
 from sparkops.verbs.cache.schedule import row
-from sparkops.verbs.status.causes import Logs, last_exit_code, now, seconds
+from sparkops.verbs.status.causes import WHOLE, Logs, last_exit_code, not_in, now, seconds
 
 A_DAY = 86_400.0
 
@@ -80,6 +81,12 @@ def of_keys(one: DeployedRevision, facts: Mapping[str, Facts], typed: str) -> It
     if nodes := unlike_keys(one, facts):
         text = UNLIKE_KEYS.format(" and ".join(nodes))
         yield Finding("keys-differ", "warn", text, "", ONE_KEY.format(typed), node=nodes[0])
+
+
+def of_inventory(stored: Stored, inventory: Inventory) -> Iterator[Finding]:
+    """A part on a node that this inventory does not have, so that it is neither looked at nor changed."""
+    if member := stored.outside(inventory.nodes):
+        yield Finding("inventory", "warn", not_in(inventory, member), "", WHOLE, node=member.name)
 
 
 def of_silence(silent: Mapping[str, NodeLost]) -> Iterator[Finding]:
