@@ -40,6 +40,10 @@ class UsageError(SparkopsError):
     kind = "usage"
 
 
+class Ambiguous(UsageError):
+    """Several deployments could be meant; the hint is how to name each."""
+
+
 class Refused(SparkopsError):
     exit_code = 3
     kind = "refused"

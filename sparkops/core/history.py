@@ -41,8 +41,8 @@ class Note:
     """One line of a node's history: `begin` has who and what, `end` has how. `at` is in UTC.
 
     `deployment` is the one that the run is about, empty if it is about all or none. `settled` are those that it left in
-    a known state, whatever an earlier run had left half done. A rollback adds a `swap` before it begins: the hashes of
-    what it starts (`started`) and of what it stops for that (`stopped`).
+    a known state, whatever an earlier run had left half done. A run that finds out which deployment it is about adds an
+    `about`; that of a rollback has the hashes of what it starts (`started`) and of what it stops for that.
     """
 
     event: str
@@ -170,8 +170,8 @@ def stopped_for(nodes: Iterable[NodeHistory], started: Iterable[str]) -> frozens
     """What the last rollback to one of these hashes stopped; empty if there was none that was not undone."""
     noted = [note for history in nodes for note in history.notes]
     undone = {note.run for note in noted if note.event == "end" and note.exit_code}
-    swaps = (note for note in noted if note.run not in undone and not set(started).isdisjoint(note.started))
-    last = max(swaps, key=lambda note: note.at, default=None)
+    abouts = (note for note in noted if note.run not in undone and not set(started).isdisjoint(note.started))
+    last = max(abouts, key=lambda note: note.at, default=None)
     return frozenset(last.stopped) if last else frozenset()
 
 
@@ -193,7 +193,7 @@ def cut_off_text(run: Mapping[str, Any]) -> str:
     """What to say of a run that was cut off, and the next step; `run` is its document."""
     when = f"{run['began'][:16].replace('T', ' ')} UTC, {', '.join(run['nodes'])}"
     return (
-        f"run {run['run']} by {run['operator']} was cut off ({when}): `{run['command'].removeprefix('sparkops ')}`. "
+        f'run {run["run"]} by {run["operator"]} was cut off ({when}): "{run["command"]}". '
         "Run it again, or deploy, roll back or stop: each works from whatever runs now."
     )
 
@@ -204,6 +204,8 @@ def _left_open(found: Iterable[Note]) -> dict[str, Note]:
     for note in found:
         if note.event == "begin":
             begun.setdefault(note.run, note)
+        elif note.event == "about" and note.run in begun:
+            begun[note.run] = replace(begun[note.run], deployment=note.deployment)
         elif note.event == "end":
             begun.pop(note.run, None)
             begun = {run: one for run, one in begun.items() if not _makes_up_for(note, one)}
@@ -225,7 +227,7 @@ def _note(text: str) -> Note | None:
         told = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(told, Mapping) or told.get("event") not in ("begin", "swap", "end") or not _text(told, "run"):
+    if not isinstance(told, Mapping) or told.get("event") not in ("begin", "about", "end") or not _text(told, "run"):
         return None
     code, changed = told.get("exit_code"), told.get("changed")
     return Note(

@@ -46,7 +46,7 @@ lock() {
             read -r owner <"$path"
         fi
         printf 'held %s\n%s\n' "$held" "$owner"
-        grep -a -e '"load":' -e '"event":"swap"' "$HOME/.local/state/sparkops/history" 2>/dev/null | tail -n 20
+        grep -a -e '"load":' -e '"started":' "$HOME/.local/state/sparkops/history" 2>/dev/null | tail -n 20
         tail -n "$history" "$HOME/.local/state/sparkops/history" 2>/dev/null
     )
     end 0 "$text"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from sparkops.core.facts import Facts, Lock
 from sparkops.core.schema import meant
 from sparkops.core.stored import SHORT_HASH, Stored, StoredMember
-from sparkops.errors import Refused, SparkopsError, Unreachable, UsageError
+from sparkops.errors import Ambiguous, Refused, SparkopsError, Unreachable, UsageError
 from sparkops.phases.orphans import left_over
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
@@ -130,7 +130,7 @@ def find_deployment(
     if len(chosen) > 1:
         names = ", ".join(revision.title for revision in chosen)
         ways = " or ".join(dict.fromkeys(f"{option}{called(session, one.stored, chosen)}" for one in chosen))
-        raise UsageError(f"several deployments are on these nodes: {names}", hint=f"name one of them: {ways}")
+        raise Ambiguous(f"several deployments are on these nodes: {names}", hint=f"name one of them: {ways}")
     return chosen[0]
 
 

@@ -160,9 +160,11 @@ class Session:
         named = tuple(one for one in note.settled if one != history.EVERYTHING)
         self.fleet.note(history.line(replace(note, settled=named)), sorted(beside))
 
-    def note_swap(self, started: Iterable[str], stopped: Iterable[str]) -> None:
-        """Note, before it begins, what a rollback starts and stops, by hash."""
-        note = history.Note("swap", self.report.run, self._now(), started=tuple(started), stopped=tuple(stopped))
+    def about(self, deployment: str, started: Iterable[str] = (), stopped: Iterable[str] = ()) -> None:
+        """Note the deployment that the run is about; of a rollback also, by hash, what it starts and stops."""
+        self.deployment = self.deployment or deployment
+        note = history.Note("about", self.report.run, self._now(), deployment=self.report.masked(self.deployment))
+        note = replace(note, started=tuple(started), stopped=tuple(stopped))
         self.fleet.note(history.line(note), sorted(self.locked))
 
     def _now(self) -> str:

@@ -106,7 +106,7 @@ def test_a_rollback_killed_at_any_send_goes_on_when_it_is_run_again(
             break
         began = lab.running()
         lab.cli(*line, code=0)
-        if to or "swap" in lab.node("node1").files.get("/home/nvidia/.local/state/sparkops/history", ""):
+        if to or '"started":' in lab.node("node1").files.get("/home/nvidia/.local/state/sparkops/history", ""):
             assert lab.running() == before, (at, began)
     assert at > 10
 

@@ -11,6 +11,7 @@ import pytest
 from sparkops.core.plan import Result, Word
 from sparkops.testing import COMMANDS, SimulatedNode, Trouble
 from sparkops.testing.sparks import sparks
+from sparkops.verbs.play.run import SELECT
 from support.world import Lab
 
 Written = Callable[[str], Path]
@@ -186,3 +187,10 @@ def test_after_maintenance_of_a_node_all_serves_that_served_before(lab: Lab, ser
     assert "node2 serves nothing now" in told.told
     assert lab.running() == before
     assert lab.containers() <= containers
+
+
+def test_a_play_that_could_mean_several_deployments_says_how_to_select_one(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1")
+    lab.deploy("solo", *QWEN, "--limit", "node2")
+    assert lab.json("play", "rolling-restart", code=2)["error"]["hint"] == SELECT
+    lab.cli("play", "rolling-restart", "--limit", "node2", code=0)

@@ -292,3 +292,30 @@ def test_a_cluster_with_a_node_that_the_inventory_lacks_serves_with_a_warning(la
     (warning,) = [one for one in lab.json("status")["warnings"] if one["id"] == "inventory"]
     assert "a part is on node2" in warning["text"]
     lab.json("status", "--strict", code=5)
+
+
+@pytest.mark.parametrize("at", range(14, 40))
+def test_a_switch_that_is_killed_is_mended_by_what_status_prints(lab: Lab, at: int) -> None:
+    lab.deploy("cluster")
+    lab.killed(at, "deploy", "--topology", "2x-solo")
+    for _ in range(3):
+        found = lab.cli("status", "--json").document["deployments"]
+        if any(one["state"] == "serving" for one in found):
+            break
+        step = next(one["next"] for one in found if one["next"])
+        if "logs --follow" in step:
+            lab.settle()
+        else:
+            lab.cli(*shlex.split(step.split("`")[1])[3:], code=0)
+    assert any(one["state"] == "serving" for one in lab.json("status")["deployments"])
+
+
+@pytest.mark.parametrize("at", [9, 10])
+@pytest.mark.parametrize("verb", ["rollback", "restart"])
+def test_a_start_settles_what_another_verb_left_half_done(lab: Lab, verb: str, at: int) -> None:
+    first = str(lab.deploy("cluster")["hash"])
+    lab.deploy("solo", "--limit", "node1")
+    assert lab.killed(at, verb, *(("--to", first) if verb == "rollback" else ()))
+    assert lab.cli("status", "--json").document["cut_off"]
+    lab.cli("start", code=0)
+    assert lab.json("status")["cut_off"] == []

@@ -52,7 +52,7 @@ _engine_options = together(
     click.option("--allow", type=RULE, multiple=True, help="Switch off this rule or check for this run (repeatable)."),
     click.option("--expect", metavar="ID",
                  help="Deploy only the plan with this ID (see `plan`), or what runs already; else exit 3."),
-    click.option("--alongside", is_flag=True, help="Do not stop other deployments; use the first free port."),
+    click.option("--alongside", is_flag=True, help="Do not stop deployments of other names; use the first free port."),
     click.option("--refresh", is_flag=True,
                  help="Replace containers that an older version of sparkops started, even if nothing else changes."),
     click.option("--setup", is_flag=True, help="First get missing images and models (may take hours)."),

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from sparkops.core.history import EVERYTHING, begun, stopped_for
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
-from sparkops.errors import Refused, UsageError
+from sparkops.errors import Ambiguous, Refused, UsageError
 from sparkops.files.playbooks import built_in
 from sparkops.phases.beside import fitting, in_the_way, startable
 from sparkops.phases.kept import compile_rollback
@@ -76,7 +76,8 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     for text in (*(f"stops {one.title}" for one in running), *(starts(one) for one in previous if one.kept)):
         session.report.note(text)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
-    session.note_swap((one.stored.hash for one in previous if one.kept), (one.stored.hash for one in running))
+    started, stopped = ([one.stored.hash for one in some] for some in (previous, running))
+    session.about(previous[0].stored.deployment, started, stopped)
     execute(plan, session)
     settled = tuple(one.stored.deployment for one in (*previous, *running))
     session.settled = settled if options.deployment or options.to else (*settled, EVERYTHING)
@@ -164,7 +165,7 @@ def _replaced_all(
     names = ", ".join(one.title for one in running)
     able = [one for one in running if any(one.nodes & other.nodes for other in candidates)]
     ways = " or ".join(f"`sparkops rollback {called(session, one.stored, running)}`" for one in able)
-    raise UsageError(f"several deployments serve here: {names}", hint=f"name one of them: {ways}")
+    raise Ambiguous(f"several deployments serve here: {names}", hint=f"name one of them: {ways}")
 
 
 def _refuse_others(

@@ -58,6 +58,7 @@ def _start(options: StartOptions, session: Session) -> Answer:
         return Answer({**document, "check": True, "steps": steps(plan)})
     if session.lock(step.node for step in plan.steps):
         return _start(options, session)
+    session.about(targets[0].stored.deployment)
     for one in targets if names else ():
         session.report.note(starts(one))
     session.report.expect(usual_seconds(facts, [one.stored for one in targets]) if names else None)
@@ -98,6 +99,7 @@ def _restart(options: StartOptions, session: Session) -> Answer:
         return Answer({**document, "check": True, "steps": [row for plan in plans for row in steps(plan)]})
     if session.lock(step.node for plan in plans for step in plan.steps):
         return _restart(options, session)
+    session.about(name)
     session.report.note(f"restarts {one.title}: {outage(len(turns))}")
     for plan in plans:
         session.report.expect(usual_seconds(facts, [one.stored]))

@@ -13,7 +13,7 @@ from sparkops.core.playbook.uses import names
 from sparkops.core.playbook.values import Play, Playbook, StepsPlay, VerbPlay
 from sparkops.core.schema import did_you_mean, one_line
 from sparkops.core.target import Target
-from sparkops.errors import SparkopsError, UsageError
+from sparkops.errors import Ambiguous, SparkopsError, UsageError
 from sparkops.files import inventory, playbooks, state
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
@@ -24,6 +24,9 @@ from sparkops.verbs.play.steps import first, play_steps
 LAST_FAILED = "@last-failed"
 READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "jobs", "cache status", "bench list")
 """Verbs that only read, so `--check` runs them."""
+
+SELECT = "select the nodes of one of them: --limit NODES"
+"""A play takes no name of a deployment."""
 
 Asks = Mapping[int, tuple[VerbPlay, Invocation]]
 """The plays with `run:` by their number, each as the command line that it is."""
@@ -113,7 +116,8 @@ class _Playing:
             answer = registry.run(verb)(options, self.report)
         except UsageError as error:
             text = f"{one.where}: play {one.name!r}: run {one.verb}: {error.message}"
-            raise UsageError(text, node=error.node, step=error.step, hint=error.hint) from None
+            hint = SELECT if isinstance(error, Ambiguous) else error.hint
+            raise UsageError(text, node=error.node, step=error.step, hint=hint) from None
         self.report.show_answer(verb, answer)
         self.documents.append({"name": one.name, "verb": verb, "document": dict(answer.document)})
         if answer.error or answer.exit_code:

@@ -186,12 +186,13 @@ def _down(
     commands: Commands,
 ) -> Iterator[Reason]:
     """What does not run before what runs and does not answer: a proxy may only wait for a server."""
+    whole = all(container is not None or member.name not in facts for member, container in places)
     for member, container in places:
         what = f"the {member.role} on {member.name}"
         if container is None and member.name in facts:
             yield Reason(member.name, f"{what} has no container", commands.again)
         elif container is not None and container.state in _ENDED:
-            mend = f"start it: `sparkops start {commands.name}`" if container.kept else commands.again
+            mend = f"start it: `sparkops start {commands.name}`" if container.kept and whole else commands.again
             yield Reason(member.name, f"{what} is not running", mend)
     for member, _ in places:
         if member in silent:

@@ -36,7 +36,7 @@ def left(*of_nodes: tuple[Note, ...], holder: str | None = None) -> list[tuple[s
     return [(one.begin.run, one.nodes) for one in cut_off(on(*of_nodes, holder=holder))]
 
 
-SWAP = Note("swap", "a", end("a", 3).at, started=("abc",), stopped=("def", "123"))
+SWAP = Note("about", "a", end("a", 3).at, started=("abc",), stopped=("def", "123"))
 
 
 def test_a_note_is_a_line_of_json_with_a_schema_and_is_read_back() -> None:
