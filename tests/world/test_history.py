@@ -68,7 +68,7 @@ def test_a_run_that_was_killed_is_told_by_status_and_the_next_commands_until_one
     for words in (("status",), ("plan", "--topology", "cluster"), ("rollback",)):
         ran = lab.cli(*words)
         assert ran.told.count(warning) == 1, words
-        assert f"`-i {lab.inventory} deploy --topology cluster`. Run it again" in ran.told
+        assert f'"sparkops -i {lab.inventory} deploy --topology cluster". Run it again' in ran.told
     assert lab.cli("status", "--limit", "node1").out.count("was cut off") == 1
     assert f"exit code 5: run {cut['run']} was cut off" in lab.cli("status", "--strict", code=5).err
     assert warning in lab.cli("deploy", "--topology", "cluster", code=0).err

@@ -132,7 +132,9 @@ def test_a_settled_deployment_is_settled_on_all_nodes_everything_only_where_it_w
 def test_the_run_that_holds_a_lock_is_under_way() -> None:
     found = runs(on((begin("a", 1), begin("b", 2)), holder="b"))
     assert [one.state for one in found] == ["cut off", "running"]
-    assert "run a by ann@laptop was cut off (2026-11-25 12:01 UTC, node1): `deploy`." in cut_off_text(found[0].document)
+    assert 'run a by ann@laptop was cut off (2026-11-25 12:01 UTC, node1): "sparkops deploy".' in cut_off_text(
+        found[0].document
+    )
 
 
 def test_a_run_that_begins_again_in_the_second_of_its_first_end_and_is_killed_was_cut_off() -> None:
