@@ -169,18 +169,18 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
 def stopped_for(nodes: Iterable[NodeHistory], started: Iterable[str]) -> frozenset[str]:
     """What the last rollback to one of these hashes stopped; empty if there was none that was not undone."""
     noted = [note for history in nodes for note in history.notes]
-    undone = {note.run for note in noted if note.event == "end" and note.exit_code}
+    undone = {note.run for note in noted if note.event == "end" and note.exit_code and not note.changed}
     abouts = (note for note in noted if note.run not in undone and not set(started).isdisjoint(note.started))
     last = max(abouts, key=lambda note: note.at, default=None)
     return frozenset(last.stopped) if last else frozenset()
 
 
-def begun(nodes: Iterable[NodeHistory], runs: Sequence[PastRun], deployment: str) -> frozenset[str]:
-    """What the newest of these runs was about to start, if it was a rollback of this deployment (empty: of all)."""
+def begun(nodes: Iterable[NodeHistory], runs: Sequence[PastRun], deployment: str) -> Note | None:
+    """The `about` of the newest of these runs, if that was a rollback of this deployment (empty: of all)."""
     if not runs or (runs[-1].begin.verb, runs[-1].begin.deployment) != ("rollback", deployment):
-        return frozenset()
+        return None
     noted = (note for history in nodes for note in history.notes if note.run == runs[-1].begin.run)
-    return frozenset(digest for note in noted for digest in note.started)
+    return next((note for note in noted if note.started), None)
 
 
 def under_way_text(run: Mapping[str, Any]) -> str:
@@ -199,13 +199,16 @@ def cut_off_text(run: Mapping[str, Any]) -> str:
 
 
 def _left_open(found: Iterable[Note]) -> dict[str, Note]:
-    """The begins, by run, of one node's runs that have no end and that no later run on it made up for."""
+    """The begins, by run, of one node's runs that have no end and that no later run on it made up for.
+
+    Its `settled` is the deployment that an `about` named.
+    """
     begun: dict[str, Note] = {}
     for note in found:
         if note.event == "begin":
             begun.setdefault(note.run, note)
         elif note.event == "about" and note.run in begun:
-            begun[note.run] = replace(begun[note.run], deployment=note.deployment)
+            begun[note.run] = replace(begun[note.run], settled=(note.deployment,))
         elif note.event == "end":
             begun.pop(note.run, None)
             begun = {run: one for run, one in begun.items() if not _makes_up_for(note, one)}
@@ -215,11 +218,11 @@ def _left_open(found: Iterable[Note]) -> dict[str, Note]:
 def _makes_up_for(end: Note, begin: Note) -> bool:
     """Whether the run with this end did what an earlier one began, or settled what that had left half done."""
     again = end.exit_code == 0 and (end.verb, end.deployment) == (begin.verb, begin.deployment)
-    return again or not {EVERYTHING, begin.deployment}.isdisjoint(end.settled)
+    return again or not {EVERYTHING, begin.deployment, *begin.settled}.isdisjoint(end.settled)
 
 
 def _settled_elsewhere(end: Note, begin: Note) -> bool:
-    return begin.deployment in end.settled and end.at > begin.at
+    return not {begin.deployment, *begin.settled}.isdisjoint(end.settled) and end.at > begin.at
 
 
 def _note(text: str) -> Note | None:

@@ -84,7 +84,7 @@ class Wait:
     The probe's first stdout line is `ready`, `wait` or `never`, with an optional reason behind a space;
     what follows is evidence (state, last log lines). `never` ends the wait at once. Evidence that does not
     change for `stall` seconds (below a line `log` it may), or `deadline` seconds in all, ends it too.
-    `through` is the node whose API shows the same: once its wait is done, this node need not answer.
+    `through` is the id of the step that waits for the API of this rank: once it is done, this node need not answer.
     """
 
     probe: Command

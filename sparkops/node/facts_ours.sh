@@ -46,7 +46,8 @@ lock() {
             read -r owner <"$path"
         fi
         printf 'held %s\n%s\n' "$held" "$owner"
-        grep -a -e '"load":' -e '"started":' "$HOME/.local/state/sparkops/history" 2>/dev/null | tail -n 20
+        grep -a '"load":' "$HOME/.local/state/sparkops/history" 2>/dev/null | tail -n 20
+        grep -a '"started":' "$HOME/.local/state/sparkops/history" 2>/dev/null | tail -n 5
         tail -n "$history" "$HOME/.local/state/sparkops/history" 2>/dev/null
     )
     end 0 "$text"

@@ -1,7 +1,7 @@
 """Revisions on the nodes, known from labels, and steps that act on their containers."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts, Unread
@@ -125,6 +125,10 @@ def waits(target: DeployedRevision, started: Iterable[NodeContainer], choices: C
     """A wait for each started container whose labels name its API or its head's."""
     for node, container in started:
         wait = await_stored(target.stored, node, container.name, choices)
+        member = target.stored.member(node, container.name)
+        front = target.stored.front_of(member) if member else None
+        if wait is not None and front not in (None, member):
+            wait = replace(wait, through=f"load.{front.name}.{target.stored.container(front)}")
         if wait is not None:
             yield step(f"load.{node}.{container.name}", node, f"wait for {container.name}", wait)
 

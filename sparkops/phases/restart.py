@@ -9,6 +9,7 @@ from sparkops.core.plan import Command, Plan, Step
 from sparkops.core.playbook.values import StepsPlay
 from sparkops.core.situation import Choices
 from sparkops.phases import parts
+from sparkops.phases.beside import in_the_way
 from sparkops.phases.kept import Phases, compile_kept, free_memory
 from sparkops.phases.parts import DeployedRevision, NodeContainer
 from sparkops.phases.prepare import write_key
@@ -43,18 +44,22 @@ def restart_turns(one: DeployedRevision, silent: Container[tuple[str, str]] = ()
     return [Turn(((one, part),)) for part in (*proxies, *_servers(one, silent))]
 
 
-def rotation_turns(targets: Sequence[DeployedRevision], nodes: Sequence[str]) -> list[Turn]:
+def rotation_turns(
+    targets: Sequence[DeployedRevision], nodes: Sequence[str], everything: Sequence[DeployedRevision]
+) -> list[Turn]:
     """Node by node, those with a proxy last: so a server always knows the key of the proxy. A stopped server is first.
 
     LiteLLM asks another server when one answers 401. A node has one key file, so all that reads it restarts at once;
-    deployments that share one restart together. What was stopped of one that runs starts, too.
+    deployments that share one restart together. What was stopped of one that runs starts, too,
+    unless another of `everything` that runs is in its place.
     """
     running = [one for one in targets if one.runs]
-    held = [(one, part) for one in running for part in (*one.running, *one.kept)]
+    kept = {one.stored.hash: () if in_the_way(one, everything) else one.kept for one in running}
+    held = [(one, part) for one in running for part in (*one.running, *kept[one.stored.hash])]
     if len(running) != 1 or not _replicas(running[0]):
         return [Turn(tuple(held), tuple(nodes))]
     proxies = {node for _, (node, part) in held if part.role == "proxy"}
-    stopped = {node for node, _ in running[0].kept}
+    stopped = {node for node, _ in kept[running[0].stored.hash]}
     ordered = sorted(nodes, key=lambda node: (node not in stopped, node in proxies))
     return [Turn(tuple(one for one in held if one[1][0] == node), (node,)) for node in ordered]
 

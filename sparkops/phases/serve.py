@@ -1,6 +1,7 @@
 """Stop what is replaced and start all containers of a revision at once."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from sparkops.core.effective import command_line
 from sparkops.core.endpoints import health_url
@@ -93,6 +94,8 @@ def load(s: Situation) -> Iterator[Step]:
     """Wait on every node until the engine is up, so that a dead one ends the wait at once."""
     for member in s.revision.members:
         wait = await_member(s, member, restarts_allowed(s, member))
+        head = s.revision.engines[0]
+        wait = replace(wait, through=f"load.{head.name}.{head.role}") if member.port is None else wait
         title = f"wait for {s.revision.container(member)}"
         yield step(f"load.{member.name}.{member.role}", member.name, title, wait)
 

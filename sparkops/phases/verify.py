@@ -65,8 +65,7 @@ def _await(container: str, member: ApiPlace, front: ApiPlace, restarts: int, cho
     """Poll the health of `front`. Ranks without an API may log nothing until the deadline: Ray logs on the head."""
     stall = choices.limits.deadline if member.port is None else choices.limits.stall
     poll = scripts.probe(container, health_url(front), restarts, says)
-    through = front.name if member.port is None else None
-    return Wait(poll, stall=stall, deadline=choices.limits.deadline, through=through)
+    return Wait(poll, stall=stall, deadline=choices.limits.deadline)
 
 
 def question(s: Situation, member: Member) -> scripts.Question:

@@ -109,7 +109,7 @@ class _Run:
         self._registered = Registered()
         self._dropped: set[str] = set()
         self._ready: set[str | None] = set()
-        """Nodes with a wait that is done."""
+        """Steps whose wait is done."""
         self._stopped = threading.Event()
 
     def forward(self) -> None:
@@ -215,7 +215,7 @@ class _Run:
             waited = waiting.until_ready(cancel)
         except NodeLost as lost:
             if spared():
-                self._go_on_without(step, f"{lost.reason}; {wait.through} shows that the model serves")
+                self._go_on_without(step, f"{lost.reason}; the model serves")
                 return None
             self._tell("lost", step, f"{lost.reason}; it is unknown whether this step succeeded")
             return StepFailure(step.node, step.id, step.title, lost.reason, lost=True)
@@ -223,7 +223,7 @@ class _Run:
             return self._last_look(step, wait)
         if not waited.ready:
             return self._failed(step, waited.reason, waited.evidence, waited.result)
-        self._ready.add(step.node)
+        self._ready.add(step.id)
         self._tell("done", step, waited.evidence)
         return None
 

@@ -29,8 +29,8 @@ _OF_ALL = ("stop", "start", "restart", "rollback", "cleanup", "status", "logs", 
 _OF_NO_NAME = ("", "--follow", "--previous", "--check")
 """What follows such a verb in advice that names no deployment."""
 
-_PASSWORD = re.compile(r"(\bsparkops [^;`]*?) --ask-become-pass\b")
-"""A command that asks for the sudo password."""
+_PASSWORD = re.compile(r"(\bsparkops (?!-)[^;`\"]*?) --ask-become-pass\b")
+"""Advice that asks for the sudo password; what is whole already begins with an option."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 

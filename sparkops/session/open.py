@@ -51,6 +51,7 @@ def opened(chosen: Selected, report: Report) -> Iterator[Session]:
     Locks are held until the exit code of the run is known, for the nodes' history, or until its next session.
     """
     report.leave()
+    report.done = None
     secrets: dict[str, str] = {}
     report.hide(chosen.sudo_password)
     inventory = chosen.inventory

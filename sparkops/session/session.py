@@ -162,8 +162,7 @@ class Session:
 
     def about(self, deployment: str, started: Iterable[str] = (), stopped: Iterable[str] = ()) -> None:
         """Note the deployment that the run is about; of a rollback also, by hash, what it starts and stops."""
-        self.deployment = self.deployment or deployment
-        note = history.Note("about", self.report.run, self._now(), deployment=self.report.masked(self.deployment))
+        note = history.Note("about", self.report.run, self._now(), deployment=self.report.masked(deployment))
         note = replace(note, started=tuple(started), stopped=tuple(stopped))
         self.fleet.note(history.line(note), sorted(self.locked))
 

@@ -21,7 +21,7 @@ LINK_DOWN = "the CX7 link of {} is down: {}"
 LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
 
 
-UNLIKE_KEYS = "the API keys on {} differ, as after a `key rotate` that was cut off"
+UNLIKE_KEYS = "the API keys on {} differ"
 ONE_KEY = "give them one key: `sparkops key rotate --deployment {}`"
 
 
@@ -36,7 +36,8 @@ def start_problem(
 
 
 def _keys(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
-    nodes = unlike_keys(one, facts)
+    """Keys that differ where a part of it runs: what starts again would not know the key of its proxy."""
+    nodes = unlike_keys(one, facts) if one.runs else []
     typed = name_or_hash(one.stored, deployed_revisions(facts))
     text = f"{one.title}: {UNLIKE_KEYS.format(' and '.join(nodes))}"
     return Refused(text, node=nodes[0], hint=ONE_KEY.format(typed)) if nodes else None

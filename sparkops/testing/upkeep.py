@@ -108,7 +108,8 @@ def locked(node: SimulatedNode, lines: int) -> str:
     """The payload of the probe `lock`: the last deploys and rollbacks, then so many lines of the history."""
     owner = json.dumps({**node.owner, "run": node.lock}) if node.lock else ""
     kept = node.files.get(f"{node.state_dir}/history", "").splitlines()
-    loads = [line for line in kept if '"load":' in line or '"started":' in line][-20:]
+    loads = [line for line in kept if '"load":' in line][-20:]
+    loads += [line for line in kept if '"started":' in line][-5:]
     return "\n".join([f"held {'yes' if node.lock else 'no'}", owner, *loads, *kept[-lines:]])
 
 

@@ -111,6 +111,21 @@ def test_a_rollback_killed_at_any_send_goes_on_when_it_is_run_again(
     assert at > 10
 
 
+def test_a_rollback_that_goes_on_after_a_kill_remembers_all_that_was_stopped(labs: Iterator[tuple[int, Lab]]) -> None:
+    for at, lab in labs:
+        cluster = str(lab.deploy("cluster")["hash"])
+        lab.deploy(*SOLO, "--name", "one")
+        lab.deploy("solo", "--limit", "node2", "--name", "two")
+        before = lab.running()
+        if not lab.killed(at, "rollback", "--to", cluster):
+            break
+        lab.cli("rollback", "--to", cluster, code=0)
+        assert lab.json("status")["cut_off"] == [], at
+        lab.cli("rollback", code=0)
+        assert lab.running() == before, at
+    assert at > 10
+
+
 @pytest.mark.parametrize("at", range(1, 3000, 200))
 def test_a_signal_after_a_deploy_was_checked_leaves_one_exit_code_and_no_doubt(lab: Lab, at: int) -> None:
     with _hang_up_at(at):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from sparkops.core.history import EVERYTHING, begun, stopped_for
+from sparkops.core.history import EVERYTHING, Note, begun, stopped_for
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import Ambiguous, Refused, UsageError
@@ -50,9 +50,15 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     chosen = on_selected(session, everything, options.deployment)
     running = [one for one in chosen if one.runs]
     past = [known.history for known in facts.values()]
-    to = options.to or _unfinished(chosen, begun(past, session.cut_off, session.deployment))
-    if to or (options.deployment and not running):
-        previous = _named(session, chosen, to) if to else _stopped(session, chosen)
+    about = chosen[0].stored.deployment if options.deployment and chosen else ""
+    cut = begun(past, session.cut_off, about)
+    here = on_selected(session, everything, None)
+    goes_on = None if options.to or cut is None else _unfinished(here, cut)
+    if goes_on:
+        previous, running = goes_on, _instead(everything, goes_on)
+        _refuse_others(session, previous, running)
+    elif options.to or (options.deployment and not running):
+        previous = _named(session, chosen, options.to) if options.to else _stopped(session, chosen)
         running = _instead(everything, previous)
         _refuse_others(session, previous, running)
     else:
@@ -76,17 +82,19 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     for text in (*(f"stops {one.title}" for one in running), *(starts(one) for one in previous if one.kept)):
         session.report.note(text)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
-    started, stopped = ([one.stored.hash for one in some] for some in (previous, running))
-    session.about(previous[0].stored.deployment, started, stopped)
+    started, stopped = {one.stored.hash for one in previous if one.kept}, {one.stored.hash for one in running}
+    stopped |= {*cut.stopped} if cut and started <= {*cut.started} else set()
+    session.about(previous[0].stored.deployment, sorted(started), sorted(stopped) if started else ())
     execute(plan, session)
     settled = tuple(one.stored.deployment for one in (*previous, *running))
     session.settled = settled if options.deployment or options.to else (*settled, EVERYTHING)
     return Answer(done)
 
 
-def _unfinished(chosen: Sequence[DeployedRevision], started: frozenset[str]) -> frozenset[str]:
+def _unfinished(here: Sequence[DeployedRevision], cut: Note) -> list[DeployedRevision] | None:
     """What a rollback that was cut off was about to start, if all of it can still be started."""
-    return started if started <= {one.stored.hash for one in chosen if one.complete} else frozenset()
+    found = [one for one in here if one.complete and one.stored.hash in cut.started]
+    return found if len(found) == len(cut.started) else None
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:

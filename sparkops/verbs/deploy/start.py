@@ -89,7 +89,10 @@ def _restart(options: StartOptions, session: Session) -> Answer:
             f"{one.title} lacks a container on {one.missing[0].name}",
             hint=again(session, one.stored, deployed_revisions(facts)),
         )
-    refuse_beside(session, facts, one)
+    everything = [other for other in deployed_revisions(facts) if other.runs]
+    others = in_the_way(one, everything)
+    if one.kept and others:  # the half that was stopped would start where another one runs
+        raise _beside(session, one, others, everything)
     session.report.note(f"asks its servers; what does not answer within {REPLACE_SECONDS:.0f} s restarts first")
     turns = restart_turns(one, _silent(session, facts, one))
     plans = compile_restart(built_in("restart"), facts, turns, Choices(limits=options.limits))
@@ -106,13 +109,6 @@ def _restart(options: StartOptions, session: Session) -> Answer:
         execute(with_sudo(plan, session.sudo), session)
     session.settled = (name,)
     return Answer(document)
-
-
-def refuse_beside(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> None:
-    """Refuse to start the half of a deployment that was stopped where another one runs."""
-    everything = [other for other in deployed_revisions(facts) if other.runs]
-    if one.kept and (others := in_the_way(one, everything)):
-        raise _beside(session, one, others, everything)
 
 
 def _silent(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> frozenset[tuple[str, str]]:

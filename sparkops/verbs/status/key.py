@@ -7,7 +7,7 @@ from sparkops.core.facts import Facts
 from sparkops.core.situation import Choices
 from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
-from sparkops.phases.parts import DeployedRevision
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.phases.prepare import API_KEY
 from sparkops.phases.restart import compile_restart, rotation_turns
 from sparkops.phases.sudo import with_sudo
@@ -20,7 +20,7 @@ from sparkops.session.open import reached
 from sparkops.session.session import Session
 from sparkops.session.start_problem import start_problem
 from sparkops.verbs.deploy.document import steps
-from sparkops.verbs.deploy.start import outage, refuse_beside
+from sparkops.verbs.deploy.start import outage
 from sparkops.verbs.status.options import KeyOptions
 
 
@@ -65,10 +65,7 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
     for problem in (start_problem(session, facts, one, new_key=True) for one in targets if one.runs):
         if problem:
             raise problem
-    for one in targets:
-        if one.runs:
-            refuse_beside(session, facts, one)
-    turns = rotation_turns(targets, nodes)
+    turns = rotation_turns(targets, nodes, [one for one in deployed_revisions(facts) if one.runs])
     plans = compile_restart(built_in("key rotate"), facts, turns, Choices())
     plan = replace(plans[0], phases=tuple(phase for one in plans for phase in one.phases))
     restarted = sorted({one.stored.deployment for one in targets if one.runs})

@@ -256,6 +256,7 @@ def test_advice_is_to_be_typed_with_the_inventory_in_use_where_a_verb_reaches_no
     assert asked.again("or: sparkops cache permit --ask-become-pass; `sparkops stop x`; add --ask-become-pass") == (
         "or: sparkops --ask-become-pass cache permit; `sparkops --ask-become-pass stop x`; add --ask-become-pass"
     )
+    assert asked.again(asked.again("`sparkops stop x`")) == asked.again("`sparkops stop x`")
     for text in (
         "`sparkops rules ID` tells why",
         "by an older sparkops started",
