@@ -4,7 +4,7 @@ A line is a JSON object with `schema`, `event` and `run`; readers ignore keys an
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -166,11 +166,11 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     return tuple(one for one in found if one.nodes)
 
 
-def stopped_for(nodes: Iterable[NodeHistory], started: Iterable[str]) -> frozenset[str]:
-    """What the last rollback to one of these hashes stopped; empty if there was none that was not undone."""
+def stopped_for(nodes: Iterable[NodeHistory], started: Set[str]) -> frozenset[str]:
+    """What the last rollback to all of these hashes stopped; empty if there was none that was not undone."""
     noted = [note for history in nodes for note in history.notes]
     undone = {note.run for note in noted if note.event == "end" and note.exit_code and not note.changed}
-    abouts = (note for note in noted if note.run not in undone and not set(started).isdisjoint(note.started))
+    abouts = (note for note in noted if note.run not in undone and started and started <= {*note.started})
     last = max(abouts, key=lambda note: note.at, default=None)
     return frozenset(last.stopped) if last else frozenset()
 

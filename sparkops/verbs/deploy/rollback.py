@@ -48,22 +48,15 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     session.require(node.name for node in session.selected)
     everything = deployed_revisions(facts)
     chosen = on_selected(session, everything, options.deployment)
-    running = [one for one in chosen if one.runs]
     past = [known.history for known in facts.values()]
-    about = chosen[0].stored.deployment if options.deployment and chosen else ""
-    cut = begun(past, session.cut_off, about)
-    here = on_selected(session, everything, None)
-    goes_on = None if options.to or cut is None else _unfinished(here, cut)
-    if goes_on:
-        previous, running = goes_on, _instead(everything, goes_on)
-        _refuse_others(session, previous, running)
-    elif options.to or (options.deployment and not running):
-        previous = _named(session, chosen, options.to) if options.to else _stopped(session, chosen)
+    cut = begun(past, session.cut_off, chosen[0].stored.deployment if options.deployment and chosen else "")
+    previous = _wanted(options, session, everything, chosen, cut)
+    if previous:
         running = _instead(everything, previous)
         _refuse_others(session, previous, running)
     else:
-        before = stopped_for(past, {one.stored.hash for one in running})
-        previous = _previous(session, everything, running, before)
+        running = [one for one in chosen if one.runs]
+        previous = _previous(session, everything, running, stopped_for(past, {one.stored.hash for one in running}))
     _refuse_clash(session, everything, running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
@@ -91,10 +84,22 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     return Answer(done)
 
 
-def _unfinished(here: Sequence[DeployedRevision], cut: Note) -> list[DeployedRevision] | None:
-    """What a rollback that was cut off was about to start, if all of it can still be started."""
-    found = [one for one in here if one.complete and one.stored.hash in cut.started]
-    return found if len(found) == len(cut.started) else None
+def _wanted(
+    options: RollbackOptions,
+    session: Session,
+    everything: Sequence[DeployedRevision],
+    chosen: Sequence[DeployedRevision],
+    cut: Note | None,
+) -> list[DeployedRevision]:
+    """What must serve, if that is known: by hash, from a rollback that was cut off, or by a name that is stopped."""
+    if options.to:
+        return _named(session, chosen, options.to)
+    if cut:
+        here = on_selected(session, everything, None)
+        found = [one for one in here if one.complete and one.stored.hash in cut.started]
+        if len(found) == len(cut.started):
+            return found
+    return _stopped(session, chosen) if options.deployment and not any(one.runs for one in chosen) else []
 
 
 def _named(session: Session, chosen: Sequence[DeployedRevision], to: frozenset[str]) -> list[DeployedRevision]:
@@ -131,17 +136,17 @@ def _previous(
 ) -> list[DeployedRevision]:
     """Return the stopped revisions to start: all that the running ones replaced, else what served last.
 
-    `before` are those that a rollback stopped for the running ones.
+    `before` are those that a rollback stopped for all of the running ones.
     """
     where = {node for one in running for node, _ in one.parts} or {node.name for node in session.selected}
     stopped = [one for one in everything if not one.runs and {node for node, _ in one.parts} & where]
     candidates = [one for one in stopped if one.complete]
     if not candidates:
         raise _elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
-    if len(running) > 1:
+    gone = before & {one.stored.hash for one in candidates}
+    if len(running) > 1 and not gone:
         candidates = _replaced_all(session, candidates, running)
-    labelled = frozenset(digest for one in running for digest in one.replaced)
-    gone = before if before & {one.stored.hash for one in candidates} else labelled
+    gone = gone or frozenset(digest for one in running for digest in one.replaced)
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         together = fitting(replaced)  # earlier releases left labels that name more than the last deploy replaced
         return [one for one in replaced if one in together]

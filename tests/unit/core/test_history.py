@@ -146,10 +146,10 @@ def test_a_run_that_begins_again_in_the_second_of_its_first_end_and_is_killed_wa
 
 def test_the_last_rollback_to_a_hash_tells_what_it_stopped() -> None:
     later = replace(SWAP, run="b", at=end("b", 4).at, stopped=("456",))
-    assert stopped_for([NodeHistory((SWAP, end("c", 5)))], ["abc", "x"]) == {"def", "123"}
-    assert stopped_for([NodeHistory((SWAP,)), NodeHistory((later,))], ["abc"]) == {"456"}
-    assert stopped_for([NodeHistory((SWAP,)), NodeHistory((later, end("b", 5, code=5)))], ["abc"]) == {"def", "123"}
-    assert stopped_for([NodeHistory((SWAP,))], ["def"]) == frozenset()
+    assert stopped_for([NodeHistory((SWAP, end("c", 5)))], {"abc"}) == {"def", "123"}
+    assert stopped_for([NodeHistory((SWAP,)), NodeHistory((later,))], {"abc"}) == {"456"}
+    assert stopped_for([NodeHistory((SWAP,)), NodeHistory((later, end("b", 5, code=5)))], {"abc"}) == {"def", "123"}
+    assert stopped_for([NodeHistory((SWAP,))], {"def"}) == frozenset()
 
 
 def test_a_rollback_that_was_cut_off_tells_what_it_was_about_to_start() -> None:
