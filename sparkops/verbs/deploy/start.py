@@ -77,9 +77,11 @@ def _restart(options: StartOptions, session: Session) -> Answer:
     facts = _read(session, options)
     one = find_deployment(session, facts, options.deployment)
     name = one.stored.deployment
+    everything = [other for other in deployed_revisions(facts) if other.runs]
+    others = in_the_way(one, everything)
     if not one.runs:
-        typed = called(session, one.stored, current(facts, session.names))
-        raise Refused(f"{one.title} is stopped", hint=f"start it: `sparkops start {typed}`")
+        start = f"start it: `sparkops start {called(session, one.stored, current(facts, session.names))}`"
+        raise Refused(f"{one.title} is stopped", hint=go_back(session, one.stored) if others else start)
     session.require(member.name for member in one.stored.members)
     ours_to_change([one.stored])
     if problem := start_problem(session, facts, one):
@@ -89,8 +91,6 @@ def _restart(options: StartOptions, session: Session) -> Answer:
             f"{one.title} lacks a container on {one.missing[0].name}",
             hint=again(session, one.stored, deployed_revisions(facts)),
         )
-    everything = [other for other in deployed_revisions(facts) if other.runs]
-    others = in_the_way(one, everything)
     if one.kept and others:  # the half that was stopped would start where another one runs
         raise _beside(session, one, others, everything)
     session.report.note(f"asks its servers; what does not answer within {REPLACE_SECONDS:.0f} s restarts first")
