@@ -116,6 +116,6 @@ def test_who_waits_for_a_lock_can_be_interrupted_and_goes_on_when_the_holder_is_
         lab.killed(first)
         ran = lab.ended(waiting, 0)
     assert ran.document["changed"]
-    assert "`-i lab deploy --json --topology cluster`" in ran.err
+    assert '"sparkops -i lab deploy --json --topology cluster"' in ran.err
     assert lab.running() == set()
     assert [one["verb"] for one in lab.json("history")["runs"]] == ["deploy", "stop"]
