@@ -54,7 +54,7 @@ _NO_JSON = re.compile(r"-?\d+|[\w.-]+=.*|cpu|cuda(:\d+)?|null")
 """What vLLM also takes for flags of JSON: a level or NAME=VALUE (older versions), a device (`pt-load-map-location`)."""
 
 LEAST_PERCENT = 5
-"""A share of the memory from this number on is meant in percent."""
+"""A share of the memory from this number on is meant in percent, below 10 in tenths."""
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _LEVEL = re.compile(r"-O=?(\d)")
@@ -235,7 +235,8 @@ def _out_of_range(name: str, value: float) -> str | None:
     if name.endswith("-parallel-size") and value < 1:
         return f"must be 1 or more, not {value}"
     if name == "gpu-memory-utilization" and not 0 < value <= 1:
-        meant = f"; did you mean {value / 100:g}?" if LEAST_PERCENT <= value <= 100 else ""
+        share = value / (10 if value < 10 else 100)
+        meant = f"; did you mean {share:g}?" if LEAST_PERCENT <= value <= 100 else ""
         return f"must be a share of the memory, above 0 and at most 1, not {value:g}{meant}"
     return None
 

@@ -12,8 +12,8 @@ from sparkops.core.schema import one_line
 from sparkops.errors import UsageError
 from sparkops.files import recipes
 
-_INI = re.compile(rb"^\[[\w.:-]+\]\s*$", re.MULTILINE)
-"""The head of a group."""
+_INI = re.compile(rb"^\[[\w.:-]+\]?\s*$", re.MULTILINE)
+"""The head of a group, also without its end."""
 
 
 def inventory(path: str | None = None) -> Inventory:

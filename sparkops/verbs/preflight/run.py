@@ -86,7 +86,7 @@ def _refused(options: PreflightOptions, session: Session, shown: dict[str, Any])
     if shown["plan"] and not options.yes:
         session.report.show(shown)
         if not session.report.confirm(f"Run these {len(shown['plan'])} steps?"):
-            return Refused("nothing was fixed: nobody answered yes on a terminal", hint="do not ask: --fix --yes")
+            return Refused("nothing was fixed: nobody answered yes on a terminal", hint="do not ask: add --yes")
     return None
 
 
@@ -122,7 +122,9 @@ def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError 
     failing = list(by_cause.values())
     if trouble is None and failing:
         many = f"{len(failing)} checks fail" if len(failing) > 1 else "a check fails"
-        trouble = Refused(f"{many}: {', '.join(failing)}", hint="`sparkops preflight --explain ID` explains a check")
+        trouble = Refused(
+            f"{many}: {', '.join(failing)}", hint=f"`sparkops preflight --explain {failing[0]}` explains it"
+        )
     return trouble
 
 
