@@ -175,7 +175,7 @@ def stopped_for(nodes: Iterable[NodeHistory], started: Set[str]) -> frozenset[st
     return frozenset(last.stopped) if last else frozenset()
 
 
-def begun(nodes: Iterable[NodeHistory], runs: Sequence[PastRun], deployment: str) -> Note | None:
+def unfinished_rollback(nodes: Iterable[NodeHistory], runs: Sequence[PastRun], deployment: str) -> Note | None:
     """The `about` of the newest of these runs, if that was a rollback of this deployment (empty: of all)."""
     if not runs or (runs[-1].begin.verb, runs[-1].begin.deployment) != ("rollback", deployment):
         return None

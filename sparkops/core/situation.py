@@ -239,3 +239,8 @@ def state_dir(facts: Facts) -> str:
 def key_path(facts: Facts) -> str:
     """The file with the API key of all deployments whose front is this node, so clients keep access after a switch."""
     return f"{state_dir(facts)}/key"
+
+
+def reads_home_key(facts: Facts, container: Container) -> bool:
+    """Whether a container was given the key in the home of this login user."""
+    return container.key_file == key_path(facts)

@@ -1,17 +1,17 @@
 """Revisions on the nodes, known from labels, and steps that act on their containers."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from sparkops.core.endpoints import api_url, health_path
 from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.plan import Action, Step, Undoing
 from sparkops.core.revision import Revision
-from sparkops.core.situation import Choices, deployed, key_path, state_dir
+from sparkops.core.situation import Choices, deployed, key_path, reads_home_key, state_dir
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.node_commands import scripts
 from sparkops.phases.steps import step
-from sparkops.phases.verify import await_answer, await_stored, proof
+from sparkops.phases.verify import await_answer, await_stored, load_id, proof
 
 NodeContainer = tuple[str, Container]
 """A node and a container on it."""
@@ -89,7 +89,7 @@ def unlike_keys(one: DeployedRevision, facts: Mapping[str, Facts]) -> list[str]:
     """The nodes of servers behind a proxy, if not all read one API key: the proxy gets no answer from some of them."""
     if not any(member.role == "proxy" for member in one.stored.members):
         return []
-    held = {node: facts[node].key_digest for node, it in one.parts if it.key_file == key_path(facts[node])}
+    held = {node: facts[node].key_digest for node, it in one.parts if reads_home_key(facts[node], it)}
     return list(held) if len(set(held.values())) > 1 else []
 
 
@@ -125,12 +125,8 @@ def waits(target: DeployedRevision, started: Iterable[NodeContainer], choices: C
     """A wait for each started container whose labels name its API or its head's."""
     for node, container in started:
         wait = await_stored(target.stored, node, container.name, choices)
-        member = target.stored.member(node, container.name)
-        front = target.stored.front_of(member) if member else None
-        if wait is not None and front not in (None, member):
-            wait = replace(wait, through=f"load.{front.name}.{target.stored.container(front)}")
         if wait is not None:
-            yield step(f"load.{node}.{container.name}", node, f"wait for {container.name}", wait)
+            yield step(load_id(node, container.name), node, f"wait for {container.name}", wait)
 
 
 def asks(facts: Mapping[str, Facts], stored: Stored, choices: Choices) -> Iterator[Step]:

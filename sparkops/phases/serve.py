@@ -1,7 +1,6 @@
 """Stop what is replaced and start all containers of a revision at once."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from sparkops.core.effective import command_line
 from sparkops.core.endpoints import health_url
@@ -17,7 +16,7 @@ from sparkops.node_commands import docker, proxy, scripts, vllm
 from sparkops.phases import parts
 from sparkops.phases.prepare import auth_path, config_path, images_dir, mounts
 from sparkops.phases.steps import QUIETLY, step
-from sparkops.phases.verify import FORGIVEN, await_member, proof, question, restarts_allowed
+from sparkops.phases.verify import FORGIVEN, await_member, load_id, proof, question, restarts_allowed
 
 LOW_MEMORY_KIB = 8 * GIB_KIB
 """Drop caches during the load when MemFree falls below 8 GiB (as reported in tonyd2wild's issue 19)."""
@@ -94,10 +93,8 @@ def load(s: Situation) -> Iterator[Step]:
     """Wait on every node until the engine is up, so that a dead one ends the wait at once."""
     for member in s.revision.members:
         wait = await_member(s, member, restarts_allowed(s, member))
-        head = s.revision.engines[0]
-        wait = replace(wait, through=f"load.{head.name}.{head.role}") if member.port is None else wait
         title = f"wait for {s.revision.container(member)}"
-        yield step(f"load.{member.name}.{member.role}", member.name, title, wait)
+        yield step(load_id(member.name, member.role), member.name, title, wait)
 
 
 def _own(s: Situation) -> Iterator[tuple[Member, Container]]:

@@ -33,10 +33,11 @@ def serve_front(s: Situation) -> Iterator[Step]:
 
 def await_member(s: Situation, member: Member, restarts: int) -> Wait:
     """Poll the container's state, and the health of the API that it serves or works for."""
-    front: ApiPlace = member if member.port is not None else s.revision.engines[0]
+    front = member if member.port is not None else s.revision.engines[0]
     made = s.todo(member) in ("run", "replace")
     says = GRAPHS if made and member.role == "head" and s.graphs(member) else ""
-    return _await(s.revision.container(member), member, front, restarts, s.choices, says)
+    wait = _await(s.revision.container(member), member, front, restarts, s.choices, says)
+    return wait if front is member else replace(wait, through=load_id(front.name, front.role))
 
 
 def restarts_allowed(s: Situation, member: Member) -> int:
@@ -58,7 +59,13 @@ def await_stored(stored: Stored, node: str, container: str, choices: Choices) ->
     front = stored.front_of(member) if member else None
     if member is None or front is None:
         return None
-    return _await(container, member, front, FORGIVEN, choices)
+    wait = _await(container, member, front, FORGIVEN, choices)
+    return wait if front is member else replace(wait, through=load_id(front.name, stored.container(front)))
+
+
+def load_id(node: str, part: str) -> str:
+    """The id of the step that waits for a part: its role in a deploy, its container in a plan made from labels."""
+    return f"load.{node}.{part}"
 
 
 def _await(container: str, member: ApiPlace, front: ApiPlace, restarts: int, choices: Choices, says: str = "") -> Wait:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from sparkops.core.facts import Container, Facts
 from sparkops.core.plan import NodeLost, Plan
 from sparkops.core.revision import Revision
-from sparkops.core.situation import Situation, key_path
+from sparkops.core.situation import Situation, key_path, reads_home_key
 from sparkops.errors import Refused
 from sparkops.node_commands import scripts
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
@@ -121,7 +121,3 @@ def readers(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRe
 
 def _at_home(facts: Facts, container: Container) -> bool:
     return container.key_file in (None, key_path(facts)) and bool(facts.key_digest)
-
-
-def reads_home_key(facts: Facts, container: Container) -> bool:
-    return container.key_file == key_path(facts)

@@ -12,6 +12,9 @@ from sparkops.phases.parts import DeployedRevision, deployed_revisions
 from sparkops.session.away import OTHER_INVENTORY, AwayNodes
 from sparkops.session.session import Session
 
+DIVIDES = (2, 4, 8, 16)
+"""Numbers of nodes that divide the attention heads of most models."""
+
 
 def current(facts: Mapping[str, Facts], nodes: Iterable[str]) -> list[DeployedRevision]:
     """Revisions on these nodes: all that run, and of each deployment what was stopped last.
@@ -85,7 +88,7 @@ def again(session: Session, stored: Stored, here: Iterable[DeployedRevision]) ->
 def _first(session: Session) -> str:
     """The command that deploys on the selected nodes."""
     count = len(session.selected)
-    several = "cluster" if count & (count - 1) == 0 else f"{count}x-solo"  # few models divide by another number
+    several = "cluster" if count in DIVIDES else f"{count}x-solo"
     topology = several if count > 1 else "solo"
     limit = _limit(session, (node.name for node in session.selected))
     return f"`sparkops {shlex.join(['deploy', '--topology', topology, *limit])}`"

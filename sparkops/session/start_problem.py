@@ -7,9 +7,9 @@ from dataclasses import replace
 from sparkops.core.facts import Facts, Unread
 from sparkops.core.facts.models import Model
 from sparkops.core.facts.reading import mapping
+from sparkops.core.situation import reads_home_key
 from sparkops.errors import Refused
 from sparkops.phases.parts import DeployedRevision, cut_off, deployed_revisions, unlike_keys
-from sparkops.session.api_key import reads_home_key
 from sparkops.session.find_deployment import again, name_or_hash
 from sparkops.session.session import Session
 
@@ -19,8 +19,6 @@ CACHES = {"HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "download-dir"}
 """Variables and flags by which an engine looks for its model elsewhere."""
 LINK_DOWN = "the CX7 link of {} is down: {}"
 LINK = "check the cable at both ends; then: `sparkops preflight --only cx7-usable`"
-
-
 UNLIKE_KEYS = "the API keys on {} differ"
 ONE_KEY = "give them one key: `sparkops key rotate --deployment {}`"
 
@@ -38,9 +36,11 @@ def start_problem(
 def _keys(facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:
     """Keys that differ where a part of it runs: what starts again would not know the key of its proxy."""
     nodes = unlike_keys(one, facts) if one.runs else []
+    if not nodes:
+        return None
     typed = name_or_hash(one.stored, deployed_revisions(facts))
     text = f"{one.title}: {UNLIKE_KEYS.format(' and '.join(nodes))}"
-    return Refused(text, node=nodes[0], hint=ONE_KEY.format(typed)) if nodes else None
+    return Refused(text, node=nodes[0], hint=ONE_KEY.format(typed))
 
 
 def _link(session: Session, facts: Mapping[str, Facts], one: DeployedRevision) -> Refused | None:

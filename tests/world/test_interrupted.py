@@ -104,10 +104,8 @@ def test_a_rollback_killed_at_any_send_goes_on_when_it_is_run_again(
         line = ("rollback", *to, *([first] if to else []))
         if not lab.killed(at, *line):
             break
-        began = lab.running()
         lab.cli(*line, code=0)
-        if to or '"started":' in lab.node("node1").files.get("/home/nvidia/.local/state/sparkops/history", ""):
-            assert lab.running() == before, (at, began)
+        assert lab.running() == before, at
     assert at > 10
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from sparkops.core.history import EVERYTHING, Note, begun, stopped_for
+from sparkops.core.history import EVERYTHING, Note, stopped_for, unfinished_rollback
 from sparkops.core.impact import usual_seconds
 from sparkops.core.situation import Choices
 from sparkops.errors import Ambiguous, Refused, UsageError
@@ -49,7 +49,8 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
     everything = deployed_revisions(facts)
     chosen = on_selected(session, everything, options.deployment)
     past = [known.history for known in facts.values()]
-    cut = begun(past, session.cut_off, chosen[0].stored.deployment if options.deployment and chosen else "")
+    about = chosen[0].stored.deployment if options.deployment and chosen else ""
+    cut = unfinished_rollback(past, session.cut_off, about)
     previous = _wanted(options, session, everything, chosen, cut)
     if previous:
         running = _instead(everything, previous)
@@ -72,16 +73,24 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         return Answer({**done, "check": True, "steps": steps(plan)})
     if session.lock(step.node for step in plan.steps):
         return _rollback(options, session)
-    for text in (*(f"stops {one.title}" for one in running), *(starts(one) for one in previous if one.kept)):
-        session.report.note(text)
+    _tell(session, previous, running, cut)
     session.report.expect(usual_seconds(facts, [one.stored for one in previous]) if names else None)
-    started, stopped = {one.stored.hash for one in previous if one.kept}, {one.stored.hash for one in running}
-    stopped |= {*cut.stopped} if cut and started <= {*cut.started} else set()
-    session.about(previous[0].stored.deployment, sorted(started), sorted(stopped) if started else ())
     execute(plan, session)
     settled = tuple(one.stored.deployment for one in (*previous, *running))
     session.settled = settled if options.deployment or options.to else (*settled, EVERYTHING)
     return Answer(done)
+
+
+def _tell(
+    session: Session, previous: Sequence[DeployedRevision], running: Sequence[DeployedRevision], cut: Note | None
+) -> None:
+    """Say what stops and starts, also in the nodes' history; there with what the run stopped that was cut off."""
+    starting = [one for one in previous if one.kept]
+    for text in (*(f"stops {one.title}" for one in running), *map(starts, starting)):
+        session.report.note(text)
+    started, stopped = {one.stored.hash for one in starting}, {one.stored.hash for one in running}
+    stopped |= {*cut.stopped} if cut and started <= {*cut.started} else set()
+    session.about(previous[0].stored.deployment, sorted(started), sorted(stopped) if started else ())
 
 
 def _wanted(
@@ -142,7 +151,7 @@ def _previous(
     stopped = [one for one in everything if not one.runs and {node for node, _ in one.parts} & where]
     candidates = [one for one in stopped if one.complete]
     if not candidates:
-        raise _elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
+        raise _kept_elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
     gone = before & {one.stored.hash for one in candidates}
     if len(running) > 1 and not gone:
         candidates = _replaced_all(session, candidates, running)
@@ -155,7 +164,7 @@ def _previous(
     return [max(candidates, key=lambda one: one.ended)]
 
 
-def _elsewhere(
+def _kept_elsewhere(
     session: Session, everything: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
 ) -> Refused | None:
     """The error that names what is kept of the same deployment on other nodes than those where it runs."""

@@ -26,7 +26,7 @@ READS = ("plan", "status", "preflight", "facts", "logs", "endpoint", "memory", "
 """Verbs that only read, so `--check` runs them."""
 
 SELECT = "select the nodes of one of them: --limit NODES"
-"""A play takes no name of a deployment."""
+"""The command line of `play` has no place for the name of a deployment."""
 
 Asks = Mapping[int, tuple[VerbPlay, Invocation]]
 """The plays with `run:` by their number, each as the command line that it is."""

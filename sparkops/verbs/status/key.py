@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sparkops.core.facts import Facts
-from sparkops.core.situation import Choices
+from sparkops.core.situation import Choices, reads_home_key
 from sparkops.errors import Refused
 from sparkops.files.playbooks import built_in
 from sparkops.phases.parts import DeployedRevision, deployed_revisions
@@ -13,7 +13,7 @@ from sparkops.phases.restart import compile_restart, rotation_turns
 from sparkops.phases.sudo import with_sudo
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
-from sparkops.session.api_key import digest, new_key, old_keys, read_key, readers, reads_home_key
+from sparkops.session.api_key import digest, new_key, old_keys, read_key, readers
 from sparkops.session.execute import execute
 from sparkops.session.find_deployment import find_deployment, lock_for, ours_to_change
 from sparkops.session.open import reached

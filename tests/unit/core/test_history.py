@@ -9,13 +9,13 @@ from sparkops.core.history import (
     OUTCOME,
     NodeHistory,
     Note,
-    begun,
     cut_off,
     cut_off_text,
     line,
     notes,
     runs,
     stopped_for,
+    unfinished_rollback,
 )
 
 
@@ -155,5 +155,5 @@ def test_the_last_rollback_to_a_hash_tells_what_it_stopped() -> None:
 def test_a_rollback_that_was_cut_off_tells_what_it_was_about_to_start() -> None:
     node = NodeHistory((begin("a", 2, "rollback"), SWAP))
     (cut,) = cut_off({"node1": node})
-    assert begun([node], [cut], "") == SWAP
-    assert begun([node], [cut], "tiny") is begun([node], [], "") is None
+    assert unfinished_rollback([node], [cut], "") == SWAP
+    assert unfinished_rollback([node], [cut], "tiny") is unfinished_rollback([node], [], "") is None
