@@ -9,6 +9,9 @@ from sparkops.core.situation import Situation
 from sparkops.core.sizes import GIB_KIB, gib
 
 MUCH_CACHE = 0.5
+LITTLE_FREE, MUCH_BESIDE = 2 * GIB_KIB, 8 * GIB_KIB
+"""MemFree below the first is little, and a page cache above the second is much, beside an engine that serves."""
+
 MUCH_SWAP = GIB_KIB // 8
 
 LONG_CONTEXT = 131072
@@ -22,17 +25,21 @@ def _page_cache(facts: Facts, password: str = "") -> Iterator[Said]:
     memory = read(facts.meminfo)
     share = memory.page_cache_kib / memory.total_kib
     evidence = f"page cache {gib(memory.page_cache_kib)}, MemFree {gib(memory.free_kib)}"
-    if share > MUCH_CACHE:
+    crowded = memory.free_kib < LITTLE_FREE and memory.page_cache_kib > MUCH_BESIDE
+    if share > MUCH_CACHE or crowded:
         always = f"drop it every 30 minutes: sparkops cache schedule --every 30m{password}"
         hint = f"drop it once: sparkops cache drop{password}; {always}"
-        yield warn(f"the page cache holds {100 * share:.0f} % of the memory", hint, evidence)
+        size = f"{100 * share:.0f} % of the memory"
+        if crowded:
+            size += f", and only {gib(memory.free_kib)} is free for the GPU"
+        yield warn(f"the page cache holds {size}", hint, evidence)
     else:
         yield good(evidence=evidence)
 
 
 @Check(
     id="page-cache",
-    title="The page cache holds at most half of the memory",
+    title="The page cache leaves memory to the GPU",
     why="The page cache uses memory that the GPU needs. A large download fills the cache, and CUDA cannot free it.",
     source="NVIDIA/dgx-spark-playbooks, vllm: echo 3 > /proc/sys/vm/drop_caches",
     hint="drop it once: sparkops cache drop; drop it every 30 minutes: sparkops cache schedule --every 30m",

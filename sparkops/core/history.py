@@ -11,6 +11,9 @@ from typing import Any
 from sparkops.core.printable import printable_line
 
 SCHEMA = 1
+SAY_FIRST = ("start", "restart", "rollback", "key rotate")
+"""Verbs that note what they are about before they change anything."""
+
 EVERYTHING = "*"
 """In `settled`: whatever is deployed on the node. No deployment has this name."""
 
@@ -143,13 +146,14 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     """The runs that never ended and that no later run made up for on all their nodes, newest last.
 
     A run that settled a deployment did so on all nodes of this deployment, also on those that it did not have to lock;
-    but it had to lock one of them.
+    but it had to lock one of them. A run that was cut off before it said what it is about changed nothing.
     """
     where: dict[str, set[str]] = {}
     for name, history in nodes.items():
         for note in history.notes:
             where.setdefault(note.run, set()).add(name)
     ends = [note for history in nodes.values() for note in history.notes if note.event == "end"]
+    told = {note.run for history in nodes.values() for note in history.notes if note.event == "about"}
     left = {
         name: {
             run
@@ -161,7 +165,7 @@ def cut_off(nodes: Mapping[str, NodeHistory]) -> tuple[PastRun, ...]:
     found = (
         replace(one, nodes=tuple(name for name in one.nodes if one.begin.run in left[name]))
         for one in runs(nodes)
-        if one.state == "cut off"
+        if one.state == "cut off" and (one.begin.run in told or one.begin.verb not in SAY_FIRST)
     )
     return tuple(one for one in found if one.nodes)
 

@@ -24,7 +24,7 @@ class KnownEnd:
     elsewhere: bool = False
 
 
-SERVED = r"sparkops: the engine ended with exit code \d+ after it had served"
+SERVED = r"sparkops: the engine ended with exit code (\d+) after it had served"
 
 KNOWN = {
     "node-rebooted": KnownEnd(
@@ -183,7 +183,7 @@ KNOWN = {
     ),
     "ray-not-joined": KnownEnd(
         r"sparkops: (?:joining|waiting for) the Ray head at (\S+)",
-        "this node never joined the Ray head at {0}",
+        "this node has not joined the Ray head at {0}",
         "check that the CX7 link is up on both nodes (`sparkops preflight`) and that no firewall is between them",
         during=("ray",),
     ),
@@ -209,7 +209,7 @@ KNOWN = {
     ),
     "rank-not-met": KnownEnd(
         r"sparkops: waiting for (rank \d+ at \S+)",
-        "this node never reached {0}",
+        "this node has not reached {0}",
         "check that the CX7 link is up on both nodes (`sparkops preflight`) and that no firewall is between them",
         until=rf"sparkops: rank \d+ at \S+ waits for other ranks|{MET}",
     ),

@@ -19,6 +19,7 @@ Fit = Literal["fits", "tight", "no", "unknown"]
 GB10_KIB = 127_535_056
 """MemTotal of a GB10 with 128 GB, used without a fact."""
 
+OVER_NODES = "--topology cluster"
 SYSTEM_GIB = 3.5
 """What DGX OS itself uses when nothing runs; MemAvailable, if unknown, is the total less this."""
 
@@ -158,6 +159,15 @@ def estimate(
     draft_gib: float | None = None,
 ) -> Estimate:
     """The estimate for one node of this shape. `draft_gib` is the size of the draft model as a node has it."""
+    found, recipe = _estimate(effective, shape, total_kib, available_kib, draft_gib), effective.recipe
+    if recipe.nodes.max == 1 or "cluster" not in (recipe.only or ("cluster",)):
+        return replace(found, would_fit=tuple(way for way in found.would_fit if not way.startswith(OVER_NODES)))
+    return found
+
+
+def _estimate(
+    effective: Effective, shape: Shape, total_kib: int, available_kib: int | None, draft_gib: float | None
+) -> Estimate:
     total = total_kib / 2**20
     available = available_kib / 2**20 if available_kib is not None else total - SYSTEM_GIB
     found = effective.known_model
@@ -297,7 +307,7 @@ def _nodes(found: Estimate, need: _Need | None, shape: Shape) -> tuple[str, ...]
     whole, share = found.weights * shared, min(found.share, found.total * _largest_share(found))
     for count in counts:
         if count > shape.span and whole / count + found.overhead < share - 1:
-            return (f"--topology cluster --set args.tensor-parallel-size={count} (over {count} nodes)",)
+            return (f"{OVER_NODES} --set args.tensor-parallel-size={count} (over {count} nodes)",)
     return ()
 
 

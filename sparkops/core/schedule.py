@@ -63,16 +63,16 @@ def every(line: str) -> int | None:
 
 
 def when(text: str) -> When:
-    """`MemAvailable < 10GiB` as a value."""
+    """`MemFree < 10GiB` as a value."""
     found = _WHEN.fullmatch(text)
     if found is None:
-        raise UsageError(f"--when {text!r} is not a condition", hint='try --when "MemAvailable < 10GiB"')
+        raise UsageError(f"--when {text!r} is not a condition", hint='try --when "MemFree < 10GiB"')
     field = next((name for name in FIELDS if name.lower() == found[1].lower()), None)
     if field is None:
         raise UsageError(f"--when cannot test {found[1]}", hint=f"use one of {', '.join(FIELDS)}")
     unit = (found[4] or "").lower()
     if not unit:
-        raise UsageError(f"--when {text!r}: the size needs a unit", hint='try --when "MemAvailable < 10GiB"')
+        raise UsageError(f"--when {text!r}: the size needs a unit", hint='try --when "MemFree < 10GiB"')
     return When(field, OPERATORS[found[2]], round(float(found[3]) * PER_UNIT[unit]))
 
 

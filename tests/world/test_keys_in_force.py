@@ -66,6 +66,8 @@ def test_a_change_of_the_key_that_is_killed_is_mended_by_what_status_prints(lab:
         lab.cli(*shlex.split(steps[0].split("`")[1])[3:], code=0)
     assert lab.state() == {GPT: "serving"}
     assert {str(key).strip() for key in keys(lab)} == {lab.key()}
+    lab.cli("restart", GPT, code=0)
+    assert lab.json("status")["cut_off"] == [], "settled by another key, and by a restart if there was nothing to mend"
 
 
 @pytest.mark.parametrize("at", range(1, 30, 2))

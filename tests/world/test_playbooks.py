@@ -189,6 +189,27 @@ def test_after_maintenance_of_a_node_all_serves_that_served_before(lab: Lab, ser
     assert lab.containers() <= containers
 
 
+def test_a_node_that_does_not_come_back_from_its_maintenance_leaves_the_stand_in_serving(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """When it is back, the same playbook goes on."""
+    lab.deploy("cluster")
+    before, containers = lab.running(), lab.containers()
+    extra = ("-e", "stays=node1", "-e", "leaves=node2", "-e", "recipe=openai-gpt-oss-120b")
+    other = Lab(tmp_path / "one that comes back")
+    other.deploy("cluster")
+    other.anew()
+    other.cli("play", "maintenance", *extra, code=0)
+    reboots = [at for at, one in enumerate(other.world.sent, 1) if "reboot" in str(one.command.words)]
+    lab.meets(reboots[0] + 1, lambda _: lab.world.lose("node2"))
+    lab.cli("play", "maintenance", *extra, code=4)
+    assert lab.json("status", "stand-in")["deployments"][0]["state"] == "serving"
+    lab.world.heal("node2")
+    lab.cli("play", "maintenance", *extra, code=0)
+    assert lab.running() == before
+    assert lab.containers() <= containers
+
+
 def test_a_play_that_could_mean_several_deployments_says_how_to_select_one(lab: Lab) -> None:
     lab.deploy("solo", "--limit", "node1")
     lab.deploy("solo", *QWEN, "--limit", "node2")

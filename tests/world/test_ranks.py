@@ -47,7 +47,7 @@ def test_a_deploy_and_status_ask_for_all_ranks_of_mp_as_they_do_for_rays_nodes(l
         (
             ("sparkops: waiting for rank 0 at 198.51.100.1",),
             "starting",
-            "this node never reached rank 0 at 198.51.100.1",
+            "this node has not reached rank 0 at 198.51.100.1",
         ),
         (("CUDA out of memory", MEETING), "starting", ""),
         ((MEETING, "CUDA out of memory", GAVE_UP), "failed", "the unified memory is used up"),

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from sparkops.testing import BootRule, EngineBoot, Trouble
+from sparkops.testing.facts import meminfo
+from sparkops.testing.upkeep import AVAILABLE_KIB
 from support.world import Lab
 
 GPT = "openai-gpt-oss-120b"
@@ -754,3 +756,48 @@ def test_a_model_elsewhere_than_in_the_cache_of_the_node_is_not_judged(lab: Lab)
     lab.deploy("solo", "--set", "env.HF_HOME=/root/models")
     lab.fault("node1", "no-model")
     lab.cli("restart", code=0)
+
+
+SEVENTY = ("--set", "args.gpu-memory-utilization=0.7", "--allow", "memory-fits")
+THIRTY = ("--set", "args.gpu-memory-utilization=0.3", "--allow", "memory-fits")
+
+
+def test_what_fills_a_node_with_its_neighbours_does_not_start_beside_them_but_goes_back_in_their_place(
+    lab: Lab,
+) -> None:
+    """The shares of 0.7 and 0.3 leave nothing to the system, as a deploy says."""
+    lab.deploy("2x-solo", *SEVENTY)
+    before = lab.running()
+    lab.json("stop")
+    lab.deploy("solo", "--limit", "node1", "--name", "chat", "--alongside", "--port", "9200", *THIRTY)
+    lab.deploy("solo", "--limit", "node2", "--name", "code", "--alongside", "--port", "9300", *THIRTY)
+    lab.mark()
+    refused = lab.cli("start", GPT, "--check", code=3)
+    assert "cannot run beside" in refused.err
+    assert lab.changed() == []
+    (back,) = {one["next"].split("`")[1] for one in lab.json("status")["deployments"] if one["name"] == GPT}
+    lab.cli(*shlex.split(back)[3:], code=0)
+    assert lab.running() == before
+
+
+def test_no_start_and_no_rollback_stops_anything_for_memory_that_a_stranger_holds(lab: Lab) -> None:
+    lab.deploy("solo", *SEVENTY)
+    lab.json("stop")
+    node = lab.node("node1")
+    node.probes = {**node.probes, "meminfo": (0, meminfo(node).replace("MemFree:", "MemFree: 1024 kB\nWas:"))}
+    held = node.probes["meminfo"][1].replace(f"MemAvailable: {AVAILABLE_KIB:>12} kB", "MemAvailable: 31457280 kB")
+    node.probes["meminfo"] = (0, held)
+    lab.mark()
+    refused = lab.json("start", code=3)["error"]
+    assert "needs 85.1 GiB on node1, but 30.0 GiB is free" in refused["message"]
+    assert "memory` shows what uses it" in refused["hint"]
+    assert lab.changed() == []
+
+
+def test_a_dry_rollback_that_must_be_told_which_prints_a_dry_one(lab: Lab) -> None:
+    lab.deploy("solo", "--limit", "node1", "--name", "a")
+    lab.deploy("solo", "--limit", "node1", "--name", "a", "--set", "args.max-model-len=16384")
+    lab.deploy("solo", "--limit", "node2", "--name", "b")
+    assert "`sparkops -i " in (hint := lab.json("rollback", "--check", code=2)["error"]["hint"])
+    assert " rollback a --check`" in hint
+    assert " rollback a`" in lab.json("rollback", code=2)["error"]["hint"]

@@ -3,6 +3,7 @@
 import json
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -319,3 +320,25 @@ def test_a_start_settles_what_another_verb_left_half_done(lab: Lab, verb: str, a
     assert lab.cli("status", "--json").document["cut_off"]
     lab.cli("start", code=0)
     assert lab.json("status")["cut_off"] == []
+
+
+def test_an_engine_that_was_killed_and_joins_again_is_the_cause_not_that_it_has_not_joined_yet(lab: Lab) -> None:
+    lab.deploy("cluster")
+    worker = next(one for one in lab.node("node2").engine.listed() if one.running)
+    worker.log += [
+        "sparkops: the engine ended with exit code 137 after it had served; it starts again",
+        "sparkops: joining the Ray head at 198.51.100.1:6379",
+    ]
+    with lab.trouble("node1", "peer-dead-health-green"):
+        (shown,) = lab.json("status", code=5)["deployments"]
+    assert shown["cause"].startswith("node2: the engine ended with exit code 137, which means that it was killed")
+    assert "wait until the model has loaded" in shown["next"]
+
+
+def test_containers_that_were_put_aside_do_not_count_as_restarted(lab: Lab) -> None:
+    lab.deploy("cluster")
+    for node in lab.world.nodes.values():
+        old = next(one for one in node.engine.listed() if one.running)
+        left = replace(old, name=f"{old.name}.aside", id="f" * 64, restarts=2)
+        node.engine.containers[left.name] = left
+    assert [one["id"] for one in lab.json("status", code=None)["warnings"]] == []

@@ -1,5 +1,6 @@
 """`cache`: drop the page cache, schedule that by cron, show the schedule, install the sudoers rule."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,16 +18,15 @@ from sparkops.session.execute import attempt
 from sparkops.session.open import alone, connected, selected
 from sparkops.session.session import Session
 from sparkops.verbs.cache.options import DropOptions, ScheduleOptions
-from sparkops.verbs.cache.schedule import MOST_HAVE_NONE, last_run, may, odd, row
+from sparkops.verbs.cache.schedule import MOST_HAVE_NONE, PERMIT, last_run, may, odd, row
 
+HALF_AN_HOUR = 1800
 READ = "clock,id,sudo,schedule"
 """The probes that these verbs need."""
 
-AGAIN_HINT = "set the schedule again on every node: `sparkops cache schedule --every 30m`"
 CRON_HINT = "use the cron of this machine instead: let it run `sparkops cache drop --quiet`"
 SUDO_HINT = "add --ask-become-pass, or write the rule above as root"
 NOTHING = "the login user is not allowed to drop the page cache, and the node has no model files"
-PERMIT_HINT = "install the sudoers rule that allows it: `sparkops cache permit`"
 
 
 def drop(options: DropOptions, report: Report) -> Answer:
@@ -43,6 +43,9 @@ def drop(options: DropOptions, report: Report) -> Answer:
 
 def schedule(options: ScheduleOptions, report: Report) -> Answer:
     """Write or remove our entry in each node's crontab; other entries stay."""
+    when = options.schedule.when if options.schedule else None
+    if when and when.field == "MemAvailable":
+        report.warn("MemAvailable counts the page cache as free, so a full page cache does not lower it: use MemFree")
     with connected(alone(selected(options.where, report)), report) as session:
         names = [node.name for node in session.there]
         session.lock(names)
@@ -59,7 +62,7 @@ def schedule(options: ScheduleOptions, report: Report) -> Answer:
         for entry in rows:
             if options.schedule and entry["installed"] and entry["permitted"] is False:
                 message = "the login user is not allowed to drop the page cache, only the pages of model files"
-                session.report.warn(f"{message}: {PERMIT_HINT}", entry["name"])
+                session.report.warn(f"{message}: {PERMIT}", entry["name"])
         changed = any(entry["changed"] for entry in rows)
         return session.answer({"nodes": rows, "changed": changed}, error)
 
@@ -79,9 +82,17 @@ def status(options: NodesOptions, report: Report) -> Answer:
             barred = any(isinstance(one.schedule, Scheduled) and one.schedule.barred for one in found.values())
             first = next(entry for entry in rows if entry["problem"])
             more = first["problem"] == MOST_HAVE_NONE
-            hint = f"remove it: `sparkops cache unschedule --limit {first['name']}`" if more else AGAIN_HINT
+            hint = f"remove it: `sparkops cache unschedule --limit {first['name']}`" if more else _again(rows)
             error = StepFailed(trouble[0], hint=CRON_HINT if barred else hint)
         return session.answer({"nodes": rows, "same": same}, error)
+
+
+def _again(rows: Sequence[Mapping[str, Any]]) -> str:
+    """How to set the schedule again on every node, as the first node that works has it."""
+    works = next((row for row in rows if row["every_seconds"] and not row["problem"]), {})
+    when = f" --when '{works['when']}'" if works.get("when") else ""
+    minutes = works.get("every_seconds", HALF_AN_HOUR) // 60
+    return f"set the schedule again on every node: `sparkops cache schedule --every {minutes}m{when}`"
 
 
 def permit(options: ConfirmOptions, report: Report) -> Answer:
@@ -137,4 +148,4 @@ def _first_failure(rows: list[dict[str, Any]]) -> StepFailed | None:
     if not failed:
         return None
     name = failed[0]["name"]
-    return StepFailed(f"{name}: {failed[0]['problem']}", node=name, hint=PERMIT_HINT)
+    return StepFailed(f"{name}: {failed[0]['problem']}", node=name, hint=PERMIT)

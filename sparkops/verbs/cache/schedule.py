@@ -30,6 +30,9 @@ def row(name: str, facts: Facts) -> dict[str, Any]:
     }
 
 
+PERMIT = "install the sudoers rule that allows it: `sparkops cache permit --ask-become-pass`"
+
+
 def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
     """Return why the schedule does not work; empty if it works."""
     ours = hashlib.sha256(script_text("cache").encode()).hexdigest()
@@ -40,7 +43,7 @@ def _problem(found: Scheduled, every: int | None, now: float | None) -> str:
         "the script that the crontab entry runs is missing": bool(line) and not found.script,
         "the script on the node comes from another version of sparkops": bool(line) and found.script != ours,
         _silence(found, every, now): found.installed,
-        "the last run had no right to drop the page cache; allow it: `sparkops cache permit`": found.installed
+        f"the last run had no right to drop the page cache; {PERMIT}": found.installed
         and last is not None
         and "no right" in last.how,
     }

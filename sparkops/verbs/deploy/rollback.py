@@ -57,11 +57,12 @@ def _rollback(options: RollbackOptions, session: Session) -> Answer:
         _refuse_others(session, previous, running)
     else:
         running = [one for one in chosen if one.runs]
-        previous = _previous(session, everything, running, stopped_for(past, {one.stored.hash for one in running}))
+        before = stopped_for(past, {one.stored.hash for one in running})
+        previous = _previous(session, everything, running, before, check=options.check)
     _refuse_clash(session, everything, running, previous)
     ours_to_change(one.stored for one in (*running, *previous))
     for one in previous:
-        if one.kept and (problem := start_problem(session, facts, one)):
+        if one.kept and (problem := start_problem(session, facts, one, stopping=running)):
             raise problem
     if error := elsewhere(session, (*running, *previous)):
         raise error
@@ -142,6 +143,8 @@ def _previous(
     everything: Sequence[DeployedRevision],
     running: Sequence[DeployedRevision],
     before: frozenset[str],
+    *,
+    check: bool,
 ) -> list[DeployedRevision]:
     """Return the stopped revisions to start: all that the running ones replaced, else what served last.
 
@@ -154,7 +157,7 @@ def _previous(
         raise _kept_elsewhere(session, everything, running) or nothing_kept(session, "roll back to", stopped)
     gone = before & {one.stored.hash for one in candidates}
     if len(running) > 1 and not gone:
-        candidates = _replaced_all(session, candidates, running)
+        candidates = _replaced_all(session, candidates, running, " --check" if check else "")
     gone = gone or frozenset(digest for one in running for digest in one.replaced)
     if replaced := [one for one in candidates if one.stored.hash in gone]:
         together = fitting(replaced)  # earlier releases left labels that name more than the last deploy replaced
@@ -178,7 +181,7 @@ def _kept_elsewhere(
 
 
 def _replaced_all(
-    session: Session, candidates: Sequence[DeployedRevision], running: Sequence[DeployedRevision]
+    session: Session, candidates: Sequence[DeployedRevision], running: Sequence[DeployedRevision], check: str
 ) -> list[DeployedRevision]:
     """Several deployments are rolled back together only to one that they all replaced; else the name is needed."""
     hashes = {one.stored.hash for one in running}
@@ -186,7 +189,7 @@ def _replaced_all(
         return found
     names = ", ".join(one.title for one in running)
     able = [one for one in running if any(one.nodes & other.nodes for other in candidates)]
-    ways = " or ".join(f"`sparkops rollback {called(session, one.stored, running)}`" for one in able)
+    ways = " or ".join(f"`sparkops rollback {called(session, one.stored, running)}{check}`" for one in able)
     raise Ambiguous(f"several deployments serve here: {names}", hint=f"name one of them: {ways}")
 
 

@@ -44,9 +44,9 @@ def status(options: LabOptions, report: Ending) -> Answer:
 
 
 def fault(options: LabOptions, report: Ending) -> Answer:
-    if options.listing:
-        return Answer({"kinds": api.kinds()})
     with _usage_errors():
+        if options.listing:
+            return Answer({"kinds": api.kinds()})
         api.fault(options.node, options.kind, options.off, after=options.after)
     return Answer({"node": options.node, "kind": options.kind, "on": not options.off})
 

@@ -69,7 +69,7 @@ def ask_of(one: VerbPlay, extra: Mapping[str, Any] | None = None) -> Invocation:
     try:
         _refuse_foreign(one)
         with redirect_stderr(StringIO()):  # a group of verbs answers with its help
-            ask = parsed(list(_words(one, extra)), CommandLine())
+            ask = parsed(list(words(one, extra)), CommandLine())
     except (UsageError, BadExpression) as error:
         message = error.message if isinstance(error, UsageError) else str(error)
         hint = error.hint if isinstance(error, UsageError) else "set the variable with `-e NAME=VALUE`"
@@ -130,7 +130,7 @@ def _refuse_foreign(one: VerbPlay) -> None:
             raise UsageError(f"with: {key!r} is not the name of an option", hint="omit the dashes: `topology: solo`")
 
 
-def _words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:
+def words(one: VerbPlay, extra: Mapping[str, Any] | None) -> Iterator[str]:
     """Yield `with:` as words: options by name, `args:` as arguments, `flags:` after `--`."""
     yield from one.verb.split()
     behind: list[str] = []

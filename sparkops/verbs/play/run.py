@@ -1,5 +1,6 @@
 """`play`: a playbook, play by play, each a verb of its own or steps on hosts."""
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -18,7 +19,7 @@ from sparkops.files import inventory, playbooks, state
 from sparkops.report.answer import Answer
 from sparkops.report.report import Report
 from sparkops.verbs.play.options import PlayOptions
-from sparkops.verbs.play.playbooks import ask_of, listing, refuse_bad_topology, refuse_verbs
+from sparkops.verbs.play.playbooks import ask_of, listing, refuse_bad_topology, refuse_verbs, words
 from sparkops.verbs.play.steps import first, play_steps
 
 LAST_FAILED = "@last-failed"
@@ -107,7 +108,7 @@ class _Playing:
         if self.options.check and verb == "deploy":
             verb = "plan"
         if self.options.check and verb not in READS:
-            self.report.note(f"would run: sparkops {verb}")
+            self.report.note(f"would run: sparkops {shlex.join(words(one, self.options.extra))}")
             self.documents.append({"name": one.name, "verb": verb, "decided": "in the run"})
             return
         short = verb != ask.verb and not self.report.how.verbose

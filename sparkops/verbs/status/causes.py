@@ -12,6 +12,7 @@ from sparkops.core.diagnosis import most_telling
 from sparkops.core.enginelog import since_meeting
 from sparkops.core.facts import Container, Facts, Unread
 from sparkops.core.inventory import Inventory
+from sparkops.core.known_ends import SERVED
 from sparkops.core.stored import Stored, StoredMember
 from sparkops.phases.beside import in_the_way
 from sparkops.phases.parts import DeployedRevision, cut_off, unlike_keys
@@ -29,6 +30,9 @@ RECENT = 3600.0
 
 STARTS_BY_ITSELF = 600.0
 """Seconds after a boot within which Docker starts the containers that it restarts."""
+
+SIGNALS, KILLED = 128, 137
+"""A shell's exit codes: above the first the program was ended by a signal; the second means SIGKILL."""
 
 WHOLE = "use an inventory with all of its nodes: -i FILE"
 WAIT = "wait until the model has loaded: `sparkops logs --follow` shows how far it is"
@@ -174,8 +178,21 @@ def _said(places: Sequence[Place], logs: Logs) -> Iterator[Reason]:
         if down and diagnosis.follows:
             return
         node = read[index][0]
+        if diagnosis.follows and (ended := _ended(read)):
+            yield ended
+            return
         hint = diagnosis.hint.replace("logs --previous", "logs")  # the container is still there
         yield Reason(node, f"{node}: {diagnosis.cause}", hint)
+
+
+def _ended(read: Sequence[tuple[str, str]]) -> Reason | None:
+    """The end of an engine that served and starts again: a signal (128 and more) before what followed from it."""
+    ends = [(node, int(codes[-1])) for node, text in read if (codes := re.findall(SERVED, text))]
+    if not ends:
+        return None
+    node, code = max(ends, key=lambda end: end[1] > SIGNALS)
+    killed = ", which means that it was killed, often because memory ran out" if code == KILLED else ""
+    return Reason(node, f"{node}: the engine ended with exit code {code}{killed}; it starts again", WAIT)
 
 
 def _down(

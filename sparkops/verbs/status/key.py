@@ -73,10 +73,12 @@ def _rotate(session: Session, facts: Mapping[str, Facts], revision: DeployedRevi
         return Answer({"rotated": False, "restarted": restarted, "check": True, "steps": steps(plan)})
     if session.lock(member.name for one in targets for member in one.stored.members):
         return _key(options, session)
+    session.about(revision.stored.deployment)
     session.report.note(_effect(targets, len(turns)))
     session.secrets |= {API_KEY.name: new, **old_keys(session, facts, plan)}
     session.report.hide(*session.secrets.values())
     execute(with_sudo(plan, session.sudo), session)
+    session.settled = tuple(one.stored.deployment for one in targets)
     return Answer(document | {"rotated": True, "restarted": restarted})
 
 

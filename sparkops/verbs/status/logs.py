@@ -37,8 +37,8 @@ def logs(options: LogsOptions, report: Report) -> Answer:
             shown = [find_deployment(session, facts, options.deployment)] if one_of else running
             if options.follow:
                 return follow(session, shown[0], options.tail)
-            wanted = tuple(member.name for one in shown for member in one.stored.members)
-            parts = [part for one in shown for part in one.parts]
+            wanted = tuple(name for name in session.names if any(name in one.nodes for one in shown))
+            parts = [part for one in shown for part in one.parts if part[0] in wanted]
             entries = read_logs(session, [(n, c.name, scripts.logs(c.name, options.tail)) for n, c in parts])
         return Answer({"logs": entries}, error=session.away.among(wanted).error)
 

@@ -63,7 +63,7 @@ def of_schedule(stored: Stored, facts: Mapping[str, Facts]) -> Iterator[Finding]
 def of_restarts(one: DeployedRevision, facts: Mapping[str, Facts], logs: Logs, typed: str) -> Iterator[Finding]:
     """Containers that Docker restarted within the last day; `typed` names the deployment on a command line."""
     for node, container in one.parts:
-        if not container.restarts or now(facts[node]) - seconds(container.started_at) > A_DAY:
+        if container.aside or not container.restarts or now(facts[node]) - seconds(container.started_at) > A_DAY:
             continue
         code = last_exit_code(container, logs.get((node, container.name), ""))
         times = "once" if container.restarts == 1 else f"{container.restarts} times"

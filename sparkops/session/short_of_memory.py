@@ -1,0 +1,33 @@
+"""Whether a stopped deployment would find enough memory, as the check memory-fits judges it for a deploy."""
+
+from collections.abc import Mapping, Sequence
+
+from sparkops.checks.memory_fits import HOST_SIDE, SYSTEM
+from sparkops.core.facts import Facts
+from sparkops.core.sizes import GIB_KIB
+from sparkops.errors import Refused
+from sparkops.phases.parts import DeployedRevision, deployed_revisions
+from sparkops.session.find_deployment import name_or_hash
+
+
+def short_of_memory(
+    facts: Mapping[str, Facts], one: DeployedRevision, stopping: Sequence[DeployedRevision]
+) -> Refused | None:
+    """The error for a node with less memory than an engine takes at its start, once `stopping` has freed its own."""
+    engines = {one.stored.container(member) for member in one.stored.engines}
+    for node in (node for node, container in one.kept if container.name in engines):
+        memory = facts[node].memory
+        freed = sum(HOST_SIDE + other.stored.share * memory.total_kib for other in stopping if node in other.nodes)
+        free = min(memory.free_after_drop_kib + freed, memory.total_kib - SYSTEM)
+        if memory.total_kib and (need := one.stored.share * memory.total_kib) > free:
+            text = f"{one.title} needs {need / GIB_KIB:.1f} GiB on {node}, but {free / GIB_KIB:.1f} GiB is free"
+            return Refused(text, node=node, hint=_holders(facts, node, (one, *stopping)))
+    return None
+
+
+def _holders(facts: Mapping[str, Facts], node: str, but: Sequence[DeployedRevision]) -> str:
+    """What to stop: the deployments that keep running on this node."""
+    everything = deployed_revisions(facts)
+    running = [other for other in everything if other not in but and node in {place for place, _ in other.running}]
+    stops = [f"`sparkops stop {name_or_hash(other.stored, everything)}`" for other in running]
+    return f"stop what uses it: {' or '.join(stops)}" if stops else "`sparkops memory` shows what uses it"
