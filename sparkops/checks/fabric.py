@@ -41,7 +41,7 @@ def usable(here: Here) -> Iterator[Said]:
             f"the IP addresses could not be read ({addresses.reason}), so the CX7 link cannot be checked", READ_THEM
         )
         return
-    found = here.facts.find_fabric(here.node.fabric_address)
+    found = here.facts.find_link(here.node.fabric_address)
     problem = ""
     if isinstance(found, Unread):
         problem = found.reason
@@ -59,7 +59,7 @@ def used(here: Here) -> tuple[Interface, ...]:
     Raises CannotTell without a link: only `cx7-usable` reports that.
     """
     read(here.facts.ip_addr)
-    found = here.facts.find_fabric(here.node.fabric_address)
+    found = here.facts.find_link(here.node.fabric_address)
     if isinstance(found, Unread) or found.port is None:
         raise CannotTell("no CX7 link (see the check cx7-usable)")
     port = next(port for port in here.facts.ports if port.name == found.port)

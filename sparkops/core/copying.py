@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sparkops.core.facts import Fabric, Facts
+from sparkops.core.facts import Facts, Link
 from sparkops.core.facts.raw import Unread
 from sparkops.core.inventory import Node
 
@@ -48,8 +48,8 @@ def chains(order: Sequence[str], complete: frozenset[str]) -> tuple[tuple[str, .
 
 def hop(sender: str, receiver: Node, facts: Mapping[str, Facts], nodes: Mapping[str, Node]) -> Hop:
     """Use the fabric if both ends have it in one network, else the address of the inventory."""
-    ours = facts[sender].find_fabric(nodes[sender].fabric_address)
-    theirs = facts[receiver.name].find_fabric(receiver.fabric_address)
+    ours = facts[sender].find_link(nodes[sender].fabric_address)
+    theirs = facts[receiver.name].find_link(receiver.fabric_address)
     user = receiver.user or str(getattr(facts[receiver.name].id, "name", ""))
     if isinstance(ours, Unread):
         why = f"{sender} cannot use the fabric: {ours.reason}"
@@ -72,7 +72,7 @@ def origins(one: Hop, facts: Facts) -> tuple[str, ...]:
     return tuple(str(address) for address in known if not address.is_loopback)
 
 
-def _networks(facts: Facts, fabric: Fabric) -> frozenset[str]:
-    found = next((one for one in facts.interfaces if one.name == fabric.interface), None)
-    own = [address for address in found.ipv4 if str(address.ip) == fabric.address] if found else []
+def _networks(facts: Facts, link: Link) -> frozenset[str]:
+    found = next((one for one in facts.interfaces if one.name == link.interface), None)
+    own = [address for address in found.ipv4 if str(address.ip) == link.address] if found else []
     return frozenset(str(address.network) for address in own)

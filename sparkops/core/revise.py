@@ -151,7 +151,7 @@ def _free_port(port: int, behind: int, facts: Facts, deployment: str) -> int:
 
 def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, FabricLink]:
     """Each node's side of the fabric. If one has none (a check refuses that by default), all use their addresses."""
-    found = {place.node: facts[place.node.name].fabric(place.node.fabric_address) for place in placement.engines}
+    found = {place.node: facts[place.node.name].link(place.node.fabric_address) for place in placement.engines}
     fabrics = {
         node.name: FabricLink(f.address, f.interface, f.twin, f.devices) for node, f in found.items() if f is not None
     }

@@ -78,7 +78,7 @@ def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ..
 def cut_off(stored: Stored, facts: Mapping[str, Facts]) -> dict[str, str]:
     """Why the CX7 link of a node cannot carry its cluster, by node."""
     found = {
-        member.name: facts[member.name].find_fabric(member.fabric)
+        member.name: facts[member.name].find_link(member.fabric)
         for member in stored.members
         if member.fabric and member.name in facts and not isinstance(facts[member.name].ip_addr, Unread)
     }

@@ -45,7 +45,7 @@ def changes_of(name: str) -> Probes:
 def whole(value: Any) -> Any:
     """A value as plain data, with what its properties make of it."""
     if isinstance(value, Facts):
-        return {**of_fields(value), "fabric": whole(value.find_fabric())}
+        return {**of_fields(value), "fabric": whole(value.find_link())}
     if is_dataclass(value) and not hasattr(value, "reason"):
         return of_fields(value)
     if isinstance(value, Mapping):

@@ -19,7 +19,7 @@ def test_a_raw_capture_is_a_fixture_file(serving: Lab) -> None:
     raw = serving.cli("facts", "node2", "--raw", code=0).out
     assert raw.startswith("sparkops-facts 1\n")
     facts = parse(raw)
-    assert facts.fabric().address
+    assert facts.link().address
     assert [container for container in facts.containers if container.ours]
     assert [node["name"] for node in serving.json("facts")["nodes"]] == serving.names
 

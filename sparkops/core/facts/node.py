@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated
 
-from sparkops.core.facts import access, containers, fabric, gpu, images, memory, models, network, schedule, system
+from sparkops.core.facts import access, containers, cx7, gpu, images, memory, models, network, schedule, system
 from sparkops.core.facts.access import Disk, Left, Lock, Orphan, Owned, Sudo, User
 from sparkops.core.facts.containers import Container, DockerInfo, DockerVersion, merge
-from sparkops.core.facts.fabric import Fabric, Port
+from sparkops.core.facts.cx7 import Link, Port
 from sparkops.core.facts.gpu import Gpu, GpuLoad, GpuProcess, Identity
 from sparkops.core.facts.images import Image
 from sparkops.core.facts.memory import Memory, Pressure, Swap
@@ -164,20 +164,20 @@ class Facts:
     @property
     def ports(self) -> tuple[Port, ...]:
         """The CX7 ports; none at all usually means that no cable is plugged in."""
-        return fabric.ports(self.interfaces)
+        return cx7.ports(self.interfaces)
 
     @property
     def up_ports(self) -> tuple[str, ...]:
         return tuple(port.name for port in self.ports if port.up)
 
-    def find_fabric(self, address: str | None = None) -> Fabric | Unread:
+    def find_link(self, address: str | None = None) -> Link | Unread:
         """The CX7 port that carries the cluster, or why there is none."""
         if isinstance(self.ip_addr, Unread) and isinstance(self.net, Unread):
             return Unread(f"cannot read `ip addr` ({self.ip_addr.reason}) or /sys/class/net ({self.net.reason})")
-        return fabric.find(self.interfaces, address)
+        return cx7.find(self.interfaces, address)
 
-    def fabric(self, address: str | None = None) -> Fabric | None:
-        found = self.find_fabric(address)
+    def link(self, address: str | None = None) -> Link | None:
+        found = self.find_link(address)
         return None if isinstance(found, Unread) else found
 
     @property

@@ -186,16 +186,16 @@ def _inventory(nodes: Sequence[Node]) -> str:
 
 
 def _detected(node: Node, facts: Facts) -> Node:
-    fabric = facts.fabric()
-    return replace(node, fabric_address=fabric.address if fabric else None)
+    link = facts.link()
+    return replace(node, fabric_address=link.address if link else None)
 
 
 def _found(facts: Facts) -> dict[str, Any]:
     """Return the fabric address, and each missing right with the command that grants it."""
-    fabric = facts.fabric()
+    link = facts.link()
     missing = []
     if problem := docker_problem(facts):
         missing.append({"message": f"Docker cannot be used: {problem}", "hint": DOCKER_HINT})
     if isinstance(facts.sudo, Sudo) and not facts.sudo.drop_caches:
         missing.append({"message": "the login user needs a password to drop the page cache", "hint": SUDOERS_HINT})
-    return {"fabric_address": fabric.address if fabric else None, "missing": missing}
+    return {"fabric_address": link.address if link else None, "missing": missing}

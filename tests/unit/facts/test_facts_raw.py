@@ -41,7 +41,7 @@ def test_any_output_of_any_probe_is_a_value_or_unread(answers: dict[str, tuple[i
     facts = parse(write(answers))
     assert facts.identity.verdict in ("certain", "broken-driver", "not")
     assert isinstance(facts.containers, tuple)
-    assert isinstance(facts.find_fabric(), object)
+    assert isinstance(facts.find_link(), object)
     assert isinstance(plain(facts), dict)
 
 

@@ -14,7 +14,7 @@ NO_CARD = "there is no CX7 interface; usually that means that no cable is plugge
 
 
 @dataclass(frozen=True)
-class Fabric:
+class Link:
     """The port in use. One netdev alone carries half of the cable's 200 Gb/s, so `twin` should have an address too.
 
     `devices` are the RDMA devices of both; empty means that the address is on plain Ethernet.
@@ -58,7 +58,7 @@ def ports(interfaces: Iterable[Interface]) -> tuple[Port, ...]:
     return tuple(Port(name, tuple(sorted(groups[name], key=_plain_first))) for name in sorted(groups))
 
 
-def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Fabric | Unread:
+def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Link | Unread:
     """The port that owns the wanted address, else the first with the most usable interfaces; or why there is none."""
     found = ports(interfaces)
     if wanted is not None:
@@ -68,7 +68,7 @@ def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Fabric
         return Unread(NO_CARD)
     if not best.usable:
         return Unread(_unusable(found))
-    return _fabric(best, best.usable[0])
+    return _link(best, best.usable[0])
 
 
 def ring(nodes: Mapping[str, Iterable[Interface]]) -> bool:
@@ -87,7 +87,7 @@ def _peers(networks: Networks, others: Mapping[str, Mapping[str, Networks]]) -> 
     return frozenset(peer for peer, theirs in others.items() if any(networks & shared for shared in theirs.values()))
 
 
-def _owner(interfaces: tuple[Interface, ...], found: tuple[Port, ...], wanted: str) -> Fabric | Unread:
+def _owner(interfaces: tuple[Interface, ...], found: tuple[Port, ...], wanted: str) -> Link | Unread:
     owner = next((one for one in interfaces if any(str(address.ip) == wanted for address in one.ipv4)), None)
     if owner is None:
         down = "" if any(one.up for port in found for one in port.interfaces) else _unusable(found)
@@ -95,14 +95,14 @@ def _owner(interfaces: tuple[Interface, ...], found: tuple[Port, ...], wanted: s
     if not owner.up:
         return Unread(f"{owner.name} has the fabric address {wanted}, but is {owner.state or 'not up'}")
     port = next((port for port in found if owner in port.interfaces), None)
-    return _fabric(port or Port("", (owner,)), owner, wanted)
+    return _link(port or Port("", (owner,)), owner, wanted)
 
 
-def _fabric(port: Port, primary: Interface, address: str | None = None) -> Fabric:
+def _link(port: Port, primary: Interface, address: str | None = None) -> Link:
     twin = next((one for one in port.interfaces if one.name != primary.name), None)
     usable = twin if twin in port.usable else None
     devices = tuple(one.rdma.name for one in (primary, usable) if one is not None and one.rdma and one.rdma.active)
-    return Fabric(
+    return Link(
         interface=primary.name,
         address=address or primary.address or "",
         twin=twin.name if twin else None,

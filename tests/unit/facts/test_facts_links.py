@@ -5,7 +5,7 @@ from ipaddress import IPv4Interface
 from pathlib import Path
 
 from sparkops.core.facts import Interface, Rdma, Unread, ring
-from sparkops.core.facts.fabric import find
+from sparkops.core.facts.cx7 import find
 from support import golden
 
 PORTS = {"p0": ("enp1s0f0np0", "enP2p1s0f0np0"), "p1": ("enp1s0f1np1", "enP2p1s0f1np1")}
@@ -33,7 +33,7 @@ def test_a_port_is_chosen_or_it_is_said_why_not() -> None:
         found = find(node(up), next((row[1] for row in rows if row[0] == "?"), None))
         return found.reason if isinstance(found, Unread) else f"{found}, {'complete' if found.complete else 'half'}"
 
-    golden.hold_blocks(Path(__file__).with_name("fabrics.txt"), outcome)
+    golden.hold_blocks(Path(__file__).with_name("links.txt"), outcome)
 
 
 def test_without_any_cx7_it_is_the_cable() -> None:
