@@ -7,7 +7,8 @@ import secrets
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from sparklab import files
+from sparklab import cables, files
+from sparklab.cables import SWITCH
 from sparklab.errors import LabError
 from sparklab.faults import FAULTS
 
@@ -46,9 +47,11 @@ def up(
     speed: float | None = None,
     ray: str = "auto",
     backend: str = "embedded",
+    fabric: str = SWITCH,
 ) -> dict[str, Any]:
     """Start `nodes` nodes, or say that as many run already (`started` is then false)."""
     _check(nodes, ray, backend)
+    cables.check(fabric, nodes)
     directory = directory or lab_dir()
     if ":" in str(directory):
         raise LabError(f"a lab cannot be in {directory}", "set SPARKOPS_LAB_DIR to a path without `:`")
@@ -56,8 +59,9 @@ def up(
     with files.locked(directory.parent):
         record = _record(directory)
         if record and _backend(record).running(record):
-            if record["count"] != nodes:
-                raise LabError(f"a lab with {record['count']} nodes is up", "run `sparkops lab down` first")
+            if (record["count"], record.get("fabric", SWITCH)) != (nodes, fabric):
+                beside = "" if record["count"] != nodes else f" on a {record.get('fabric', SWITCH)}"
+                raise LabError(f"a lab with {record['count']} nodes{beside} is up", "run `sparkops lab down` first")
             return _up(directory, record, started=False)
         if record:
             _remove(directory, record)
@@ -69,6 +73,7 @@ def up(
             "id": secrets.token_hex(8),
             "backend": backend,
             "count": nodes,
+            "fabric": fabric,
             "speed": speed or float(os.environ.get("SPARKLAB_SPEED", "1")),
             "ray": ray_for(nodes, ray, os.cpu_count() or 1),
         }

@@ -17,7 +17,7 @@ from sparklab.daemon import modelhub
 from sparklab.daemon.control import ask
 from sparklab.errors import LabError
 from sparklab.faults import FAULTS
-from sparklab.tree import build, keys
+from sparklab.tree import build, keys, network
 
 __all__ = ["FAULTS", "down", "fault", "running", "status", "up"]
 
@@ -57,6 +57,7 @@ def _write(directory: Path, record: dict[str, Any]) -> None:
     nodes = [layout.Node(directory / "nodes" / f"node{index}") for index in range(1, record["count"] + 1)]
     for node in nodes:
         os.makedirs(node.record["short"])
+        network.publish(node)  # a port has a link once the other end is there
     files.write(directory / "inventory.yml", build.inventory(directory, nodes))
     files.write(directory / "inventory.yml.known_hosts", "".join(known))
 

@@ -53,6 +53,13 @@ FAULTS: dict[str, str] = {
     "no-cable": "no cable is plugged in, so the CX7 devices do not exist",
     "one-twin-down": "the second interface of the port is down",
     "twin-without-ipv4": "the second interface has no IPv4 address",
+    "cable-pulled": "the cable of the last port that has one is pulled; the other end has no link either",
+    "cables-exchanged": "the cables of the two ports are exchanged",
+    "cable-elsewhere": "the cable of the first port leads to a device that is no node of the lab",
+    "cable-loop": "a cable connects the two ports of the node",
+    "subnet-differs": "the first interface of the fabric is in a subnet of its own",
+    "address-twice": "the first interface of the fabric has the address of node1",
+    "no-ipv6": "the interfaces have no IPv6 addresses",
     "link-100g": "the link runs at 100 Gb/s",
     "link-10g": "the link runs at 10 Gb/s",
     "small-mtu": "the interfaces have MTU 1500",
@@ -68,6 +75,11 @@ FAULTS: dict[str, str] = {
     "phantom-profile": "a NetworkManager profile uses DHCP on the fabric",
     "avahi-conflict": "mDNS announces the node under another name",
 }
+
+CABLES = frozenset(
+    {"cx7-down", "no-cable", "cable-pulled", "cables-exchanged", "cable-elsewhere", "cable-loop", "other-cage"}
+)
+"""Faults after which other nodes may have no link, or have it again."""
 
 ONE_SHOT = frozenset({"engine-killed", "reboot"})
 """Faults that happen once: `--off` does not end them."""

@@ -4,6 +4,7 @@ import os
 from typing import Any
 
 from sparklab import files
+from sparklab.cables import Ports
 
 PACKAGE_ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 USER = "spark"
@@ -12,6 +13,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """After the directory of the node's own programs."""
 SSH_PORT = 2222
 NODES_PER_BLOCK = 240
+OTHER = {"p0": "p1", "p1": "p0"}
 
 
 def captured(name: str) -> str:
@@ -41,7 +43,6 @@ class Node:
         self.name: str = record.get("name", "")
         self.lab: str = record.get("lab", "")
         self.address: str = record.get("address", "")
-        self.fabric: list[str] = record.get("fabric", [])
         self.loopback: str = record.get("loopback", "")
         self.hostname: str = record.get("hostname", "")
         self.speed: float = record.get("speed", 1.0)
@@ -64,14 +65,53 @@ class Node:
         """Is this fault on now? One `stat`, so that every tool call can ask."""
         return os.path.exists(self.path("faults", kind))
 
-    def cut_off_from(self, address: str) -> bool:
-        """Is this a fabric address, and the CX7 link down at either end? Other addresses are reached over Ethernet."""
-        owner = self.at(address)
-        return owner is not None and address in owner.fabric and any(node.unplugged for node in (self, owner))
+    @property
+    def ports(self) -> Ports:
+        """Its QSFP ports as they are configured, with a link or without."""
+        found: Ports = self.record.get("ports", {})
+        return {OTHER[name]: port for name, port in found.items()} if self.fault("other-cage") else found
 
     @property
-    def unplugged(self) -> bool:
-        return self.fault("cx7-down") or self.fault("no-cable")
+    def fabric(self) -> list[str]:
+        """The addresses of its fabric, with a link or without."""
+        return [address for port in self.ports.values() for address in port["addresses"]]
+
+    def cut_off_from(self, address: str) -> bool:
+        """Is this a fabric address to which no cable leads? Other addresses are reached over Ethernet."""
+        owner = self.at(address)
+        if owner is None or address not in owner.fabric:
+            return False
+        port = next(name for name, port in owner.ports.items() if address in port["addresses"])
+        return owner.links.get(port) not in self.links.values()
+
+    @property
+    def links(self) -> dict[str, str]:
+        """By port with a link, what it is connected to. A cable has a link if it is plugged in at both ends."""
+        found = {}
+        for port, segment in self.plugged.items():
+            ends = [one["other"] for one in self.ports.values() if one["segment"] == segment and one["other"]]
+            if all(segment in self.beside(other).plugged.values() for other in ends):
+                found[port] = segment
+        return found
+
+    @property
+    def plugged(self) -> dict[str, str]:
+        """By port, what its cable leads to."""
+        found = {port: one["segment"] for port, one in self.ports.items()}
+        if self.fault("cx7-down") or self.fault("no-cable"):
+            return {}
+        if self.fault("cable-pulled"):
+            found.popitem()
+        if self.fault("cables-exchanged"):
+            found = dict(zip(found, reversed(found.values()), strict=True))
+        if self.fault("cable-elsewhere"):
+            found["p0"] = f"a device beside {self.name}"
+        if self.fault("cable-loop"):
+            found = dict.fromkeys(("p0", "p1"), f"a cable of {self.name}")
+        return found
+
+    def beside(self, name: str) -> "Node":
+        return Node(os.path.join(os.path.dirname(self.directory), name))
 
     def at(self, address: str) -> "Node | None":
         """The node of this lab with this address; found by a link, without reading all nodes."""

@@ -40,7 +40,8 @@ class Host:
         self.close()
         if self.down or self.node.fault("unreachable"):
             return
-        link = [] if self.node.unplugged else self.node.fabric
+        ports = self.node.ports
+        link = [address for port in self.node.links if port in ports for address in ports[port]["addresses"]]
         if self.node.fault("node-hangs"):
             self._acceptor = await asyncio.start_server(_silent, [self.node.address, *link], SSH_PORT)
             return

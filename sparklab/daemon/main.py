@@ -61,7 +61,7 @@ class Daemon:
                 return self._status(request["reset"])
             case "fault":
                 host = self.hosts[request["node"]]
-                await Trouble(host).switch(request["kind"], request["off"], request.get("after", 0))
+                await Trouble(host, self.hosts).switch(request["kind"], request["off"], request.get("after", 0))
                 return {"ok": True}
         raise KeyError(request["do"])
 

@@ -5,12 +5,13 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 from sparklab import files, processes
 from sparklab.daemon.host import Host
 from sparklab.errors import LabError
-from sparklab.faults import ONE_SHOT
+from sparklab.faults import CABLES, ONE_SHOT
 from sparklab.tools import repairs
 from sparklab.tree import ailments, etc, memory, models, network
 
@@ -23,11 +24,12 @@ ASIDE = ".aside"
 
 
 class Trouble:
-    """Faults of one node."""
+    """Faults of one node; `hosts` are all nodes of the lab."""
 
-    def __init__(self, host: Host) -> None:
+    def __init__(self, host: Host, hosts: Mapping[str, Host]) -> None:
         self.host = host
         self.node = host.node
+        self.hosts = hosts
 
     async def switch(self, kind: str, off: bool, after: int) -> None:
         path = Path(self.node.path("faults", kind))
@@ -41,9 +43,20 @@ class Trouble:
         except LabError:
             path.unlink(missing_ok=True)
             raise
-        network.publish(self.node)
+        for name in (self.node.name, *self._ends()):
+            network.publish(self.hosts[name].node)
         ailments.publish(self.node)
         memory.change(self.node)
+
+    async def _replug(self) -> None:
+        """Begin or end the links of this node and of those at the other ends of its cables."""
+        for host in (self.host, *(self.hosts[name] for name in self._ends())):
+            await host.refresh()
+            host.drop(*host.node.fabric)
+
+    def _ends(self) -> list[str]:
+        """The nodes at the other ends of its cables."""
+        return sorted({port["other"] for port in self.node.ports.values() if port["other"]})
 
     async def _effect(self, kind: str, off: bool) -> None:
         match kind:
@@ -56,9 +69,8 @@ class Trouble:
                 await asyncio.to_thread(self._signal_engine, signal.SIGKILL)
             case "engine-frozen":
                 await asyncio.to_thread(self._signal_engine, signal.SIGCONT if off else signal.SIGSTOP)
-            case "cx7-down" | "no-cable":
-                await self.host.refresh()
-                self.host.drop(*self.node.fabric)
+            case _ if kind in CABLES:
+                await self._replug()
             case "page-cache-full":
                 memory.change(self.node, cached=memory.CACHE_AFTER_BOOT if off else memory.CACHE_FULL)
             case "no-model":

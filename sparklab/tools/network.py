@@ -2,6 +2,7 @@
 
 import json
 import os
+from ipaddress import ip_interface
 from typing import Any
 
 from sparklab.layout import Node, here
@@ -51,14 +52,17 @@ def ethtool(node: Node, name: str) -> int:
 
 
 def ping(node: Node, words: list[str]) -> int:
-    """Reaches the lab's own addresses; not over the fabric when either end's link is down."""
+    """Reaches the lab's own addresses; over the fabric only what the cable of the interface leads to."""
     target = words[-1]
+    if "-6" in words:
+        return _ping_all(node, target.partition("%")[2])
     peer = node.at(target)
     count = int(words[words.index("-c") + 1]) if "-c" in words else 1
     size = int(words[words.index("-s") + 1]) if "-s" in words else 56
     reached = peer is not None and target != peer.loopback and not node.cut_off_from(target)
     if peer is not None and target in peer.fabric:
-        reached = reached and not any(_loses(one, size) for one in (node, peer))
+        bound = words[words.index("-I") + 1] if "-I" in words else ""
+        reached = reached and _in_its_subnet(node, bound, target) and not any(_loses(one, size) for one in (node, peer))
     out(f"PING {target} ({target}) {size}({size + 28}) bytes of data.")
     got = count if reached else 0
     for number in range(1, got + 1):
@@ -66,6 +70,28 @@ def ping(node: Node, words: list[str]) -> int:
     out(f"\n--- {target} ping statistics ---")
     out(f"{count} packets transmitted, {got} received, {0 if reached else 100}% packet loss, time 0ms")
     return 0 if reached else 1
+
+
+def _in_its_subnet(node: Node, interface: str, target: str) -> bool:
+    """Does the interface that the ping is bound to have an address beside the target's, if it is bound to one?"""
+    own = tree.addressed(node).get(interface)
+    return not interface or own is None or _network(node, own) == _network(node, target)
+
+
+def _network(node: Node, address: str) -> object:
+    return ip_interface(f"{address}/{node.record['prefix']}").network
+
+
+def _ping_all(node: Node, interface: str) -> int:
+    """Ask all IPv6 nodes at an interface; each answers, the interface itself too."""
+    heard = tree.hears(node, interface)
+    out(f"PING ff02::1%{interface} (ff02::1%{interface}) 56 data bytes")
+    for number, address in enumerate(heard):
+        more = " (DUP!)" if number else ""
+        out(f"64 bytes from {address}%{interface}: icmp_seq=1 ttl=64 time=0.4{number % 10} ms{more}")
+    out(f"\n--- ff02::1%{interface} ping statistics ---")
+    out(f"1 packets transmitted, {min(len(heard), 1)} received, +{max(len(heard) - 1, 0)} duplicates, 0% packet loss")
+    return 0 if heard else 1
 
 
 def _loses(node: Node, size: int) -> bool:
@@ -162,4 +188,7 @@ def _json(index: int, interface: Interface, addresses: bool) -> dict[str, Any]:
     about = {"scope": "host" if loop else "global", "label": name}
     about |= dict.fromkeys(("valid_life_time", "preferred_life_time"), FOREVER)
     shown = [{"family": "inet", "local": own, "prefixlen": size, **about} for own, size in interface["addresses"]]
+    if interface["link_local"]:
+        six = {"family": "inet6", "local": interface["link_local"], "prefixlen": 64, **about, "scope": "link"}
+        shown.append(six)
     return found | ({"addr_info": shown} if addresses else {})

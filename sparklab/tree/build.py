@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sparklab import files
+from sparklab import cables, files
 from sparklab.layout import PACKAGE_ROOT, PATH, SSH_PORT, USER, Node, addresses, prefix
 from sparklab.tools import knob
 from sparklab.tools.registry import ASKED, TOOLS
@@ -79,7 +79,7 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
             "lab": record["id"],
             "address": management,
             "port": SSH_PORT,
-            "fabric": [first, second],
+            "ports": cables.ports(record["fabric"], record["octet"], index, record["count"], (first, second)),
             "prefix": prefix(record["count"]),
             "loopback": loopback,
             "hostname": f"spark-{identity[:4]}",
@@ -111,7 +111,6 @@ def _root(made: Node) -> None:
         network.put(made, path, text)
     knob.close(made)
     os.symlink("/usr/lib/systemd/system/multi-user.target", made.root("etc", "systemd", "system", "default.target"))
-    network.publish(made)
     memory.change(made)
 
 

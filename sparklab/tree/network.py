@@ -1,16 +1,15 @@
-"""Interfaces of a node: one cable in port 0, both its interfaces up with their own subnets, as sysfs and as data for `ip`."""
+"""Interfaces of a node: both of a port with a cable are up, in subnets of their own; as sysfs and as data for `ip`."""
 
 import os
 from typing import Any
 
 from sparklab import files
+from sparklab.cables import PORTS, SWITCH
 from sparklab.layout import Node
 
 Interface = dict[str, Any]
-"""name, up, mtu, mac, speed, port, addresses: pairs of address and prefix."""
+"""name, up, mtu, mac, link_local, speed, port, addresses: pairs of address and prefix."""
 
-FABRIC = ("enp1s0f0np0", "enP2p1s0f0np0")
-OTHER_PORT = ("enp1s0f1np1", "enP2p1s0f1np1")
 CX7 = ("enp1s0", "enP2p1")
 RDMA = {
     "rocep1s0f0": "enp1s0f0np0",
@@ -24,6 +23,12 @@ MACS = {
 }  # fmt: skip
 """The last byte of each address; the interfaces are in the kernel's order, without `lo`."""
 
+MOST_HEARD = 64
+"""Nodes of a large switch that answer in time."""
+
+STRANGER = "fe80::1"
+"""What answers at the other end of a cable that leads to none of the lab's nodes."""
+
 
 def interfaces(node: Node) -> list[Interface]:
     """Every interface in the kernel's order."""
@@ -32,20 +37,21 @@ def interfaces(node: Node) -> list[Interface]:
     if node.fault("bridge-on-fabric"):
         addresses["docker0"] = (f"{node.fabric[0].rpartition('.')[0]}.254", prefix)
     addresses |= {name: (address, prefix) for name, address in addressed(node).items()}
-    fast = 100000 if node.fault("link-100g") else 10000 if node.fault("link-10g") else 200000
     found = []
     for name in ("lo", *MACS):
         up, cx7 = name in ("lo", "enP7s7", *ours), name.startswith(CX7)
         if cx7 and node.fault("no-cable"):
             continue
         mtu = 65536 if name == "lo" else 9000 if name in ours and not node.fault("small-mtu") else 1500
+        mac = f"{node.record['mac']}:{MACS[name]:02x}" if name in MACS else "00:00:00:00:00:00"
         found.append(
             {
                 "name": name,
                 "up": up,
                 "mtu": mtu,
-                "mac": f"{node.record['mac']}:{MACS[name]:02x}" if name in MACS else "00:00:00:00:00:00",
-                "speed": (fast if cx7 else 10000) if up else -1,
+                "mac": mac,
+                "link_local": link_local(mac) if up and name != "lo" and not node.fault("no-ipv6") else "",
+                "speed": (_speed(node, name) if cx7 else 10000) if up else -1,
                 "port": name[-2:] if cx7 else "",
                 "addresses": [addresses[name]] if name in addresses else [],
             }
@@ -53,20 +59,74 @@ def interfaces(node: Node) -> list[Interface]:
     return found
 
 
-def port_in_use(node: Node) -> tuple[str, str]:
-    """Return the two netdevs of the port that has the cable."""
-    return OTHER_PORT if node.fault("other-cage") else FABRIC
+def _speed(node: Node, name: str) -> int:
+    """Mb/s of a port: a cable is as slow as its slower end."""
+    port = next(port for port, names in PORTS.items() if name in names)
+    other = node.ports.get(port, {}).get("other")
+    return min(_end_speed(end) for end in (node, *([node.beside(other)] if other else [])))
+
+
+def _end_speed(node: Node) -> int:
+    return 10000 if node.fault("link-10g") else 100000 if node.fault("link-100g") else 200000
 
 
 def fabric(node: Node) -> tuple[str, ...]:
     """Return the fabric interfaces that are up."""
-    return () if node.unplugged else port_in_use(node)[:1] if node.fault("one-twin-down") else port_in_use(node)
+    found = [name for port in sorted(node.links) for name in PORTS[port]]
+    return tuple(found[::2] if node.fault("one-twin-down") else found)
+
+
+def configured(node: Node) -> dict[str, str]:
+    """Return the IPv4 address that each fabric interface is given, up or down."""
+    found = {
+        name: own for port, one in node.ports.items() for name, own in zip(PORTS[port], one["addresses"], strict=True)
+    }
+    if node.fault("subnet-differs"):
+        found |= {name: _moved(own) for name, own in found.items() if name == next(iter(found))}
+    if node.fault("address-twice"):
+        found |= dict(list(zip(found, node.beside("node1").fabric, strict=False))[:1])
+    return found
+
+
+def _moved(address: str) -> str:
+    """The address in a subnet that no other interface has."""
+    first, second, _, fourth = address.split(".")
+    return f"{first}.{second}.250.{fourth}"
 
 
 def addressed(node: Node) -> dict[str, str]:
     """Return the IPv4 address of each fabric interface that is up and has one."""
-    up = fabric(node)[:1] if node.fault("twin-without-ipv4") else fabric(node)
-    return dict(zip(up, node.fabric, strict=False))
+    own, up = configured(node), fabric(node)
+    return {name: own[name] for name in (up[::2] if node.fault("twin-without-ipv4") else up) if name in own}
+
+
+def link_local(mac: str) -> str:
+    """The IPv6 address that an interface gives itself by its hardware address."""
+    first, second, third, fourth, fifth, sixth = (int(part, 16) for part in mac.split(":"))
+    return f"fe80::{(first ^ 2) << 8 | second:x}:{third:02x}ff:fe{fourth:02x}:{fifth << 8 | sixth:x}"
+
+
+def hears(node: Node, name: str) -> list[str]:
+    """The link-local addresses that answer at an interface: its own, and what its cable leads to."""
+    port = next((port for port, names in PORTS.items() if name in names), "")
+    segment = node.links.get(port)
+    if segment is None or node.fault("no-ipv6"):
+        return []
+    switched = node.ports.get(port, {}).get("segment") == segment == SWITCH
+    ends = {node.name} | {one["other"] for one in node.ports.values() if one["segment"] == segment and one["other"]}
+    nodes = node.siblings()[:MOST_HEARD] if switched else [node.beside(end) for end in ends]
+    found = [address for one in nodes for address in _answers(one, segment)]
+    return [*found, STRANGER] if segment.startswith("a device") else found
+
+
+def _answers(node: Node, segment: str) -> list[str]:
+    """The link-local addresses of a node's interfaces on a segment."""
+    names = {name for port, one in node.links.items() if one == segment for name in PORTS[port]}
+    return (
+        []
+        if node.fault("pings-lost")
+        else [one["link_local"] for one in interfaces(node) if one["name"] in names and one["link_local"]]
+    )
 
 
 def publish(node: Node) -> None:
@@ -86,7 +146,7 @@ def publish(node: Node) -> None:
             **({"phys_port_name": port, "device/vendor": "0x15b3"} if port else {}),
         }
         _put_all(node, f"sys/class/net/{interface['name']}", values)
-    addresses = dict(zip(port_in_use(node), node.fabric, strict=True))
+    addresses = configured(node)
     for device, name, up in rdma(node):
         _publish_rdma(node, device, name, up, addresses.get(name, ""))
 

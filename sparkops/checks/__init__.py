@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sparkops.checks import (
     access,
+    cabling,
     disk,
     docker,
     driver,
@@ -23,7 +24,7 @@ from sparkops.checks import (
     rdma,
     tested,
 )
-from sparkops.checks.check import Check
+from sparkops.checks.check import LINKS, Check
 from sparkops.checks.judging import judged
 from sparkops.core.findings import Finding
 from sparkops.core.schema import did_you_mean
@@ -45,6 +46,7 @@ AREAS = (
     model,
     tested,
     ports,
+    cabling,
     fabric,
     fabric_links,
     rdma,
@@ -52,6 +54,10 @@ AREAS = (
 )
 CHECKS = tuple(found for area in AREAS for found in vars(area).values() if isinstance(found, Check))
 """Every check, in the order of these modules and of the definitions in them."""
+
+_OF_CLUSTERS = (check for check in CHECKS if check.topologies == ("cluster",) and {*LINKS} <= {*check.reads})
+FABRIC = tuple(check for check in _OF_CLUSTERS if check.id != "no-ring")
+"""The checks of the CX7 fabric itself; `no-ring` is about what sparkops can do with it."""
 
 
 def findings(s: Situation, allow: frozenset[str]) -> tuple[Finding, ...]:

@@ -5,7 +5,9 @@ from ipaddress import IPv4Network
 from itertools import combinations
 
 from sparkops.checks.check import LINKS, CannotTell, FabricCheck, Here, Said, asked, fail, good, read, some, warn
+from sparkops.core.fabric import End
 from sparkops.core.facts import Facts, Interface, Unread, known
+from sparkops.core.facts.reading import grouped
 
 NETPLAN = "/etc/netplan/40-cx7.yaml (mode 600), then: sudo netplan apply"
 FULL, HALF = 200_000, 100_000
@@ -54,11 +56,14 @@ def usable(here: Here) -> Iterator[Said]:
 
 
 def used(here: Here) -> tuple[Interface, ...]:
-    """The netdevs of the QSFP port in use, the one with the fabric address first.
+    """The netdevs of the QSFP port in use, the one with the fabric address first; of all ports with a cable in a ring.
 
     Raises CannotTell without a link: only `cx7-usable` reports that.
     """
     read(here.facts.ip_addr)
+    ends = [] if here.s.cabling.one_network else [end for end in here.s.cabling.ends if end.node == here.name]
+    if ends:
+        return tuple(one for end in ends for one in here.s.fabric.ports[end].interfaces)
     found = here.facts.find_link(here.node.fabric_address)
     if isinstance(found, Unread) or found.port is None:
         raise CannotTell("no CX7 link (see the check cx7-usable)")
@@ -88,11 +93,10 @@ def cabled(here: Here) -> tuple[Interface, ...]:
     hint=f"on the node: sudo ip link set INTERFACE up; add both interfaces to {NETPLAN}",
 ).each_node
 def both_up(here: Here) -> Iterator[Said]:
-    both = cabled(here)
-    down = [one.name for one in both if not one.up]
-    if len(both) < 2:
-        yield warn(f"the port has one interface, {both[0].name}, not two: the link has half of its bandwidth", LOST)
-    for name in down:
+    found = cabled(here)
+    for alone in (both[0].name for both in grouped((one.port, one) for one in found).values() if len(both) < 2):
+        yield warn(f"the port has one interface, {alone}, not two: the link has half of its bandwidth", LOST)
+    for name in (one.name for one in found if not one.up):
         up = f"on the node: sudo ip link set {name} up; give it an IPv4 address in {NETPLAN}"
         yield warn(f"{name} is down: the link has half of its bandwidth", up, _shown(here))
 
@@ -130,15 +134,22 @@ def addresses(here: Here) -> Iterator[Said]:
 ).each_node
 def speed(here: Here) -> Iterator[Said]:
     read(here.facts.net)
-    up = [one for one in cabled(here) if one.up]
-    for one in up:
-        if one.speed_mbps is None:
-            yield fail(f"the speed of {one.name} is unknown")
-        elif one.speed_mbps < FULL:
-            say = fail if one.speed_mbps < HALF else warn
-            yield say(f"{one.name} runs at {one.speed_mbps} Mb/s instead of {FULL} Mb/s")
+    for (port, mbps), both in grouped(((one.port, one.speed_mbps), one.name) for one in cabled(here) if one.up).items():
+        names = f"{port}{_towards(here, str(port))} ({', '.join(both)})"
+        if mbps is None:
+            yield fail(f"the speed of {names} is unknown")
+        elif mbps < FULL:
+            say = fail if mbps < HALF else warn
+            yield say(f"{names} runs at {mbps // 1000} Gb/s instead of {FULL // 1000} Gb/s")
         else:
-            yield good(evidence=f"{one.name} {one.speed_mbps} Mb/s")
+            yield good(evidence=f"{names} {mbps // 1000} Gb/s")
+
+
+def _towards(here: Here, port: str) -> str:
+    """Where the cable of a port leads, if it is known and no switch."""
+    segment = here.s.fabric.segment_of.get(End(here.name, port))
+    others = [end for end in segment.ends if end.node != here.name] if segment else []
+    return f" to {others[0]}" if len(others) == 1 else ""
 
 
 @FabricCheck(

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from sparkops.checks.check import CannotTell, FabricCheck, Here, Said, apart, fail, good, read, some, warn
 from sparkops.checks.fabric import NETPLAN, cabled
-from sparkops.core.facts import Interface, Ping, ring
+from sparkops.core.facts import Interface, Ping
 from sparkops.core.facts.reading import grouped
 from sparkops.core.situation import Situation
 
@@ -37,12 +37,22 @@ def links(s: Situation) -> Mapping[str, tuple[Interface, ...]]:
 def targets(s: Situation) -> dict[str, list[tuple[str, str, int]]]:
     """By node, what it pings: (interface, address, payload bytes). At most four peers each, spread evenly."""
     found = links(s)
+    if not s.cabling.one_network:
+        return {name: [way for peer in s.cabling.beside(name) for way in _cable(s, name, peer)] for name in found}
     names, asked = list(found), dict[str, list[tuple[str, str, int]]]()
     for at, name in enumerate(names):
         for step in _steps(len(names)):
             peer = names[(at + step) % len(names)]
             asked.setdefault(name, []).extend(_pairs(found[name], found[peer]))
     return asked
+
+
+def _cable(s: Situation, name: str, peer: str) -> Iterator[tuple[str, str, int]]:
+    """What a node pings over the cables that lead to this peer."""
+    for one in s.cabling.segments:
+        mine, theirs = one.end_of(name), one.end_of(peer)
+        if mine and theirs:
+            yield from _pairs(s.fabric.ports[mine].interfaces, s.fabric.ports[theirs].interfaces)
 
 
 def _steps(many: int) -> list[int]:
@@ -63,20 +73,27 @@ def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterat
 
 @FabricCheck(
     id="cx7-one-network",
-    title="All nodes use the same subnets on the fabric",
+    title="Nodes on one cable or switch use the same subnets",
     why="Nodes in different subnets reach each other only through a router. A cable or a switch is not a router.",
     source="NVIDIA/dgx-spark-playbooks, connect-two-sparks",
     hint=f"use one subnet for the first interface of every node and another subnet for the second, in {NETPLAN}",
 ).all_nodes
 def one_network(s: Situation) -> Iterator[Said]:
-    if _is_ring(s):
-        raise CannotTell("the ports are cabled as a ring (see the check no-ring)")
-    found = links(s)
+    if s.cabling.one_network:
+        yield from _alike(links(s), "the nodes'", ())
+        return
+    for one in s.cabling.segments:
+        ends = {end.node: s.fabric.ports[end].interfaces for end in one.ends}
+        yield from _alike(ends, f"at the cable {' - '.join(map(str, one.ends))}, the nodes'", one.nodes)
+
+
+def _alike(found: Mapping[str, tuple[Interface, ...]], whose: str, nodes: tuple[str, ...]) -> Iterator[Said]:
     first, second = _by_network(found, 0), _by_network(found, 1)
     if len(first) > 1:
-        yield warn("the nodes' fabric addresses are in different subnets", evidence=apart(first))
+        yield Said("warn", f"{whose} fabric addresses are in different subnets", "", apart(first), nodes)
     elif len(second) > 1:
-        yield warn("the addresses of the nodes' second interfaces are in different subnets", evidence=apart(second))
+        problem = f"{whose} second fabric addresses are in different subnets"
+        yield Said("warn", problem, "", apart(second), nodes)
     else:
         yield good(evidence=apart(first | second))
 
@@ -92,8 +109,9 @@ def _network(one: Interface) -> str:
     return next((str(found.network) for found in one.ipv4 if one.up and str(found.ip) == one.address), "")
 
 
-def _is_ring(s: Situation) -> bool:
-    return ring({place.node.name: s.facts[place.node.name].interfaces for place in s.placement.engines})
+def _not_in_a_ring(s: Situation) -> None:
+    if not s.cabling.one_network:
+        raise CannotTell("not all nodes share one cable or switch: each cable has subnets of its own")
 
 
 @FabricCheck(
@@ -159,6 +177,7 @@ def mtu(s: Situation) -> Iterator[Said]:
     hint="move the cable so that all nodes use the same QSFP port",
 ).all_nodes
 def same_port(s: Situation) -> Iterator[Said]:
+    _not_in_a_ring(s)
     groups = grouped((str(both[0].port), name) for name, both in links(s).items())
     up = [frozenset(s.facts[name].up_ports) for name in links(s)]
     if len(groups) > 1 and not frozenset.intersection(*up):
@@ -177,7 +196,7 @@ def same_port(s: Situation) -> Iterator[Said]:
     deploys=True,
 ).all_nodes
 def no_ring(s: Situation) -> Iterator[Said]:
-    if _is_ring(s):
+    if s.cabling.kind in ("triangle", "ring"):
         engines = some(place.node.name for place in s.placement.engines)
         yield fail(f"the CX7 ports of {engines} are cabled as a ring, which sparkops does not support yet")
 

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Literal
 
 from sparkops.core.effective import Effective
+from sparkops.core.fabric import Cabling, Fabric, cabling_of, graph
 from sparkops.core.facts import Container, Facts, Peers, Unread
 from sparkops.core.needs import NeededModel, models
 from sparkops.core.plan import USUAL, WaitLimits
@@ -178,6 +179,16 @@ class Situation:
             and here & {node, *(member.name for member in stored.members)}
         }
         return tuple(item for item in running if (item[1].deployment, item[1].hash) in gone)
+
+    @cached_property
+    def fabric(self) -> Fabric:
+        """The ports and cables of all nodes; without `peers`, as far as subnets tell."""
+        return graph(self.facts, self.peers)
+
+    @cached_property
+    def cabling(self) -> Cabling:
+        """How the nodes of the engines are connected."""
+        return cabling_of(self.fabric, [place.node.name for place in self.placement.engines])
 
     @cached_property
     def fabric_owners(self) -> Mapping[str, str]:

@@ -1,11 +1,13 @@
 #!/bin/sh
 # What only shows with others: whether peers answer over the fabric, and whether a container gets the GPU. Reads only.
 #
-#   peers [--sudo] [--ping INTERFACE ADDRESS BYTES]... [--gpu IMAGE]
+#   peers [--sudo] [--hear INTERFACE]... [--ping INTERFACE ADDRESS BYTES]... [--gpu IMAGE]
 #
 # All at once, each within its own limit. A ping is bound to its interface and must not be fragmented; where that gets no
-# answer a short one tells a lost link from lost large packets. Output: a line `sparkops-peers 1`, then for each thing
-# asked `-- EXIT BYTES ping INTERFACE ADDRESS BYTES`, `small INTERFACE ADDRESS` or `gpu`, and so many bytes.
+# answer a short one tells a lost link from lost large packets. To hear who is at the other end of a cable, whatever its
+# address is, all IPv6 nodes there are asked. Output: a line `sparkops-peers 1`, then for each thing asked
+# `-- EXIT BYTES ping INTERFACE ADDRESS BYTES`, `small INTERFACE ADDRESS`, `hear INTERFACE` (one address a line) or `gpu`,
+# and so many bytes.
 # The image runs with nvidia-smi instead of its entrypoint, without network, and is removed again.
 export LC_ALL=C
 export PATH="$PATH:/usr/sbin:/sbin"
@@ -15,7 +17,7 @@ sudo=''
 
 # one write, so that what runs at once does not mix: bash would write each line by itself
 part() {
-    text=$(printf '%s' "$3" | tail -n 6 | cut -c1-300)
+    text=$(printf '%s' "$3" | tail -n "${4:-6}" | cut -c1-300)
     printf -- '-- %s %s %s\n%s\n' "$2" "${#text}" "$1" "$text" | dd bs=8192 count=1 iflag=fullblock 2>/dev/null
 }
 
@@ -28,6 +30,14 @@ reach() {
     part "small $1 $2" $? "$text"
 }
 
+# -c 2: the second packet gives the answers of all to the first one their time
+hear() {
+    text=$(timeout "$limit" ping -6 -n -c 2 -i 0.3 -W 1 "ff02::1%$1" 2>&1)
+    code=$?
+    found=$(printf '%s\n' "$text" | sed -n 's/.* from \(fe80:[0-9a-f:]*[0-9a-f]\)[%:].*/\1/p' | sort -u)
+    part "hear $1" "$code" "${found:-$text}" 64
+}
+
 gpu() {
     # shellcheck disable=SC2086
     text=$(timeout 60 ${sudo:+sudo -n} docker run --rm --pull never --gpus all --network none --entrypoint nvidia-smi "$1" -L 2>&1)
@@ -38,6 +48,10 @@ echo 'sparkops-peers 1'
 while [ $# -gt 0 ]; do
     case $1 in
         --sudo) sudo=sudo ;;
+        --hear)
+            hear "$2" &
+            shift
+            ;;
         --ping)
             reach "$2" "$3" "$4" &
             shift 3

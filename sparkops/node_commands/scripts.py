@@ -107,9 +107,11 @@ def serving(question: Question, seconds: int) -> Command:
     return Command((*words, "--seconds", str(seconds)), reads=True, timeout=3.0 * seconds + 15)
 
 
-def peers(pings: Iterable[tuple[str, str, int]], image: str | None, *, sudo: bool) -> Command:
-    """Ask peers over the fabric: (interface, address, payload); and run nvidia-smi in a container of the image."""
+def peers(hear: Iterable[str], pings: Iterable[tuple[str, str, int]], image: str | None, *, sudo: bool) -> Command:
+    """Ask who is at an interface; ping (interface, address, payload); run nvidia-smi in a container of the image."""
     words: list[Word] = [Script("peers"), *(["--sudo"] if sudo else [])]
+    for interface in hear:
+        words += ["--hear", interface]
     for interface, address, size in pings:
         words += ["--ping", interface, address, str(size)]
     words += ["--gpu", image] if image else []

@@ -6,7 +6,7 @@ field of `Facts` that names it, a capture in `tests/unit/facts/cases`.
 
 from sparkops.core.facts.access import Disk, JobFact, Left, Lock, Owned, Sudo, User
 from sparkops.core.facts.containers import Container
-from sparkops.core.facts.cx7 import Link, ring
+from sparkops.core.facts.cx7 import Link, Port
 from sparkops.core.facts.gpu import Gpu, GpuLoad, GpuProcess
 from sparkops.core.facts.images import Image
 from sparkops.core.facts.memory import Memory
@@ -47,6 +47,7 @@ __all__ = [
     "Package",
     "Peers",
     "Ping",
+    "Port",
     "Rdma",
     "Reboot",
     "Scheduled",
@@ -58,5 +59,4 @@ __all__ = [
     "known",
     "parse",
     "plain",
-    "ring",
 ]

@@ -1,6 +1,6 @@
 """Which CX7 port of a node carries the cluster."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
@@ -69,22 +69,6 @@ def find(interfaces: tuple[Interface, ...], wanted: str | None = None) -> Link |
     if not best.usable:
         return Unread(_unusable(found))
     return _link(best, best.usable[0])
-
-
-def ring(nodes: Mapping[str, Iterable[Interface]]) -> bool:
-    """Whether the two ports of a node share subnets with different peers."""
-    networks = {node: {port.name: port.networks for port in ports(found)} for node, found in nodes.items()}
-    for node, own in networks.items():
-        others = {peer: theirs for peer, theirs in networks.items() if peer != node}
-        cabled = [peers for shared in own.values() if (peers := _peers(shared, others))]
-        if len(cabled) > 1 and not frozenset.intersection(*cabled):
-            return True
-    return False
-
-
-def _peers(networks: Networks, others: Mapping[str, Mapping[str, Networks]]) -> frozenset[str]:
-    """The nodes that have one of these subnets on any port."""
-    return frozenset(peer for peer, theirs in others.items() if any(networks & shared for shared in theirs.values()))
 
 
 def _owner(interfaces: tuple[Interface, ...], found: tuple[Port, ...], wanted: str) -> Link | Unread:

@@ -61,7 +61,10 @@ class RdmaLink:
 
 @dataclass(frozen=True)
 class Interface:
-    """A network interface. `speed_mbps` is None while the link is down. `port` names its QSFP port."""
+    """A network interface. `speed_mbps` is None while the link is down. `port` names its QSFP port.
+
+    `link_local` is the IPv6 address by which the other end of a cable knows it; empty without IPv6.
+    """
 
     name: str
     state: str
@@ -73,6 +76,7 @@ class Interface:
     port: str | None = None
     twin: str | None = None
     rdma: Rdma | None = None
+    link_local: str = ""
 
     @property
     def up(self) -> bool:
@@ -128,23 +132,23 @@ class Address:
     mac: str
     carrier: bool
     ipv4: tuple[IPv4Interface, ...]
+    link_local: str = ""
 
 
 def addresses(text: str) -> Mapping[str, Address]:
     found = {}
     for item in map(mapping, document(text)):
         flags = item.get("flags", ())
-        ipv4 = [
-            IPv4Interface(f"{entry['local']}/{entry['prefixlen']}")
-            for entry in map(mapping, item.get("addr_info", ()))
-            if entry.get("family") == "inet"
-        ]
+        entries = [mapping(entry) for entry in item.get("addr_info", ())]
+        ipv4 = [IPv4Interface(f"{e['local']}/{e['prefixlen']}") for e in entries if e.get("family") == "inet"]
+        ipv6 = (str(e["local"]) for e in entries if e.get("family") == "inet6" and e.get("scope") == "link")
         found[str(item["ifname"]).partition("@")[0]] = Address(
             state=str(item.get("operstate", "")).lower(),
             mtu=int(item.get("mtu", 0)),
             mac=str(item.get("address", "")),
             carrier="LOWER_UP" in flags,
             ipv4=tuple(ipv4),
+            link_local=next(ipv6, ""),
         )
     return found
 
@@ -234,6 +238,7 @@ def _interface(name: str, files: Mapping[str, str], ip: Address | None, rdma: Rd
         ipv4=ip.ipv4 if ip else (),
         port=_port(name, files, rdma is not None),
         rdma=rdma,
+        link_local=ip.link_local if ip else "",
     )
 
 

@@ -129,6 +129,13 @@ def supposed(name: str | None, kind: str | None, chosen: Selected, report: Repor
     return Draft(asked, settings, placement, findings)
 
 
+def spanning(chosen: Selected) -> Draft:
+    """A cluster over all selected nodes, to judge their fabric by it; one node alone serves for itself."""
+    wanted = topology.parse("cluster" if len(chosen.nodes) >= topology.LEAST_CLUSTER else "solo")
+    asked = effective(recipes.recipe(DEFAULT_RECIPE), wanted.kind, Overrides())
+    return Draft(asked, asked, topology.place(wanted, chosen.nodes, "mp"), ())
+
+
 def refuse(findings: tuple[Finding, ...], *, setup: bool = False) -> None:
     """Raise one `Refused` for all findings that refuse, with their hints; --allow is offered if it can help.
 

@@ -27,6 +27,12 @@ def lab() -> None:
     default="auto",
     help="auto: real if Ray is installed and this machine has a core for each node.",
 )
+@click.option(
+    "--fabric",
+    type=click.Choice(["switch", "pair", "triangle", "ring"]),
+    default="switch",
+    help="How the nodes are cabled; pairs and triangles of two and three nodes each.",
+)
 @click.option("--speed", type=float, help="Load models this many times faster than real nodes [default: 1].")
 def up(**given: Any) -> LabOptions:
     """Start emulated nodes. `-i lab` then selects them in every command."""

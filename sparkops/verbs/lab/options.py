@@ -10,6 +10,7 @@ class LabOptions:
     nodes: int = 2
     backend: str = "embedded"
     ray: str = "auto"
+    fabric: str = "switch"
     speed: float | None = None
     reset: bool = False
     node: str = ""

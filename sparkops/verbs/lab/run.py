@@ -30,7 +30,10 @@ def hub() -> str | None:
 
 def up(options: LabOptions, report: Ending) -> Answer:
     with _usage_errors():
-        return Answer(api.up(options.nodes, speed=options.speed, ray=options.ray, backend=options.backend))
+        started = api.up(
+            options.nodes, speed=options.speed, ray=options.ray, backend=options.backend, fabric=options.fabric
+        )
+        return Answer(started)
 
 
 def down(options: LabOptions, report: Ending) -> Answer:

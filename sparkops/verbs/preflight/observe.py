@@ -16,7 +16,7 @@ from sparkops.node_commands import scripts
 from sparkops.session.session import Session
 from sparkops.verbs.deploy.draft import Draft, on_node
 
-PINGS, GPU = "cx7-pings", "gpu-in-container"
+PINGS, CABLES, GPU = "cx7-pings", "cx7-cabling", "gpu-in-container"
 TRIED = ("images", "docker-version", "docker-ps")
 """Probes that are needed to run a container."""
 
@@ -32,7 +32,7 @@ def see(
     only = () if probes >= set(PROBES) else tuple(name for name in PROBES if name in probes)
     facts, spans = _facts(session, draft, only, clock)
     first = _situation(session, draft, facts, spans)
-    asked = _second(session, first, pings=PINGS in ids, deep=tried)
+    asked = _second(session, first, pings=PINGS in ids, cables=CABLES in ids, deep=tried)
     return replace(first, peers=_peers(session, asked)) if asked else first
 
 
@@ -64,20 +64,28 @@ def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) ->
     return Situation(revision, settings, draft.placement, every, digest)
 
 
-def _second(session: Session, s: Situation, *, pings: bool, deep: bool) -> dict[str, Command]:
+def _second(session: Session, s: Situation, *, pings: bool, cables: bool, deep: bool) -> dict[str, Command]:
     """Return the second command of each node that needs one."""
+    linked = s.placement.topology.kind == "cluster"
     try:
-        over = targets(s) if pings and s.placement.topology.kind == "cluster" else {}
+        over = targets(s) if pings and linked else {}
     except CannotTell:
         over = {}
     commands = {}
     for node in session.selected:
         image = _image(s, node) if deep else None
-        if node.name not in session.away and (node.name in over or image):
+        hear = _linked(s, node) if cables and linked else ()
+        if node.name not in session.away and (hear or node.name in over or image):
             whole = node.become == "sudo" and session.sudo_password
-            command = scripts.peers(over.get(node.name, ()), image, sudo=node.become == "sudo" and not whole)
+            command = scripts.peers(hear, over.get(node.name, ()), image, sudo=node.become == "sudo" and not whole)
             commands[node.name] = replace(command, become=whole)
     return commands
+
+
+def _linked(s: Situation, node: Node) -> tuple[str, ...]:
+    """Return the CX7 interfaces on which the node can ask who is at the other end."""
+    found = (one for port in s.facts[node.name].ports for one in port.interfaces)
+    return tuple(one.name for one in found if one.up and one.link_local)
 
 
 def _image(s: Situation, node: Node) -> str | None:

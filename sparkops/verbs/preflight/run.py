@@ -41,7 +41,7 @@ def _preflight(options: PreflightOptions, session: Session, draft: Draft, wanted
     situation, found = look()
     if options.fix:
         return _with_fixes(options, session, draft, look, situation, found)
-    return Answer(document(situation, session, found), error=_error(session, found))
+    return Answer(document(situation, session, found), error=verdict_error(session, found))
 
 
 def _with_fixes(
@@ -69,7 +69,7 @@ def _with_fixes(
         session.report.note("nothing needs a fix" if healthy else "--fix can fix none of these problems")
     refused = _refused(options, session, shown)
     if refused or not listed:
-        return Answer({**shown, "shown": bool(refused)}, error=_error(session, found, refused))
+        return Answer({**shown, "shown": bool(refused)}, error=verdict_error(session, found, refused))
     trouble = images.get_images(session, draft, lacking)  # before the locks: a build takes up to an hour
     if session.lock(step.node for step in plan.steps) and trouble is None:
         return _with_fixes(options, session, draft, look, *look())
@@ -78,7 +78,7 @@ def _with_fixes(
     done = {*steps, *((name, images.CHECK) for one in lacking for name in one.nodes)}
     found = _fixed(found, done)
     fixed = {**document(situation, session, found), "plan": listed, "mended": True}
-    return Answer(fixed, error=_error(session, found, trouble))
+    return Answer(fixed, error=verdict_error(session, found, trouble))
 
 
 def _refused(options: PreflightOptions, session: Session, shown: dict[str, Any]) -> Refused | None:
@@ -111,7 +111,9 @@ def _fixed(found: Iterable[Finding], done: Iterable[tuple[str, str]]) -> tuple[F
     )
 
 
-def _error(session: Session, found: tuple[Finding, ...], trouble: SparkopsError | None = None) -> SparkopsError | None:
+def verdict_error(
+    session: Session, found: tuple[Finding, ...], trouble: SparkopsError | None = None
+) -> SparkopsError | None:
     """Return the error for the exit code: an unreachable node first, then a failed fix, then failing checks."""
     if session.lost:
         return session.lost.error

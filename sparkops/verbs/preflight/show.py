@@ -14,15 +14,18 @@ MOST_NAMES, MOST_WORDINGS = 6, 5
 def preflight(document: Document, ink: Ink, how: How) -> Iterator[str]:
     if document.get("shown"):
         return
-    groups = _groups(document)
-    shown = [one for one in groups if how.verbose or one.status in ("fail", "warn", "fixed")]
-    for _, alike in groupby(shown, key=lambda one: (one.status, one.id)):
-        yield from _alike(list(alike), ink, how.verbose)
-    if shown:
-        yield ""
+    if shown := [*problems(document, ink, how)]:
+        yield from (*shown, "")
     if not document.get("mended"):
         yield from _plan(document.get("plan", ()), ink)
-    yield _summary(document, groups, ink, how)
+    yield _summary(document, _groups(document), ink, how)
+
+
+def problems(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    """What the checks found, worst first; with -v also what passed."""
+    shown = [one for one in _groups(document) if how.verbose or one.status in ("fail", "warn", "fixed")]
+    for _, alike in groupby(shown, key=lambda one: (one.status, one.id)):
+        yield from _alike(list(alike), ink, how.verbose)
 
 
 def _alike(groups: "Sequence[FindingGroup]", ink: Ink, verbose: bool) -> Iterator[str]:

@@ -150,6 +150,7 @@ def _own(probe: str, text: str, at: int) -> str:
         return text.replace("SHA256:", f"SHA256:{at:02}")
     if probe in ("ip-addr", "net"):
         text = _MAC.sub(rf"\g<1>{at:02x}\g<2>", text)
+        text = text.replace("47ff:fe2f:", f"47ff:fe{at:02x}:")
     return _ADDRESS.sub(lambda found: f"{found[1]}{int(found[2]) + at}", text) if probe == "ip-addr" else text
 
 

@@ -1,10 +1,10 @@
-"""Which port is chosen for the cluster, and when several nodes make a ring."""
+"""Which port is chosen for the cluster."""
 
 from collections.abc import Mapping
 from ipaddress import IPv4Interface
 from pathlib import Path
 
-from sparkops.core.facts import Interface, Rdma, Unread, ring
+from sparkops.core.facts import Interface, Rdma, Unread
 from sparkops.core.facts.cx7 import find
 from support import golden
 
@@ -39,15 +39,3 @@ def test_a_port_is_chosen_or_it_is_said_why_not() -> None:
 def test_without_any_cx7_it_is_the_cable() -> None:
     none = find((interface("enP7s7", None, ("192.168.1.5/24",)),))
     assert none == Unread("there is no CX7 interface; usually that means that no cable is plugged in")
-
-
-def cabled(number: int, left: int, right: int) -> tuple[Interface, ...]:
-    """A node whose port 0 is on cable `left` and port 1 on cable `right`; each cable has two subnets."""
-    subnets = zip(PORTS["p0"] + PORTS["p1"], (left, left + 100, right, right + 100), strict=True)
-    return node({name: (f"10.{subnet}.0.{number}/24",) for name, subnet in subnets})
-
-
-def test_only_three_nodes_each_cabled_to_both_others_are_a_ring():
-    assert ring({"a": cabled(1, 1, 2), "b": cabled(2, 2, 3), "c": cabled(3, 3, 1)})
-    assert not ring({"a": cabled(1, 1, 2), "b": cabled(2, 1, 2)}), "two cables between two"
-    assert not ring({"a": cabled(1, 1, 1), "b": cabled(2, 1, 1), "c": cabled(3, 1, 1)}), "a switch"

@@ -1,0 +1,85 @@
+"""What kind of network connects some nodes: a pair, a switch, a triangle, a ring, or only some of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sparkops.core.fabric.graph import End, Fabric, Segment
+
+Kind = Literal["none", "pair", "switch", "triangle", "ring", "partly cabled"]
+
+
+@dataclass(frozen=True)
+class Cabling:
+    """How these nodes are connected.
+
+    `order` has the nodes of a triangle or ring as their cables lead, beginning with the first one. `islands` are the
+    groups of nodes that are connected with each other; more than one only if the nodes are not all connected.
+    """
+
+    kind: Kind
+    segments: tuple[Segment, ...]
+    order: tuple[str, ...]
+    islands: tuple[tuple[str, ...], ...]
+
+    @property
+    def one_network(self) -> bool:
+        """Whether one port of each node reaches all others, as far as they are connected at all."""
+        return self.kind in ("none", "pair", "switch")
+
+    @property
+    def ends(self) -> tuple[End, ...]:
+        return tuple(sorted(end for one in self.segments for end in one.ends))
+
+    def beside(self, node: str) -> tuple[str, ...]:
+        """The nodes that share a segment with this one."""
+        return beside(node, self.segments)
+
+
+def cabling_of(fabric: Fabric, nodes: Sequence[str]) -> Cabling:
+    """How the fabric connects some nodes."""
+    segments = fabric.among(nodes)
+    near = {node: beside(node, segments) for node in nodes}
+    islands = _islands(near)
+    order = _circle(near) if len(islands) == 1 else ()
+    return Cabling(_kind(fabric, nodes, segments, order), segments, order or tuple(nodes), islands)
+
+
+def _kind(fabric: Fabric, nodes: Sequence[str], segments: Sequence[Segment], order: Sequence[str]) -> Kind:
+    if not segments:
+        return "none"
+    if any(len(one.nodes) == len(nodes) for one in segments):
+        whole = (fabric.segment_of[one.ends[0]] for one in segments)
+        return "pair" if all(len(one.ends) == 2 for one in whole) else "switch"
+    if order:
+        return "triangle" if len(order) == 3 else "ring"
+    return "partly cabled"
+
+
+def beside(node: str, segments: Sequence[Segment]) -> tuple[str, ...]:
+    """The nodes that share a segment with this one."""
+    found = (other for one in segments if node in one.nodes for other in one.nodes if other != node)
+    return tuple(dict.fromkeys(found))
+
+
+def _islands(near: Mapping[str, Sequence[str]]) -> tuple[tuple[str, ...], ...]:
+    left, found = list(near), []
+    while left:
+        island, edge = [left[0]], [left[0]]
+        while edge:
+            new = [one for one in near[edge.pop()] if one not in island]
+            island += new
+            edge += new
+        found.append(tuple(node for node in near if node in island))
+        left = [node for node in left if node not in island]
+    return tuple(found)
+
+
+def _circle(near: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The nodes in the order of their cables, if each has exactly two neighbours; else none."""
+    if len(near) < 3 or any(len(others) != 2 for others in near.values()):
+        return ()
+    walk = [next(iter(near))]
+    while len(walk) < len(near):
+        walk.append(next(one for one in near[walk[-1]] if one not in walk))
+    return tuple(walk)

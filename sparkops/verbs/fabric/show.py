@@ -1,0 +1,76 @@
+"""Answer of `fabric`: each cable with the interfaces at its two ends, then what is wrong."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkops.report.text import Document, How, Ink, away, columns
+from sparkops.verbs.preflight.show import problems
+
+KINDS = {
+    "none": "no node is connected to another one",
+    "partly cabled": "not all nodes are connected",
+    "switch": "all nodes are on one switch",
+}
+
+
+def fabric(document: Document, ink: Ink, how: How) -> Iterator[str]:
+    drawn = document["fabric"]
+    ports = {(one["node"], one["port"]): one for one in drawn["ports"]}
+    yield ink.bold(_title(drawn))
+    for segment in drawn["segments"]:
+        yield ""
+        yield from _segment(segment, ports, ink)
+    yield from _rest(drawn, ports, ink)
+    yield from away(document, ink)
+    if found := [*problems(document, ink, how)]:
+        yield from ("", *found)
+    elif not document.get("unreachable"):
+        yield from ("", ink.good("Nothing is wrong with the fabric."))
+
+
+def _title(drawn: Document) -> str:
+    kind, order = drawn["kind"], drawn["order"]
+    if len(order) == 1:
+        return f"{order[0]} alone: select more nodes to see where its cables lead"
+    around = " - ".join((*order, order[0]) if kind in ("triangle", "ring") else order)
+    return f"{kind}: {around}" if kind in ("pair", "triangle", "ring") else f"{kind}: {KINDS[kind]}"
+
+
+def _segment(segment: Document, ports: Mapping[tuple[str, str], Any], ink: Ink) -> Iterator[str]:
+    """A cable as a line between two ports; a switch as a list of ports."""
+    ends = [(end["node"], end["port"]) for end in segment["ends"]]
+    speed = _speed(segment["speed_mbps"])
+    if len(ends) == 2:
+        (node, port), (other, its) = ends
+        yield f"{ink.bold(node)} {port} -- {speed} -- {its} {ink.bold(other)}"
+    else:
+        yield f"switch -- {speed}"
+    rows = [[node, port, *_addresses(one)] for node, port in ends for one in ports[node, port]["interfaces"]]
+    yield from columns(rows, "  ")
+
+
+def _addresses(interface: Document) -> list[str]:
+    addresses = ", ".join(interface["addresses"]) or ("no IPv4 address" if interface["up"] else "down")
+    return [interface["name"], addresses, f"MTU {interface['mtu']}"]
+
+
+def _rest(drawn: Document, ports: Mapping[tuple[str, str], Any], ink: Ink) -> Iterator[str]:
+    """The ports that lead to none of these nodes."""
+    shown = {(end["node"], end["port"]) for one in drawn["segments"] for end in one["ends"]}
+    rest = [(at, port) for at, port in ports.items() if at not in shown]
+    if rest:
+        yield ""
+    if dark := [" ".join(at) for at, port in rest if not port["up"]]:
+        yield ink.dim(f"no link: {', '.join(dark)}")
+    for at, port in rest:
+        if port["up"]:
+            yield f"{' '.join(at)} -- {_speed(_own(port))} -- unknown"
+            yield from columns([_addresses(one) for one in port["interfaces"]], "  ")
+
+
+def _own(port: Document) -> int | None:
+    return min((one["speed_mbps"] for one in port["interfaces"] if one["speed_mbps"]), default=None)
+
+
+def _speed(mbps: int | None) -> str:
+    return f"{mbps / 1000:g} Gb/s" if mbps else "speed unknown"

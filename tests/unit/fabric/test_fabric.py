@@ -1,0 +1,93 @@
+"""Fabrics of emulated cables: what facts and answers of the peers tell of them, and what is said of mistakes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Interface
+from pathlib import Path
+
+from sparkops.core.fabric import cabling_of, graph
+from sparkops.core.fabric.miscabling import miscablings, unsure
+from sparkops.core.facts import Facts, Peers, absent
+from sparkops.core.facts.network import Address
+from support import golden
+
+NETDEVS = {"p0": ("enp1s0f0np0", "enP2p1s0f0np0"), "p1": ("enp1s0f1np1", "enP2p1s0f1np1")}
+
+
+@dataclass(frozen=True)
+class Plug:
+    """A port as one word: `p0=CABLE:ADDRESS,ADDRESS`; the addresses are those of its two interfaces, a /24 each."""
+
+    node: str
+    port: str
+    cable: str
+    addresses: tuple[str, ...]
+
+    @property
+    def interfaces(self) -> tuple[str, str]:
+        return NETDEVS[self.port]
+
+    def link_local(self, interface: str) -> str:
+        return f"fe80::{self.node.encode().hex()[-4:]}:{sum(interface.encode()):x}"
+
+
+def plugs(text: str) -> list[Plug]:
+    """The ports with a cable. A line names a node, then its ports."""
+    found = []
+    for node, *words in map(str.split, text.splitlines()):
+        for word in words:
+            port, _, rest = word.partition("=")
+            cable, _, addresses = rest.partition(":")
+            found.append(Plug(node, port, cable, tuple(addresses.split(",")) if addresses else ()))
+    return found
+
+
+def facts(mine: Sequence[Plug], deaf: bool) -> Facts:
+    """A node's facts, of its interfaces only; without IPv6 if it is deaf."""
+    plugged = {one.port: one for one in mine}
+    net, ip = dict[str, Mapping[str, str]](), dict[str, Address]()
+    for port, names in NETDEVS.items():
+        plug = plugged.get(port)
+        for place, name in enumerate(names):
+            state = "up" if plug else "down"
+            own = plug.addresses[place : place + 1] if plug else ()
+            ipv4 = tuple(IPv4Interface(f"{address}/24") for address in own)
+            heard = plug.link_local(name) if plug and not deaf else ""
+            net[name] = {"operstate": state, "carrier": "1" if plug else "0", "phys_port_name": port}
+            ip[name] = Address(state, 9000, "", bool(plug), ipv4, heard)
+    return replace(absent("not asked"), net=net, ip_addr=ip)
+
+
+def peers(mine: Sequence[Plug], everyone: Sequence[Plug]) -> Peers:
+    """What answers at each interface, its own addresses and a stranger's among them (a cable `?…`)."""
+    heard = [
+        (name, other.link_local(there))
+        for one in mine
+        for name in one.interfaces
+        for other in everyone
+        if other.cable == one.cable
+        for there in other.interfaces
+    ]
+    heard += [(one.interfaces[0], "fe80::99") for one in mine if one.cable.startswith("?")]
+    return Peers((), None, tuple(heard))
+
+
+def outcome(block: str) -> str:
+    lines = block.splitlines()
+    deaf = lines[0] == "without IPv6"
+    lines = lines[deaf:]
+    nodes = [line.split()[0] for line in lines]
+    everyone = plugs("\n".join(lines))
+    known = {node: facts([one for one in everyone if one.node == node], deaf) for node in nodes}
+    asked = {} if deaf else {node: peers([one for one in everyone if one.node == node], everyone) for node in nodes}
+    fabric = graph(known, asked)
+    found = cabling_of(fabric, nodes)
+    said = [f"{found.kind}: {' '.join(found.order)}"]
+    said += [" -- ".join(map(str, one.ends)) for one in fabric.segments]
+    said += [f"{one.problem}\n  {one.remedy}" for one in miscablings(fabric, found)]
+    said += [f"unknown: {', '.join(map(str, ends))}" for ends in [unsure(fabric, found)] if ends]
+    return "\n".join(said)
+
+
+def test_kinds_and_miscablings() -> None:
+    golden.hold_blocks(Path(__file__).with_name("fabrics.txt"), outcome)
