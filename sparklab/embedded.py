@@ -57,7 +57,7 @@ def _write(directory: Path, record: dict[str, Any]) -> None:
     nodes = [layout.Node(directory / "nodes" / f"node{index}") for index in range(1, record["count"] + 1)]
     for node in nodes:
         os.makedirs(node.record["short"])
-        network.publish(node)  # a port has a link once the other end is there
+        network.publish(node)  # again: a port has a link once the other end is there
     files.write(directory / "inventory.yml", build.inventory(directory, nodes))
     files.write(directory / "inventory.yml.known_hosts", "".join(known))
 

@@ -79,7 +79,9 @@ def node(directory: Path, record: dict[str, Any], index: int, client_key: str) -
             "lab": record["id"],
             "address": management,
             "port": SSH_PORT,
-            "ports": cables.ports(record["fabric"], record["octet"], index, record["count"], (first, second)),
+            "ports": cables.ports(
+                record.get("fabric", cables.SWITCH), record["octet"], index, record["count"], (first, second)
+            ),
             "prefix": prefix(record["count"]),
             "loopback": loopback,
             "hostname": f"spark-{identity[:4]}",
@@ -111,6 +113,7 @@ def _root(made: Node) -> None:
         network.put(made, path, text)
     knob.close(made)
     os.symlink("/usr/lib/systemd/system/multi-user.target", made.root("etc", "systemd", "system", "default.target"))
+    network.publish(made)
     memory.change(made)
 
 

@@ -22,6 +22,8 @@ def cabling(s: Situation) -> Iterator[Said]:
     """Without an answer of the nodes to each other it is not known which cable is where."""
     if not s.peers:
         raise CannotTell("needs at least two nodes with a CX7 link")
+    if away := [node for node in s.cabling.order if node in s.away]:
+        raise CannotTell(f"{some(away)} not reached, so it is unknown which cables lead there")
     for one in miscablings(s.fabric, s.cabling):
         yield Said("fail", one.problem, one.remedy, nodes=one.nodes)
     if nodes := dark(s.fabric, s.cabling):

@@ -84,7 +84,7 @@ def _network(node: SimulatedNode) -> Probes:
     cx7 = [(name, device, port, up and node.link) for name, device, port, up in _CX7]
     addresses = {"enp1s0f1np1": node.fabric_address, "enP2p1s0f1np1": twin}
     ip = [_link("lo", "127.0.0.1", 65536), _link("enP7s7", node.address, 1500)]
-    ip += [_link(name, addresses.get(name) if up else None, 9000 if up else 1500) for name, _, _, up in cx7]
+    ip += [_cx7(node, name, addresses.get(name) if up else None) for name, _, _, up in cx7]
     unit = int(node.address.rpartition(".")[2])
     ip = [{**link, "address": f"4c:bb:47:2f:{unit:02x}:{at:02x}"} for at, link in enumerate(ip)]
     net = [f"{name}/{file}:{value}" for name, _, port, up in cx7 for file, value in _sysfs(up, port).items()]
@@ -100,6 +100,17 @@ def _network(node: SimulatedNode) -> Probes:
         "infiniband": (0, "\n".join(devices)),
         "dev-infiniband": (0, "rdma_cm\nuverbs0\nuverbs1\nuverbs2\nuverbs3"),
     }
+
+
+def _cx7(node: SimulatedNode, name: str, address: str | None) -> dict[str, Any]:
+    link = _link(name, address, 9000 if address else 1500)
+    six = {"family": "inet6", "local": link_local(node, name), "prefixlen": 64, "scope": "link"}
+    return {**link, "addr_info": [*link["addr_info"], six]} if address else link
+
+
+def link_local(node: SimulatedNode, interface: str) -> str:
+    """The IPv6 address of a CX7 interface."""
+    return f"fe80::{node.address.rpartition('.')[2]}:{sum(interface.encode()):x}"
 
 
 def _twin(address: str) -> str:

@@ -9,7 +9,7 @@ from sparkops.core.plan import Result, Word
 from sparkops.testing import copies, images, models, shell, upkeep
 from sparkops.testing.docker import docker
 from sparkops.testing.engine import SimulatedContainer
-from sparkops.testing.facts import capture
+from sparkops.testing.facts import capture, link_local
 from sparkops.testing.jobs import Starter, job
 from sparkops.testing.node import EPOCH, Handler, SimulatedNode, said
 
@@ -164,11 +164,14 @@ def _tail(one: SimulatedContainer, lines: int = 60) -> str:
 
 
 def peers(node: SimulatedNode, words: tuple[Word, ...], _stdin: str) -> Result:
-    """`peers [--ping INTERFACE ADDRESS BYTES]…`: existing nodes answer, on second interfaces too."""
+    """`peers [--hear INTERFACE]… [--ping INTERFACE ADDRESS BYTES]…`: existing nodes answer, all on one switch."""
     texts = [str(word) for word in words]
     known = {one.fabric_address for one in node.neighbours.values()}
     told = "2 packets transmitted, 2 received, 0% packet loss"
     parts = []
+    for interface in (texts[at + 1] for at, text in enumerate(texts) if text == "--hear"):
+        heard = "\n".join(link_local(one, interface) for one in node.neighbours.values() if one.link)
+        parts.append(f"-- 0 {len(heard)} hear {interface}\n{heard}\n")
     for at in (at for at, text in enumerate(texts) if text == "--ping"):
         interface, address, size = texts[at + 1 : at + 4]
         first, second, third, last = address.split(".")

@@ -72,11 +72,14 @@ class Lab(Tool):
         self._marks: dict[str, int] = {}
         self._going = []
 
-    def up(self, nodes: int = 2, ray: str = "emulated", speed: float = SPEED, **env: str) -> None:
+    def up(
+        self, nodes: int = 2, ray: str = "emulated", speed: float = SPEED, fabric: str = "switch", **env: str
+    ) -> None:
         self.home.mkdir(exist_ok=True)
         self.work.mkdir(exist_ok=True)
         self.names = [f"node{number}" for number in range(1, nodes + 1)]
-        self.cli("lab", "up", "--nodes", nodes, "--ray", ray, "--speed", speed, lab=False, code=0, **env)
+        words = ("--nodes", nodes, "--ray", ray, "--speed", speed, "--fabric", fabric)
+        self.cli("lab", "up", *words, lab=False, code=0, **env)
 
     def down(self) -> None:
         """Nothing is left, neither files nor processes."""

@@ -65,7 +65,7 @@ class Nodes:
 
     async def _switch(self, kind: str, off: bool, node: Node) -> None:
         host = Host(node, str(self.place / "processes.jsonl"), "")
-        await Trouble(host).switch(kind, off, 0)
+        await Trouble(host, {node.name: host}).switch(kind, off, 0)
         host.close()
 
     # Containers without a process: this one stands for their shim, so none of them may be stopped.

@@ -65,6 +65,7 @@ NOUNS = {
     "bench": {"recipe"},
     "completion": {"lab"},
     "deploy": {"bench", "image", "model"},
+    "fabric": {"deploy", "preflight"},
     "jobs": {"status"},
     "topologies": {"bench", "deploy"},
     "preflight": {"deploy"},

@@ -13,7 +13,7 @@ from sparkops.core.target import NodesOptions
 """)
 @click.command(cls=VerbCommand)
 def fabric() -> NodesOptions:
-    """Show which QSFP ports of the nodes are connected, and what is wrong with it.
+    """Show the QSFP cables, and what is wrong with them.
 
     Each port asks who is at the other end of its cable, so a wrong cable is found whatever the addresses are. Exit 0:
     nothing is wrong; 3: a cable, an address or a link is wrong; 4: a node could not be reached.
