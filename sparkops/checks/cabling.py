@@ -30,4 +30,4 @@ def cabling(s: Situation) -> Iterator[Said]:
         raise CannotTell(f"no CX7 link on {some(nodes)} (see the check cx7-usable)")
     if unknown := unsure(s.fabric, s.cabling):
         raise CannotTell(f"nothing answers over IPv6 at {some(map(str, unknown))}, so it is unknown where it leads")
-    yield good(evidence=f"{s.cabling.kind}: {'; '.join(' - '.join(map(str, one.ends)) for one in s.cabling.segments)}")
+    yield good(evidence=f"{s.cabling.kind}: {'; '.join(map(str, s.cabling.segments))}")

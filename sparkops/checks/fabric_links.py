@@ -84,7 +84,7 @@ def one_network(s: Situation) -> Iterator[Said]:
         return
     for one in s.cabling.segments:
         ends = {end.node: s.fabric.ports[end].interfaces for end in one.ends}
-        yield from _alike(ends, f"at the cable {' - '.join(map(str, one.ends))}, the nodes'", one.nodes)
+        yield from _alike(ends, f"at the cable {one}, the nodes'", one.nodes)
 
 
 def _alike(found: Mapping[str, tuple[Interface, ...]], whose: str, nodes: tuple[str, ...]) -> Iterator[Said]:
@@ -159,11 +159,21 @@ def mtu(s: Situation) -> Iterator[Said]:
     for name, both in links(s).items():
         for size in dict.fromkeys(one.mtu for one in both if one.up and one.mtu):
             groups.setdefault(str(size), []).append(name)
-    if len(groups) > 1:
+    differing = [*_unlike_ends(s)]
+    yield from (warn(told, evidence=apart(groups)) for told in differing)
+    if len(groups) > 1 and not differing:
         yield warn("MTUs differ between the nodes or the interfaces", evidence=apart(groups))
     small = {size: names for size, names in groups.items() if int(size) < JUMBO}
     for told, names in small.items():
         yield warn(f"the MTU is {told} instead of {JUMBO} on {'all nodes' if len(groups) == 1 else some(names)}")
+
+
+def _unlike_ends(s: Situation) -> Iterator[str]:
+    """The cables whose two ends have different MTUs."""
+    for one in s.cabling.segments:
+        at = [min((it.mtu for it in s.fabric.ports[end].interfaces if it.up), default=0) for end in one.ends]
+        if len(at) == 2 and at[0] != at[1]:
+            yield f"the cable {one} has MTU {at[0]} at one end and {at[1]} at the other"
 
 
 @FabricCheck(

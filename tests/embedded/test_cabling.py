@@ -10,22 +10,19 @@ FIRST = {
     ("triangle", "node1 cable-pulled"): "cx7-cabling: no cable connects node1 to node3, so the triangle is open",
     ("triangle", "node3 cable-loop"): "cx7-cabling: the cable in node3 p0 leads back to p1 of the same node",
     ("triangle", "node2 cable-elsewhere"): "cx7-cabling: the cable in node2 p0 does not lead to node1 or node3",
+    ("triangle", "node2 subnet-differs"): f"cx7-one-network: at the cable node2 p0 - node3 p1, {TWO}",
+    ("triangle", "node3 address-twice"): "cx7-one-owner: node1, node3 have the same fabric address",
     (
         "triangle",
-        "node2 subnet-differs",
-    ): f"cx7-one-network: at the cable node2 p0 - node3 p1, the nodes' fabric addresses are {TWO}",
-    ("triangle", "node3 address-twice"): "cx7-one-owner: node1, node3 have the same fabric address",
-    ("triangle", "node3 small-mtu"): "cx7-mtu: MTUs differ",
+        "node3 small-mtu",
+    ): "cx7-mtu: the cable node1 p1 - node3 p0 has MTU 9000 at one end and 1500",
     ("ring", "node2 cable-pulled"): "cx7-cabling: no cable connects node1 to node2, so the ring is open",
     ("ring", "node3 cables-exchanged"): "cx7-cabling: the cables in p0 and p1 of node3 are exchanged",
-    (
-        "ring",
-        "node3 link-100g",
-    ): "cx7-speed: p0 to node3 p1 (enp1s0f0np0, enP2p1s0f0np0) runs at 100 Gb/s instead of 200 Gb/s",
+    ("ring", "node3 link-100g"): "cx7-speed: p0 to node3 p1 (enp1s0f0np0, enP2p1s0f0np0) runs at 100 Gb/s",
     ("ring", "node2 one-twin-down"): "cx7-twins: enP2p1s0f0np0 is down",
     ("ring", "node2 twin-without-ipv4"): "cx7-addresses: enP2p1s0f0np0 has no IPv4 address",
     ("pair", "node2 cable-elsewhere"): "cx7-cabling: the cable in node2 p0 does not lead to node1",
-    ("pair", "node1 small-mtu"): "cx7-mtu: MTUs differ",
+    ("pair", "node1 small-mtu"): "cx7-mtu: the cable node1 p0 - node2 p0 has MTU 1500 at one end and 9000 at the other",
     ("pair", "node2 subnet-differs"): f"cx7-one-network: {TWO}",
 }
 """By fabric, and by node and fault, the first finding."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from sparkops.core.fabric.graph import End, Fabric, Segment
@@ -22,10 +23,12 @@ class Cabling:
     order: tuple[str, ...]
     islands: tuple[tuple[str, ...], ...]
 
-    @property
+    @cached_property
     def one_network(self) -> bool:
-        """Whether one port of each node reaches all others, as far as they are connected at all."""
-        return self.kind in ("none", "pair", "switch")
+        """Whether no node's ports lead to different nodes, as in a ring: one port reaches all that the node reaches."""
+        reached: dict[str, frozenset[str]] = {}
+        places = ((node, frozenset(one.nodes)) for one in self.segments for node in one.nodes)
+        return all(reached.setdefault(node, nodes) == nodes for node, nodes in places)
 
     @property
     def ends(self) -> tuple[End, ...]:

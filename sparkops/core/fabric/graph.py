@@ -36,6 +36,9 @@ class Segment:
     ends: tuple[End, ...]
     heard: bool
 
+    def __str__(self) -> str:
+        return " - ".join(map(str, self.ends))
+
     @property
     def nodes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(end.node for end in self.ends))

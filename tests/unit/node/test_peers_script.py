@@ -77,3 +77,22 @@ def test_a_container_without_the_gpu_is_told_in_the_engines_words_and_not_in_its
 def test_nonsense_is_no_answer():
     assert isinstance(peers("Welcome to FunOS"), Unread)
     assert peers("sparkops-peers 1\n-- x y\n") == Peers(())
+
+
+ALL = """
+echo 'PING ff02::1%enp1 (ff02::1%enp1) 56 data bytes'
+for last in 12 17 12; do echo "64 bytes from fe80::4ebb:47ff:fe2d:1a$last%enp1: icmp_seq=1 ttl=64 time=0.4 ms (DUP!)"; done
+echo "$*" >>"$HOME/asked"
+"""
+
+
+def test_everyone_at_the_other_end_of_a_cable_is_heard_once(node):
+    node.tool("ping", ALL)
+    heard = told(node, "--hear", "enp1", *ASKED).heard
+    assert heard == (("enp1", "fe80::4ebb:47ff:fe2d:1a12"), ("enp1", "fe80::4ebb:47ff:fe2d:1a17"))
+    assert "-6 -n -c 2 -i 0.3 -W 1 ff02::1%enp1" in (node.home / "asked").read_text()
+
+
+def test_without_ipv6_nobody_is_heard(node):
+    node.tool("ping", "echo 'ping: connect: Network is unreachable' >&2; exit 2")
+    assert told(node, "--hear", "enp1").heard == ()
