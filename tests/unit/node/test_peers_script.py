@@ -81,7 +81,9 @@ def test_nonsense_is_no_answer():
 
 ALL = """
 echo 'PING ff02::1%enp1 (ff02::1%enp1) 56 data bytes'
-for last in 12 17 12; do echo "64 bytes from fe80::4ebb:47ff:fe2d:1a$last%enp1: icmp_seq=1 ttl=64 time=0.4 ms (DUP!)"; done
+for last in 12 17 12; do
+    echo "64 bytes from fe80::4ebb:47ff:fe2d:1a$last%enp1: icmp_seq=1 ttl=64 time=0.4 ms (DUP!)"
+done
 echo "$*" >>"$HOME/asked"
 """
 
