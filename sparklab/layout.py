@@ -84,6 +84,11 @@ class Node:
         port = next(name for name, port in owner.ports.items() if address in port["addresses"])
         return owner.links.get(port) not in self.links.values()
 
+    def parted_from(self, other: "Node") -> bool:
+        """Has the cable or switch between these two, as the lab was made, no link now?"""
+        segments = ({port["segment"] for port in node.ports.values()} for node in (self, other))
+        return bool(set.intersection(*segments)) and not {*self.links.values()} & {*other.links.values()}
+
     @property
     def links(self) -> dict[str, str]:
         """By port with a link, what it is connected to. A cable has a link if it is plugged in at both ends."""

@@ -34,7 +34,7 @@ class MpRanks(Ranks):
         self.parted = threading.Event()
 
     def nodes(self) -> list[Node]:
-        others = [node for node in self.settings.node.siblings() if set(self.peers) & set(node.fabric)]
+        others = [node for node in self.settings.node.siblings() if set(self.peers) & {node.address, *node.fabric}]
         return [self.settings.node, *others]
 
     def addresses(self) -> list[str]:

@@ -1,11 +1,23 @@
 """The other ranks of an engine; here: none. `ray_ranks` and `mp_ranks` have some."""
 
+import os
 import threading
 import time
+from itertools import combinations
 
+from sparklab.cables import SWITCH
 from sparklab.engine.log import Speaker, Voices
 from sparklab.engine.settings import Settings, StartError
 from sparklab.layout import Node
+
+EACH_CABLE = {"NCCL_NET_PLUGIN": "none", "NCCL_IB_SUBNET_AWARE_ROUTING": "1", "NCCL_IB_MERGE_NICS": "0"}
+RING = {"NCCL_ALGO": "Ring", "NCCL_RUNTIME_CONNECT": "1"}
+"""What NCCL needs to be told if each cable has subnets of its own, and if some nodes have no cable between them."""
+
+UNCONNECTED = (
+    "torch.distributed.DistBackendError: NCCL error: ncclRemoteError: A call failed possibly due to a network error.\n"
+    "Last error:\nNET/IB: Got completion from peer with status=12: transport retry counter exceeded"
+)
 
 
 class PeerDied(StartError):
@@ -23,7 +35,17 @@ class Ranks:
         self.ending = False
 
     def meet(self, voices: Voices) -> None:
+        self._connect()
         self.assigned(voices.worker, self.settings.rank)
+
+    def _connect(self) -> None:
+        """NCCL in a triangle or ring: it needs to be told, and then reaches neighbours only."""
+        node = self.settings.node
+        kind = node.record.get("fabric", SWITCH)
+        needed = {**EACH_CABLE, **(RING if kind == "ring" else {})} if kind in ("triangle", "ring") else {}
+        lacking = [name for name, value in needed.items() if os.environ.get(name) != value]
+        if len(self.nodes()) > 2 and (lacking or (kind == "ring" and self.settings.tp != self.settings.world)):
+            raise StartError(UNCONNECTED)
 
     def assigned(self, speaker: Speaker, rank: int) -> None:
         """The log line of a rank that has its place."""
@@ -49,6 +71,7 @@ class Ranks:
         """A peer that died without a sign, or a link that went: requests hang, /health stays green."""
         nodes = self.nodes()
         link = any(self.settings.node.cut_off_from(address) for address in self.addresses())
+        link = link or any(one.parted_from(other) for one, other in combinations(nodes, 2))
         frozen = any(node.fault("engine-frozen") for node in nodes[1:])
         return link or frozen or any(node.fault("peer-dead-health-green") for node in nodes)
 

@@ -1,8 +1,8 @@
-"""The check of the cables between the nodes of a cluster."""
+"""Checks of the cables between the nodes of a cluster, and of what they can carry."""
 
 from collections.abc import Iterator
 
-from sparkops.checks.check import CannotTell, FabricCheck, Said, good, some
+from sparkops.checks.check import CannotTell, FabricCheck, Said, fail, good, some
 from sparkops.core.fabric.miscabling import dark, miscablings, unsure
 from sparkops.core.situation import Situation
 
@@ -31,3 +31,39 @@ def cabling(s: Situation) -> Iterator[Said]:
     if unknown := unsure(s.fabric, s.cabling):
         raise CannotTell(f"nothing answers over IPv6 at {some(map(str, unknown))}, so it is unknown where it leads")
     yield good(evidence=f"{s.cabling.kind}: {'; '.join(map(str, s.cabling.segments))}")
+
+
+@FabricCheck(
+    id="fabric-split",
+    title="The cables can carry the split of the model",
+    why=(
+        "In a ring of four and more nodes, a node has links only to its two neighbours. NCCL's ring sends only to "
+        "neighbours, which suffices for tensor parallelism over all nodes. Pipeline, data and expert parallel groups, "
+        "and Ray, need links between other nodes too. In a triangle each node has a link to each other one."
+    ),
+    source="eugr/spark-vllm-docker, docs/NETWORKING.md (closed ring: tensor parallelism only, no Ray)",
+    hint="use a switch, or change the split",
+    severity="fail",
+    deploys=True,
+).all_nodes
+def split(s: Situation) -> Iterator[Said]:
+    nodes, tensor = len(s.cabling.order), s.effective.parallel("tensor")
+    if s.cabling.kind == "ring" and s.placement.executor == "ray":
+        yield fail("Ray cannot use a ring: it has no link between nodes that are not neighbours", "use --executor mp")
+    elif s.cabling.kind == "ring" and s.effective.span is not None and tensor != nodes:
+        sizes = f"--set args.tensor-parallel-size={nodes} --set args.pipeline-parallel-size=1"
+        said = f"a ring of {nodes} nodes carries only tensor parallel size {nodes}, not {tensor}"
+        yield fail(said, f"use {sizes}, or two neighbours with --limit, or a switch")
+    elif len(s.cabling.islands) > 1 and all(_addressed(s, node) for node in s.cabling.order):
+        groups = " and ".join(some(island) for island in s.cabling.islands[:2])
+        yield fail(f"no cable connects {groups}: their fabric addresses share no subnet", "`sparkops fabric` shows why")
+    elif not s.cabling.one_network and s.cabling.kind == "partly cabled":
+        first, second = s.cabling.segments[0].nodes[:2]
+        said = f"the cables do not connect {some(s.cabling.order)} as a triangle or ring"
+        yield fail(said, f"`sparkops fabric` names the cable; to use two of the nodes: --limit {first},{second}")
+
+
+def _addressed(s: Situation, node: str) -> bool:
+    """Whether a port of the node has a link and a configured subnet."""
+    ports = (port for end, port in s.fabric.ports.items() if end.node == node)
+    return any(not network.is_link_local for port in ports for network in port.networks)

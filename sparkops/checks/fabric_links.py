@@ -197,21 +197,6 @@ def same_port(s: Situation) -> Iterator[Said]:
 
 
 @FabricCheck(
-    id="no-ring",
-    title="The CX7 ports are not cabled as a ring",
-    why="In a ring each pair of nodes has its own subnet, so no node has an address that all others reach.",
-    source="NVIDIA/dgx-spark-playbooks, connect-three-sparks",
-    hint="use a switch, or select two nodes with --limit",
-    severity="fail",
-    deploys=True,
-).all_nodes
-def no_ring(s: Situation) -> Iterator[Said]:
-    if s.cabling.kind in ("triangle", "ring"):
-        engines = some(place.node.name for place in s.placement.engines)
-        yield fail(f"the CX7 ports of {engines} are cabled as a ring, which sparkops does not support yet")
-
-
-@FabricCheck(
     id="cx7-pings",
     title="The other nodes answer small and large pings over the fabric",
     why=(

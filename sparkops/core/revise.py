@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from sparkops.core import needs, proxy_image
 from sparkops.core.effective import Effective
 from sparkops.core.endpoints import EARLIER_PROXY_PORT
-from sparkops.core.facts import Facts, Model
+from sparkops.core.fabric import Cabling, Fabric, cabling_of, graph
+from sparkops.core.facts import Facts, Model, known
+from sparkops.core.inventory import Node
 from sparkops.core.recipe import PORTS, VLLM
 from sparkops.core.revision import FabricLink, Member, Revision, RevisionImage
 from sparkops.core.situation import deployed
@@ -151,6 +153,10 @@ def _free_port(port: int, behind: int, facts: Facts, deployment: str) -> int:
 
 def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, FabricLink]:
     """Each node's side of the fabric. If one has none (a check refuses that by default), all use their addresses."""
+    fabric = graph(facts)
+    cabling = cabling_of(fabric, [place.node.name for place in placement.engines])
+    if cabling.kind in ("triangle", "ring"):
+        return {node.name: _in_ring(node, facts[node.name], fabric, cabling) for node in placement.nodes}
     found = {place.node: facts[place.node.name].link(place.node.fabric_address) for place in placement.engines}
     fabrics = {
         node.name: FabricLink(f.address, f.interface, f.twin, f.devices) for node, f in found.items() if f is not None
@@ -158,6 +164,15 @@ def _links(placement: Placement, facts: Mapping[str, Facts]) -> dict[str, Fabric
     if len(fabrics) == len(found):
         return fabrics
     return {node.name: FabricLink(node.address, facts[node.name].interface_of(node.address) or "") for node in found}
+
+
+def _in_ring(node: Node, facts: Facts, fabric: Fabric, cabling: Cabling) -> FabricLink:
+    """The management network, and the RDMA devices of every port that leads to another node of the ring."""
+    cabled = [one for end in cabling.ends if end.node == node.name for one in fabric.ports[end].usable]
+    devices = tuple(one.rdma.name for one in cabled if one.rdma and one.rdma.active)
+    interface = facts.interface_of(node.address) or next((one.interface for one in known(facts.routes, ())), "")
+    kind: Literal["triangle", "ring"] = "triangle" if cabling.kind == "triangle" else "ring"
+    return FabricLink(node.address, interface, None, devices, kind, tuple(one.name for one in cabled))
 
 
 def _image(reference: str, facts: Facts) -> RevisionImage:

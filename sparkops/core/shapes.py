@@ -33,14 +33,15 @@ def cluster_size(settings: Effective, nodes: int, most: int | None) -> int | Non
     return size if size >= LEAST_CLUSTER else None
 
 
-def executor(settings: Effective) -> Executor:
+def executor(settings: Effective, *, ring: bool = False) -> Executor:
     """What joins the ranks of a cluster: what the recipe says, else what the image was measured with.
 
     The articles measured the mxfp4 image with Ray. Other images run vLLM's own ranks (mp): NVIDIA's recipes,
-    spark-vllm-docker and sparkrun do so since July 2026. An image without Ray always runs them.
+    spark-vllm-docker and sparkrun do so since July 2026. An image without Ray always runs them, and so does a ring of
+    four and more nodes, which Ray cannot use.
     """
     said, image = settings.value("distributed-executor-backend"), settings.known_image
-    by_ray = said == "ray" or (said != "mp" and image.kind == "mxfp4")
+    by_ray = said == "ray" or (said != "mp" and image.kind == "mxfp4" and not ring)
     return "ray" if by_ray and image.ray is not False else "mp"
 
 

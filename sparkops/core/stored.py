@@ -37,6 +37,8 @@ class StoredMember:
     """Its address on the fabric, in a cluster."""
     cache_dir: str | None = None
     """The model cache that its container mounts; None is the one below the home."""
+    cabled: tuple[str, ...] = ()
+    """The interfaces of its cables in a triangle or ring."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ class Stored:
                 m.get("port"),
                 str(mapping(m.get("link")).get("address", "")),
                 str(m["cache_dir"]) if m.get("cache_dir") else None,
+                tuple(map(str, mapping(m.get("link")).get("cabled", ()))),
             )
             for m in self.data.get("members", ())
             if isinstance(m, Mapping)

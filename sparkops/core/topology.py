@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkops.core import proxy_image
@@ -125,6 +125,12 @@ def place(
         raise UsageError(f"{topology} needs {wanted}, but {_selected(nodes)}", hint=hint)
     taken = nodes if cluster and size is None else nodes[:least]
     return Placement(topology, executor, _places(topology, taken, proxy), _note(topology, taken, nodes))
+
+
+def along(placement: Placement, order: Sequence[str]) -> Placement:
+    """The cluster with its ranks in this order of nodes."""
+    by_name = {place.node.name: place.node for place in placement.engines}
+    return replace(placement, places=_places(placement.topology, [by_name[name] for name in order], "first"))
 
 
 def _places(topology: Topology, taken: Sequence[Node], proxy: str) -> tuple[Place, ...]:

@@ -1,5 +1,7 @@
 """What runs in an engine's container: the entry script's arguments and the environment."""
 
+from collections.abc import Mapping
+
 from sparkops.core.endpoints import health_url
 from sparkops.core.recipe import MOUNTS
 from sparkops.core.revision import FabricLink, Member, Revision
@@ -8,6 +10,15 @@ RAY_PORT = 6379
 MASTER_PORT = 29501
 MEETING_PORT = 29510
 """Where rank 0 of executor mp waits for the other ranks (`node/ranks.sh`)."""
+
+_EACH_CABLE = {"NCCL_NET_PLUGIN": "none", "NCCL_IB_SUBNET_AWARE_ROUTING": "1", "NCCL_IB_MERGE_NICS": "0"}
+RING: Mapping[str, Mapping[str, str]] = {
+    "triangle": _EACH_CABLE,
+    "ring": {**_EACH_CABLE, "NCCL_ALGO": "Ring", "NCCL_RUNTIME_CONNECT": "1", "NCCL_CUMEM_ENABLE": "1"},
+}
+"""What NCCL needs where each cable has subnets of its own: to choose the device by the peer's subnet, and with four and
+more nodes to connect only to neighbours. Sources: NVIDIA/dgx-spark-playbooks, connect-three-sparks;
+eugr/spark-vllm-docker, docs/NETWORKING.md; yunwei37/dgx-spark-4-ring-no-switch."""
 
 
 def words(revision: Revision, member: Member, serve: tuple[str, ...], graphs: str = "") -> tuple[str, ...]:
@@ -68,6 +79,7 @@ def _network(link: FabricLink) -> dict[str, str]:
         "NCCL_SOCKET_IFNAME": link.interface,
         "GLOO_SOCKET_IFNAME": link.interface,
         **rdma,
+        **(RING[link.ring] if link.ring else {}),
     }
 
 

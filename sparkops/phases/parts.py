@@ -76,13 +76,13 @@ def deployed_revisions(facts: Mapping[str, Facts]) -> tuple[DeployedRevision, ..
 
 
 def cut_off(stored: Stored, facts: Mapping[str, Facts]) -> dict[str, str]:
-    """Why the CX7 link of a node cannot carry its cluster, by node."""
-    found = {
-        member.name: facts[member.name].find_link(member.fabric)
-        for member in stored.members
-        if member.fabric and member.name in facts and not isinstance(facts[member.name].ip_addr, Unread)
-    }
-    return {node: link.reason for node, link in found.items() if isinstance(link, Unread)}
+    """Why a CX7 link of a node cannot carry its cluster, by node."""
+    read = [one for one in stored.members if one.name in facts and not isinstance(facts[one.name].ip_addr, Unread)]
+    found = {one.name: facts[one.name].find_link(one.fabric) for one in read if one.fabric}
+    why = {node: link.reason for node, link in found.items() if isinstance(link, Unread)}
+    up = {one.name: {it.name for it in facts[one.name].interfaces if it.up} for one in read}
+    dark = {one.name: [name for name in one.cabled if name not in up[one.name]] for one in read}
+    return why | {node: f"{', '.join(names)} without link" for node, names in dark.items() if names}
 
 
 def unlike_keys(one: DeployedRevision, facts: Mapping[str, Facts]) -> list[str]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from sparkops import checks, rules
 from sparkops.core import models, needs, shapes, topology
 from sparkops.core.effective import Effective, Overrides, effective
+from sparkops.core.fabric import cabling_of, graph
 from sparkops.core.facts import Facts
 from sparkops.core.facts.models import complete
 from sparkops.core.findings import Finding
@@ -87,8 +88,17 @@ def informed(draft: Draft, options: PlanOptions, facts: Mapping[str, Facts]) -> 
     found = [image for node in draft.nodes if (image := facts[node].image(draft.effective.image))]
     software = next((image.software for image in found if image.software), None)
     asked = replace(draft.unjudged, software=software, on_node=on_node(draft, facts))
-    executor = options.executor or shapes.executor(asked)
-    return _judged(asked, replace(draft.placement, executor=executor), options)
+    placement = over_cables(draft.placement, asked, facts)
+    return _judged(asked, replace(placement, executor=options.executor or placement.executor), options)
+
+
+def over_cables(placement: Placement, asked: Effective, facts: Mapping[str, Facts]) -> Placement:
+    """A cluster with the executor that fits image and cables; in a ring, with its ranks as the cables lead."""
+    if placement.topology.kind != "cluster":
+        return placement
+    cabling = cabling_of(graph(facts), [place.node.name for place in placement.engines])
+    executor = shapes.executor(asked, ring=cabling.kind == "ring")
+    return replace(topology.along(placement, cabling.order), executor=executor)
 
 
 def on_node(draft: Draft, facts: Mapping[str, Facts]) -> KnownModel | None:

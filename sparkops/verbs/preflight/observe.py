@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
+from sparkops import rules
 from sparkops.checks.check import CannotTell, Check
 from sparkops.checks.fabric_links import targets
 from sparkops.core.facts import PROBES, Facts, Peers, Unread, absent
@@ -14,7 +15,7 @@ from sparkops.core.revision import deployment_name
 from sparkops.core.situation import Away, Choices, Situation, Span
 from sparkops.node_commands import scripts
 from sparkops.session.session import Session
-from sparkops.verbs.deploy.draft import Draft, on_node
+from sparkops.verbs.deploy.draft import Draft, on_node, over_cables
 
 PINGS, CABLES, GPU = "cx7-pings", "cx7-cabling", "gpu-in-container"
 TRIED = ("images", "docker-version", "docker-ps")
@@ -58,10 +59,14 @@ def _situation(session: Session, draft: Draft, facts: Mapping[str, Facts], spans
 def situation(draft: Draft, names: Iterable[str], facts: Mapping[str, Facts]) -> Situation:
     """Return the situation; unreachable nodes have empty facts, so that the others can be judged."""
     every = {name: facts.get(name) or absent("not reached") for name in names}
-    settings = replace(draft.effective, on_node=on_node(draft, every))
-    revision = revise(deployment_name(settings.recipe.name), settings, draft.placement, every)
+    placement = over_cables(draft.placement, draft.unjudged, every)
+    settings = draft.effective
+    if placement.executor != draft.placement.executor:
+        settings, _ = rules.judge(draft.unjudged, placement.shape, frozenset())
+    settings = replace(settings, on_node=on_node(draft, every))
+    revision = revise(deployment_name(settings.recipe.name), settings, placement, every)
     digest = every[revision.fronts[0].name].key_digest or "new"
-    return Situation(revision, settings, draft.placement, every, digest)
+    return Situation(revision, settings, placement, every, digest)
 
 
 def _second(session: Session, s: Situation, *, pings: bool, cables: bool, deep: bool) -> dict[str, Command]:
