@@ -18,7 +18,7 @@ from sparkops.core.situation import Situation
     hint="`sparkops fabric` shows which ports are connected",
     severity="fail",
 ).all_nodes
-def cabling(s: Situation) -> Iterator[Said]:
+def connected(s: Situation) -> Iterator[Said]:
     """Without an answer of the nodes to each other it is not known which cable is where."""
     if not s.peers:
         raise CannotTell("needs at least two nodes with a CX7 link")
@@ -47,19 +47,20 @@ def cabling(s: Situation) -> Iterator[Said]:
     deploys=True,
 ).all_nodes
 def split(s: Situation) -> Iterator[Said]:
-    nodes, tensor = len(s.cabling.order), s.effective.parallel("tensor")
-    if s.cabling.kind == "ring" and s.placement.executor == "ray":
+    cabling = s.addressed
+    nodes, tensor = len(cabling.order), s.effective.parallel("tensor")
+    if cabling.kind == "ring" and s.placement.executor == "ray":
         yield fail("Ray cannot use a ring: it has no link between nodes that are not neighbours", "use --executor mp")
-    elif s.cabling.kind == "ring" and s.effective.span is not None and tensor != nodes:
+    elif cabling.kind == "ring" and s.effective.span is not None and tensor != nodes:
         sizes = f"--set args.tensor-parallel-size={nodes} --set args.pipeline-parallel-size=1"
         said = f"a ring of {nodes} nodes carries only tensor parallel size {nodes}, not {tensor}"
         yield fail(said, f"use {sizes}, or two neighbours with --limit, or a switch")
-    elif len(s.cabling.islands) > 1 and all(_addressed(s, node) for node in s.cabling.order):
-        groups = " and ".join(some(island) for island in s.cabling.islands[:2])
-        yield fail(f"no cable connects {groups}: their fabric addresses share no subnet", "`sparkops fabric` shows why")
-    elif not s.cabling.one_network and s.cabling.kind == "partly cabled":
-        first, second = s.cabling.segments[0].nodes[:2]
-        said = f"the cables do not connect {some(s.cabling.order)} as a triangle or ring"
+    elif len(cabling.islands) > 1 and all(_addressed(s, node) for node in cabling.order):
+        groups = " and ".join(some(island) for island in cabling.islands[:2])
+        yield fail(f"the fabric addresses of {groups} share no subnet", "`sparkops fabric` shows which cable is where")
+    elif not cabling.one_network and cabling.kind == "partly cabled":
+        first, second = cabling.segments[0].nodes[:2]
+        said = f"the cables do not connect {some(cabling.order)} as a triangle or ring"
         yield fail(said, f"`sparkops fabric` names the cable; to use two of the nodes: --limit {first},{second}")
 
 

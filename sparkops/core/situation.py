@@ -191,6 +191,11 @@ class Situation:
         return cabling_of(self.fabric, [place.node.name for place in self.placement.engines])
 
     @cached_property
+    def addressed(self) -> Cabling:
+        """The same as far as the subnets of their addresses tell, by which NCCL finds its peers."""
+        return cabling_of(graph(self.facts), [place.node.name for place in self.placement.engines])
+
+    @cached_property
     def fabric_owners(self) -> Mapping[str, str]:
         """By address of a CX7 interface, the node that has it."""
         return {

@@ -1,6 +1,9 @@
-"""Cables that are wrong, over emulated nodes: what `sparkops fabric` says first names the right one, in one line."""
+"""Cables between emulated nodes: what `sparkops fabric` says first of a wrong one, and what serves over them."""
+
+import json
 
 import pytest
+import yaml
 
 from support.fault_table import CABLES
 
@@ -65,3 +68,67 @@ def test_two_pairs_are_no_fabric_for_four_nodes(lab_with):
 
 def test_each_fault_of_cables_has_its_case():
     assert {fault.split()[1] for _, fault in FIRST} >= CABLES - {"no-ipv6"}
+
+
+EACH_CABLE = {"NCCL_NET_PLUGIN": "none", "NCCL_IB_SUBNET_AWARE_ROUTING": "1", "NCCL_IB_MERGE_NICS": "0"}
+
+
+def recipe(lab, name, **sizes):
+    """A recipe with these parallel sizes."""
+    args = {f"{way}-parallel-size": size for way, size in sizes.items()}
+    file = lab.work / f"{name}.yml"
+    file.write_text(json.dumps({"extends": "openai-gpt-oss-120b", "args": args}))
+    return ("--topology", "cluster", "--recipe", file)
+
+
+def environment(lab, name):
+    """The variables of the node's engine."""
+    (container,) = [one for node, one in lab.running() if node == name]
+    return dict(
+        line.split("=", 1) for line in json.loads(lab.on(name, "docker", "inspect", container))[0]["Config"]["Env"]
+    )
+
+
+def test_a_triangle_carries_a_split_by_layers_with_ray_and_without(lab_with):
+    lab = lab_with(nodes=3, fabric="triangle")
+    words = recipe(lab, "three", pipeline=3, tensor=1)
+    assert lab.json("preflight", *words)["verdict"] == "pass"
+    for executor in ("mp", "ray"):
+        assert lab.json("deploy", *words, "--executor", executor)["changed"]
+        assert lab.json("status")["deployments"][0]["state"] == "serving"
+        told = environment(lab, "node2")
+        assert told.items() >= EACH_CABLE.items()
+        assert (told["NCCL_SOCKET_IFNAME"], told["VLLM_HOST_IP"]) == ("enP7s7", lab.address("node2"))
+        assert told["NCCL_IB_HCA"].split(",") == ["rocep1s0f0", "roceP2p1s0f0", "rocep1s0f1", "roceP2p1s0f1"]
+
+
+def test_a_ring_carries_tensor_parallelism_over_all_nodes_in_the_order_of_the_cables_only(lab_with):
+    lab = lab_with(nodes=4, fabric="ring")
+    words = recipe(lab, "four", tensor=4)
+    for wrong, said in (
+        (("--executor", "ray"), "Ray cannot use a ring"),
+        (("--set", "args.tensor-parallel-size=2", "--set", "args.pipeline-parallel-size=2"), "size 4, not 2"),
+    ):
+        refused = lab.json("deploy", *words, *wrong, code=3)["error"]
+        assert said in refused["message"]
+        assert "fabric-split" in refused["message"]
+    apart = lab.json("deploy", "--topology", "cluster", "--limit", "node1,node3", code=3)["error"]
+    assert "the fabric addresses of node1 and node3 share no subnet" in apart["message"]
+    inventory = yaml.safe_load((lab.directory / "inventory.yml").read_text())
+    hosts = inventory["all"]["hosts"]
+    inventory["all"]["hosts"] = {name: hosts[name] for name in ("node1", "node3", "node4", "node2")}
+    other = lab.work / "in another order.yml"
+    other.write_text(yaml.safe_dump(inventory, sort_keys=False))
+    (lab.work / "in another order.yml.known_hosts").write_text(
+        (lab.directory / "inventory.yml.known_hosts").read_text()
+    )
+    lab.cli("-i", other, "deploy", *words, lab=False, code=0)
+    assert [node["name"] for node in lab.json("status")["deployments"][0]["nodes"]] in (
+        ["node1", "node2", "node3", "node4"],
+        ["node1", "node4", "node3", "node2"],
+    )
+    assert environment(lab, "node3")["NCCL_ALGO"] == "Ring"
+    with lab.trouble("node3", "cable-pulled"):
+        (shown,) = lab.json("status", code=5)["deployments"]
+        assert "the CX7 link of node2 is down" in shown["cause"]
+    lab.json("status")

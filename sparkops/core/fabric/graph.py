@@ -113,7 +113,7 @@ def _heard(ports: Mapping[End, Port], peers: Mapping[str, Peers | Unread]) -> tu
             mine, theirs = at.get((node, interface)), set(owners.get(address, ()))
             if mine and not theirs:
                 strange.add(mine)
-            elif mine and len(theirs) == 1 and mine not in theirs:
+            elif mine and len(theirs) == 1 and mine not in theirs and all(ports[end].up for end in (mine, *theirs)):
                 pairs.append((mine, theirs.pop()))
     return pairs, frozenset(strange)
 
