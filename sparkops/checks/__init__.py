@@ -56,7 +56,8 @@ CHECKS = tuple(found for area in AREAS for found in vars(area).values() if isins
 """Every check, in the order of these modules and of the definitions in them."""
 
 _OF_CLUSTERS = (check for check in CHECKS if check.topologies == ("cluster",) and {*LINKS} <= {*check.reads})
-FABRIC = tuple(check for check in _OF_CLUSTERS if check is not cabling.split)
+_ISLANDS = {cabling.connected.id: replace(cabling.connected, together=cabling.of_islands)}
+FABRIC = tuple(_ISLANDS.get(check.id, check) for check in _OF_CLUSTERS if check is not cabling.split)
 """The checks of the CX7 fabric itself, whatever is deployed over it."""
 
 

@@ -3,8 +3,12 @@
 from collections.abc import Iterator
 
 from sparkops.checks.check import CannotTell, FabricCheck, Said, fail, good, some
+from sparkops.core.fabric import Cabling, cabling_of
 from sparkops.core.fabric.miscabling import dark, miscablings, unsure
 from sparkops.core.situation import Situation
+
+FEW = 5
+"""Wrong cables that one finding tells of."""
 
 
 @FabricCheck(
@@ -20,12 +24,41 @@ from sparkops.core.situation import Situation
 ).all_nodes
 def connected(s: Situation) -> Iterator[Said]:
     """Without an answer of the nodes to each other it is not known which cable is where."""
+    _asked(s)
+    yield from _wrong(s, s.cabling)
+    yield from _right(s)
+
+
+def of_islands(s: Situation) -> Iterator[Said]:
+    """The same for nodes that need not form one cluster, such as two pairs: each group of connected nodes by itself."""
+    _asked(s)
+    for island in s.cabling.islands:
+        yield from _wrong(s, cabling_of(s.fabric, island))
+    for end in s.fabric.lone:
+        if end in s.fabric.strange and s.cabling.beside(end.node) == ():
+            problem = f"the cable in {end} does not lead to another of these nodes"
+            instead = "plug it into another node, or select the node that it leads to"
+            yield Said("fail", problem, instead, nodes=(end.node,))
+    yield from _right(s)
+
+
+def _asked(s: Situation) -> None:
     if not s.peers:
         raise CannotTell("needs at least two nodes with a CX7 link")
     if away := [node for node in s.cabling.order if node in s.away]:
         raise CannotTell(f"{some(away)} not reached, so it is unknown which cables lead there")
-    for one in miscablings(s.fabric, s.cabling):
+
+
+def _wrong(s: Situation, cabling: Cabling) -> Iterator[Said]:
+    found = [*miscablings(s.fabric, cabling)]
+    for one in found[:FEW]:
         yield Said("fail", one.problem, one.remedy, nodes=one.nodes)
+    if len(found) > FEW:
+        yield fail(f"{len(found) - FEW} more")
+
+
+def _right(s: Situation) -> Iterator[Said]:
+    """What connects the nodes; raises CannotTell if that is not wholly known."""
     if nodes := dark(s.fabric, s.cabling):
         raise CannotTell(f"no CX7 link on {some(nodes)} (see the check cx7-usable)")
     if unknown := unsure(s.fabric, s.cabling):

@@ -79,7 +79,7 @@ def _pairs(mine: tuple[Interface, ...], theirs: tuple[Interface, ...]) -> Iterat
     hint=f"use one subnet for the first interface of every node and another subnet for the second, in {NETPLAN}",
 ).all_nodes
 def one_network(s: Situation) -> Iterator[Said]:
-    if s.cabling.one_network:
+    if s.cabling.one_network and not (s.cabling.heard and len(s.cabling.islands) > 1):
         yield from _alike(links(s), "the nodes'", ())
         return
     for one in s.cabling.segments:
@@ -208,12 +208,14 @@ def same_port(s: Situation) -> Iterator[Said]:
     severity="fail",
 ).each_node
 def pings(here: Here) -> Iterator[Said]:
+    """Nodes that no cable connects need not answer: that is for the check cx7-cabling."""
     if not here.s.peers:
         raise CannotTell("needs at least two nodes with a CX7 link")
     found = here.s.peers.get(here.name)
     if found is None:
         raise CannotTell("this node has no CX7 link, or no other node has one")
-    tried = read(found).pings
+    beside = s.cabling.beside(here.name) if (s := here.s).cabling.heard else s.cabling.order
+    tried = [ping for ping in read(found).pings if s.fabric_owners.get(ping.address, here.name) in {here.name, *beside}]
     if not tried:
         raise CannotTell("no peer to ping")
     if all("not found" in ping.said or "failed to run" in ping.said for ping in tried):

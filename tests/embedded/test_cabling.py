@@ -24,7 +24,7 @@ FIRST = {
     ("ring", "node3 link-100g"): "cx7-speed: p0 to node3 p1 (enp1s0f0np0, enP2p1s0f0np0) runs at 100 Gb/s",
     ("ring", "node2 one-twin-down"): "cx7-twins: enP2p1s0f0np0 is down",
     ("ring", "node2 twin-without-ipv4"): "cx7-addresses: enP2p1s0f0np0 has no IPv4 address",
-    ("pair", "node2 cable-elsewhere"): "cx7-cabling: the cable in node2 p0 does not lead to node1",
+    ("pair", "node2 cable-elsewhere"): "cx7-cabling: the cable in node2 p0 does not lead to another",
     ("pair", "node1 small-mtu"): "cx7-mtu: the cable node1 p0 - node2 p0 has MTU 1500 at one end and 9000 at the other",
     ("pair", "node2 subnet-differs"): f"cx7-one-network: {TWO}",
 }
@@ -58,10 +58,13 @@ def first(document):
     return f"{found['id']}: {found['message']}" if found else ""
 
 
-def test_two_pairs_are_no_fabric_for_four_nodes(lab_with):
+def test_two_pairs_are_a_fabric_of_their_own_but_none_for_a_cluster_of_four(lab_with):
     lab = lab_with(nodes=4, fabric="pair")
-    document = lab.json("fabric", code=3)
-    assert document["fabric"]["kind"] == "partly cabled"
+    document = lab.json("fabric")
+    islands = [{"kind": "pair", "order": ["node1", "node2"]}, {"kind": "pair", "order": ["node3", "node4"]}]
+    assert document["fabric"]["islands"] == islands
+    wanted = ("--topology", "cluster", "--recipe", recipe(lab, "four", tensor=4)[-1])
+    document = lab.json("preflight", *wanted, code=3)
     assert first(document) == "cx7-cabling: no cable connects node3 and node4 to node1 and node2"
     assert lab.json("fabric", "--limit", "node3,node4")["fabric"]["kind"] == "pair"
 

@@ -31,6 +31,11 @@ class Cabling:
         return all(reached.setdefault(node, nodes) == nodes for node, nodes in places)
 
     @property
+    def heard(self) -> bool:
+        """Whether the nodes heard each other at all these segments, so that no other cable connects them."""
+        return bool(self.segments) and all(one.heard for one in self.segments)
+
+    @property
     def ends(self) -> tuple[End, ...]:
         return tuple(sorted(end for one in self.segments for end in one.ends))
 

@@ -1,10 +1,11 @@
 """`fabric`: the ports and cables of all selected nodes, and the checks of them."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from sparkops import checks
 from sparkops.checks.judging import judged
-from sparkops.core.fabric import End, Fabric, Segment
+from sparkops.core.fabric import Cabling, End, Fabric, Segment, cabling_of
 from sparkops.core.facts import Interface, Port
 from sparkops.core.situation import Situation
 from sparkops.core.target import NodesOptions
@@ -34,12 +35,17 @@ def _fabric(s: Situation) -> dict[str, Any]:
     return {
         "kind": s.cabling.kind,
         "order": list(s.cabling.order),
+        "islands": [{"kind": one.kind, "order": list(one.order)} for one in _islands(s)],
         "segments": [_segment(s.fabric, one) for one in s.fabric.segments],
         "ports": [
             {**_end(end), "up": port.up, "interfaces": [_interface(one) for one in port.interfaces]}
             for end, port in s.fabric.ports.items()
         ],
     }
+
+
+def _islands(s: Situation) -> Iterator[Cabling]:
+    return (cabling_of(s.fabric, island) for island in s.cabling.islands)
 
 
 def _end(end: End) -> dict[str, str]:

@@ -9,14 +9,13 @@ from sparkops.verbs.preflight.show import problems
 KINDS = {
     "none": "no node is connected to another one",
     "partly cabled": "not all nodes are connected",
-    "switch": "all nodes are on one switch",
 }
 
 
 def fabric(document: Document, ink: Ink, how: How) -> Iterator[str]:
     drawn = document["fabric"]
     ports = {(one["node"], one["port"]): one for one in drawn["ports"]}
-    yield ink.bold(_title(drawn))
+    yield ink.bold("not all nodes were reached" if document.get("unreachable") else _title(drawn))
     for segment in drawn["segments"]:
         yield ""
         yield from _segment(segment, ports, ink)
@@ -24,16 +23,27 @@ def fabric(document: Document, ink: Ink, how: How) -> Iterator[str]:
     yield from away(document, ink)
     if found := [*problems(document, ink, how)]:
         yield from ("", *found)
-    elif not document.get("unreachable"):
+    elif not document.get("unreachable") and len(drawn["order"]) > 1:
         yield from ("", ink.good("Nothing is wrong with the fabric."))
 
 
 def _title(drawn: Document) -> str:
+    if len(order := drawn["order"]) == 1:
+        return f"{order[0]} alone: select more nodes to see where its cables lead"
+    if len(drawn["islands"]) > 1 and drawn["segments"]:
+        return "; ".join(_island(one) for one in drawn["islands"])
+    return _island(drawn)
+
+
+def _island(drawn: Document) -> str:
+    """Nodes that are connected with each other."""
     kind, order = drawn["kind"], drawn["order"]
     if len(order) == 1:
-        return f"{order[0]} alone: select more nodes to see where its cables lead"
+        return f"{order[0]}: connected to none"
+    if kind == "switch":
+        return f"switch of {len(order)} nodes"
     around = " - ".join((*order, order[0]) if kind in ("triangle", "ring") else order)
-    return f"{kind}: {around}" if kind in ("pair", "triangle", "ring") else f"{kind}: {KINDS[kind]}"
+    return f"{kind}: {KINDS.get(kind, around)}"
 
 
 def _segment(segment: Document, ports: Mapping[tuple[str, str], Any], ink: Ink) -> Iterator[str]:
